@@ -10,20 +10,25 @@ import numpy as np
 
 from decal_cli.analysis.by_row import won_by_row
 from decal_cli.analysis.compare import Difference, compare
-from decal_cli.analysis.evaluate import Evaluation, Plan
+from decal_cli.analysis.evaluate import Evaluation, Plan, with_lists
 from decal_cli.analysis.flowchart.evidence import MIN_ISOTONIC_ROWS
+from decal_cli.analysis.ranked import fitted_at
 from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.hints import Hint, Verb
+from decal_cli.learn.curves import in_population
 from decal_cli.learn.method import (
     Applied,
+    Loss,
     MethodSpec,
     Model,
     Performance,
+    Training,
     actions_taken,
     added_columns,
+    brier_score,
     compared,
     judge,
     new_name,
@@ -35,12 +40,14 @@ from decal_cli.learn.method import (
 from decal_cli.learn.method import fit as fit_method
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved
+from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.confidence import quantile
 from decal_cli.metrics.inputs import row_utilities
 from decal_cli.numbers import short
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
+from decal_cli.tables.listed import Capacity
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.task import ClassDecision, Task
@@ -96,12 +103,6 @@ def one_model(data: Dataset) -> Dataset:
         raise DecalError(
             f"{len(data.models)} score columns are named ({names})", f"fit one at a time: {Hint('score', 'NAME')}"
         )
-    if data.population is not None:
-        raise DecalError(
-            f"a method is fitted to rows as they are, and {Hint('prevalence')} counts them as others",
-            "fit to rows of the population, or drop the option",
-        )
-    data.need_no_limit("fit")
     return data
 
 
@@ -159,16 +160,33 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
 
 
 def _of_few(data: Dataset, plan: Plan, advice: MethodSpec) -> Advised:
-    ranked = compared(OF_FEW_ROWS, training_rows(data.models[0], judged_by(data, plan), plan.seed))
+    rows = training_rows(data.models[0], judged_by(data, plan), plan.seed)
+    ranked = compared(OF_FEW_ROWS, rows, _loss(data, plan, rows))
     if not ranked or ranked[0].chosen == advice:
         return Advised(advice)
     best, *others = ranked
-    listed = ", ".join(f"{each.chosen.key} {short(each.brier, 4)}" for each in others)
+    sign, best_of = (
+        (1, "has the lowest Brier score") if data.capacity is None else (-1, "is worth most at the capacity")
+    )
+    listed = ", ".join(f"{each.chosen.key} {short(sign * each.loss, 4)}" for each in others)
     why = (
-        f"With few rows, {best.chosen.key} has the lowest Brier score on held-out rows: {short(best.brier, 4)} "
+        f"With few rows, {best.chosen.key} {best_of} on held-out rows: {short(sign * best.loss, 4)} "
         f"({listed}). The advice names isotonic; the gain below is that of {best.chosen.key}."
     )
     return Advised(best.chosen, why)
+
+
+def _loss(data: Dataset, plan: Plan, rows: Training) -> Loss:
+    """What methods are compared by: the Brier score, or less the utility per decision at the capacity."""
+    capacity = data.capacity
+    if capacity is None:
+        return lambda _, applied: brier_score(applied, rows)
+    (model,) = with_lists(data, plan).models
+
+    def lost(chosen: MethodSpec, applied: Applied) -> float:
+        return -float(fitted_at(model, capacity, plan, chosen, applied, WIDENED).utility or 0.0)
+
+    return lost
 
 
 def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None = None, why: str = "") -> Fitting:
@@ -196,14 +214,17 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
             performance = try_out(chosen, rows)
         else:
             performance = judge(chosen, model, training_rows(test.models[0], task, plan.seed))
+        population = dataset.population
+        if population is not None and not population.kept:
+            # It learned from scores that were moved there; those of new rows come as they were made.
+            model = in_population(model, population.factors)
     except Undefined as undefined:
         raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: {undefined.reason}", _OTHER) from None
     judged = dataset if test is None else test
     name = new_name(training.name, chosen)
     scores = _both_scores(judged, performance.applied, name)
     evaluation, differences = _differences(scores, plan, performance.applied)
-    of_rows = judged.models[0].rows
-    gain = _gain(performance, of_rows, plan, task) if plan.row_task is None else _row_gain(performance, of_rows, plan)
+    gain = _gain(performance, judged, plan, task, WIDENED if test is None else 1.0)
     shared = 0 if test is None else shared_rows(training.rows, test.models[0].rows)
     columns = tuple(added_columns(performance.applied, training.name, name, dataset.classes))
     seconds = performance.seconds
@@ -289,7 +310,15 @@ def judged_by(dataset: Dataset, plan: Plan) -> Task | ClassDecision | None:
     return plan.decision_for(dataset.classes) if dataset.classes or plan.class_task else plan.binary or plan.task
 
 
-def _gain(performance: Performance, rows: Rows, plan: Plan, task: Task | ClassDecision | None) -> Gain | None:
+def _gain(
+    performance: Performance, judged: Dataset, plan: Plan, task: Task | ClassDecision | None, widened: float
+) -> Gain | None:
+    """What acting on the new score wins, at the capacity where there is one; None without a task."""
+    rows = judged.models[0].rows
+    if judged.capacity is not None:
+        return _gain_at(judged.capacity, performance, judged, plan, widened)
+    if plan.row_task is not None:
+        return _row_gain(performance, rows, plan)
     if performance.gain is None or task is None:
         return None
     utility = payoffs(task)[actions_taken(rows.score, task), rows.label]
@@ -299,6 +328,18 @@ def _gain(performance: Performance, rows: Rows, plan: Plan, task: Task | ClassDe
         reach = quantile(sure) * performance.gain.error
         ends = performance.gain.mean - reach, performance.gain.mean + reach
     return Gain(before, before + performance.gain.mean, ends)
+
+
+def _gain_at(capacity: Capacity, performance: Performance, judged: Dataset, plan: Plan, widened: float) -> Gain | None:
+    """Where so many rows can be acted on only; None for a method that moves one threshold of rows that have others."""
+    if plan.row_task is not None and performance.applied.threshold is not None:
+        return None
+    if plan.row_task is None and plan.binary is None:
+        return None
+    (model,) = with_lists(judged, plan).models
+    new = fitted_at(model, capacity, plan, performance.chosen, performance.applied, widened)
+    assert new.utility is not None and new.gain is not None  # a method that was fitted has them
+    return Gain(new.utility - new.gain, new.utility, new.interval if plan.intervals else None)
 
 
 def _row_gain(performance: Performance, rows: Rows, plan: Plan) -> Gain | None:
@@ -348,6 +389,7 @@ def saved_model(
             "decal": __version__,
             "rows": len(rows),
             **({} if rows.classes else {"positives": rows.positives}),
+            **({} if dataset.population is None else {"prevalence": dataset.population.prevalence}),
             "seed": plan.seed,
             "inputs": [{"sha256": item.sha256, "rows": item.rows} for item in dataset.inputs],
         },

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.places import listed_rows
@@ -84,17 +85,26 @@ def ranked(model: Predictions, capacity: Capacity, plan: Plan, fits: Iterable[Fi
         if applied.threshold is not None:
             # It moves the threshold and leaves the score, as recalibration does.
             continue
-        score, task = applied.score, plan.binary
-        if method.key == RECALIBRATION and task is not None:
-            score = _kept_order(model.rows, score, task)
-        rows = replace(model.rows, score=score, listed=None)
-        act_from = None if task is None else task.threshold
-        after = _worth(listed_rows(rows, capacity, act_from, plan.row_task, plan.seed), plan)
-        shown.append(_compared(_row(method.key, method.declared.kind, after), as_it_is, after, plan, WIDENED))
+        shown.append(fitted_at(model, capacity, plan, method, applied, WIDENED))
     rank = np.where(as_it_is.worth > 0, as_it_is.worth, -np.inf)
     perfect = _worth(listed(model.rows, capacity, None, rank), plan)
     shown.append(_compared(_row(PERFECT, "perfect", perfect), as_it_is, perfect, plan))
     return tuple(shown)
+
+
+def fitted_at(
+    model: Predictions, capacity: Capacity, plan: Plan, method: MethodSpec, applied: Applied, widened: float
+) -> Ranked:
+    """What a method gives at the capacity; model: with what its lists say of its rows."""
+    score, task = applied.score, plan.binary
+    if task is not None and applied.threshold is not None:
+        score = _kept_order(model.rows, applied.acts(task) == 1, task)
+    elif task is not None and method.key == RECALIBRATION:
+        score = _kept_order(model.rows, score >= task.threshold, task)
+    rows = replace(model.rows, score=score, listed=None)
+    act_from = None if task is None else task.threshold
+    after = _worth(listed_rows(rows, capacity, act_from, plan.row_task, plan.seed), plan)
+    return _compared(_row(method.key, method.declared.kind, after), _worth(model.rows, plan), after, plan, widened)
 
 
 def _worth(rows: Rows, plan: Plan) -> WorthAtCapacity:
@@ -107,13 +117,13 @@ def _worth(rows: Rows, plan: Plan) -> WorthAtCapacity:
     return TaskAtCapacity(AtCapacity(rows, rows.listed), plan.binary)
 
 
-def _kept_order(rows: Rows, recalibrated: Floats, task: BinaryTask) -> Floats:
-    """Scores in the order that they had, of which those reach t* that do so when they are recalibrated.
+def _kept_order(rows: Rows, reaches: NDArray[np.bool_], task: BinaryTask) -> Floats:
+    """Scores in the order that they had, of which those reach t* that do so by the method.
 
     Five folds give five curves, each of which keeps the order; put together, their values would not.
     """
     order = rows.score * (1 - task.threshold) + task.threshold
-    return np.where(recalibrated >= task.threshold, order, rows.score * task.threshold * (1 - 1e-9))
+    return np.where(reaches, order, rows.score * task.threshold * (1 - 1e-9))
 
 
 def _row(method: str | None, kind: Kind | None, at: WorthAtCapacity) -> Ranked:

@@ -16,6 +16,7 @@ from decal_cli.data.output import check_new, standard_output, whole_file
 from decal_cli.data.writing import STANDARD_OUTPUT
 from decal_cli.learn.method import DECISION, THRESHOLD
 from decal_cli.learn.model_file import Saved, from_text
+from decal_cli.render.results.source import shares_text
 
 
 def run(options: ApplyOptions) -> None:
@@ -50,6 +51,8 @@ def run(options: ApplyOptions) -> None:
     total = n_scored + n_unscored
     where = "standard output" if to_stdout else options.output
     say(f"wrote {where}: {total:,} rows; added {_added_text(saved, added)}{unscored_text}")
+    if "prevalence" in saved.fitted_on:
+        say(f"The model is calibrated for a population with {shares_text(saved.fitted_on['prevalence'])}.")
     if n_unseen:
         say(
             f"{n_unseen:,} of {n_scored:,} rows have a category that the model was not fitted on: it counts as a rare "

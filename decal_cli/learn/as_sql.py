@@ -12,7 +12,7 @@ from decal_cli.data.large.engines.dialects import Dialect, logistic
 from decal_cli.data.large.engines.statement import source_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Verb
-from decal_cli.learn.curves import MAX_LOGIT, MIN_SCORE, Beta, Curve, Quadratic, Sigmoid, Steps, Threshold
+from decal_cli.learn.curves import MAX_LOGIT, MIN_SCORE, Beta, Curve, InPopulation, Quadratic, Sigmoid, Steps, Threshold
 from decal_cli.learn.method import DECISION, THRESHOLD, new_name
 from decal_cli.learn.methods import METHODS
 from decal_cli.learn.model_file import Saved
@@ -25,7 +25,8 @@ def scoring_statement(saved: Saved, table: str | None, query: str | None, dialec
 
     Errors: DecalError, for a model that is no plain function of one score.
     """
-    written = sql_of.dispatch(type(saved.model)) is not sql_of.dispatch(object)
+    plain = saved.model.fitted if isinstance(saved.model, InPopulation) else saved.model
+    written = sql_of.dispatch(type(plain)) is not sql_of.dispatch(object)
     if not written or saved.features or saved.groups or saved.classes:
         raise DecalError(
             f"{saved.method} cannot be written as SQL: {PUSHED} can", f"score the rows with {Verb('apply')}"
@@ -92,6 +93,13 @@ def _(model: Curve, score: str, dialect: Dialect) -> str:
 @sql_of.register
 def _(model: Steps, score: str, dialect: Dialect) -> str:
     return _halved(score, list(map(dialect.number, model.edges)), list(map(dialect.number, model.value)), "<=")
+
+
+@sql_of.register
+def _(model: InPopulation, score: str, dialect: Dialect) -> str:
+    zero, one = map(dialect.number, model.factors)
+    moved = f"({one} * {score} / ({one} * {score} + {zero} * (1 - {score})))"
+    return sql_of(model.fitted, moved, dialect)
 
 
 @sql_of.register

@@ -6,6 +6,7 @@ score, on the levels of a table.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, NamedTuple, Self
 
@@ -14,10 +15,23 @@ import numpy as np
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between, Bins
 from decal_cli.errors import Undefined
-from decal_cli.learn.method import Applied, Training, are_probabilities, is_finite, is_increasing, method, model, need
+from decal_cli.learn.method import (
+    Applied,
+    Encoded,
+    Model,
+    Training,
+    are_probabilities,
+    is_finite,
+    is_increasing,
+    method,
+    model,
+    need,
+    note_of,
+)
 from decal_cli.learn.regions import IsotonicFit
 from decal_cli.tables import logistic
 from decal_cli.tables.logistic import expit
+from decal_cli.tables.population import moved_scores
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BINS, Floats, Table, bin_of, tabulate
 
@@ -647,3 +661,63 @@ def threshold(rows: Training) -> Threshold:
     if not len(reached):
         return Threshold(NEVER)
     return Threshold(0.0 if reached[0] == 0 else float(t.score[t.pools[reached[0]]]))
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class InPopulation:
+    """A model of scores that are first moved to a population with other shares of the labels.
+
+    factors: what a row of each label counts there, of labels 0 and 1 or of each class, shape (K,).
+    """
+
+    factors: Floats
+    fitted: Model
+
+    def __post_init__(self) -> None:
+        """Refuse what no label can count. Errors: ValueError."""
+        need(self.factors.ndim == 1 and len(self.factors) > 1, "a population has a share for each label")
+        need(is_finite(self.factors) and bool((self.factors > 0).all()), "every label counts something")
+
+    def moved(self, score: Floats) -> Floats:
+        """The scores in the population."""
+        need(len(self.factors) == (score.shape[1] if score.ndim > 1 else 2), "the population is of other labels")
+        return moved_scores(score, self.factors)
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        applied = self.fitted(replace(rows, score=self.moved(rows.score)))
+        if applied.threshold is None:
+            return applied
+        # On the scores as they come, and beyond rounding where each of them is decided.
+        near, acts = self._as_made(applied.threshold), applied.score >= applied.threshold
+        beyond = np.maximum(near, np.nextafter(rows.score, np.inf))
+        return Applied(rows.score, threshold=np.where(acts, np.minimum(near, rows.score), beyond))
+
+    def _as_made(self, moved: Floats) -> Floats:
+        zero, one = self.factors
+        return np.asarray(zero * moved / (zero * moved + one * (1 - moved)))
+
+    @property
+    def note(self) -> str | None:
+        """What the model has to say of itself."""
+        return note_of(self.fitted)
+
+
+def in_population(fitted: Model, factors: Sequence[float]) -> Model:
+    """A model of moved scores as one of scores as they come; factors: as `InPopulation` has them."""
+    if isinstance(fitted, Encoded):
+        return replace(fitted, fitted=in_population(fitted.fitted, factors))
+    moving = InPopulation(np.array(factors), fitted)
+    if not isinstance(fitted, Threshold):
+        return moving
+    if fitted.threshold in (0.0, NEVER):
+        return fitted
+    return Threshold(_least_that_moves_to(fitted.threshold, moving))
+
+
+def _least_that_moves_to(moved: float, moving: InPopulation) -> float:
+    """The least score that is moved at least so far: moving keeps the order of scores."""
+    low, high = 0.0, 1.0
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (low, middle) if float(moving.moved(np.array([middle]))[0]) >= moved else (middle, high)
+    return high

@@ -348,22 +348,29 @@ def try_out(spec: MethodSpec, rows: Training) -> Performance:
 
 
 class Predicting(NamedTuple):
-    """A method and its Brier score on held-out rows."""
+    """A method and its loss on held-out rows."""
 
     chosen: MethodSpec
-    brier: float
+    loss: float
 
 
-def compared(specs: Sequence[MethodSpec], rows: Training) -> list[Predicting]:
-    """Methods for scores of two classes that can be fitted, by their Brier score on held-out rows, the best first."""
+Loss = Callable[[MethodSpec, Applied], float]
+
+
+def compared(specs: Sequence[MethodSpec], rows: Training, loss: Loss) -> list[Predicting]:
+    """Methods that can be fitted, by the loss of what they say of held-out rows, the lowest first."""
     results = []
     for spec in specs:
         try:
-            score = try_out(spec, rows).applied.score
+            results.append(Predicting(spec, loss(spec, try_out(spec, rows).applied)))
         except Undefined:
             continue
-        results.append(Predicting(spec, float(np.average((score - rows.label) ** 2, weights=rows.weights))))
-    return sorted(results, key=lambda each: each.brier)
+    return sorted(results, key=lambda each: each.loss)
+
+
+def brier_score(applied: Applied, rows: Training) -> float:
+    """Of scores of two classes."""
+    return float(np.average((applied.score - rows.label) ** 2, weights=rows.weights))
 
 
 def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:

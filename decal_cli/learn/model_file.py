@@ -185,9 +185,12 @@ def _classes(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fitted_on(fitted_on: Any) -> dict[str, Any]:
-    """Where the training rows came from; what is read of it, the digests of the files, are texts."""
+    """Where the training rows came from; of it the digests of the files and the shares of the population are read."""
     digests = [item["sha256"] for item in fitted_on.get("inputs", ())]
     need(all(isinstance(each, str) for each in digests), "the files it was fitted on have no digests")
+    shares = fitted_on.get("prevalence", 0.5)
+    shares = list(shares.values()) if isinstance(shares, dict) else [shares]
+    need(all(isinstance(each, float) and 0 < each < 1 for each in shares), "a population has shares between 0 and 1")
     return dict(fitted_on)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -27,6 +28,17 @@ def class_shares(rows: Rows) -> Shares:
     """The share of each class, by weight."""
     counts = np.bincount(rows.label, rows.weights, len(rows.classes))
     return tuple((counts / counts.sum()).tolist())
+
+
+def moved_scores(score: Floats | float, factors: Sequence[float] | Floats) -> Floats:
+    """Probabilities where a row of each label counts so much, of scores of label 1 or of K classes, (T,) or (T, K)."""
+    if np.ndim(score) == 2:
+        numerators: Floats = np.asarray(score) * np.asarray(factors)
+        return np.asarray(numerators / numerators.sum(axis=1, keepdims=True))
+    zero, one = factors
+    numerator = one * np.asarray(score)
+    moved: Floats = numerator / (numerator + zero * (1 - np.asarray(score)))
+    return moved
 
 
 @dataclass(frozen=True)
@@ -65,13 +77,7 @@ class Population:
 
     def moved(self, score: Floats | float) -> Floats:
         """Scores that were made for the rows, as probabilities there; those of label 1 keep their order."""
-        if self.classes:
-            numerators: Floats = np.asarray(score) * np.array(self.factors)
-            return np.asarray(numerators / numerators.sum(axis=-1, keepdims=True))
-        zero, one = self.factors
-        numerator = one * np.asarray(score)
-        moved: Floats = numerator / (numerator + zero * (1 - np.asarray(score)))
-        return moved
+        return moved_scores(score, self.factors)
 
     def as_made(self, score: float) -> float:
         """The score of the rows that moves to this one, of label 1."""

@@ -300,7 +300,6 @@ BAD_LIMITED = [
     (("sweep", "--capacity-range", "10:90", "--capacity", "0.1"), "--capacity 0.1 is a share, and --capacity-range is"),
     (("sweep", "--capacity-range", "10:90", "--thresholds", "0.1:0.9:0.1"), "--thresholds is of t*"),
     (("sweep", "--capacity-range", "10:90", "--vary", "cost-fp=1:2"), "--vary and --capacity-range both say"),
-    (("fit", "isotonic", "--capacity", "5", "-o", "m.json"), "decal fit decides on every row for itself"),
     (("recommend", "--capacity", "5", "--method", "nope"), "there is no method 'nope'"),
 ]
 

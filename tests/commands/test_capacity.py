@@ -233,8 +233,6 @@ def test_other_things_that_it_does_not_go_with(decal: Decal, tmp_path: Path) -> 
     (tmp_path / "classes.csv").write_text("y,p_a,p_b,p_c\n" + "a,.5,.3,.2\nb,.2,.5,.3\nc,.2,.2,.6\n" * 5)
     line = refusal(decal("evaluate", "classes.csv", "--proba", "p_*", "--capacity", "2"))
     assert "--capacity is for scores of two classes" in line
-    line = refusal(decal("fit", "isotonic", *COLUMNS, "--capacity", "9", "-o", "m.json"))
-    assert "decal fit decides on every row for itself" in line and not (tmp_path / "m.json").exists()
     assert "decal study decides" in refusal(decal("study", BINARY, "--score", "p", "--label", "y", "--capacity", "9"))
     line = refusal(decal("recommend", *COLUMNS, "-t", ".3", "--per", "day"))
     assert "--per day is the column of days" in line and "decisions a year are --decisions 100000/year" in line

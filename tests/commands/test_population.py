@@ -63,11 +63,20 @@ def test_what_cannot_be_is_one_line(decal: Decal, options: tuple[str, ...], says
     assert says in refusal(decal("evaluate", *COLUMNS, *options))
 
 
-def test_rows_of_one_label_and_fits_are_refused(decal: Decal, tmp_path: Path) -> None:
+def test_rows_of_one_label_are_refused(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "ones.csv").write_text("p,y\n.2,1\n.4,1\n")
     assert "every label is 1" in refusal(decal("evaluate", "ones.csv", "--prevalence", ".1"))
-    line = refusal(decal("fit", "isotonic", *COLUMNS, "--prevalence", ".1", "-o", "m.json"))
-    assert "fitted to rows as they are" in line and not (tmp_path / "m.json").exists()
+
+
+def test_a_model_for_the_population_says_so(decal: Decal) -> None:
+    fitted = decal("fit", "isotonic", *COLUMNS, "--prevalence", ".02", "-o", "m.json")
+    assert "calibrated for a population with 2 % positive; it takes scores as they come" in " ".join(fitted.out.split())
+    kept = decal("fit", "isotonic", *COLUMNS, "--prevalence", ".02", "--keep-scores", "-o", "kept.json")
+    assert "calibrated for a population with 2 % positive." in kept.out
+    applied = decal("apply", "m.json", COLUMNS[0], "-o", "out.csv")
+    assert "The model is calibrated for a population with 2 % positive." in applied.err
+    judged = ("evaluate", "out.csv", "-s", "p_isotonic", "-y", "y", "--prevalence", ".02", "--keep-scores", "-m", "ece")
+    assert decal(*judged, "-f", "json").code == 0
 
 
 CLASSES = (str(FIXTURES / "multiclass_n1500_k3.csv"), "--proba", "p_*", "--abstain", ".2")

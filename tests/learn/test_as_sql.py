@@ -17,7 +17,18 @@ from decal_cli.learn.curves import Curve
 from decal_cli.learn.model_file import Saved
 from tests.helpers.command import BINARY, Decal, refusal
 
-METHODS = ("isotonic", "histogram", "platt", "'platt(on=p)'", "temperature", "beta", "quadratic", "threshold")
+IN_POPULATION = [f"{method} --prevalence .02" for method in ("isotonic", "platt", "threshold")]
+METHODS = (
+    "isotonic",
+    "histogram",
+    "platt",
+    "'platt(on=p)'",
+    "temperature",
+    "beta",
+    "quadratic",
+    "threshold",
+    *IN_POPULATION,
+)
 
 
 def rows_to_score() -> pa.Table:
@@ -30,9 +41,9 @@ def rows_to_score() -> pa.Table:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_model_scores_in_the_engine_as_decal_apply_does(decal: Decal, tmp_path: Path, method: str) -> None:
-    method = method.strip("'")
+    method, *options = method.replace("'", "").split()
     pq.write_table(rows_to_score(), tmp_path / "new.parquet")
-    words = ("fit", method, BINARY, "-s", "p", "-y", "y", "--threshold", "0.3", "-o", tmp_path / "model.json")
+    words = ("fit", method, BINARY, "-s", "p", "-y", "y", "--threshold", "0.3", "-o", tmp_path / "model.json", *options)
     assert decal(*words).code == 0
     assert (
         decal("apply", tmp_path / "model.json", tmp_path / "new.parquet", "-o", tmp_path / "scored.parquet").code == 0

@@ -15,7 +15,7 @@ from decal_cli.numbers import Interval
 from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature, SourceLines
 from decal_cli.render.cells import ARROWS, left, number, reasons, table
 from decal_cli.render.results.comparison import difference_cell
-from decal_cli.render.results.source import Provenance, source_lines, title_of
+from decal_cli.render.results.source import Provenance, shares_text, source_lines, title_of
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 
@@ -84,6 +84,11 @@ class FittedPage:
         yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}{written}", strong=method.title)
         if fitting.why:
             yield Paragraph(fitting.why, close=True)
+        population = fitting.judged.population
+        if population is not None:
+            shares = shares_text(population.prevalence)
+            moved = "" if population.kept else "; it takes scores as they come, and moves them there itself"
+            yield Paragraph(f"The model is calibrated for a population with {shares}{moved}.", close=True)
         note = note_of(fitting.model)
         if note is not None:
             yield Paragraph(note, close=True)
