@@ -46,7 +46,7 @@ def swap(a: Rows, b: Rows, ids: Ids | None = None) -> Swap | None:
     label = np.asarray(rows.label, dtype=np.float64)
 
     # Rows that were counted have no names.
-    ids = ids if rows.copies is None else None
+    ids = None if rows.counted else ids
 
     def part(chance: Floats, named: bool = True) -> SwapPart:
         mass = weight * chance

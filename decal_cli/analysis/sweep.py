@@ -114,7 +114,7 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
     notes += tuple(_of_cells(reports, grid))
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
     head = Evaluation(plan, *source, (), population=dataset.population)
-    return Sweep(head, grid, tuple(reports), _lowest(dataset.models, grid, plan))
+    return Sweep(head, grid, tuple(reports), None if dataset.apart else _lowest(dataset.models, grid, plan))
 
 
 def _of_cells(reports: Sequence[Swept], grid: Grid) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from decal_cli.data.formats.files import no_rows, translated
-from decal_cli.data.formats.sources import Source
+from decal_cli.data.formats.sources import Repeated, Source
 from decal_cli.data.words import NUMBER, number, quote, value_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -38,7 +38,13 @@ class Part:
 
     def row(self, row: int) -> int:
         """Row of the input, from 0, that is this row of the data set."""
-        return row - self.start + self.skipped
+        at = row - self.start + self.skipped
+        return int(self.source.lines[at]) if isinstance(self.source, Repeated) else at
+
+    @property
+    def numbered(self) -> bool:
+        """Whether its rows have numbers: those of an engine have none."""
+        return not isinstance(self.source, Repeated) or self.source.numbered
 
     def chunks(self, name: str) -> Iterator[tuple[int, Any]]:
         """Row of the data set at which each non-empty chunk of a column starts, and the chunk."""
@@ -91,6 +97,8 @@ class Origin:
     def place(self, column: str, row: int) -> str:
         """'preds.csv, column 'p', row 3 (line 4)'; rows count from 1."""
         part = self.part_of(row)
+        if not part.numbered:
+            return f"{part.source.shown}, column {quote(column)}"
         line = part.source.line(part.row(row))
         at_line = f" (line {line})" if line is not None else ""
         return f"{part.source.shown}, column {quote(column)}, row {part.row(row) + 1}{at_line}"
@@ -285,9 +293,9 @@ def times(bad: np.ndarray) -> str:
 def missing_values(missing: np.ndarray, name: str, role: str, origin: Origin) -> DecalError:
     """The error for missing values where dropping rows was not allowed."""
     count = int(np.count_nonzero(missing))
+    which = f" (row{'s' if count > 1 else ''} {origin.first(missing)})" if origin.parts[0].numbered else ""
     return DecalError(
-        f"{origin.shown}, column {quote(name)}: {role} missing in {count:,} of {origin.count:,} rows"
-        f" (row{'s' if count > 1 else ''} {origin.first(missing)})",
+        f"{origin.shown}, column {quote(name)}: {role} missing in {count:,} of {origin.count:,} rows{which}",
         f"fill them in, or drop these rows with {Hint('missing', 'drop')}",
     )
 

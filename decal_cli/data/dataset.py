@@ -104,6 +104,8 @@ class Dataset:
     population: Population | None = None
     clusters: np.ndarray | None = None
     capacity: Capacity | None = None
+    apart: bool = False
+    """Whether the rows of several models were counted each by themselves, so that nothing tells which are the same."""
 
     @property
     def classes(self) -> tuple[str, ...]:

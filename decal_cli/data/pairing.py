@@ -17,8 +17,13 @@ from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.roles import DEFAULTS, ROLES, Columns
-from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.aggregated import NEEDS_ROWS
 from decal_cli.tables.table import Ints
+
+_APART = DecalError(
+    "rows were counted by one score at a time, and a comparison needs both scores of a row at once",
+    "count them by both (`decal sql` has the option pairs), or give a file of rows",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +41,7 @@ class Paired:
     @property
     def counted(self) -> bool:
         """Whether no single row is known, and so no id."""
-        return isinstance(self.dataset.models[0].rows, Aggregated)
+        return self.dataset.models[0].rows.counted
 
 
 def read_pair(
@@ -74,13 +79,18 @@ def with_ids(columns: Columns, id_column: str | None) -> Columns:
 def pair_up(whole: Dataset, columns: Columns, id_column: str | None = None) -> Paired:
     """The two models of a data set that was read `with_ids`. Errors: DecalError, where there are more or fewer."""
     rows = whole.models[0].rows
-    if isinstance(rows, Aggregated):
+    if rows.counted:
         if id_column is not None:
-            whole.need_rows(f"compare {Hint('id').words}")
-        rows.pairs_with(rows)  # which are known, or it says what to do
-        return Paired(whole, np.empty(0, dtype=np.int64), "row")
+            raise DecalError(
+                f"decal compare {Hint('id').words} {NEEDS_ROWS}",
+                f"give a file of rows, without {Hint('aggregated')} or {Hint('engine')}",
+            )
+        if len(whole.models) == 1 and not rows.classes:
+            raise _APART
     if len(whole.models) != 2:
         raise _not_two(whole)
+    if rows.counted:
+        return Paired(on_same_rows(whole), np.empty(0, dtype=np.int64), "row")
     together = on_same_rows(whole)
     first = together.models[0]
     if id_column is None:
@@ -90,7 +100,12 @@ def pair_up(whole: Dataset, columns: Columns, id_column: str | None = None) -> P
 
 
 def on_same_rows(dataset: Dataset) -> Dataset:
-    """The two models of a data set on the rows that both have; a note reports how many rows that drops."""
+    """The two models of a data set on the rows that both have; a note reports how many rows that drops.
+
+    Errors: DecalError, where nothing tells which rows these are.
+    """
+    if dataset.apart:
+        raise _APART
     first, second = dataset.models
     if first.row_numbers is None and second.row_numbers is None:
         return dataset

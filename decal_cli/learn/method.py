@@ -424,6 +424,7 @@ def training_rows(model: Predictions, task: Task | ClassDecision | None, seed: i
         rows.weight,
         rows.cluster,
         groups=rows.groups,
+        amounts=rows.amounts,
         features=None if rows.features is None else rows.typed,
         classes=rows.classes,
         task=binary,

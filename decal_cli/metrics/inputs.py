@@ -16,7 +16,7 @@ from decal_cli.metrics.held_out import Featured, Recalibrating
 from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity, TaskAtCapacity, WorthAtCapacity
 from decal_cli.metrics.numerics.label_shift import ReferenceScores
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets, StakesRegrets
-from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
+from decal_cli.tables.aggregated import NEEDS_ROWS
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.row_utilities import RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
@@ -110,7 +110,7 @@ class Inputs:
 
     def _absent(self, kind: type) -> str:
         reason = INPUT_KINDS[kind].absent
-        return NEEDS_ROWS if reason == NEEDS_FEATURES and isinstance(self.rows, Aggregated) else reason
+        return NEEDS_ROWS if reason == NEEDS_FEATURES and self.rows is not None and self.rows.counted else reason
 
 
 def _need_two_classes(inputs: Inputs) -> None:

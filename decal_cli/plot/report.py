@@ -229,7 +229,7 @@ def _class_panels(
 
 def _comparison(dataset: Dataset, plan: Plan, progress: Progress) -> Comparison | None:
     """Of two models that score the same rows."""
-    if len(dataset.models) != 2:
+    if len(dataset.models) != 2 or dataset.apart:
         return None
     first, second = (model.rows for model in dataset.models)
     if len(first) != len(second) or not np.array_equal(first.label, second.label):

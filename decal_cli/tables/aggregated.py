@@ -39,6 +39,7 @@ class Aggregated(Rows):
     ) -> None:
         groups: Groups = {column: np.array(list(values)) for column, values in (parts or {}).items()}
         vars(self).update(table=table, groups=groups, count=count, ones=ones, parts=parts or {}, pairs=pairs, side=side)
+        vars(self).update(counted=True)
 
     count: int
     ones: int

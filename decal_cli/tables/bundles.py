@@ -25,17 +25,17 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Bundles(Rows):
-    """Rows that are counted by score and label. counted: the table of their scores."""
+    """Rows that are counted by score and label. levels: the table of their scores."""
 
-    counted: Table = field(kw_only=True)
+    levels: Table = field(kw_only=True)
 
     @cached_property
     def table(self) -> Table:
-        return self.counted
+        return self.levels
 
     @property
     def weighted(self) -> bool:
-        return self.counted.weighted
+        return self.levels.weighted
 
 
 def bundles(cells: Counted, table: Table, score: Floats, count: int) -> Bundles:
@@ -65,4 +65,4 @@ def bundles(cells: Counted, table: Table, score: Floats, count: int) -> Bundles:
             "give a file of rows",
         )
     label, score = np.tile([0, 1], len(n))[some], np.repeat(score, 2)[some]
-    return Bundles(score, label=label, weight=weight, copies=1 / spread, spread=spread, counted=table)
+    return Bundles(score, label=label, weight=weight, copies=1 / spread, spread=spread, levels=table, counted=True)

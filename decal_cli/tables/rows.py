@@ -93,6 +93,8 @@ class Rows(Unlabelled):
     """How many rows each of these stands for, (T,), where they are sums of rows."""
     spread: Floats | None = field(default=None, kw_only=True)
     """And the sum of their squared weights over the square of the sum, (T,)."""
+    counted: bool = field(default=False, kw_only=True)
+    """Whether they were counted before decal saw them, by the columns that are known of them alone."""
     share_known: bool = field(default=False, kw_only=True)
     """Whether weights make the share of each label among all of them what it is known to be."""
 

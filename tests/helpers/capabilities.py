@@ -131,9 +131,9 @@ def _columns(verb: str, given: Set[str]) -> list[str]:
 def _decision(given: Set[str]) -> list[str]:
     actions, classes = 3 if "three actions" in given else 2, 3 if "K classes" in given else 2
     if "stakes per row" in given:
-        wide = [f"u{a}{k}" for a in range(actions) for k in range(classes)]
+        stakes = _stakes(given)
         four = actions == classes == 2
-        words = ["--amount", "amount", "--cost-fp-column", "alarm"] if four else ["--utility-columns", ",".join(wide)]
+        words = ["--amount", "amount", "--cost-fp-column", "alarm"] if four else ["--utility-columns", ",".join(stakes)]
     elif "three actions" in given:
         words = [
             "--utility",
@@ -146,6 +146,14 @@ def _decision(given: Set[str]) -> list[str]:
     return words + (["--prevalence", shares] if "prevalence" in given else [])
 
 
+def _stakes(given: Set[str]) -> list[str]:
+    """The columns that say what decisions on each row are worth."""
+    actions, classes = 3 if "three actions" in given else 2, 3 if "K classes" in given else 2
+    if actions == classes == 2:
+        return ["amount", "alarm"]
+    return [f"u{a}{k}" for a in range(actions) for k in range(classes)]
+
+
 def _source(folder: Path, verb: str, given: Set[str]) -> list[str]:
     if "an engine" in given:
         return ["--engine", _TABLE]
@@ -154,18 +162,20 @@ def _source(folder: Path, verb: str, given: Set[str]) -> list[str]:
 
 def _counts(folder: Path, verb: str, given: Set[str]) -> str:
     """A file of counts with all columns that are asked about, as decal or anyone's GROUP BY writes it."""
-    columns = {"groups": ["g"], "clusters": ["c"], "stakes per row": ["amount", "alarm"]}
+    columns = {"groups": ["g"], "clusters": ["c"], "stakes per row": _stakes(given)}
     others = [name for capability, names in columns.items() if capability in given for name in names]
     weighted = "weights" in given
     if "K classes" in given:
-        form, by = "several", [f'"a:{k}"' for k in _NAMES] + ["z"]
+        # Rows as they are, and how many there are of each.
+        form, by = "several", [f'"{model}:{k}"' for model in "ab" for k in _NAMES] + ["z"]
+        others, weighted = [*others, *(["w"] if weighted else [])], False
     elif verb == "compare":
         form, by = "pairs", ["p AS score_a", "q AS score_b"]
     else:
         form, by = "models" if "two models" in given else "scores", ["p AS score"]
     path = folder / f"{'-'.join((form, *others, *['weighted'] * weighted))}.parquet"
     if not path.exists():
-        write_counts(folder, path.name, by + others, weighted=weighted)
+        write_counts(folder, path.name, by + others, None if form == "several" else "y", weighted)
         if form == "models":
             write_counts(folder, "q.parquet", ["q AS score", *others], weighted=weighted)
             named = f"SELECT 'p' AS model, * FROM '{path}' UNION ALL SELECT 'q', * FROM '{folder}/q.parquet'"

@@ -68,10 +68,13 @@ def write_seeded(folder: Path, rows: int, seed: int = 7, utilities: bool = False
         connection.execute(f"CREATE TABLE rows AS SELECT * FROM '{folder}/rows.parquet'")
 
 
-def write_counts(folder: Path, name: str, by: Sequence[str], label: str = "y", weighted: bool = False) -> None:
-    """A file of the rows counted by these columns, as anyone's GROUP BY gives them; SQL names a column `old AS new`."""
+def write_counts(folder: Path, name: str, by: Sequence[str], label: str | None = "y", weighted: bool = False) -> None:
+    """A file of the rows counted by these columns, as anyone's GROUP BY gives them; SQL names a column `old AS new`.
+
+    label: the column of labels, None where it is among those that are counted by.
+    """
     keys = ", ".join(str(at + 1) for at in range(len(by)))
-    counts = f"count(*) AS n, sum({label})::BIGINT AS pos"
+    counts = "count(*) AS n" if label is None else f"count(*) AS n, sum({label})::BIGINT AS pos"
     if weighted:
         counts = (
             f"sum(w) AS n, sum(w * {label}) AS pos, sum(w * w) AS n2, sum(w * w * {label}) AS pos2, "

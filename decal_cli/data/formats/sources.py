@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from decal_cli.data.formats.csvfile import CsvSource
 from decal_cli.data.formats.files import Raw, raw, translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
@@ -106,6 +109,26 @@ class OwnOrigin(InMemory):
 
     def sha256(self) -> str:
         return ""
+
+    def line(self, row: int) -> int | None:
+        return None
+
+
+class Repeated(InMemory):
+    """Rows that a source counts, as the rows themselves: each line of it, as often as it says.
+
+    lines: the line of the source that each row is, shape (T,). numbered: whether lines have numbers that a user knows.
+    """
+
+    def __init__(self, source: Source, table: Any, times: NDArray[np.int64], numbered: bool = True) -> None:
+        self.source, self.shown, self.names = source, source.shown, list(table.column_names)
+        self.numbered = numbered
+        self.lines = np.repeat(np.arange(len(times)), times)
+        self.table = table.take(self.lines)
+
+    @property
+    def raw(self) -> RawFile:
+        return self.source.raw
 
     def line(self, row: int) -> int | None:
         return None

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from decal_cli.data.amounts import amounts_of
 from decal_cli.data.check import Origin, floats, loaded_parts
-from decal_cli.data.columns import nearest_of
-from decal_cli.data.dataset import Dataset, Digests, Input, Predictions
+from decal_cli.data.columns import Chosen, has_usual, nearest_of
+from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns
 from decal_cli.data.formats.sources import Source
 from decal_cli.data.labels import clusters, group
 from decal_cli.data.large.counts import CLUSTER, OF_COARSE_CLUSTERS, CellCounts, Counts, DistinctScores
 from decal_cli.data.large.engines.aggregate import BY_CLUSTER, ENDS, SIDES, has_cells, has_pairs
 from decal_cli.data.large.engines.checks import BAD, VALUE, dropped_of, sound_parts, with_dropped
 from decal_cli.data.large.pair_counts import PairCounts, pair_columns
+from decal_cli.data.large.repeated import COUNT, can_hold, dataset_of_counted, repeated, rows_of_levels, too_many
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.roles import ROW_UTILITIES, Columns
+from decal_cli.tables.rows import Rows
 
 MODEL = "model"
 OF_CELLS = "scores are known by cells, with the sums of their rows: the page says which numbers are exact"
@@ -27,24 +31,30 @@ OF_PAIRS = (
     "which are exact, and nothing else"
 )
 COUNTED_BEFORE = "rows were counted before"
-OF_ROWS = (
-    *("features", "proba", "log", "positive", "logit", "margin", *ROW_UTILITIES),
-    "per",
-)
+OF_ROWS = ("features", "log")
 """What can be said of rows, and not of their counts."""
+OF_LINES = (*OF_ROWS, "proba", "positive", "logit", "margin", "per")
+"""The same where the labels of a score are counted on one line."""
 
 
-def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
-    """Check and add up files of counts. Errors: DecalError, one line, for anything that they cannot be."""
-    _refuse_of_rows(columns)
+def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -> Dataset:
+    """Check and add up files of counts. Errors: DecalError, one line, for anything that they cannot be.
+
+    hold: whether the rows that they count may be held as such, where memory can.
+    """
+    if _counts_rows(sources[0].names, columns):
+        return _of_rows(sources, columns)
     kind, numbers = _columns(sources, columns)
+    stakes = tuple(name for role in ROW_UTILITIES for name in columns.names(role))
+    _refuse(OF_LINES if kind is DistinctScores else (*OF_LINES, *ROW_UTILITIES), columns)
     paired = has_pairs(numbers)
     naming = [f"{MODEL}{side}" for side in SIDES] if paired else [MODEL]
     of_cluster = () if columns.cluster is None or columns.cluster in columns.group else (columns.cluster,)
     texts = (*(name for name in naming if name in sources[0].names), *columns.group, *of_cluster)
     digests = Digests(sources)
     wrong = tuple(name for name in (BAD, VALUE) if all(name in source.names for source in sources))
-    parts, dropped = sound_parts(loaded_parts(sources, numbers, (*texts, *wrong)), columns.missing == "drop")
+    loaded = loaded_parts(sources, tuple(dict.fromkeys((*numbers, *stakes))), (*texts, *wrong))
+    parts, dropped = sound_parts(loaded, columns.missing == "drop")
     origin = Origin(parts)
     values = {name: floats(parts, name) + 0.0 for name in numbers}
     names = None
@@ -57,21 +67,35 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
     called = getattr(sources[0], "called", {})
     groups = {called.get(name, name): group(parts, name) for name in columns.group}
     everything = np.ones(origin.count, dtype=bool)
-    if isinstance(counts, PairCounts):
+    if paired:
         models = _both_models(columns, [group(parts, name) for name in naming if name in texts], origin.shown)
         of_models = [everything] * len(models)
-        scale = counts.scale
-        both = counts.counted(scale, {name: counts.by_value(scale, of, origin) for name, of in groups.items()}, origin)
-        predictions = [Predictions(name, (name,), rows) for name, rows in zip(models, both, strict=True)]
     else:
         named = group(parts, MODEL) if MODEL in texts else None
         models = _models(columns, named, origin.shown)
         of_models = [everything if named is None else named == name for name in models]
-        predictions = []
-        for name, mine in zip(models, of_models, strict=True):
+    amounts, _ = amounts_of(parts, Chosen(**vars(columns)), replace(columns, missing="error"), origin)
+    total, width = int(counts.rows[0].sum()), len(numbers) + len(groups) + len(stakes)
+    held = hold and kind is DistinctScores and can_hold(total, width)
+    if stakes and not held:
+        raise too_many(origin.shown, total, width)
+    rows_of: list[Rows] = []
+    if held:
+        scores = tuple(f"score{side}" for side in SIDES) if paired else ("score",)
+        for mine in of_models[: 1 if paired else len(of_models)]:
             of_model = counts.take(mine)
-            of_groups = {column: values[mine] for column, values in groups.items()}
-            predictions.append(Predictions(name, (name,), of_model.counted(of_model.scale, of_groups, origin)))
+            beside = [{name: each[mine] for name, each in of.items()} for of in (groups, amounts)]
+            cluster = of_model.columns[CLUSTER].astype(np.int64) if CLUSTER in values else None
+            rows_of += rows_of_levels(of_model.columns, scores, of_model.scale, beside[0], cluster, beside[1])
+    elif isinstance(counts, PairCounts):
+        scale = counts.scale
+        by_group = {name: counts.by_value(scale, of, origin) for name, of in groups.items()}
+        rows_of += counts.counted(scale, by_group, origin)
+    else:
+        for mine in of_models:
+            of_one = counts.take(mine)
+            rows_of.append(of_one.counted(of_one.scale, {name: of[mine] for name, of in groups.items()}, origin))
+    predictions = [Predictions(name, (name,), rows) for name, rows in zip(models, rows_of, strict=True)]
     inputs = []
     for part, of_part, digest in zip(parts, dropped, digests.wait(), strict=True):
         inside = slice(part.start, part.start + part.table.num_rows)
@@ -84,16 +108,38 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
     roles: dict[str, str | tuple[str, ...]] = {"score": models, **({"group": columns.group} if columns.group else {})}
     roles |= {} if columns.cluster is None else {"cluster": columns.cluster}
     notes = (
-        *_notes(sources[0], columns, (*texts, *numbers, *wrong)),
+        *_notes(sources[0], columns, (*texts, *numbers, *stakes, *wrong), paired),
         *(((OF_PAIRS if paired else OF_CELLS),) if kind is CellCounts else ()),
         *((OF_COARSE_CLUSTERS,) if isinstance(counts, CellCounts) and counts.coarse else ()),
     )
-    return with_dropped(Dataset(tuple(inputs), roles, (), tuple(predictions), tuple(notes), clusters=names), dropped)
+    roles |= {role: getattr(columns, role) for role in ROW_UTILITIES if columns.names(role)}
+    apart = len(models) > 1 and not paired
+    data = Dataset(tuple(inputs), roles, (), tuple(predictions), tuple(notes), clusters=names, apart=apart)
+    return with_dropped(data, dropped)
 
 
-def _refuse_of_rows(columns: Columns) -> None:
+def _counts_rows(names: Sequence[str], columns: Columns) -> bool:
+    """Whether lines hold rows as they are, with their label, and how many there are of each."""
+    if COUNT not in names or "pos" in names or has_cells(names) or has_pairs(names):
+        return False
+    return columns.label in names if columns.label is not None else has_usual("label", names)
+
+
+def _of_rows(sources: Sequence[Source], columns: Columns) -> Dataset:
+    """Lines that hold rows, and how many there are of each."""
+    _refuse(OF_ROWS, columns)
+    for source in sources:
+        nearest_of(COUNT, source.names, source.shown)
+    chosen = chosen_columns(sources, columns)
+    used = tuple(dict.fromkeys((*chosen.numbers, *chosen.texts)))
+    rows = [repeated(source, used, chosen.numbers) for source in sources]
+    notes = tuple(_notes(sources[0], columns, (*used, COUNT), pairs=True))
+    return dataset_of_counted(rows, columns, notes)
+
+
+def _refuse(names: Sequence[str], columns: Columns) -> None:
     """Raise a DecalError where more is said of the columns than counts can have."""
-    for name in OF_ROWS:
+    for name in names:
         if getattr(columns, name):
             option = Hint("from" if name == "log" else name)
             raise DecalError(
@@ -195,8 +241,8 @@ def _models(columns: Columns, named: np.ndarray | None, shown: str) -> tuple[str
     return columns.score or known
 
 
-def _notes(source: Source, columns: Columns, used: Sequence[str]) -> Iterator[str]:
-    known = {"clusters": columns.cluster is not None, "pairs of scores": has_pairs(source.names)}
+def _notes(source: Source, columns: Columns, used: Sequence[str], pairs: bool) -> Iterator[str]:
+    known = {"clusters": columns.cluster is not None, "pairs of scores": pairs}
     unknown = ", ".join(["features", *(what for what, is_known in known.items() if not is_known)])
     yield f"{getattr(source, 'note', COUNTED_BEFORE)}: nothing that needs a single row is known ({unknown})"
     others = [name for name in source.names if name not in (*used, *ENDS)]

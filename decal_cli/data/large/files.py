@@ -74,7 +74,7 @@ def count_files(
         )
         shown = sources[0].shown if len(sources) == 1 else f"{len(sources)} files"
         with files.errors():
-            data = counted(files, request, _DIALECT, shown, columns.missing, partial(_Counts, called))
+            data = counted(files, request, _DIALECT, shown, columns.missing, partial(_Counts, called), hold=False)
             rows = files.inputs()
     inputs = (Input(*item, digest) for item, digest in zip(rows, digests.wait(), strict=True))
     return replace(data, inputs=tuple(inputs), columns=chosen.roles(), guessed=chosen.guessed)

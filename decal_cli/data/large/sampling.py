@@ -302,12 +302,12 @@ class _DrawnSource(OwnOrigin):
     def check_unchanged(self) -> None:
         self.source.raw.check_unchanged()
 
-    def load_typed(self, names: Sequence[str]) -> Any:
+    def loadas_typed(self, names: Sequence[str]) -> Any:
         """As CSV files are: numbers where all values are."""
         table = self.load(names, ())
         if _is_written(self.source):
             for at, name in enumerate(names):
-                table = table.set_column(at, name, _typed(table.column(name)))
+                table = table.set_column(at, name, as_typed(table.column(name)))
         return table
 
 
@@ -316,7 +316,7 @@ def _is_written(source: FileSource) -> bool:
     return isinstance(getattr(source, "source", source), CsvSource)
 
 
-def _typed(column: Any) -> Any:
+def as_typed(column: Any) -> Any:
     """A column of texts as numbers, where all of them are."""
     import pyarrow as pa
 

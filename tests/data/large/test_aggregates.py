@@ -111,9 +111,6 @@ def test_methods_are_fitted_to_the_rows_that_counts_stand_for() -> None:
     gains = [each.to_dict()["recommendation"]["tried"][0]["attempts"][0]["achieved"] for each in answers]
     assert gains[1]["value"] == pytest.approx(gains[0]["value"], rel=1e-9, abs=1e-12)
     assert gains[1]["interval"] == pytest.approx(gains[0]["interval"], rel=1e-9, abs=1e-12)
-    weighted = levels(data, weighted=True)
-    with pytest.raises(DecalError, match="with weights, clusters or groups needs the rows"):
-        decal.recommend(weighted, aggregated=True, **asked)
 
 
 def test_verbs_that_need_rows_say_so() -> None:

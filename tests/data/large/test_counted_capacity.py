@@ -75,26 +75,8 @@ def test_exported_counts_take_a_capacity() -> None:
     assert [answer[name].value for name in FOUND] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("--weight", "w"), "rows of different weights needs the rows: counts do not tell"),
-        (("--cluster", "d"), "--capacity with --cluster needs the rows"),
-        (("--per", "d"), "--per needs the rows"),
-        (("--amount", "w", "--cost-fp", "1"), "--amount needs the rows"),
-    ],
-)
-def test_what_counts_do_not_tell_is_one_line(
-    decal: Decal, both: tuple[Path, str], words: tuple[str, ...], text: str
-) -> None:
-    asked = ("-s", "p", "-y", "y", "--positive", "it's", "--capacity", "5")
-    assert text in refusal(decal("evaluate", "--engine", both[1], *asked, *words))
-
-
 def test_cells_tell_no_ranks(decal: Decal, both: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ("-s", "p", "-y", "y", "--positive", "it's", "--capacity", "5", "-t", "0.05")
-    for verb, *more in (("recommend",), ("report", "-o", "page.html")):
-        assert "--capacity needs the rows" in refusal(decal(verb, "--engine", both[1], *asked, *more))
     monkeypatch.setattr(counting, "MAX_LEVELS", 10)
     assert "only cells of it are known" in refusal(decal("evaluate", "--engine", both[1], *asked))
 

@@ -114,8 +114,15 @@ def test_log_odds_become_probabilities_in_the_statement(decal: Decal, files: Pat
     assert "score -inf is outside [0, 1]" in refusal(decal("evaluate", *words, "--query", endless))
 
 
-@pytest.mark.parametrize("option", [("--margin",), ("--proba", "p*"), ("--capacity", "5", "--per", "c")])
-def test_what_an_engine_cannot_count_is_one_line(decal: Decal, files: Path, option: tuple[str, ...]) -> None:
-    words = ("--engine", f"duckdb:{files}/file.db?table=preds", "-y", "y", *option)
-    name = option[-2] if len(option) > 2 else option[0]
-    assert f"{name} needs the rows, and an engine only counts them" in refusal(decal("evaluate", *words))
+@pytest.mark.parametrize("asked", [{"margin": True, "score": "lo"}, {"score": "p", "capacity": 5, "per": "c"}], ids=str)
+def test_what_speaks_of_rows_as_they_are_is_counted_too(files: Path, asked: dict[str, Any]) -> None:
+    asked = {"label": "y", "threshold": 0.3, "metrics": ["brier", "auc"], **asked}
+    agree(
+        decal_cli.evaluate(f"duckdb:{files}/file.db?table=preds", **asked).to_dict()["metrics"],
+        decal_cli.evaluate(files / "preds.parquet", **asked).to_dict()["metrics"],
+    )
+
+
+def test_what_an_engine_cannot_count_is_one_line(decal: Decal, files: Path) -> None:
+    words = ("--engine", f"duckdb:{files}/file.db?table=preds", "-y", "y", "--proba", "p", "--classes", "a,b")
+    assert "--classes needs the rows, and an engine only counts them" in refusal(decal("evaluate", *words))

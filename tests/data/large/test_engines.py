@@ -243,13 +243,6 @@ def test_the_sample_is_that_of_the_file(
     assert_close(reports(of_engine), reports(of_file))
 
 
-def test_a_sample_takes_no_clusters(decal: Decal, tmp_path: Path) -> None:
-    with duckdb.connect(tmp_path / "a.db") as connection:
-        connection.execute("CREATE TABLE a AS SELECT .5 p, 1 y, 2 x, 3 c")
-    said = ("--engine", f"duckdb:{tmp_path / 'a.db'}?table=a", "--score", "p", "--label", "y", "--features", "x")
-    assert "--features of an engine are of a sample" in refusal(decal("evaluate", *said, "--cluster", "c"))
-
-
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -261,7 +254,7 @@ def test_a_sample_takes_no_clusters(decal: Decal, tmp_path: Path) -> None:
         (("--engine", "duckdb:?table=a", "--query", "select 1"), "one table or from one query"),
         (("--engine", "duckdb:?table=a", "preds.csv"), "give files, or --engine without files"),
         (("--query", "select 1"), "give files, or --engine"),
-        (("--engine", "duckdb:?table=a", "--margin"), "--margin needs the rows"),
+        (("--engine", "duckdb:?table=a", "--from", "lm-eval"), "--from needs the rows"),
         (("--engine", "postgresql://me:s3cret@host:x/db?table=a"), "is not a URL"),
         (("--engine", "postgresql://me:12/s3cret@host/db?table=a"), "is not a URL"),
         (("--engine", "postgresql://me:12?s3cret@host/db?table=a"), "is not a URL"),

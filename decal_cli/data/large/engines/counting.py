@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal
@@ -49,8 +49,15 @@ class CountedSource(OwnOrigin):
             return table_digest(self._whole_cells())
         kinds = types_of(self.names)
         scores = ("score", *(f"score{side}" for side in SIDES))
-        keys = [name for name, kind in kinds.items() if name != VALUE and (kind != "float64" or name in scores)]
-        return table_digest(self.table.select(keys).sort_by([(name, "ascending") for name in keys]).combine_chunks())
+        names = [name for name, kind in kinds.items() if name != VALUE and (kind != "float64" or name in scores)]
+        table = self.table.select(names)
+        if "n2" in kinds:
+            # Levels may have come in parts, by weight.
+            sums = [name for name in names if kinds[name] == "int64"]
+            keys = [name for name in names if name not in sums]
+            added = table.group_by(keys).aggregate([(name, "sum") for name in sums])
+            table = added.rename_columns([*keys, *sums]).select(names)
+        return table_digest(table.sort_by([(name, "ascending") for name in names]).combine_chunks())
 
     def _whole_cells(self) -> Any:
         """The rows of each cell of equal width, which thresholds may have cut in parts."""
@@ -73,17 +80,26 @@ def counted(
     shown: str,
     missing: Literal["error", "drop"],
     source: Callable[[str, Any, Mapping[str, str]], CountedSource] = CountedSource,
+    hold: bool = True,
+    together: bool = False,
 ) -> Dataset:
-    """The rows of a request, by score or, of too many, by cell. source: made of the result. Errors: DecalError."""
+    """The rows of a request, by score or, of too many, by cell. source: made of the result. Errors: DecalError.
+
+    hold: whether the rows may be held, where counts tell them all. together: whether two scores are counted at once
+    where these counts are few.
+    """
     request = checked(request)
     if request.positive is None:
         kind = connection.types(source_of(request.table, request.query, dialect)).get(request.label, "")
         request = replace(request, whole_labels=is_whole(kind))
     table = None
-    levels = checked(replace(request, cells=False, thresholds=()))
-    if _may_be_few(levels, dialect, connection):
-        table = connection.answer(f"{statement(levels, dialect)}\nLIMIT {MAX_LEVELS + 1}")
-    if table is None or table.num_rows > MAX_LEVELS:
+    for levels in _levels(request, hold, together):
+        if _may_be_few(levels, dialect, connection):
+            table = connection.answer(f"{statement(levels, dialect)}\nLIMIT {MAX_LEVELS + 1}")
+            if table.num_rows <= MAX_LEVELS:
+                request = replace(request, pairs=levels.pairs)
+                break
+    else:
         request = checked(replace(request, cells=True))
         if request.by_cluster:
             request = replace(request, splits=_splits(request, dialect, connection))
@@ -98,7 +114,14 @@ def counted(
     of_role = {"label": request.label, "weight": request.weight or "", "cluster": request.cluster or ""}
     of_role |= {} if request.pairs else {"score": request.score[0]}
     counts = Columns(request.score, group=request.group, cluster=request.cluster, aggregated=True, missing=missing)
-    return aggregates([source(shown, table, of_role)], counts)
+    return aggregates([source(shown, table, of_role)], counts, hold)
+
+
+def _levels(request: CountRequest, hold: bool, together: bool) -> Iterator[CountRequest]:
+    """Ways to count every score, from those that tell most of the rows on."""
+    for pairs in (True, False) if together and not request.pairs else (request.pairs,):
+        for by_weight in (True, False) if hold and request.weight is not None else (False,):
+            yield checked(replace(request, cells=False, thresholds=(), pairs=pairs, by_weight=by_weight))
 
 
 def _may_be_few(request: CountRequest, dialect: Dialect, connection: Connection) -> bool:

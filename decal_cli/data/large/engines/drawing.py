@@ -14,6 +14,7 @@ from decal_cli.data.large.engines.connections import Connection
 from decal_cli.data.large.engines.dialects import Dialect
 from decal_cli.data.large.engines.labels import label_of, other_label
 from decal_cli.data.large.engines.sums import select
+from decal_cli.data.large.repeated import COUNT
 from decal_cli.data.large.row_hash import LARGEST, N_HASHED_COLUMNS, N_PIECES, PIECE, PRIME, SHIFT, TOP, factor
 from decal_cli.data.large.sampling import draw, quotas
 from decal_cli.data.words import MISSING
@@ -49,26 +50,65 @@ def _cutoff(quota: int, count: int) -> int:
     return min(PRIME, math.ceil(PRIME * (quota + _SLACK * math.sqrt(quota) + 30) / max(count, 1)))
 
 
-class _Drawing:
-    """The statement that draws. kinds: of the columns of the source, as its engine names their types."""
+class Given:
+    """Columns of a source under names of ours. kinds: what each holds, a number, a truth value, a text or another."""
+
+    def __init__(self, source: str, dialect: Dialect, kinds: Mapping[str, str]) -> None:
+        self.source = source
+        self.dialect = dialect
+        self.kinds = kinds
+        self.ours = {name: f"decal_{number}" for number, name in enumerate(kinds, 1)}
+
+    def given(self) -> str:
+        """The columns of the user as numbers and texts."""
+        return select([*self._given()], self.source)
+
+    def counted(self, most: int) -> str:
+        """The statement that counts the rows by all of the columns, so many counts at most."""
+        keys = ", ".join(self.ours.values())
+        rows = f"(\n{self.given()}\n) AS decal_given"
+        return f"SELECT {keys}, COUNT(*) AS {COUNT}\nFROM {rows}\nGROUP BY {keys}\nLIMIT {most}"
+
+    def _given(self) -> Iterator[str]:
+        for name, ours in self.ours.items():
+            column, kind = self.dialect.name(name), self.kinds[name]
+            if kind == "number":
+                value = self.dialect.as_double(column)
+            elif kind == "truth":
+                one, zero = self.dialect.number(1), self.dialect.number(0)
+                value = f"CASE WHEN {column} THEN {one} WHEN NOT {column} THEN {zero} END"
+            else:
+                value = self.dialect.as_text(column)
+            yield f"{value} AS {ours}"
+
+    def named(self, table: Any) -> Any:
+        """The answer with the user's names, its numbers as such."""
+        import pyarrow as pa
+
+        columns = {}
+        for name, ours in self.ours.items():
+            column = table.column(ours)
+            columns[name] = column.cast(pa.float64()) if self.kinds[name] in ("number", "truth") else column
+        return pa.table(columns)
+
+
+class _Drawing(Given):
+    """The statement that draws. types: of the columns of the source, as its engine names them."""
 
     def __init__(
         self, source: str, chosen: Chosen, columns: Columns, dialect: Dialect, types: Mapping[str, str]
     ) -> None:
-        self.source = source
         self.positive = columns.positive
         self.label = chosen.label
-        self.dialect = dialect
         self.hashed = sorted({*chosen.score, *chosen.features})[:N_HASHED_COLUMNS]
-        self.kinds = {name: _kind_of(types[name]) for name in (*chosen.group, *chosen.features)}
-        self.kinds |= dict.fromkeys((*chosen.score, *((chosen.weight,) if chosen.weight else ())), "number")
-        self.kinds[chosen.label] = "other"
-        self.ours = {name: f"decal_{number}" for number, name in enumerate(self.kinds, 1)}
+        kinds = {name: kind_of(types[name]) for name in (*chosen.group, *chosen.features)}
+        kinds |= dict.fromkeys((*chosen.score, *((chosen.weight,) if chosen.weight else ())), "number")
+        super().__init__(source, dialect, kinds | {chosen.label: "other"})
 
     def statement(self, cutoffs: Sequence[int]) -> str:
         """The rows of each label whose hash does not exceed its cutoff."""
         label, sources = f"TRIM({self.ours[self.label]})", ["decal_given"]
-        parts = {"decal_given": select([*self._given()], self.source)}
+        parts = {"decal_given": self.given()}
         if self.positive is not None:
             labels = other_label(label, self.positive, "decal_given", self.dialect)
             parts["decal_labels"] = labels
@@ -91,19 +131,6 @@ class _Drawing:
             for code, cutoff in enumerate(cutoffs)
         )
         return f"WITH {named}\nSELECT {', '.join(self.ours.values())}\nFROM decal_fourth\nWHERE {kept}"
-
-    def _given(self) -> Iterator[str]:
-        """The columns of the user as numbers and texts."""
-        for name, ours in self.ours.items():
-            column, kind = self.dialect.name(name), self.kinds[name]
-            if kind == "number":
-                value = self.dialect.as_double(column)
-            elif kind == "truth":
-                one, zero = self.dialect.number(1), self.dialect.number(0)
-                value = f"CASE WHEN {column} THEN {one} WHEN NOT {column} THEN {zero} END"
-            else:
-                value = self.dialect.as_text(column)
-            yield f"{value} AS {ours}"
 
     def _left(self) -> Iterator[tuple[str, str]]:
         """What is left of every number to be cut in pieces; of texts, their piece."""
@@ -132,16 +159,7 @@ class _Drawing:
                     yield f"COALESCE({shifted} * {factor(at, piece)}, 0)"
                     left = f"(({left} - FLOOR({left})) * {self.dialect.number(PIECE)})"
 
-    def named(self, table: Any) -> Any:
-        """The answer with the user's names, its numbers as such."""
-        import pyarrow as pa
 
-        columns = []
-        for name, ours in self.ours.items():
-            column = table.column(ours)
-            columns.append(column.cast(pa.float64()) if self.kinds[name] in ("number", "truth") else column)
-        return pa.table(columns, list(self.ours))
-
-
-def _kind_of(kind: str) -> str:
+def kind_of(kind: str) -> str:
+    """What a column holds, by what its engine calls its type."""
     return next((name for name, begins in _KINDS if begins.match(kind.lower())), "other")

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from decal_cli.data.arrays import table_digest
 from decal_cli.data.capacity import as_used
-from decal_cli.data.columns import choose
+from decal_cli.data.columns import Chosen, choose
 from decal_cli.data.dataset import Dataset
+from decal_cli.data.formats.sources import OwnOrigin
+from decal_cli.data.large.aggregates import COUNTED_BEFORE
 from decal_cli.data.large.engines.address import address_of
 from decal_cli.data.large.engines.connections import Connection, connected
 from decal_cli.data.large.engines.counting import counted
 from decal_cli.data.large.engines.dialects import DIALECTS, Dialect
-from decal_cli.data.large.engines.drawing import drawn_rows
+from decal_cli.data.large.engines.drawing import Given, drawn_rows, kind_of
 from decal_cli.data.large.engines.opened import Engine, Opened
 from decal_cli.data.large.engines.request import CountRequest
 from decal_cli.data.large.engines.statement import source_of
-from decal_cli.data.large.sampling import can_draw
+from decal_cli.data.large.repeated import COUNT, dataset_of_counted, repeated
+from decal_cli.data.large.sampling import as_typed, can_draw
+from decal_cli.data.words import listed
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.roles import DECLARATIONS, DEFAULTS, Columns
+from decal_cli.limits import MAX_LEVELS
+from decal_cli.roles import DECLARATIONS, DEFAULTS, ROW_UTILITIES, Columns
 
-COUNTABLE = (
-    *("score", "label", "weight", "group", "cluster", "features", "positive", "missing", "logit"),
-    *("prevalence", "sampled_negatives", "keep_scores", "capacity"),
-)
-"""What can be said of the columns of rows that an engine counts."""
+NOT_COUNTED = ("classes", "log", "aggregated")
+"""What cannot be said of the columns of rows that an engine counts."""
+OF_WHOLE_ROWS = ("proba", "per", *ROW_UTILITIES)
+"""Roles of columns by which rows are counted as they are: no statement checks them, and no cell holds them."""
 
 
 def read_engine(
@@ -41,7 +46,8 @@ def read_engine(
 ) -> Dataset:
     """The rows that an engine holds, counted there. thresholds: of decisions, at which cells are cut.
 
-    pairs: whether rows are counted by two scores at once, for what compares them. table: where the address names none.
+    pairs: whether rows are counted by two scores at once, for what compares them; else they are where these counts are
+    few. table: where the address names none.
 
     Errors: DecalError, one line, without what is secret.
     """
@@ -65,7 +71,7 @@ def read_connection(engine: Engine, columns: Columns, thresholds: Sequence[float
 
 def _refuse_of_rows(columns: Columns) -> None:
     for name in DECLARATIONS:
-        if name not in COUNTABLE and getattr(columns, name) != DEFAULTS[name]:
+        if name in NOT_COUNTED and getattr(columns, name) != DEFAULTS[name]:
             option = Hint("from" if name == "log" else name)
             raise DecalError(f"{option} needs the rows, and an engine only counts them", "give a file of rows")
 
@@ -89,22 +95,52 @@ class _Rows(NamedTuple):
         """The data set of them. Errors: DecalError."""
         source = source_of(self.table, self.query, self.dialect)
         chosen = choose(connection.names(source), columns, self.engine)
-        if chosen.features and (pairs or not connection.types(source) or not can_draw(columns, chosen)):
-            raise DecalError(
-                f"{Hint('features')} of an engine are of a sample of single rows, which compare, "
-                f"{Hint('cluster')}, {Hint('logit')}, another "
-                "population and connections that are open already do not take",
-                "drop these, or give a file of rows",
-            )
+        types = connection.types(source)
+        whole = columns.margin or any(chosen.names(role) for role in OF_WHOLE_ROWS)
+        if whole or (chosen.features and not (types and can_draw(columns, chosen))):
+            return as_used(self._rows(connection, source, chosen, columns, types), columns)
         rows = (chosen.score, chosen.label, self.table, self.query, columns.positive, chosen.weight, chosen.group)
         request = CountRequest(
             *rows, cluster=chosen.cluster, pairs=pairs, logit=columns.logit, thresholds=tuple(thresholds)
         )
-        data = counted(connection, request, self.dialect, self.shown, columns.missing)
+        together = len(chosen.score) == 2 and columns.missing == "error"
+        data = counted(connection, request, self.dialect, self.shown, columns.missing, together=together)
         if chosen.features:
             drawn = drawn_rows(connection, source, chosen, columns, self.dialect, data)
             return replace(drawn, inputs=data.inputs, guessed=chosen.guessed)
         return as_used(replace(data, columns=chosen.roles(), guessed=chosen.guessed), columns)
+
+    def _rows(
+        self, connection: Connection, source: str, chosen: Chosen, columns: Columns, types: Mapping[str, str]
+    ) -> Dataset:
+        """The rows, counted by all columns that are asked for. Errors: DecalError, where they are too many to hold."""
+        numbers = tuple(dict.fromkeys(chosen.numbers))
+        kinds = {name: kind_of(types.get(name, "")) for name in chosen.features}
+        kinds |= dict.fromkeys(chosen.texts, "other") | dict.fromkeys(numbers, "number")
+        given = Given(source, self.dialect, kinds)
+        answer = connection.answer(given.counted(MAX_LEVELS + 1))
+        if answer.num_rows > MAX_LEVELS:
+            raise DecalError(
+                f"{self.shown}: rows have more than {MAX_LEVELS:,} different values of {listed(list(kinds))}",
+                f"round them in {Hint('query')}, or draw a sample of rows there",
+            )
+        if not answer.num_rows:
+            raise DecalError(f"{self.shown}: has no rows", "name another table or query")
+        table = given.named(answer).append_column(COUNT, answer.column(COUNT))
+        for name in (name for name in chosen.features if kinds[name] == "other"):
+            table = table.set_column(table.column_names.index(name), name, as_typed(table.column(name)))
+        # No engine has an order of its own, and an error names the first row that is wrong.
+        table = table.sort_by([(name, "ascending") for name in kinds]).combine_chunks()
+        rows = repeated(RowsOfEngine(self.shown, table), list(kinds), numbers, numbered=False)
+        unknown = () if chosen.features else (f"{COUNTED_BEFORE}: nothing that needs a single row is known (features)",)
+        return dataset_of_counted([rows], columns, unknown)
+
+
+class RowsOfEngine(OwnOrigin):
+    """The answer of an engine: rows, and how many there are of each."""
+
+    def sha256(self) -> str:
+        return table_digest(self.table)
 
 
 def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False) -> Dataset:

@@ -20,7 +20,8 @@ class CountRequest:
     positive: the label that counts as 1, None where labels are 0/1 or true/false. thresholds: edges of cells, whether
     cells are asked for or not. pairs: whether rows are counted by both of two scores at once.
     logit: whether scores are log-odds. splits: how fine the coarse cells are by which clusters are counted.
-    whole_labels: whether labels are whole numbers, 0 and 1 if they are sound, so that no text is looked at.
+    whole_labels: whether labels are whole numbers, 0 and 1 if they are sound, so that no text is looked at. by_weight:
+    whether rows are counted by their weight too, so that those of one level have one weight.
     """
 
     score: tuple[str, ...]
@@ -37,6 +38,7 @@ class CountRequest:
     logit: bool = False
     splits: int = N_SPLITS
     whole_labels: bool = False
+    by_weight: bool = False
 
     @property
     def by_cluster(self) -> bool:

@@ -29,7 +29,8 @@ from decal_cli.hints import Hint
 
 def size_of_head(request: CountRequest, dialect: Dialect, most: int) -> str:
     """The statement that counts the first rows, so many at most, and about how many scores and texts they have."""
-    columns = [dialect.name(name) for name in (*request.score, *request.texts)]
+    weight = [request.weight] if request.by_weight and request.weight is not None else []
+    columns = [dialect.name(name) for name in (*request.score, *request.texts, *weight)]
     listed = ", ".join(dict.fromkeys(columns))
     head = f"(\n    SELECT {listed} FROM {source_of(request.table, request.query, dialect)}\n    LIMIT {most}\n)"
     return _size(columns, f"{head} AS decal_head", dialect)
@@ -167,6 +168,7 @@ def _rows(request: CountRequest, dialect: Dialect) -> str:
             for ours in request.texts.values()
         ),
         *request.models,
+        *(["CASE WHEN decal_bad IS NULL THEN decal_w END AS decal_w"] if request.by_weight else []),
         *judged_sums(request, dialect),
         "CASE WHEN decal_bad IS NULL THEN decal_label END AS decal_pos",
         "decal_bad",

@@ -66,7 +66,7 @@ def counted(request: CountRequest) -> str:
     keys = [*request.texts.values(), *request.models, *request.score_keys, "decal_label"]
     columns = []
     if request.weight is not None:
-        keys.append("decal_sound")
+        keys += ["decal_sound", *(["decal_w"] if request.by_weight else [])]
         columns.append("MIN(decal_w) AS decal_lightest")
     if not request.whole_labels:
         columns.append("MIN(CASE WHEN decal_label = 2 THEN decal_y END) AS decal_third")
@@ -203,7 +203,7 @@ def _grouped(
     codes = " ".join(f"WHEN {code} THEN {dialect.text(name)}" for code, name in enumerate(PROBLEMS, 1))
     bad, value = (f"CASE decal_bad {codes} END", "MIN(decal_value)") if judged else [dialect.as_text("NULL")] * 2
     columns += [f"{bad} AS {dialect.name('bad')}", f"{value} AS {dialect.name('value')}"]
-    keys += [*of_score, *(["decal_bad"] if judged else [])]
+    keys += [*of_score, *(["decal_w"] if request.by_weight else []), *(["decal_bad"] if judged else [])]
     listed = ",\n    ".join(columns)
     return f"SELECT\n    {listed}\nFROM {source}\nGROUP BY {', '.join(keys)}"
 
