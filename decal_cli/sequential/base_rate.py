@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,9 @@ from decal_cli.declarations.papers import cite
 from decal_cli.documents import consistent
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.classes import perturbed_shares
-from decal_cli.sequential.forecaster import Forecaster, Guarantee, State, online
+from decal_cli.sequential.forecaster import Forecaster, Guarantee, online
 from decal_cli.sequential.randomness import logistic
+from decal_cli.sequential.resumable import Kept
 from decal_cli.tables.table import Floats, Ints
 
 
@@ -23,6 +23,7 @@ class CountForecaster(Forecaster):
     """A forecaster that looks at nothing but how many labels are known, and how many of them are 1."""
 
     needs_score = False
+    KEPT: ClassVar[Kept] = {"row": int, "rows": int, "positives": int}
 
     def __init__(self) -> None:
         self.row = self.rows = self.positives = 0
@@ -47,13 +48,7 @@ class CountForecaster(Forecaster):
         self.row, self.rows, self.positives = self.row + count, self.rows + learned, int(to_row[learned])
         return predictions
 
-    def state(self) -> State:
-        """Rows predicted, labels learned, and those of them that are 1."""
-        return {"row": self.row, "rows": self.rows, "positives": self.positives}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from these counts."""
-        self.row, self.rows, self.positives = (int(state[name]) for name in ("row", "rows", "positives"))
+    def _check(self) -> None:
         consistent(0 <= self.positives <= self.rows <= self.row <= MAX_ROWS)
 
     def awaits(self, score: Floats, group: NDArray[Any]) -> bool:

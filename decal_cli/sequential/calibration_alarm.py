@@ -10,15 +10,16 @@ arrive may depend on what they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.documents import consistent
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
+from decal_cli.sequential.resumable import Kept, Resumable, float_array, int_array, log_array
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.table import Floats, Ints
 
@@ -79,13 +80,20 @@ class Start(NamedTuple):
     row: int
 
 
-class CalibrationAlarm:
+class CalibrationAlarm(Resumable):
     """The e-process of the mixture of all bets, each started over at every 100th row.
 
     The j-th start has the share 1/(j(j+1)) of the capital, and what has not started yet is kept. Rows may come in
     pieces: what is carried over, for each bet, is its capital since the first row, the capital of its starts over that,
     and which start has gained most.
     """
+
+    KEPT: ClassVar[Kept] = {
+        "rows": int,
+        "capital": float_array,
+        **dict.fromkeys(("of_starts", "lead"), log_array),
+        "leader": int_array,
+    }
 
     def __init__(self) -> None:
         self.rows = 0
@@ -143,24 +151,7 @@ class CalibrationAlarm:
         best = int(np.argmax(log_capital))
         return Start(float(log_capital[best]), int(self.leader[best]))
 
-    def state(self) -> dict[str, Any]:
-        """What is carried over, as JSON."""
-        return {
-            "rows": self.rows,
-            "capital": self.capital.tolist(),
-            "of_starts": [None if np.isinf(each) else each for each in self.of_starts.tolist()],
-            "lead": [None if np.isinf(each) else each for each in self.lead.tolist()],
-            "leader": self.leader.tolist(),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
-        self.rows = int(state["rows"])
-        self.capital = np.array(state["capital"], dtype=float)
-        self.of_starts, self.lead = (
-            np.array([-np.inf if each is None else each for each in state[name]]) for name in ("of_starts", "lead")
-        )
-        self.leader = np.array(state["leader"], dtype=np.int64)
+    def _check(self) -> None:
         if not len(self.capital) == len(self.of_starts) == len(self.lead) == len(self.leader) == len(BETS):
             raise ValueError("there are not as many bets as there should be")
         # A step moves the log of a capital by MAX_LOG_E at most; -inf is that of what has not started.

@@ -8,8 +8,7 @@ a cluster have to do with each other. Every cluster counts the same, however man
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from decal_cli.documents import consistent
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.calibration_alarm import BETS, MAX_LOG_E, RESTART, CalibrationAlarm
 from decal_cli.sequential.difference import Sums
+from decal_cli.sequential.resumable import Kept, Resumable, log_array
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import BinaryTask
 
@@ -42,12 +42,14 @@ class Runs(NamedTuple):
         return Runs(self.of_row[:rows], self.size[:runs], self.first[:runs])
 
 
-class RunningMeans:
+class RunningMeans(Resumable):
     """Sums of the averages over clusters of what one way to decide wins over another; clusters come in pieces.
 
     An average lies within u_delta max(t*, 1 - t*) of 0. It is guessed by the mean of those before, as long as this is a
     small part of that range: the less a guess can miss, the tighter the sequence.
     """
+
+    KEPT: ClassVar[Kept] = {"steps": int, "total": float, "squares": float, "open": float}
 
     def __init__(self, task: BinaryTask) -> None:
         self.reach = max(task.threshold, 1 - task.threshold) * task.u_delta
@@ -82,14 +84,7 @@ class RunningMeans:
         """The sums after the latest cluster that is over."""
         return Sums(np.array([self.steps]), np.array([self.total]), np.array([self.squares]), self.width)
 
-    def state(self) -> dict[str, Any]:
-        """The sums, as JSON."""
-        return {"steps": self.steps, "total": self.total, "squares": self.squares, "open": self.open}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
-        self.steps = int(state["steps"])
-        self.total, self.squares, self.open = (float(state[name]) for name in ("total", "squares", "open"))
+    def _check(self) -> None:
         consistent(
             0 <= self.steps <= MAX_ROWS,
             abs(self.total) <= self.reach * (self.steps + 1),
@@ -98,8 +93,15 @@ class RunningMeans:
         )
 
 
-class ClusterAlarm:
+class ClusterAlarm(Resumable):
     """The e-process of `CalibrationAlarm`, where a bet on a cluster is the average of the bets on its rows."""
+
+    KEPT: ClassVar[Kept] = {
+        "steps": dict,
+        "log_e": float,
+        "open": log_array,
+        "first_rows": lambda pairs: {int(step): int(row) for step, row in pairs},
+    }
 
     def __init__(self) -> None:
         self.steps = CalibrationAlarm()
@@ -145,19 +147,9 @@ class ClusterAlarm:
 
     def state(self) -> dict[str, Any]:
         """What is carried over, as JSON."""
-        return {
-            "steps": self.steps.state(),
-            "log_e": self.log_e,
-            "open": [None if np.isinf(each) else each for each in self.open.tolist()],
-            "first_rows": [[step, self.first_rows[step]] for step in sorted(self.first_rows)],
-        }
+        return super().state() | {"first_rows": [[step, self.first_rows[step]] for step in sorted(self.first_rows)]}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
-        self.steps.restore(state["steps"])
-        self.log_e = float(state["log_e"])
-        self.open = np.array([-np.inf if each is None else each for each in state["open"]])
-        self.first_rows = {int(step): int(row) for step, row in state["first_rows"]}
+    def _check(self) -> None:
         if len(self.open) != len(BETS) or not {*self.steps.leader.tolist()} <= self.first_rows.keys():
             raise ValueError("there are not as many bets as there should be, or a start has no row")
         consistent(

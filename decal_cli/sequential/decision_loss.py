@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 from decal_cli.declarations.papers import cite
 from decal_cli.documents import consistent
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
-from decal_cli.sequential.forecaster import Forecaster, Guarantee, State, online
+from decal_cli.sequential.forecaster import Forecaster, Guarantee, online
 from decal_cli.sequential.randomness import uniform
+from decal_cli.sequential.resumable import Kept, float_array
 from decal_cli.tables.table import Floats
 
 _LEAST_FACTOR = 1e-12
@@ -47,6 +47,11 @@ class CdlForecaster(Forecaster):
     needs_score = False
     uses_horizon = True
     on_grid = True
+    KEPT: ClassVar[Kept] = {
+        **dict.fromkeys(("row", "learned", "start", "rows"), int),
+        "drawn": lambda values: deque(map(float, values)),
+        **dict.fromkeys(("log_weight", "squares"), float_array),
+    }
 
     def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
         self.seed, self.horizon = seed, horizon
@@ -121,30 +126,14 @@ class CdlForecaster(Forecaster):
         """Whether so many rows wait for their labels."""
         return len(self.drawn) == len(score)
 
-    def state(self) -> State:
-        """Where it is, what was drawn and not learned, and the weights of its experts."""
-        return {
-            "row": self.row,
-            "learned": self.learned,
-            "start": self.start,
-            "rows": self.rows,
-            "drawn": list(self.drawn),
-            "log_weight": self.log_weight.tolist(),
-            "squares": self.squares.tolist(),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
-        self.row, self.learned, self.start = (int(state[name]) for name in ("row", "learned", "start"))
-        row, start, rows = self.row, self.start, int(state["rows"])
+    def _check(self) -> None:
+        start, log_weight, squares = self.start, self.log_weight, self.squares
         consistent(
-            0 <= self.learned <= row <= MAX_ROWS,
-            (start, rows) == (0, self.horizon) if self.horizon else (start <= row and rows == start + 1),
+            0 <= self.learned <= self.row <= MAX_ROWS,
+            (start, self.rows) == (0, self.horizon) if self.horizon else (start <= self.row and self.rows == start + 1),
         )
-        self._start(rows)
-        self.start = start
-        self.drawn = deque(map(float, state["drawn"]))
-        self.log_weight, self.squares = (np.array(state[name], dtype=float) for name in ("log_weight", "squares"))
+        self._start(self.rows)
+        self.start, self.log_weight, self.squares = start, log_weight, squares
         if not len(self.log_weight) == len(self.squares) == 2 * self.buckets + 1:
             raise ValueError("there are not two experts for each bucket, and one more")
         consistent(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from decal_cli.documents import consistent
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.calibration_alarm import BETS, MAX_LOG_E, CalibrationAlarm
+from decal_cli.sequential.resumable import Kept, Resumable, plain
 from decal_cli.tables.table import Floats, Ints
 
 
@@ -35,12 +36,14 @@ class DelayedBlock(NamedTuple):
     log_sums: Floats
 
 
-class DelayedAlarm:
+class DelayedAlarm(Resumable):
     """Two e-processes of `CalibrationAlarm`, of every other block each. A block enters when its labels are known.
 
     turns: of even and of odd blocks. log_inverse: log of 1 over the p-value: half of the most that either has been.
     rows, begun: rows and blocks so far; held: the latest two blocks, which wait.
     """
+
+    KEPT: ClassVar[Kept] = {"rows": int, "begun": int, "log_inverse": float, "turns": tuple, "held": tuple}
 
     def __init__(self) -> None:
         self.turns = (CalibrationAlarm(), CalibrationAlarm())
@@ -109,13 +112,7 @@ class DelayedAlarm:
 
     def state(self) -> dict[str, Any]:
         """What is carried over, as JSON."""
-        return {
-            "rows": self.rows,
-            "begun": self.begun,
-            "log_inverse": self.log_inverse,
-            "turns": [turn.state() for turn in self.turns],
-            "held": [{**block._asdict(), "log_sums": block.log_sums.tolist()} for block in self.held],
-        }
+        return super().state() | {"held": [plain(block._asdict()) for block in self.held]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from decal_cli.documents import consistent
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.confidence_sequence import Sequence, sequence_of_sums
+from decal_cli.sequential.resumable import Kept, Resumable, wholes
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import BinaryTask
 
@@ -39,12 +39,14 @@ class Sums(NamedTuple):
         return sequence_of_sums(self.total, self.squares, self.rows, self.width, alpha)
 
 
-class RunningDifference:
+class RunningDifference(Resumable):
     """Sums of the difference between two ways to decide, of rows that may come in pieces.
 
     Rows that both decide alike differ by 0 for certain, and widen nothing. A row that they decide differently is
     guessed from the rows before it that differ in the same direction; before the first of them the guess is 0.
     """
+
+    KEPT: ClassVar[Kept] = {"rows": int, "total": float, "squares": float, "differing": wholes, "positives": wholes}
 
     def __init__(self, task: BinaryTask) -> None:
         self.task = task
@@ -75,15 +77,7 @@ class RunningDifference:
         """The sums after the latest row."""
         return Sums(np.array([self.rows]), np.array([self.total]), np.array([self.squares]), self.task.u_delta)
 
-    def state(self) -> dict[str, Any]:
-        """The sums and counts, as JSON."""
-        sums = {"rows": self.rows, "total": self.total, "squares": self.squares}
-        return {**sums, "differing": list(self.differing), "positives": list(self.positives)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
-        self.rows, self.total, self.squares = int(state["rows"]), float(state["total"]), float(state["squares"])
-        self.differing, self.positives = ([int(each) for each in state[name]] for name in ("differing", "positives"))
+    def _check(self) -> None:
         if not len(self.differing) == len(self.positives) == 2:
             raise ValueError("there are two ways to differ")
         consistent(

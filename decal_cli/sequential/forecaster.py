@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from decal_cli.declarations.document import Size, Words
 from decal_cli.declarations.spec import Between, Declaration, Registry, Spec, parameters_of
+from decal_cli.sequential.resumable import Resumable
 from decal_cli.tables.table import Floats, Ints
 
 State = dict[str, Any]
@@ -29,7 +30,7 @@ class Guarantee(NamedTuple):
     holds: Words
 
 
-class Forecaster(ABC):
+class Forecaster(Resumable, ABC):
     """Predicts rows one after the other, and learns labels in the order of the rows.
 
     title: its name for users. randomised: whether its predictions rest on random numbers, of its `seed`. needs_score:
@@ -76,14 +77,6 @@ class Forecaster(ABC):
     def acts_from(self, threshold: float) -> float | None:
         """The score from which its prediction is this much; None where there is none, or where it is no curve."""
         return None
-
-    @abstractmethod
-    def state(self) -> State:
-        """What it knows, apart from the parameters that it was made with."""
-
-    @abstractmethod
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from such a state. Errors: KeyError, TypeError or ValueError, where it is none."""
 
 
 def one_by_one(forecaster: Forecaster, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 from decal_cli.declarations.papers import cite
 from decal_cli.documents import consistent
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
-from decal_cli.sequential.forecaster import Forecaster, Guarantee, State, online
+from decal_cli.sequential.forecaster import Forecaster, Guarantee, online
+from decal_cli.sequential.resumable import Kept, int_array
 from decal_cli.tables.table import Floats
 
 
@@ -41,6 +41,11 @@ class AlmostOneStepAhead(Forecaster):
     needs_score = False
     uses_horizon = True
     on_grid = True
+    KEPT: ClassVar[Kept] = {
+        **dict.fromkeys(("row", "learned", "positives", "moved"), int),
+        "bias": int_array,
+        "pairs": lambda pairs: deque(Pair(int(lower), int(steps)) for lower, steps in pairs),
+    }
 
     def __init__(self, horizon: int | None = None) -> None:
         self.horizon = horizon
@@ -84,19 +89,9 @@ class AlmostOneStepAhead(Forecaster):
         """Whether so many rows wait for their labels."""
         return len(self.pairs) == len(score)
 
-    def state(self) -> State:
-        """Counts of rows, how far they were moved, the bias of each point, and the pairs of rows without a label."""
-        counts = {"row": self.row, "learned": self.learned, "positives": self.positives, "moved": self.moved}
-        return {**counts, "bias": self.bias.tolist(), "pairs": [list(pair) for pair in self.pairs]}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
-        counts = ("row", "learned", "positives", "moved")
-        self.row, self.learned, self.positives, self.moved = (int(state[name]) for name in counts)
-        self.bias = np.array(state["bias"], dtype=np.int64)
+    def _check(self) -> None:
         consistent(0 <= self.positives <= self.learned <= self.row <= MAX_ROWS)
         self.steps = _steps(max(self.row, 1), self.horizon)
-        self.pairs = deque(Pair(int(lower), int(steps)) for lower, steps in state["pairs"])
         consistent(len(self.pairs) == self.row - self.learned, 0 <= self.moved <= self.steps * self.learned)
         if len(self.bias) != self.steps + 1 or self.bias[0] > 0 or self.bias[-1] < 0:
             raise ValueError("the biases are not those of this grid")

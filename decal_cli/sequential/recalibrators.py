@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,8 @@ from decal_cli.declarations.spec import Between
 from decal_cli.documents import consistent
 from decal_cli.learn.regions import isotonic_fit
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
-from decal_cli.sequential.forecaster import Forecaster, State, online
+from decal_cli.sequential.forecaster import Forecaster, online
+from decal_cli.sequential.resumable import Kept, float_array
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats, Ints
 
@@ -67,10 +67,6 @@ class OnlineCurve(NamedTuple):
         return float(self.at[place - 1] + share * (self.at[place] - self.at[place - 1]))
 
 
-def _state_of(curve: OnlineCurve | None) -> list[list[float]] | None:
-    return None if curve is None else [curve.at.tolist(), curve.value.tolist()]
-
-
 def _curve_of(state: Any) -> OnlineCurve | None:
     if state is None:
         return None
@@ -99,19 +95,19 @@ class AsItIs(Forecaster):
         """The scores."""
         return score[len(score) - len(known) :].astype(np.float64)
 
-    def state(self) -> State:
-        """Nothing."""
-        return {}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Nothing was learned."""
-
 
 class Fitted(Forecaster):
     """A forecaster that learns isotonic regressions of rows with known labels; the score as it is before the first.
 
     scores, labels: the rows that it holds, the latest last; learned: how many labels it learned in all.
     """
+
+    KEPT: ClassVar[Kept] = {
+        "scores": float_array,
+        "labels": lambda labels: np.array(labels, dtype=np.uint8),
+        "learned": int,
+        "curve": _curve_of,
+    }
 
     def __init__(self) -> None:
         self.scores: Floats = np.empty(0)
@@ -159,16 +155,7 @@ class Fitted(Forecaster):
             self._learn(exact[before:learned], label[before:learned])
         return predictions
 
-    def state(self) -> State:
-        """The rows that it holds, and the latest fit."""
-        rows = {"scores": self.scores.tolist(), "labels": self.labels.tolist()}
-        return {**rows, "learned": self.learned, "curve": _state_of(self.curve)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
-        self.scores = np.array(state["scores"], dtype=float)
-        self.labels = np.array(state["labels"], dtype=np.uint8)
-        self.learned, self.curve = int(state["learned"]), _curve_of(state["curve"])
+    def _check(self) -> None:
         if len(self.scores) != len(self.labels):
             raise ValueError("a row that is held lacks a score or a label")
         consistent(
@@ -273,6 +260,7 @@ class OnlinePlatt(Forecaster):
 
     title = "online Platt"
     STEP, REGULARISER, RADIUS = 10.0, 100.0, 100.0
+    KEPT: ClassVar[Kept] = {"slope": float, "intercept": float, "curvature": lambda values: tuple(map(float, values))}
 
     def __init__(self) -> None:
         self.slope, self.intercept = 1.0, 0.0
@@ -298,15 +286,8 @@ class OnlinePlatt(Forecaster):
             slopes[row], intercepts[row] = self.slope, self.intercept
         return expit(slopes[known] * x[len(x) - len(known) :] + intercepts[known])
 
-    def state(self) -> State:
-        """The curve, and the curvature of the losses so far."""
-        return {"slope": self.slope, "intercept": self.intercept, "curvature": list(self.curvature)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
-        self.slope, self.intercept = float(state["slope"]), float(state["intercept"])
-        first, mixed, second = map(float, state["curvature"])
-        self.curvature = first, mixed, second
+    def _check(self) -> None:
+        first, mixed, second = self.curvature
         most = self.REGULARISER * math.log(MIN_SCORE) ** 2 * MAX_ROWS
         consistent(
             math.hypot(self.slope, self.intercept) <= self.RADIUS * (1 + 1e-9),

@@ -27,10 +27,13 @@ from decal_cli.sequential.calibration_alarm import MAX_LOG_E, CalibrationAlarm, 
 from decal_cli.sequential.cluster_steps import ClusterAlarm, Runs
 from decal_cli.sequential.delayed_alarm import DelayedAlarm
 from decal_cli.sequential.inside import Inside, InsideGroups
+from decal_cli.sequential.resumable import plain
 from decal_cli.tables.table import Floats, Ints
 
 BLOCK_ROWS = 1 << 16
 """Rows that are replayed at once: memory does not grow with the stream."""
+PLAIN = ("rows", "positives", "prompt", "first_time", "last_time", "warm", "log_e", "alarm")
+"""What a state holds of a replay as it is."""
 Predictions = dict[str, Floats]
 EProcess = CalibrationAlarm | ClusterAlarm | DelayedAlarm
 
@@ -237,19 +240,12 @@ class Replay:
         clusters = {} if self.clusters is None else {"clusters": self.clusters.state()}
         return {
             **clusters,
-            "rows": self.rows,
-            "positives": self.positives,
-            "prompt": self.prompt,
-            "first_time": self.first_time,
-            "last_time": self.last_time,
-            "warm": self.warm,
-            "log_e": self.log_e,
-            "alarm": None if self.alarm is None else list(self.alarm),
+            **{name: plain(getattr(self, name)) for name in PLAIN},
             "start_times": [[row, self.start_times[row]] for row in sorted(self.start_times)],
+            "held": plain(self.held._asdict()),
+            "forecasters": plain(self.forecasters),
+            "tallies": plain(self.tallies),
             "latest": self.latest.state(),
-            "held": {name: values.tolist() for name, values in self.held._asdict().items()},
-            "forecasters": {key: each.state() for key, each in self.forecasters.items()},
-            "tallies": {key: each.state() for key, each in self.tallies.items()},
             "e_process": self.e_process.state(),
             "windows": self.windows.state(),
             "course": self.course.state(),

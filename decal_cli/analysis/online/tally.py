@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval
 from decal_cli.sequential.cluster_steps import RunningMeans
 from decal_cli.sequential.difference import Acts, RunningDifference, Sums, utility_difference
+from decal_cli.sequential.resumable import Kept, Resumable, plain, whole_or_none, wholes
 from decal_cli.tables.clusters import confidence_of
 from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.table import Floats, Ints, Table
@@ -69,12 +70,14 @@ class CellTally:
         )
 
 
-class Tally:
+class Tally(Resumable):
     """What one method predicted: its cells, its decisions, and what they win over the first method's.
 
     since: the row, from 1, after which the sequence at the level `alpha` first was above 0. clusters: of the rows, None
     where they are independent; then what it wins in each is kept, and the averages of those that are over.
     """
+
+    KEPT: ClassVar[Kept] = {"acts": wholes, "difference": dict, "since": whole_or_none}
 
     def __init__(self, task: BinaryTask, alpha: float, clusters: StreamClusters | None = None) -> None:
         self.task, self.alpha = task, alpha
@@ -138,18 +141,13 @@ class Tally:
 
     def state(self) -> dict[str, Any]:
         """All of it, as JSON."""
-        difference = self.difference.state()
-        state = {"cells": self.cells.state(), "acts": list(self.acts), "difference": difference, "since": self.since}
-        if self.clusters is not None:
-            state |= {"of_clusters": self.of_clusters.tolist(), "means": self.means.state()}
-        return state
+        of_clusters = {"of_clusters": plain(self.of_clusters), "means": plain(self.means)}
+        return super().state() | {"cells": self.cells.state()} | (of_clusters if self.clusters is not None else {})
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there. Errors: KeyError, IndexError, TypeError or ValueError, where it is no state."""
         self.cells.restore(state["cells"])
-        self.acts = [int(each) for each in state["acts"]]
-        self.difference.restore(state["difference"])
-        self.since = None if state["since"] is None else int(state["since"])
+        super().restore(state)
         rows, positives = self.difference.rows, int(self.cells.positives.sum())
         consistent(
             len(self.acts) == 2,
