@@ -13,7 +13,6 @@ from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import build_by_amount
 from decal_cli.metrics.inputs import row_utilities
 from decal_cli.metrics.numerics.at_capacity import AMOUNT_RANKING, SCORE_RANKING
-from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.listed import Capacity, Listed, listed
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
@@ -46,8 +45,6 @@ class Places:
 
 def listed_rows(rows: Rows, capacity: Capacity, act_from: float | None, row_task: RowTask | None, seed: int) -> Rows:
     """The rows with what their lists say of them. act_from: the least score to act on, of a task that rows share."""
-    if isinstance(rows, Aggregated):
-        return rows.with_lists(capacity, act_from)
     if row_task is None:
         return listed(rows, capacity, act_from)
     return listed_by_gain(rows, capacity, row_task, seed)
@@ -92,9 +89,9 @@ def places_of(rows: Rows) -> Places | None:
     """Of these rows, among those that the lists are made of; None where there is no limit."""
     if rows.listed is None:
         return None
-    lists, weight = rows.listed.lists, rows.as_listed.weights
+    lists, weight = rows.listed.lists, rows.weights
     unit = float(weight.sum()) / len(rows)
-    room = lists.room * lists.rows.number / float(lists.rows.weights.sum())
+    room = lists.room * len(lists.rows) / float(lists.rows.weights.sum())
     return Places(
         len(lists),
         int(np.count_nonzero(lists.full)),

@@ -41,12 +41,11 @@ def swap(a: Rows, b: Rows, ids: Ids | None = None) -> Swap | None:
     """The same rows with the scores of A and of B; None where there is no limit. ids: what rows are called, (T,)."""
     if a.listed is None or b.listed is None:
         return None
-    rows = a.as_listed
-    of_a, of_b, weight = a.listed.acted, b.listed.acted, rows.weights / (float(rows.weights.sum()) / rows.number)
-    label = np.asarray(rows.label, dtype=np.float64)
+    of_a, of_b, weight = a.listed.acted, b.listed.acted, a.weights / (float(a.weights.sum()) / len(a))
+    label = np.asarray(a.label, dtype=np.float64)
 
     # Rows that were counted have no names.
-    ids = None if rows.counted else ids
+    ids = None if a.counted else ids
 
     def part(chance: Floats, named: bool = True) -> SwapPart:
         mass = weight * chance

@@ -10,6 +10,8 @@ from decal_cli.data.population import in_population
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.roles import Columns
+from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.cells import CellTable
 from decal_cli.tables.listed import Capacity
 
 _EXAMPLE = "give for example 50/1000, 0.05 or 200"
@@ -27,6 +29,14 @@ def _with_capacity(dataset: Dataset, columns: Columns) -> Dataset:
     if dataset.classes:
         raise DecalError(f"{Hint('capacity')} is for scores of two classes", f"name them with {Hint('score')}")
     rows = min(len(model.rows) for model in dataset.models)
+    counts = dataset.models[0].rows
+    if isinstance(counts, Aggregated):
+        cells = isinstance(counts.table, CellTable)
+        problem = "only cells of it are known" if cells else f"{rows:,} rows are more than memory can hold"
+        raise DecalError(
+            f"{Hint('capacity')} ranks rows by their score, and {problem}",
+            f"round the scores, or draw a sample of rows, in {Hint('query')}; or give a file of rows",
+        )
     if columns.per is None and capacity.among is None and capacity.places > rows:
         raise DecalError(
             f"{Hint('capacity', capacity.text)} is more than the {rows:,} rows",

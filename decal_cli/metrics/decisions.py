@@ -62,7 +62,7 @@ class Decisions:
     def of_rows(cls, u: RowUtilities) -> Decisions:
         """Where every row has stakes of its own. A unit is a row."""
         rows = u.rows
-        units = units_of_rows(rows.label, rows.weight, rows.unit, rows.spread, rows.table.effective_rows)
+        units = units_of_rows(rows.label, rows.weight, rows.unit, rows.table.effective_rows)
         return cls(units, u.utility.reshape(2, 2, -1), u.acts(rows.score).astype(np.int64))
 
     def with_unseen(self) -> Decisions:

@@ -188,7 +188,7 @@ def _acting(inputs: Inputs) -> Acting | None:
 def _at_capacity(inputs: Inputs) -> AtCapacity | None:
     _need_two_classes(inputs)
     rows = inputs.rows
-    return None if rows is None or rows.listed is None else AtCapacity(rows.as_listed, rows.listed)
+    return None if rows is None or rows.listed is None else AtCapacity(rows, rows.listed)
 
 
 NO_UTILITIES = (

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from copy import copy
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.tables.bundles import Bundles, bundles
-from decal_cli.tables.listed import Capacity, Listed, listed
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.recount import Recount
 from decal_cli.tables.rows import Groups, Rows
@@ -75,45 +71,11 @@ class Aggregated(Rows):
         pairs = None if self.pairs is None else recount.pairs(self.pairs)
         return Aggregated(recount.table(self.table), self.count, self.ones, parts, pairs, self.side)
 
-    @cached_property
-    def bundles(self) -> Bundles:
-        """The rows of one score (or two) and label as one. Errors: DecalError, where counts tell too little."""
-        if self.pairs is None:
-            return bundles(self.table, self.table, self.table.score, self.count)
-        return bundles(self.pairs, self.table, (self.pairs.a, self.pairs.b)[self.side], self.count)
-
-    @property
-    def as_listed(self) -> Rows:
-        return self.bundles
-
-    def with_lists(self, capacity: Capacity, act_from: float | None) -> Aggregated:
-        """The same with what their list says of them, as `listed` does of rows. Errors: DecalError."""
-        whole = listed(self.bundles, capacity, act_from)
-        assert whole.listed is not None  # it was made just now
-        with_list = copy(self)
-        parts = {
-            column: {value: part._of_whole(whole, whole.listed.given) for value, part in values.items()}
-            for column, values in self.parts.items()
-        }
-        vars(with_list).update(listed=whole.listed, parts=parts)
-        return with_list
-
-    def _of_whole(self, whole: Rows, of_rows: Listed) -> Aggregated:
-        """The same with what the list of all rows says of those of a group."""
-        order = whole.by_score
-        # Of the rows of one score it says the same.
-        same = order[np.searchsorted(whole.score[order], self.bundles.score)]
-        part = copy(self)
-        vars(part).update(listed=of_rows.take(same))
-        return part
-
     def sure(self, confidence: float) -> float | None:
         return self.table.design.confidence(confidence)
 
     def whole(self) -> Rows:
-        rows = Aggregated(self.table, self.count, self.ones, pairs=self.pairs, side=self.side)
-        vars(rows).update(listed=self.listed)
-        return rows
+        return Aggregated(self.table, self.count, self.ones, pairs=self.pairs, side=self.side)
 
     def pairs_with(self, other: Rows) -> PairTable:
         if self.pairs is None:

@@ -181,13 +181,10 @@ def mean_over(
     return MeanEstimate(mean, float(with_missed(error_of_sum(share * (values - mean), unit) ** 2, farthest, rows)))
 
 
-def error_of_sum(parts: Floats, unit: Ints | None, spread: Floats | None = None) -> float:
+def error_of_sum(parts: Floats, unit: Ints | None) -> float:
     """Standard error of a sum of parts whose mean is 0, shape (T,).
 
-    unit: the cluster of each row; None where rows are independent. spread: of parts that are sums over independent rows
-    each, their squared weights over the square of the sum.
+    unit: the cluster of each row; None where rows are independent.
     """
-    if spread is not None:
-        parts = parts * np.sqrt(spread)
     sums = parts if unit is None else np.bincount(unit, parts).astype(np.float64)
     return math.sqrt(dot(sums, sums))

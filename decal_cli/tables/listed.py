@@ -82,8 +82,7 @@ class Lists:
         order = self.order[np.isfinite(self.rank[self.order])]
         rows, at = self.rows, self.next[self.full]
         unit = None if rows.unit is None else rows.unit[order]
-        copies, spread = (None if each is None else each[order] for each in (rows.copies, rows.spread))
-        return order, Neighbours(self.rank[order], rows.weights[order], unit, at, copies, spread)
+        return order, Neighbours(self.rank[order], rows.weights[order], unit, at)
 
     def at_next(self, values: Floats) -> LocalMeans | None:
         """The means of these numbers of the rows, (T,), at the next row of each full list; None where none is full."""
@@ -156,11 +155,7 @@ def listed(rows: Rows, capacity: Capacity, act_from: float | None, rank: Floats 
     levels = np.flatnonzero(starts | np.concatenate(([True], s[1:] != s[:-1])))
     n, height = np.add.reduceat(w, levels), s[levels]
     firsts, number = np.flatnonzero(starts[levels]), np.cumsum(starts[levels]) - 1
-    if rows.copies is None:
-        size = np.diff(np.flatnonzero(starts), append=len(s)).astype(np.float64)
-    else:
-        size = np.add.reduceat(rows.copies[order], np.flatnonzero(starts))
-    share = capacity.share(size)
+    share = capacity.share(np.diff(np.flatnonzero(starts), append=len(s)).astype(np.float64))
     room = _whole(share * np.add.reduceat(n, firsts))
     taken = np.cumsum(n) - n
     chance = np.clip((room[number] - (taken - taken[firsts][number])) / n, 0.0, 1.0)

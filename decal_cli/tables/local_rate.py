@@ -48,25 +48,16 @@ class Neighbours:
     """The rows that rank around some places, by whose numbers means at these places are estimated.
 
     rank, weight: of all rows, increasing in rank, (T,); unit: their clusters, None where each stands by itself; at: the
-    places, shape (D,), D > 0. copies, spread: where each is several rows that rank alike, as `Rows` has them.
+    places, shape (D,), D > 0.
     """
 
-    def __init__(
-        self,
-        rank: Floats,
-        weight: Floats,
-        unit: Ints | None,
-        at: Floats,
-        copies: Floats | None = None,
-        spread: Floats | None = None,
-    ) -> None:
-        start, end = _windows(rank, at, copies)
+    def __init__(self, rank: Floats, weight: Floats, unit: Ints | None, at: Floats) -> None:
+        start, end = _windows(rank, at)
         first, last = int(start.min()), int(end.max())
         self._near = slice(first, last)
         self._start, self._end = start - first, end - first
         self._weight = weight[self._near]
         self._unit = None if unit is None else unit[self._near]
-        self._spread_of_rows = None if spread is None else spread[self._near]
         low, high = float(rank[first]), float(rank[last - 1])
         reach = (high - low) / 2
         # Ranks may be amounts of any size: their squares are taken of numbers up to 1.
@@ -89,7 +80,7 @@ class Neighbours:
         base, height = 1 / self._mass - tilt * self._centre, sums / self._mass - slope * self._centre
         noise, squares = self._noise(values, (base, tilt), (height, slope))
         mean = np.clip(height + slope * self._at, low, high)
-        error = error_of_sum(noise, self._unit, self._spread_of_rows)
+        error = error_of_sum(noise, self._unit)
         return LocalMeans(mean, slope / self._scale, error, 1 / float(squares.sum()), high - low)
 
     def _of_spread(self, values: Floats) -> Floats:
@@ -111,8 +102,7 @@ class Neighbours:
 
         of_row = self._weight * (spread(base) + spread(tilt) * rank)
         line = spread(base * height) + spread(base * slope + tilt * height) * rank + spread(tilt * slope) * rank**2
-        squares = of_row**2 if self._spread_of_rows is None else of_row**2 * self._spread_of_rows
-        return of_row * values - self._weight * line, squares
+        return of_row * values - self._weight * line, of_row**2
 
 
 Line = tuple[Floats, Floats]
@@ -124,19 +114,11 @@ def _wide(rows: int) -> int:
     return max(MIN_NEIGHBOURS, math.ceil(_SHARE * rows**_GROWTH))
 
 
-def _windows(rank: Floats, at: Floats, copies: Floats | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _windows(rank: Floats, at: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The first of the sorted rows around each place, and the first one after them; levels stay whole."""
     below, above = (np.searchsorted(rank, at, side=side) for side in _SIDES)
-    if copies is None:
-        rows = len(rank)
-        wide = _wide(rows)
-        low, high = np.maximum(below - wide, 0), np.minimum(above + wide, rows)
-    else:
-        before = np.rint(np.concatenate(([0.0], np.cumsum(copies))))
-        wide = _wide(round(float(before[-1])))
-        first, last = np.maximum(before[below] - wide, 0), np.minimum(before[above] + wide, before[-1]) - 1
-        low, high = (np.searchsorted(before, each, side="right") - 1 for each in (first, last))
-        high = high + 1
+    wide = _wide(len(rank))
+    low, high = np.maximum(below - wide, 0), np.minimum(above + wide, len(rank))
     return (
         np.searchsorted(rank, rank[low], side="left"),
         np.searchsorted(rank, rank[high - 1], side="right"),

@@ -89,10 +89,6 @@ class Rows(Unlabelled):
     period: NDArray[Any] | None = None
     listed: Listed | None = None
     amounts: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
-    copies: Floats | None = field(default=None, kw_only=True)
-    """How many rows each of these stands for, (T,), where they are sums of rows."""
-    spread: Floats | None = field(default=None, kw_only=True)
-    """And the sum of their squared weights over the square of the sum, (T,)."""
     counted: bool = field(default=False, kw_only=True)
     """Whether they were counted before decal saw them, by the columns that are known of them alone."""
     share_known: bool = field(default=False, kw_only=True)
@@ -171,16 +167,6 @@ class Rows(Unlabelled):
         """Whether rows have weights of their own."""
         return self.weight is not None
 
-    @property
-    def number(self) -> int:
-        """How many rows these stand for."""
-        return len(self) if self.copies is None else round(float(self.copies.sum()))
-
-    @property
-    def as_listed(self) -> Rows:
-        """The rows that `listed` speaks of."""
-        return self
-
     @cached_property
     def by_score(self) -> Ints:
         """Indices that sort the rows by their score, and rows of one score by label and weight."""
@@ -218,7 +204,6 @@ class Rows(Unlabelled):
 
     def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
         labelled = {"label": self.label, "weight": self.weight, "cluster": self.cluster, "period": self.period}
-        labelled |= {"copies": self.copies, "spread": self.spread}
         cut: dict[str, Any] = {name: _at(values, which) for name, values in labelled.items()}
         listed = None if self.listed is None else self.listed.take(which)
         amounts = {role: values[which] for role, values in self.amounts.items()}

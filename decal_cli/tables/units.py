@@ -326,15 +326,10 @@ def units_of_rows(
     label: NDArray[Any],
     weight: Floats | None,
     cluster: Ints | None,
-    spread: Floats | None = None,
     rows: float = math.nan,
 ) -> Units:
-    """A unit for each row. spread: of rows that are sums of rows, their squared weights over the square of the sum.
-
-    rows: as many independent ones say as much.
-    """
+    """A unit for each row. rows: as many independent ones say as much."""
     weight = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64)
     if cluster is not None:
         return Units(np.asarray(label, dtype=np.int64), weight, InClusters(cluster), rows=rows)
-    square = weight**2 if spread is None else weight**2 * spread
-    return Units(np.asarray(label, dtype=np.int64), weight, Independent(square))
+    return Units(np.asarray(label, dtype=np.int64), weight, Independent(weight**2))

@@ -20,8 +20,6 @@ def some(size: int = 60, seed: int = 0) -> Rows:
         rng.integers(0, 5, size),
         rng.integers(0, 3, size),
         amounts={"amount": rng.exponential(size=size)},
-        copies=rng.integers(1, 9, size).astype(float),
-        spread=rng.random(size),
         groups={"site": rng.choice(["a", "b"], size), "year": rng.choice(["1", "2", "3"], size)},
         features=rng.integers(0, 2, (size, 2)).astype(float),
     )

@@ -84,7 +84,7 @@ class AtCapacity:
     @cached_property
     def units(self) -> Units:
         """A unit for each row."""
-        return units_of_rows(self.rows.label, self.rows.weight, self.rows.unit, self.rows.spread)
+        return units_of_rows(self.rows.label, self.rows.weight, self.rows.unit)
 
     def estimate(self, value: float, parts: Floats) -> Estimate:
         """A value to which each row adds this part to first order, shape (T,)."""
@@ -211,7 +211,7 @@ def share_interval(lists: Lists, confidence: float) -> tuple[float, float, float
     total = float(weight.sum())
     share = float(lists.acted[0]) / total
     off = weight * ((lists.rank >= lists.threshold[0]) - share)
-    reach = quantile(confidence) * error_of_sum(off, rows.unit, rows.spread) / total
+    reach = quantile(confidence) * error_of_sum(off, rows.unit) / total
     return share, max(share - reach, 0.0), min(share + reach, 1.0)
 
 

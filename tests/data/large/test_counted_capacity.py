@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import decal_cli
+from decal_cli.data.large import repeated
 from decal_cli.data.large.engines import counting
 from tests.helpers.agreement import Agreement, rows_of_hard_cases
 from tests.helpers.command import Decal, refusal
@@ -75,10 +77,25 @@ def test_exported_counts_take_a_capacity() -> None:
     assert [answer[name].value for name in FOUND] == pytest.approx(expected)
 
 
-def test_cells_tell_no_ranks(decal: Decal, both: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("module", "limit", "most", "problem"),
+    [
+        (counting, "MAX_LEVELS", 10, "only cells of it are known"),
+        (repeated, "MAX_IN_MEMORY_BYTES", 8000, "800 rows are more than memory can hold"),
+    ],
+)
+def test_cells_and_levels_of_too_many_rows_tell_no_ranks(
+    decal: Decal,
+    both: tuple[Path, str],
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    limit: str,
+    most: int,
+    problem: str,
+) -> None:
     asked = ("-s", "p", "-y", "y", "--positive", "it's", "--capacity", "5", "-t", "0.05")
-    monkeypatch.setattr(counting, "MAX_LEVELS", 10)
-    assert "only cells of it are known" in refusal(decal("evaluate", "--engine", both[1], *asked))
+    monkeypatch.setattr(module, limit, most)
+    assert problem in refusal(decal("evaluate", "--engine", both[1], *asked))
 
 
 def test_weights_that_are_alike_are_no_obstacle(both: tuple[Path, str]) -> None:
