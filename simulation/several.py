@@ -26,7 +26,7 @@ from decal_cli.learn.class_folds import ClassRegression, Recalibrated, dealt, mi
 from decal_cli.learn.scaling import SCALINGS, Scaling, centred, logarithms, mixing_weights, softmax
 from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics.measure import measure_all
-from decal_cli.metrics.numerics.class_decisions import actions_of
+from decal_cli.tables.classes import best_actions
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.task import ClassDecision, ClassTask
@@ -91,7 +91,7 @@ class Kind:
     def worth(self, score: Floats, q: Floats) -> Floats:
         """What deciding by a score is worth to each row, in expectation over its label."""
         utility = np.array(self.decision.utility)
-        return np.asarray((q * utility[actions_of(score, self.decision)]).sum(axis=1))
+        return np.asarray((q * utility[best_actions(score, np.array(self.decision.utility))]).sum(axis=1))
 
     def is_clear(self, rng: np.random.Generator) -> bool:
         """Whether regrets are 0 or large, and the recalibrated score is worth more than a constant action."""

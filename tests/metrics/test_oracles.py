@@ -23,7 +23,7 @@ BY_OTHER_MEANS = {
     "calibration_intercept": "test_logistic.py",
     "c_bound": "c_emp plus a formula, in test_reference.py",
     "c_emp_pvalue": "test_interval.py",
-    "features_pvalue": "tests/crossfit/test_signal.py",
+    "features_pvalue": "tests/learn/test_signal.py",
     "psi": "test_label_shift.py",
     "gain_recalibration_smoothed": "test_regret.py",
     **dict.fromkeys(
