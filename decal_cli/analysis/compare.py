@@ -31,8 +31,7 @@ from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import Decisions
 from decal_cli.metrics.inputs import row_utilities
-from decal_cli.tables.cell_pairs import CellPairs
-from decal_cli.tables.pairs import PairTable
+from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import CELLS
 from decal_cli.task import ClassDecision

@@ -166,7 +166,6 @@ def _ranked(
     """By model; empty where every row can be acted on. fits: what was fitted already, by model."""
     if dataset.capacity is None:
         return {}
-    dataset.need_rows(f"recommend {Hint('capacity').words}")
     shown = {}
     for model in with_lists(dataset, plan).models:
         progress(f"{model.name} at capacity {dataset.capacity.text}")

@@ -25,9 +25,8 @@ from decal_cli.metrics.measure import MetricSpec, estimate_of, value_or_none
 from decal_cli.metrics.numerics.at_capacity import AtCapacity
 from decal_cli.metrics.numerics.corp import logarithmic, squared
 from decal_cli.metrics.regret_cells import Regrets
-from decal_cli.tables.cell_pairs import CellPairs
 from decal_cli.tables.estimate import with_missed
-from decal_cli.tables.pairs import PairTable
+from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.table import FEWEST_ROWS, Floats, MeanEstimate, Table
 from decal_cli.tables.units import MAX_ROUNDING, Estimate
 from decal_cli.task import BinaryTask, Task

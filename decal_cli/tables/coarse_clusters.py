@@ -16,10 +16,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables import resample as draw
-from decal_cli.tables.clusters import MAX_GRAM_CELLS, Clustered, Ints
-from decal_cli.tables.counted_clusters import CountedRows, rows_behind
+from decal_cli.tables.clusters import MAX_GRAM_CELLS, Clustered, Ints, RowsOfCells
 from decal_cli.tables.design import Counted, Counts, Design, Floats, Resample
 from decal_cli.tables.estimate import CellRun
+
+
+class CountedRows(NamedTuple):
+    """All rows of one cell, cluster and label each, shape (k,).
+
+    cell: numbers in any order. unit: any numbers of clusters. rows: how many. weight, squares: sums of their weights
+    and of their squared weights, or None.
+    """
+
+    cell: Ints
+    unit: Ints
+    label: Ints
+    rows: Floats
+    weight: Floats | None = None
+    squares: Floats | None = None
+
+
+def clustered(counted: CountedRows, size: int, score: Floats) -> Clustered | None:
+    """The design of their cells, of which there are so many; None where every cluster is one row.
+
+    score: of each cell, shape (size,).
+    """
+    behind = rows_behind(counted)
+    return None if behind is None else Clustered.of_rows(behind, size, score[behind.cell])
+
+
+def rows_behind(counted: CountedRows) -> RowsOfCells | None:
+    """The same in order of their cells, with clusters numbered from 0; None where every cluster is one row."""
+    some = np.flatnonzero(counted.rows > 0)
+    some = some[np.argsort(counted.cell[some], kind="stable")]
+    names, unit = np.unique(counted.unit[some], return_inverse=True)
+    rows = counted.rows[some]
+    if len(names) == rows.sum():
+        return None
+    cell, label = counted.cell[some], counted.label[some]
+    if counted.weight is None or counted.squares is None:
+        return RowsOfCells(cell, unit, label, rows, alike=True)
+    return RowsOfCells(cell, unit, label, counted.weight[some], counted.squares[some])
 
 
 class Pieces(NamedTuple):

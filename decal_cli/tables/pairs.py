@@ -8,7 +8,7 @@ gives the tables of both models, so that what the models share cancels in their 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
+from decal_cli.tables.cells import CellTable, LogLoss, PowerLoss
 from decal_cli.tables.clusters import Clustered, RowsOfCells
 from decal_cli.tables.confusion import Confusion
 from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, Weighted
@@ -24,6 +25,8 @@ from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 
 PairLoss = Callable[[Floats, Floats], Floats]
 """Maps the scores of A and of B, shape (k,) each, to a difference B - A at each label, shape (labels, k)."""
+PAIR_GRID = 1 << 8
+"""Cells of equal width on each side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +147,41 @@ class PairTable(Counted):
     def _summed(values: Counts, place: Ints, levels: int) -> Counts:
         sums = np.bincount(place, weights=values, minlength=levels)
         return sums.astype(np.int64) if values.dtype.kind in "iub" else sums
+
+
+@dataclass(frozen=True, eq=False)
+class CellPairs(PairTable):
+    """Cells of two scores, each as one pair of mean scores, with the exact sums of what the two losses differ by.
+
+    sides: the tables of A and of B, in cells. squared, logarithmic: moments of B - A of the squared loss and of the log
+    loss. What the rows of a cell are decided is exact where the threshold is an edge of both sides.
+    """
+
+    sides: tuple[CellTable, CellTable] = field(kw_only=True)
+    squared: Moments = field(kw_only=True)
+    logarithmic: Moments = field(kw_only=True)
+
+    @cached_property
+    def tables(self) -> tuple[Table, Table]:
+        """The tables of A and of B, in cells."""
+        return self.sides
+
+    @cached_property
+    def cells(self) -> PairTable:
+        """This: it is small."""
+        return self
+
+    def difference(self, loss: Loss) -> MeanEstimate:
+        """Exact for the losses whose sums are known, and for decisions at edges of cells."""
+        if isinstance(loss, PowerLoss):
+            return self.estimate(self.squared)
+        if isinstance(loss, LogLoss):
+            return self.estimate(self.logarithmic)
+        return super().difference(loss)
+
+    def decided_at(self, threshold: float) -> bool:
+        """Whether every row is known to be decided at a threshold, by both models."""
+        return all(side.straddled(threshold) is None for side in self.sides)
 
 
 _NOTHING = 1e-12

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.tables.cell_pairs import CellPairs
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.clusters import Clustered
 from decal_cli.tables.design import Counted, Design, Floats, Weighted
-from decal_cli.tables.pairs import PairTable
+from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.table import Table
 
 

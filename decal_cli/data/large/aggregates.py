@@ -87,6 +87,9 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
             beside = [{name: each[mine] for name, each in of.items()} for of in (groups, amounts)]
             cluster = of_model.columns[CLUSTER].astype(np.int64) if CLUSTER in values else None
             rows_of += rows_of_levels(of_model.columns, scores, of_model.scale, beside[0], cluster, beside[1])
+            if isinstance(of_model, Counts):
+                # They need no sort: they come counted.
+                vars(rows_of[-1])["table"] = of_model.table(of_model.scale, origin)
     elif isinstance(counts, PairCounts):
         scale = counts.scale
         by_group = {name: counts.by_value(scale, of, origin) for name, of in groups.items()}

@@ -17,8 +17,7 @@ from decal_cli.hints import Hint
 from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cells import GRID, N_POWERS, CellTable, ends
-from decal_cli.tables.coarse_clusters import CoarseClusters
-from decal_cli.tables.counted_clusters import CountedRows, clustered
+from decal_cli.tables.coarse_clusters import CoarseClusters, CountedRows, clustered
 from decal_cli.tables.design import INDEPENDENT, Design, Weighted
 from decal_cli.tables.table import Floats, Table
 

@@ -12,11 +12,10 @@ from decal_cli.data.check import Origin
 from decal_cli.data.large.counts import CLUSTER, ROUNDING, CellCounts, Counts, DistinctScores
 from decal_cli.data.large.engines.aggregate import DIFFERENCES, SIDES, SQUARED_DIFFERENCES
 from decal_cli.tables.aggregated import Aggregated
-from decal_cli.tables.cell_pairs import CellPairs
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.design import INDEPENDENT, Design, Weighted
 from decal_cli.tables.estimate import Moments, moments_of
-from decal_cli.tables.pairs import PairTable
+from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.table import Floats
 
 _SHARED = ("n", "pos", "n2", "pos2", "rows", "rows_pos", "label", CLUSTER)

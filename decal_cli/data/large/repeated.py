@@ -45,8 +45,8 @@ def rows_of_levels(
     weighted = "n2" in columns
     all_of, ones = (columns[name] for name in (("rows", "rows_pos") if weighted else ("n", "pos")))
     times = np.concatenate((all_of - ones, ones)).astype(np.int64)
-    unit = np.repeat(np.arange(len(times)), times)
-    line = unit % len(all_of)
+    unit = np.repeat(np.arange(len(times), dtype=np.int32), times)
+    line = unit % np.int32(len(all_of))
     weight = None
     if weighted:
         of_both = [(columns[name], columns[part]) for name, part in (("n", "pos"), ("n2", "pos2"))]

@@ -20,8 +20,7 @@ from decal_cli.data.large.engines.request import CountRequest
 from decal_cli.data.large.engines.statement import statement
 from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
-from decal_cli.tables.coarse_clusters import CoarseClusters
-from decal_cli.tables.counted_clusters import CountedRows
+from decal_cli.tables.coarse_clusters import CoarseClusters, CountedRows
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Table, tabulate
 from tests.helpers.command import Decal

@@ -22,8 +22,8 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_CELL_COUNTS, MAX_CLUSTER_COUNTS, MAX_LEVELS
 from decal_cli.roles import Columns
-from decal_cli.tables.cell_pairs import PAIR_GRID
 from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
+from decal_cli.tables.pairs import PAIR_GRID
 
 
 class CountedSource(OwnOrigin):

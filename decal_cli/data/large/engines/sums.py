@@ -9,8 +9,8 @@ from decal_cli.data.large.engines.aggregate import BY_CLUSTER, ENDS
 from decal_cli.data.large.engines.checks import PROBLEMS
 from decal_cli.data.large.engines.dialects import Dialect
 from decal_cli.data.large.engines.request import CountRequest
-from decal_cli.tables.cell_pairs import PAIR_GRID
 from decal_cli.tables.cells import GRID, MAX_SPLITS
+from decal_cli.tables.pairs import PAIR_GRID
 
 _LEAST = 2.0**-1022
 """In the place of 0, of which there is no logarithm."""
