@@ -129,7 +129,8 @@ class Columns:
         (),
         Role(
             panel="Decision",
-            help="Columns of the utilities of this row, four names in the order of --utility: 'tn,fn,fp,tp'.",
+            help="Columns of the utilities of this row in the order of --utility: 'tn,fn,fp,tp', or for each of "
+            "several actions a column for each class.",
             read_as="numbers",
             metavar="COLUMNS",
         ),

@@ -109,7 +109,7 @@ def _priced(rows: Rows, world: World, rng: np.random.Generator) -> Inputs:
 
 def _placed(rows: Rows, world: World, rng: np.random.Generator) -> Inputs:
     """One row in twenty can be acted on."""
-    listed = listed_rows(rows, Capacity("0.05", 0.05, 1.0), world.task.decision_threshold, None, 0)
+    listed = listed_rows(rows, Capacity("0.05", 0.05, 1.0), world.task, 0)
     return Inputs(listed, world.task)
 
 

@@ -62,7 +62,7 @@ def priced(rng: np.random.Generator, kind: str, size: int) -> Rows:
 def limited(rows: Rows, share: float) -> Inputs:
     """The rows of which this share can be acted on; of those with amounts, by their own utilities."""
     capacity, row_task = Capacity(f"{share:g}", share, 1.0), COSTS if rows.amounts else None
-    listed = listed_rows(rows, capacity, TASK.decision_threshold, row_task, 0)
+    listed = listed_rows(rows, capacity, row_task or TASK, 0)
     return Inputs(listed, None if row_task else TASK, row_task=row_task)
 
 

@@ -8,10 +8,6 @@ from tests.helpers.oracle_worlds import judge
 from tests.helpers.row_oracle import Row, RowWorld, oracle_values
 
 REFUSED = {
-    "utility_columns=.. names .. columns and not four; name them in the order of utility=: tn,fn,fp,tp",
-    "capacity= is for scores of two classes; name them with score=",
-    "capacity= takes a decision between two actions, and this utility has .. ..; give two of its rows, or leave "
-    "capacity= out",
     "utility ..: action .. is never worse than another, no score is needed; at least two actions must each be the best "
     "one for some score",
 }

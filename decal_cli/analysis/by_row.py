@@ -10,8 +10,9 @@ import numpy as np
 from decal_cli.data import Dataset
 from decal_cli.learn.held_out import least_amount
 from decal_cli.learn.probe import WIDENED
-from decal_cli.metrics.inputs import row_utilities
-from decal_cli.tables.row_utilities import RowUtilities
+from decal_cli.metrics.decisions import Change, Decisions
+from decal_cli.metrics.inputs import row_stakes
+from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.table import Floats, MeanEstimate
 from decal_cli.task import RowTask
 
@@ -21,8 +22,9 @@ class ByRow:
     """Thresholds of the rows of the first model, and their mean u_delta.
 
     columns: the names of columns by role. thresholds: the lowest, the median and the highest one in (0, 1), None where
-    there is none. never, always: rows on which acting never, or always, pays. least_amount: the cost of
-    a miss from which acting on every row wins most on these rows, None where it never wins or is the same everywhere.
+    there is none. never, always: rows on which acting never, or always, pays, whatever the class. least_amount: the
+    cost of a miss from which acting on every row wins most on these rows, None where it never wins or is the same
+    everywhere.
     """
 
     task: RowTask
@@ -32,6 +34,13 @@ class ByRow:
     always: int
     u_delta: float
     least_amount: float | None
+    shape: tuple[int, int]
+    """How many actions and classes the utilities are of."""
+
+    @property
+    def to_act_or_not(self) -> bool:
+        """Whether the actions are to act on a row or not, by one threshold of each row."""
+        return self.shape == (2, 2)
 
     @property
     def text(self) -> str:
@@ -42,30 +51,33 @@ class ByRow:
 def by_row_of(dataset: Dataset, task: RowTask) -> ByRow:
     """Of the rows that the first model is evaluated on."""
     utilities = utilities_for(dataset, task)[0]
-    thresholds = utilities.threshold
-    inside = thresholds[(thresholds > 0) & (thresholds < 1)]
+    inside, amount = np.empty(0), float("inf")
+    if isinstance(utilities, RowUtilities):
+        inside = utilities.threshold[(utilities.threshold > 0) & (utilities.threshold < 1)]
+        amount = least_amount(utilities) if np.ptp(utilities.benefit) else amount
+    never, always = utilities.settled
     named = {role: dataset.columns[role] for role in task.columns}
-    amount = least_amount(utilities) if np.ptp(utilities.benefit) else float("inf")
     return ByRow(
         task,
         {role: (names,) if isinstance(names, str) else names for role, names in named.items()},
         tuple(np.quantile(inside, (0, 0.5, 1)).tolist()) if len(inside) else None,
-        int(np.count_nonzero(thresholds >= 1)),
-        int(np.count_nonzero(thresholds <= 0)),
-        utilities.mean(utilities.u_delta).mean,
+        never,
+        always,
+        utilities.rows.units.mean(utilities.u_delta).value,
         amount if np.isfinite(amount) else None,
+        (len(utilities.utility), utilities.utility.shape[1]),
     )
 
 
-def utilities_for(dataset: Dataset, task: RowTask) -> list[RowUtilities]:
+def utilities_for(dataset: Dataset, task: RowTask) -> list[RowStakes]:
     """The utilities of the rows of each model."""
-    return [row_utilities(model.rows, task) for model in dataset.models]
+    return [row_stakes(model.rows, task) for model in dataset.models]
 
 
-def won_by_row(utilities: RowUtilities, score: Floats, over: Floats) -> MeanEstimate:
-    """Utility per row won by acting on one held-out score over acting on another, each row by its own threshold."""
-    mean, error = utilities.mean(utilities.payoff(utilities.acts(score)) - utilities.payoff(utilities.acts(over)))
-    return MeanEstimate(mean, WIDENED * error)
+def won_by_row(stakes: RowStakes, score: Floats, over: Floats) -> MeanEstimate:
+    """Utility per row won by acting on one held-out score over acting on another, each row by its own utilities."""
+    gain = Change(Decisions.of_rows(stakes, over), Decisions.of_rows(stakes, score), WIDENED).gain
+    return MeanEstimate(gain.value, gain.error)
 
 
 def stakes_text(columns: Mapping[str, Sequence[str]], cost_fp: float | None, cost_fn: float | None) -> str:

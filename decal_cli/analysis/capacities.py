@@ -33,7 +33,6 @@ def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | Non
 
     Errors: DecalError.
     """
-    dataset.need_two_classes(f"sweep {_OPTION}")
     kind, steps = _steps(varied)
     mine = None if own is None else parse_capacity(own)
     if mine is not None and (mine.among is None) != (kind == "count"):
@@ -45,7 +44,7 @@ def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | Non
     values = tuple(sorted({*steps, *(() if at is None else (at,))}))
     each = f", for each value of {dataset.columns['per']}" if "per" in dataset.columns else ""
     title = f"capacity ({kind} of the rows{each})"
-    task = plan.row_task or plan.task
+    task = plan.decision_of(dataset.classes)
     tasks = () if task is None else (task,) * len(values)
     return TaskSeries(CAPACITY, title, values, tasks, at, counted=kind == "count")
 
@@ -97,13 +96,22 @@ def sweep_capacities(
         notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
     by_row = None if plan.row_task is None else by_row_of(dataset, plan.row_task)
-    head = Evaluation(plan, *source, (), population=dataset.population, by_row=by_row)
+    decision = plan.decision_for(dataset.classes)
+    head = Evaluation(plan, *source, (), decision, dataset.population, by_row=by_row)
     return VariedSweep(head, series, tuple(reports))
+
+
+def _families(dataset: Dataset, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What places are worth, and whom they find: of several classes there is no label 1 to be found."""
+    if dataset.classes:
+        return WORTH, ("least_gain",)
+    return (WORTH, FOUND) if plan.row_task is None else (WORTH_BY_ROW, FOUND_BY_ROW)
 
 
 def _reports(dataset: Dataset, model: Predictions, plan: Plan, series: TaskSeries) -> list[VariedReport]:
     """Of one model, on all rows and on every group."""
-    worth, found = (WORTH, FOUND) if plan.row_task is None else (WORTH_BY_ROW, FOUND_BY_ROW)
+    worth, found = _families(dataset, plan)
+    decision = plan.decision_for(dataset.classes)
     names = (*worth, *found) if plan.decides else found
     results: dict[str | None, dict[str, list[Result]]] = {}
     sizes: dict[str | None, int] = {}
@@ -111,7 +119,7 @@ def _reports(dataset: Dataset, model: Predictions, plan: Plan, series: TaskSerie
         capacity = Capacity(f"{value:g}", value, None if series.counted else 1.0)
         rows = with_lists(replace(dataset, capacity=capacity), plan).models[0].rows
         for group, part in rows.by_group():
-            inputs = Inputs(part, plan.task, plan.seed, row_task=plan.row_task)
+            inputs = Inputs(part, plan.task, plan.seed, decision, plan.row_task)
             sure = part.sure(plan.confidence) if plan.intervals else None
             sizes[group] = len(part)
             of_group = results.setdefault(group, {name: [] for name in names})

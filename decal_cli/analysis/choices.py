@@ -43,6 +43,8 @@ BY_ROW = ("expected_utility", "eu_never", "eu_always", "eu_by_amount", "gain_ove
 def is_shown(metric: Metric, of_classes: bool, by_row: bool, limited: bool) -> bool:
     """Whether a metric is shown unasked; by_row: of rows with utilities of their own; limited: at a capacity."""
     if metric.family in CAPACITY_FAMILIES:
+        if of_classes:
+            return limited
         return limited and (metric.name != "capacity_threshold" if by_row else metric.family == CAPACITY)
     if by_row:
         return metric.name in BY_ROW or (metric.shown and not metric.on(of_classes, by_row).shares_task)

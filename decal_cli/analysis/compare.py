@@ -30,7 +30,7 @@ from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import Decisions
-from decal_cli.metrics.inputs import row_utilities
+from decal_cli.metrics.inputs import row_stakes
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import CELLS
@@ -243,7 +243,7 @@ def _sides(
     """What metrics of the two models are computed from, on units that both share."""
     a, b = (Inputs(each, plan.task, plan.seed, decision, plan.row_task) for each in rows)
     if plan.row_task is not None:
-        of_a, of_b = (row_utilities(each, plan.row_task) for each in rows)
+        of_a, of_b = (row_stakes(each, plan.row_task) for each in rows)
         return a.having(of_a), b.having(of_b)
     if pairs is None or plan.task is None:
         return a, b

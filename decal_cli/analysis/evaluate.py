@@ -113,6 +113,10 @@ class Plan:
             )
         return ClassDecision(self.task.undominated, tuple(self.task.actions[k] for k in self.task.envelope))
 
+    def decision_of(self, classes: Sequence[str]) -> Task | ClassDecision | RowTask | None:
+        """The decision for rows of these classes, of whichever kind. Errors: DecalError, where it is for others."""
+        return self.row_task or (self.decision_for(classes) if classes or self.class_task else self.task)
+
     @property
     def decides(self) -> bool:
         """Whether a decision is named, of whichever kind."""
@@ -146,7 +150,7 @@ class Plan:
         utilities = utilities_for(dataset, task)
         if not all(one.alike for one in utilities):
             return self
-        tn, fn, fp, tp = utilities[0].utility[:, 0].tolist()
+        (tn, fn), (fp, tp) = utilities[0].utility[..., 0].tolist()
         return replace(self, task=BinaryTask.of_utility(((tn, fn), (fp, tp))), row_task=None)
 
     def two_actions(self, verb: str) -> BinaryTask | None:
@@ -288,14 +292,17 @@ def with_lists(dataset: Dataset, plan: Plan) -> Dataset:
     """The data set with what its capacity leaves to act on; itself, where there is no limit. Errors: DecalError."""
     if dataset.capacity is None:
         return dataset
-    capacity = Hint("capacity").words
-    task = need_two_actions(plan.class_task or plan.task, capacity, f"leave {capacity} out")
-    act_from = None if task is None else task.decision_threshold
+    task = plan.decision_of(dataset.classes)
+    if dataset.classes and task is None:
+        raise DecalError(
+            f"{Hint('capacity')} of several classes needs a decision, which says where acting wins most",
+            f"give {Hint('utility')} with a column for each class, {Hint('abstain')} or {Hint('utility_columns')}",
+        )
     models = []
     for model in dataset.models:
         rows = model.rows
         if rows.listed is None:
-            rows = listed_rows(rows, dataset.capacity, act_from, plan.row_task, plan.seed)
+            rows = listed_rows(rows, dataset.capacity, task, plan.seed)
         models.append(replace(model, rows=rows))
     return replace(dataset, models=tuple(models))
 

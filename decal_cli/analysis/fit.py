@@ -44,7 +44,8 @@ from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.confidence import quantile
-from decal_cli.metrics.inputs import row_utilities
+from decal_cli.metrics.decisions import Decisions
+from decal_cli.metrics.inputs import row_stakes
 from decal_cli.numbers import short
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
 from decal_cli.tables.listed import Capacity
@@ -347,8 +348,8 @@ def _row_gain(performance: Performance, rows: Rows, plan: Plan) -> Gain | None:
     assert plan.row_task is not None  # asked where there is one
     if performance.applied.threshold is not None:
         return None
-    u = row_utilities(rows, plan.row_task)
-    before = u.mean(u.payoff(u.acts(rows.score))).mean
+    u = row_stakes(rows, plan.row_task)
+    before = Decisions.of_rows(u).utility.value
     mean, error = won_by_row(u, performance.applied.score, rows.score)
     sure, ends = rows.sure(plan.confidence), None
     if plan.intervals and sure is not None:

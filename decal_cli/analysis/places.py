@@ -11,13 +11,13 @@ import numpy as np
 from decal_cli.declarations.document import Count, Positive, Size
 from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import build_by_amount
-from decal_cli.metrics.inputs import row_utilities
+from decal_cli.metrics.inputs import row_stakes, shared_stakes
 from decal_cli.metrics.numerics.at_capacity import AMOUNT_RANKING, SCORE_RANKING
 from decal_cli.tables.listed import Capacity, Listed, listed
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
-from decal_cli.task import RowTask
+from decal_cli.task import ClassDecision, RowTask, Task
 
 
 @dataclass(frozen=True)
@@ -43,23 +43,30 @@ class Places:
         return self.reaching - self.acted
 
 
-def listed_rows(rows: Rows, capacity: Capacity, act_from: float | None, row_task: RowTask | None, seed: int) -> Rows:
-    """The rows with what their lists say of them. act_from: the least score to act on, of a task that rows share."""
-    if row_task is None:
-        return listed(rows, capacity, act_from)
-    return listed_by_gain(rows, capacity, row_task, seed)
+def listed_rows(rows: Rows, capacity: Capacity, task: Task | ClassDecision | RowTask | None, seed: int) -> Rows:
+    """The rows with what their lists say of them.
 
-
-def listed_by_gain(rows: Rows, capacity: Capacity, task: RowTask, seed: int) -> Rows:
-    """The rows with what their lists say of them, where every row has utilities of its own.
-
-    The places go to the rows where acting is expected to win most. Beside that: to the highest scores, and to the rows
-    that cost most to miss, among those that each would act on without a limit.
+    By their score, of which a row below the threshold of the task is not acted on; where rows have utilities of their
+    own, or there are more than two actions or classes, by what a place is expected to win.
     """
-    utilities = row_utilities(rows, task)
-    acts = utilities.acts(rows.score)
-    by_gain = listed(rows, capacity, 0.0, utilities.expected(rows.score))
-    others = {SCORE_RANKING: np.where(acts, rows.score, -np.inf)}
+    binary = task.two_actions if isinstance(task, Task) else None
+    act_from = None if binary is None else binary.decision_threshold
+    if task is None or binary is not None:
+        return listed(rows, capacity, act_from)
+    stakes = row_stakes(rows, task) if isinstance(task, RowTask) else shared_stakes(rows, task)
+    by_gain = listed(rows, capacity, 0.0, stakes.in_place(rows.score).wins)
+    if isinstance(task, RowTask) and isinstance(stakes, RowUtilities):
+        return _with_others(by_gain, capacity, stakes, task, seed)
+    return by_gain
+
+
+def _with_others(by_gain: Rows, capacity: Capacity, utilities: RowUtilities, task: RowTask, seed: int) -> Rows:
+    """The same with lists beside it: of the highest scores, and of the rows that cost most to miss.
+
+    Each is among the rows that it would act on without a limit.
+    """
+    rows = utilities.rows
+    others = {SCORE_RANKING: np.where(utilities.acts(rows.score), rows.score, -np.inf)}
     if np.ptp(utilities.benefit):
         # Of too few rows there is none, and a metric that asks for it says so.
         with contextlib.suppress(Undefined):
@@ -78,7 +85,8 @@ def _listed(rows: Rows, capacity: Capacity, rank: Floats) -> Listed:
 def _by_amount(rows: Rows, task: RowTask, seed: int) -> Floats:
     """What missing each row costs, where flagging by amount alone acts on it; -infinity elsewhere, shape (T,)."""
     plain = replace(rows, features=None, groups={})
-    utilities: RowUtilities = row_utilities(plain.in_order(), task)
+    utilities = row_stakes(plain.in_order(), task)
+    assert isinstance(utilities, RowUtilities)  # asked of them
     rank = np.empty(len(rows))
     large = build_by_amount(utilities, seed=seed).large
     rank[plain.order] = np.where(large, utilities.benefit, -np.inf)

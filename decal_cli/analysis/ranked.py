@@ -17,9 +17,9 @@ from decal_cli.errors import Undefined
 from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import Inputs, Interval, parse
 from decal_cli.metrics.confidence import quantile
-from decal_cli.metrics.inputs import row_utilities, rows_at_capacity
+from decal_cli.metrics.inputs import worth_at_capacity
 from decal_cli.metrics.measure import value_or_none
-from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity, TaskAtCapacity, WorthAtCapacity
+from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 Kind = Literal["recalibration", "post-training", "perfect"]
 RECALIBRATION = "isotonic"
 """It keeps the order of the scores, so that it changes only which rows reach t*, where they have one t*."""
+CLASS_RECALIBRATION = "temperature"
+"""The same of several classes."""
 POST_TRAINING = "blend"
 PERFECT = "perfect ranking"
 """What no method can exceed: the places go by the labels."""
@@ -66,7 +68,8 @@ def usual_fits(model: Predictions, plan: Plan) -> Iterator[Fit]:
     from decal_cli.learn.methods import parse as parse_method
 
     rows = training_rows(model, plan.binary, plan.seed)
-    for name in (RECALIBRATION,) if model.rows.features is None else (RECALIBRATION, POST_TRAINING):
+    recalibration = CLASS_RECALIBRATION if model.rows.classes else RECALIBRATION
+    for name in (recalibration,) if model.rows.features is None else (recalibration, POST_TRAINING):
         method = parse_method(name)
         try:
             yield method, try_out(method, rows).applied, None
@@ -78,7 +81,7 @@ def ranked(model: Predictions, capacity: Capacity, plan: Plan, fits: Iterable[Fi
     """The score as it is, these fits, and a perfect ranking; model: with what its lists say of its rows."""
     as_it_is = _worth(model.rows, plan)
     shown = [_row(None, None, as_it_is)]
-    for method, applied, reason in sorted(fits, key=lambda each: each[0].key != RECALIBRATION):
+    for method, applied, reason in sorted(fits, key=lambda each: each[0].declared.kind != "recalibration"):
         if applied is None:
             shown.append(Ranked(method.key, method.declared.kind, reason=reason))
             continue
@@ -102,19 +105,17 @@ def fitted_at(
     elif task is not None and method.key == RECALIBRATION:
         score = _kept_order(model.rows, score >= task.threshold, task)
     rows = replace(model.rows, score=score, listed=None)
-    act_from = None if task is None else task.threshold
-    after = _worth(listed_rows(rows, capacity, act_from, plan.row_task, plan.seed), plan)
+    # Recalibrated scores are acted on from t* on, also where those that are here have another threshold.
+    by = plan.decision_of(rows.classes) if task is None else task.operated_at_best
+    after = _worth(listed_rows(rows, capacity, by, plan.seed), plan)
     return _compared(_row(method.key, method.declared.kind, after), _worth(model.rows, plan), after, plan, widened)
 
 
 def _worth(rows: Rows, plan: Plan) -> WorthAtCapacity:
     """What acting on these rows, which have lists, is worth."""
-    if plan.row_task is not None:
-        by_row = rows_at_capacity(row_utilities(rows, plan.row_task), plan.row_task)
-        assert by_row is not None  # there is a limit
-        return by_row
-    assert rows.listed is not None and plan.binary is not None  # asked for where there are both
-    return TaskAtCapacity(AtCapacity(rows, rows.listed), plan.binary)
+    task = plan.decision_of(rows.classes)
+    assert task is not None  # asked for where there is one
+    return worth_at_capacity(rows, task)
 
 
 def _kept_order(rows: Rows, reaches: NDArray[np.bool_], task: BinaryTask) -> Floats:
@@ -127,7 +128,8 @@ def _kept_order(rows: Rows, reaches: NDArray[np.bool_], task: BinaryTask) -> Flo
 
 
 def _row(method: str | None, kind: Kind | None, at: WorthAtCapacity) -> Ranked:
-    inputs = Inputs.of(AtCapacity(at.rows, at.listed), at if isinstance(at, RowsAtCapacity) else None)
+    two = None if at.rows.classes else AtCapacity(at.rows, at.listed)
+    inputs = Inputs.of(two, at if isinstance(at, RowsAtCapacity) else None)
 
     def share(name: str) -> float | None:
         return value_or_none(parse(name), inputs)

@@ -18,7 +18,7 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, said
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, Result, parse
-from decal_cli.metrics.inputs import row_utilities
+from decal_cli.metrics.inputs import row_stakes
 from decal_cli.tables.aggregated import NEEDS_ROWS
 from decal_cli.task import Task
 
@@ -148,7 +148,7 @@ def recommend(
     """
     plan = plan.for_rows(dataset)
     plan = replace(plan, task=plan.binary or plan.task)
-    if plan.decision_for(dataset.classes) is None and (dataset.classes or not plan.decides):
+    if plan.decision_of(dataset.classes) is None:
         raise NO_DECISION
     if plan.row_task is not None:
         plan = replace(plan, choices=tuple(dict.fromkeys((*plan.choices, *BY_AMOUNT))))
@@ -225,7 +225,7 @@ def _rounds(
     for _ in range(ROUNDS):
         model = dataset.models[0]
         rows = training_rows(model, task, plan.seed)
-        utilities = None if plan.row_task is None else row_utilities(model.rows, plan.row_task)
+        utilities = None if plan.row_task is None else row_stakes(model.rows, plan.row_task)
         trials = run_trials(report, rows, chosen, dict(preferences.costs), plan.confidence, progress, utilities)
         winner = best(trials)
         if winner is None or winner.applied is None:

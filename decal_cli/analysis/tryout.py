@@ -12,7 +12,7 @@ from decal_cli.analysis.flowchart import GAINS, Action
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Interval, Result
 from decal_cli.metrics.confidence import quantile
-from decal_cli.tables.row_utilities import RowUtilities
+from decal_cli.tables.row_utilities import RowStakes
 
 if TYPE_CHECKING:
     from decal_cli.learn.method import Applied, MethodSpec, Performance, Training
@@ -60,7 +60,7 @@ def run_trials(
     costs: Mapping[str, float],
     confidence: float,
     progress: Progress,
-    utilities: RowUtilities | None = None,
+    utilities: RowStakes | None = None,
 ) -> tuple[Trial, ...]:
     """Try methods on the rows of a report, the best first; what cannot be fitted last.
 
@@ -78,7 +78,7 @@ def run_trials(
     return tuple(_behind(each, first, rows, confidence, utilities) for each in ordered)
 
 
-def _behind(trial: Trial, first: Trial, rows: Training, confidence: float, utilities: RowUtilities | None) -> Trial:
+def _behind(trial: Trial, first: Trial, rows: Training, confidence: float, utilities: RowStakes | None) -> Trial:
     """The trial with its paired difference to the best one, each after its cost."""
     from decal_cli.learn.method import won_over
 
@@ -101,7 +101,7 @@ def _trial(
     rows: Training,
     cost: float,
     confidence: float,
-    utilities: RowUtilities | None,
+    utilities: RowStakes | None,
 ) -> Trial:
     from decal_cli.learn.method import missing, try_out
 
@@ -124,7 +124,7 @@ def _reach(error: float, rows: Training, confidence: float) -> float | None:
     return None if sure is None else quantile(sure) * error
 
 
-def _achieved(performance: Performance, rows: Training, confidence: float, utilities: RowUtilities | None) -> Result:
+def _achieved(performance: Performance, rows: Training, confidence: float, utilities: RowStakes | None) -> Result:
     gain = performance.gain
     if utilities is not None:
         if performance.applied.threshold is not None:

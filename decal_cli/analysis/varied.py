@@ -20,7 +20,7 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.confidence import wilson_ends
-from decal_cli.metrics.inputs import row_utilities
+from decal_cli.metrics.inputs import row_stakes
 from decal_cli.metrics.numerics.selective import risk_at
 from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.estimate import mean_over
@@ -137,7 +137,7 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
     if varied is not None and varied.name == PREVALENCE:
         return _by_prevalence(dataset, plan, varied)
     if plan.row_task is not None:
-        return by_factor(varied, plan.row_task)
+        return by_factor(varied, plan.row_task, by_row_of(dataset, plan.row_task).to_act_or_not)
     if not dataset.classes:
         task = plan.task
         if varied is None or task is None or of_price:
@@ -265,7 +265,7 @@ def _actions(rows: Rows, task: Task | ClassDecision | RowTask) -> Ints:
     if isinstance(task, ClassDecision):
         return best_actions(rows.score, np.array(task.utility))
     if isinstance(task, RowTask):
-        return row_utilities(rows, task).acts(rows.score).astype(np.int64)
+        return row_stakes(rows, task).response(rows.score)
     return np.array(task.envelope)[np.searchsorted(task.decision_thresholds, rows.score, side="right")]
 
 

@@ -352,7 +352,7 @@ def _post_training(s: Setup, first: ThresholdCurve, second: ThresholdCurve) -> T
     expectation = None if s.grid.weight is None else (first.expectation or 0.0) + (second.expectation or 0.0)
     if first.low is None or first.high is None or second.low is None or second.high is None:
         return ThresholdCurve(kind, value, expectation=expectation)
-    # As `gain_post_training` of crossfit.probe adds their errors.
+    # As `gain_post_training` of metrics.held_out adds their errors.
     reach = np.hypot(first.high - first.low, second.high - second.low) / 2
     low, high = (np.clip(value + side * reach, *kind.range) for side in (-1, 1))
     return ThresholdCurve(kind, value, low, high, expectation, _ends_of_sum(expectation, first, second))

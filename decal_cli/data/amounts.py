@@ -21,16 +21,16 @@ _WHAT = {"amount": "amount", "cost_fp_column": "cost", "cost_fn_column": "cost",
 def amounts_of(
     parts: Sequence[Part], chosen: Chosen, columns: Columns, origin: Origin
 ) -> tuple[dict[str, Floats], np.ndarray | None]:
-    """The columns by role, shape (T,), of utilities (T, 4); and the mask of rows that lack one, None for none.
+    """The columns by role, shape (T,), of utilities (T, A K); and the mask of rows that lack one, None for none.
 
     Errors: DecalError, for a negative amount or cost, an infinite one, a missing one unless it may be dropped, and
-    utilities that are not four columns or look swapped.
+    utilities that look swapped.
     """
     roles = [role for role in ROW_UTILITIES if chosen.names(role)]
-    if roles and chosen.models:
+    if roles and chosen.models and roles != ["utility_columns"]:
         raise DecalError(
-            f"{Hint(roles[0])} is for scores of two classes, and these are of several",
-            f"name one class with {Hint('score')}",
+            f"{Hint(roles[0])} says what one kind of error costs, and of several classes there are more kinds",
+            f"give {Hint('utility_columns')} with a column for each action and class",
         )
     amounts: dict[str, Floats] = {}
     lacking: list[np.ndarray] = []
@@ -45,7 +45,7 @@ def amounts_of(
                 lacking.append(missing)
         amounts[role] = np.column_stack(values) if role == "utility_columns" else values[0]
     if "utility_columns" in amounts:
-        _check_order(amounts["utility_columns"], chosen.utility_columns, origin)
+        _check_order(amounts["utility_columns"], chosen, origin)
     return amounts, np.logical_or.reduce(lacking) if lacking else None
 
 
@@ -69,8 +69,11 @@ def _checked(values: Floats, name: str, role: str, origin: Origin) -> Floats:
     return values
 
 
-def _check_order(utility: Floats, names: Sequence[str], origin: Origin) -> None:
-    """Raise where both decisions are worth more when they are wrong."""
+def _check_order(utility: Floats, chosen: Chosen, origin: Origin) -> None:
+    """Raise where both of two decisions are worth more when they are wrong."""
+    names = chosen.utility_columns
+    if chosen.models or len(names) != 4:
+        return
     tn, fn, fp, tp = utility.T
     with np.errstate(invalid="ignore"):
         swapped = (tn < fp) & (tp < fn)

@@ -26,8 +26,6 @@ def _with_capacity(dataset: Dataset, columns: Columns) -> Dataset:
     if columns.capacity is None:
         return dataset
     capacity = parse_capacity(columns.capacity)
-    if dataset.classes:
-        raise DecalError(f"{Hint('capacity')} is for scores of two classes", f"name them with {Hint('score')}")
     rows = min(len(model.rows) for model in dataset.models)
     counts = dataset.models[0].rows
     if isinstance(counts, Aggregated):

@@ -59,8 +59,6 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
     """
     if repeated := [n for n, times in Counter(names).items() if n and times > 1]:
         raise DecalError(f"{shown}: duplicate column {listed(repeated)}", "rename one of the two")
-    if columns.utility_columns:
-        _check_four(columns.utility_columns)
     pick = _Picker(list(names), shown)
     named = {name for role in ROLES for name in columns.names(role)}
     by_role: dict[str, tuple[str, ...]] = {}
@@ -82,6 +80,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
             by_role[role] = (pick.usual(role, [n for n in names if n not in named and n not in others]),)
         else:
             by_role[role] = ()
+    _check_utilities(columns.utility_columns, len(models[0].classes) if models else 2)
     _check_no_clash(by_role, shown)
     values: dict[str, Any] = {name: getattr(columns, name) for name in DECLARATIONS}
     values |= {role: chosen if several(role) else next(iter(chosen), None) for role, chosen in by_role.items()}
@@ -90,17 +89,17 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
     )
 
 
-def _check_four(names: Sequence[str]) -> None:
-    """Raise a DecalError unless so many utility columns are named."""
-    if len(names) not in (0, 4):
-        shown = ",".join(names)
+def _check_utilities(names: Sequence[str], classes: int) -> None:
+    """Raise a DecalError unless there are as many utility columns for each of two or more actions as classes."""
+    if names and (len(names) % classes or len(names) < 2 * classes):
         raise DecalError(
-            f"{Hint('utility_columns', f'{quote(shown)}')} names {len(names)} columns and not four",
-            f"name them in the order of {Hint('utility')}: tn,fn,fp,tp",
+            f"{Hint('utility_columns', quote(','.join(names)))} names {len(names)} columns, and each of two or more "
+            f"actions has {classes}",
+            f"name them in the order of {Hint('utility')}: for each action a column for each class, as in tn,fn,fp,tp",
         )
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
-        raise DecalError(f"{Hint('utility_columns')} names {quote(twice)} twice", "name four columns: tn,fn,fp,tp")
+        raise DecalError(f"{Hint('utility_columns')} names {quote(twice)} twice", "name a column for each")
 
 
 def _check_no_clash(by_role: dict[str, tuple[str, ...]], shown: str) -> None:

@@ -63,9 +63,8 @@ def of_rows(rows: Rows, seed: int, method: Method = "chosen") -> HeldOutScores:
     rows = rows.in_order()
     need_rows(rows.table)
     fold = rows.places(Seed(seed).generator(STREAM)) % FOLDS
-    units = units_of_rows(rows.label, rows.weight, rows.unit, rows.table.effective_rows)
     levels, level, fitted, chosen = recalibrated_levels(rows, fold, method)
-    return HeldOutScores(units, rows.score, fitted[fold, level], fold, chosen, levels, fitted)
+    return HeldOutScores(rows.units, rows.score, fitted[fold, level], fold, chosen, levels, fitted)
 
 
 def cuts_of_folds(levels: Floats, of_levels: Floats, threshold: float) -> Floats:

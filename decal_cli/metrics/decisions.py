@@ -18,9 +18,9 @@ from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.confusion import Confusion
 from decal_cli.tables.estimate import one_missed
 from decal_cli.tables.pairs import PairTable
-from decal_cli.tables.row_utilities import RowUtilities
+from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import Floats, Ints, Table
-from decal_cli.tables.units import Estimate, Independent, Products, Sampling, Units, units_of_rows
+from decal_cli.tables.units import Estimate, Independent, Products, Sampling, Units
 from decal_cli.task import ClassDecision, Task
 
 MAX_UNSEEN = 1 << 12
@@ -59,11 +59,9 @@ class Decisions:
         return cls(c.units, np.array(decision.utility, dtype=np.float64), action)
 
     @classmethod
-    def of_rows(cls, u: RowUtilities) -> Decisions:
-        """Where every row has stakes of its own. A unit is a row."""
-        rows = u.rows
-        units = units_of_rows(rows.label, rows.weight, rows.unit, rows.table.effective_rows)
-        return cls(units, u.utility.reshape(2, 2, -1), u.acts(rows.score).astype(np.int64))
+    def of_rows(cls, u: RowStakes, score: Floats | None = None) -> Decisions:
+        """Where every row has stakes of its own; by another score of the rows, if one is given. A unit is a row."""
+        return cls(u.rows.units, u.utility, u.response(u.rows.score if score is None else score))
 
     def with_unseen(self) -> Decisions:
         """The same, followed by units without weight that show what a row that could have been missed may be.

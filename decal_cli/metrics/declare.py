@@ -72,7 +72,8 @@ class Metric(Declaration):
     def takes(self, classes: bool) -> bool:
         """Whether it has a meaning for rows of several classes, or for those of two."""
         of_several = bool({ClassTable, ClassRegrets} & set(self.needs))
-        of_any = all(kind in (Decisions, Regrets, Seed) or issubclass(kind, Change) for kind in self.needs)
+        every = (Decisions, Regrets, Seed, WorthAtCapacity)
+        of_any = all(kind in every or issubclass(kind, Change) for kind in self.needs)
         return (of_several or of_any or self.of_classes is not None) if classes else not of_several
 
     def form(self, classes: bool) -> Metric:

@@ -18,7 +18,7 @@ from decal_cli.learn.probe import WIDENED, Probed
 from decal_cli.metrics.decisions import Change, Decisions
 from decal_cli.tables.classes import best_actions
 from decal_cli.tables.resample import TIE
-from decal_cli.tables.row_utilities import RowUtilities
+from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table
 from decal_cli.tables.units import Estimate, units_of_rows
 from decal_cli.task import ClassDecision, Task
@@ -27,10 +27,10 @@ Response = Callable[[Floats], Ints]
 """The best action of each unit by some scores."""
 
 
-def response_to(stakes: Task | ClassDecision | RowUtilities) -> Response:
+def response_to(stakes: Task | ClassDecision | RowStakes) -> Response:
     """The best actions of a task, or of rows with stakes of their own."""
-    if isinstance(stakes, RowUtilities):
-        return lambda score: stakes.acts(score).astype(np.int64)
+    if isinstance(stakes, RowStakes):
+        return stakes.response
     if isinstance(stakes, ClassDecision):
         return lambda score: best_actions(score, np.array(stakes.utility))
     at = np.array(stakes.thresholds) * (1 - TIE)
@@ -62,16 +62,16 @@ class Recalibrating(Change):
         return cls(before, after, WIDENED, lambda other: cls.of_table(t, task, seed, other))
 
     @classmethod
-    def of_rows(cls, u: RowUtilities, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
-        """Where every row has stakes of its own; the rows in the order of their content."""
-        held, stakes, acts = held_out.of_rows(u.rows, seed, method), u.utility.reshape(2, 2, -1), response_to(u)
-        before, after = (Decisions(held.units, stakes, acts(score)) for score in (u.rows.score, held.recalibrated))
+    def of_rows(cls, u: RowStakes, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
+        """Where every row has stakes of its own, by scores of two classes; the rows in the order of their content."""
+        held = held_out.of_rows(u.rows, seed, method)
+        before, after = (Decisions.of_rows(u, score) for score in (u.rows.score, held.recalibrated))
         return cls(before, after, WIDENED, lambda other: cls.of_rows(u, seed, other))
 
     @classmethod
-    def of_classes(cls, now: Decisions, decision: ClassDecision, recalibrated: Recalibrated) -> Recalibrating:
+    def of_classes(cls, now: Decisions, response: Response, recalibrated: Recalibrated) -> Recalibrating:
         """On the probabilities of several classes, by scalings that have not seen the rows."""
-        return cls(now, replace(now, action=response_to(decision)(recalibrated.score)))
+        return cls(now, replace(now, action=response(recalibrated.score)))
 
     @property
     def over_constant(self) -> Change:
@@ -91,21 +91,21 @@ class Featured(Change):
     judge: Floats | tuple[()] = ()
 
     @classmethod
-    def of_scores(cls, probed: Probed, stakes: Task | RowUtilities) -> Featured:
+    def of_scores(cls, probed: Probed, stakes: Task | RowStakes) -> Featured:
         """On scores of two classes. Errors: Undefined, where there are too few rows to hold some out."""
         if not len(probed.probe):
             raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
         units = units_of_rows(probed.label, probed.weight, probed.unit)
-        matrix = np.array(stakes.undominated) if isinstance(stakes, Task) else stakes.utility.reshape(2, 2, -1)
+        matrix = np.array(stakes.undominated) if isinstance(stakes, Task) else stakes.utility
         now, then = (response_to(stakes)(score) for score in (probed.recalibrated, probed.probe))
         return cls(Decisions(units, matrix, now), Decisions(units, matrix, then), WIDENED, probed.judge)
 
     @classmethod
     def of_classes(
-        cls, now: Decisions, decision: ClassDecision, recalibrated: Recalibrated, probed: ClassProbed
+        cls, now: Decisions, response: Response, recalibrated: Recalibrated, probed: ClassProbed
     ) -> Featured:
         """On the probabilities of several classes."""
-        before, after = (replace(now, action=response_to(decision)(each.score)) for each in (recalibrated, probed))
+        before, after = (replace(now, action=response(each.score)) for each in (recalibrated, probed))
         return cls(before, after, WIDENED)
 
     @property

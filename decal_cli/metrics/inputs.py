@@ -12,18 +12,24 @@ from decal_cli.learn.held_out import ByAmount, build_by_amount
 from decal_cli.learn.probe import Probed, build_probe
 from decal_cli.learn.regions import Regions, build_regions
 from decal_cli.metrics.decisions import Acting, Change, Decisions
-from decal_cli.metrics.held_out import Featured, Recalibrating
-from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity, TaskAtCapacity, WorthAtCapacity
+from decal_cli.metrics.held_out import Featured, Recalibrating, response_to
+from decal_cli.metrics.numerics.at_capacity import (
+    AtCapacity,
+    RowsAtCapacity,
+    StakesAtCapacity,
+    TaskAtCapacity,
+    WorthAtCapacity,
+)
 from decal_cli.metrics.numerics.label_shift import ReferenceScores
-from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets, StakesRegrets
+from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets, regrets_of_rows
 from decal_cli.tables.aggregated import NEEDS_ROWS
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.row_utilities import RowUtilities, utilities_of
+from decal_cli.tables.row_utilities import RowStakes, RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask, RowTask, Task
-from decal_cli.task.classes import ClassDecision
+from decal_cli.task.classes import ABSTAIN, ClassDecision
 
 
 class InputKind(NamedTuple):
@@ -39,7 +45,7 @@ class InputKind(NamedTuple):
     build: Callable[[Inputs], Any]
 
 
-OF_TASK = (Task, RowUtilities, ByAmount, WorthAtCapacity, Decisions, Change, Regrets)
+OF_TASK = (Task, RowStakes, RowUtilities, ByAmount, WorthAtCapacity, Decisions, Change, Regrets)
 """Kinds that are others where the task, or the table, is another."""
 
 
@@ -79,7 +85,8 @@ class Inputs:
         task, row_task = tasks[0] if tasks else self.task, by_row[0] if by_row else self.row_task
         others = Inputs(self.rows, task, self.seed, self.class_decision, row_task)
         built = (value for value in inputs if value is not None and not isinstance(value, (Task, RowTask)))
-        others._built = {Table if isinstance(value, Table) else type(value): value for value in built}
+        bases = (Table, RowStakes)
+        others._built = {next((k for k in bases if isinstance(value, k)), type(value)): value for value in built}
         others._others = self
         return others
 
@@ -157,8 +164,8 @@ def _two_actions(inputs: Inputs) -> BinaryTask | None:
 
 def _decisions(inputs: Inputs) -> Decisions | None:
     if inputs.row_task is not None:
-        utilities: RowUtilities | None = inputs.get(RowUtilities)
-        return None if utilities is None else Decisions.of_rows(utilities).with_unseen()
+        stakes: RowStakes | None = inputs.get(RowStakes)
+        return None if stakes is None else Decisions.of_rows(stakes).with_unseen()
     if inputs.of_classes:
         c, decision = inputs.all_of((ClassTable, ClassDecision))
         return Decisions.of_classes(c, decision).with_unseen()
@@ -168,8 +175,8 @@ def _decisions(inputs: Inputs) -> Decisions | None:
 
 def _regrets(inputs: Inputs) -> Regrets | None:
     if inputs.row_task is not None:
-        utilities: RowUtilities | None = inputs.get(RowUtilities)
-        return None if utilities is None else StakesRegrets(utilities)
+        stakes: RowStakes | None = inputs.get(RowStakes)
+        return None if stakes is None else regrets_of_rows(stakes)
     return inputs.all_of((ClassRegrets if inputs.of_classes else ScoreRegrets,))[0]
 
 
@@ -197,55 +204,112 @@ NO_UTILITIES = (
 )
 
 
-def _row_utilities(inputs: Inputs) -> RowUtilities | None:
+def _row_stakes(inputs: Inputs) -> RowStakes | None:
     """Of the rows in an order that depends on their content alone, as folds of them need it."""
     task = inputs.row_task
     if inputs.rows is None or task is None:
         return None
-    return row_utilities(inputs.rows.in_order(), task)
+    # Folds of several classes know the order of content themselves.
+    return row_stakes(inputs.rows if inputs.of_classes else inputs.rows.in_order(), task)
 
 
-def row_utilities(rows: Rows, task: RowTask) -> RowUtilities:
+def _row_utilities(inputs: Inputs) -> RowUtilities | None:
+    stakes: RowStakes | None = inputs.get(RowStakes)
+    if stakes is not None and not isinstance(stakes, RowUtilities):
+        raise Undefined("needs two actions and labels 0 and 1")
+    return stakes
+
+
+def row_stakes(rows: Rows, task: RowTask) -> RowStakes:
     """The utilities of rows, in their order."""
-    return RowUtilities(rows, utilities_of(rows.amounts, task.cost_fp, task.cost_fn, task.factor))
+    utility = utilities_of(rows.amounts, task.cost_fp, task.cost_fn, task.factor, max(len(rows.classes), 2))
+    # Rows of two classes that are written as such have probabilities, not a score.
+    two = utility.shape[:2] == (2, 2) and not rows.classes
+    return RowUtilities(rows, utility) if two else RowStakes(rows, utility)
 
 
-def rows_at_capacity(utilities: RowUtilities, task: RowTask) -> RowsAtCapacity | None:
-    """The same where so many of the rows can be acted on only; None where there is no limit."""
-    listed = utilities.rows.listed
-    return None if listed is None else RowsAtCapacity(utilities, listed, row_utilities(listed.lists.rows, task))
+def shared_stakes(rows: Rows, task: Task | ClassDecision) -> RowStakes:
+    """The utilities of a task on rows."""
+    if isinstance(task, Task):
+        return RowStakes.shared(rows, task.undominated)
+    return RowStakes.shared(rows, task.utility, needs_place(task))
+
+
+def needs_place(decision: ClassDecision) -> tuple[int, ...]:
+    """The actions that need a place, where there are so many: to abstain, if one may; () for all but the first."""
+    reviewed = decision.actions[-1] == ABSTAIN and len(decision.actions) == len(decision.utility[0]) + 1
+    return (len(decision.utility) - 1,) if reviewed else ()
+
+
+def worth_at_capacity(rows: Rows, task: Task | ClassDecision | RowTask) -> WorthAtCapacity:
+    """What the places of rows, which have lists, are worth."""
+    assert rows.listed is not None  # as it says
+    if isinstance(task, Task) and task.two_actions is not None:
+        return TaskAtCapacity(AtCapacity(rows, rows.listed), task.two_actions)
+    of_all = rows.listed.lists.rows
+    if isinstance(task, RowTask):
+        stakes, whole = row_stakes(rows, task), row_stakes(of_all, task)
+        if isinstance(stakes, RowUtilities) and isinstance(whole, RowUtilities):
+            return RowsAtCapacity(stakes, rows.listed, whole)
+        return StakesAtCapacity(stakes, rows.listed, whole)
+    return StakesAtCapacity(shared_stakes(rows, task), rows.listed, shared_stakes(of_all, task))
 
 
 def _rows_at_capacity(inputs: Inputs) -> RowsAtCapacity | None:
-    utilities: RowUtilities | None = inputs.get(RowUtilities)
-    return None if utilities is None or inputs.row_task is None else rows_at_capacity(utilities, inputs.row_task)
+    if inputs.row_task is None:
+        return None
+    worth: WorthAtCapacity | None = inputs.get(WorthAtCapacity)
+    if worth is not None and not isinstance(worth, RowsAtCapacity):
+        raise Undefined("needs utilities of each row, of two actions and labels 0 and 1")
+    return worth
 
 
 def _worth_at_capacity(inputs: Inputs) -> WorthAtCapacity | None:
-    if inputs.row_task is not None:
-        of_rows: RowsAtCapacity | None = inputs.get(RowsAtCapacity)
-        return of_rows
-    at, task = inputs.all_of((AtCapacity, BinaryTask))
-    return TaskAtCapacity(at, task)
+    rows = inputs.rows
+    if rows is None or rows.listed is None:
+        return None
+    task = inputs.row_task or (inputs.class_decision if inputs.of_classes else inputs.task)
+    if task is None:
+        raise Undefined(INPUT_KINDS[ClassDecision if inputs.of_classes else Task].absent)
+    # Two models that are compared have their utilities given, on rows in one order.
+    return worth_at_capacity(inputs.get(RowStakes).rows if isinstance(task, RowTask) else rows, task)
 
 
 def _recalibrating(inputs: Inputs) -> Recalibrating | None:
-    if inputs.row_task is not None:
-        utilities: RowUtilities | None = inputs.get(RowUtilities)
-        return None if utilities is None else Recalibrating.of_rows(utilities, inputs.seed)
+    stakes = _stakes(inputs)
+    if stakes is None:
+        return None
     if inputs.of_classes:
-        c, decision, recalibrated = inputs.all_of((ClassTable, ClassDecision, Recalibrated))
-        return Recalibrating.of_classes(Decisions.of_classes(c, decision), decision, recalibrated)
-    t, task = inputs.get(Table), inputs.task
-    return None if t is None or task is None else Recalibrating.of_table(t, task, inputs.seed)
+        recalibrated = inputs.all_of((Recalibrated,))[0]
+        return Recalibrating.of_classes(_plain_decisions(inputs, stakes), response_to(stakes), recalibrated)
+    if isinstance(stakes, RowStakes):
+        return Recalibrating.of_rows(stakes, inputs.seed)
+    t = inputs.get(Table)
+    return None if t is None else Recalibrating.of_table(t, stakes, inputs.seed)
 
 
 def _featured(inputs: Inputs) -> Featured | None:
+    stakes = _stakes(inputs)
+    if stakes is None:
+        return None
     if inputs.of_classes:
-        c, decision, *learned = inputs.all_of((ClassTable, ClassDecision, Recalibrated, ClassProbed))
-        return Featured.of_classes(Decisions.of_classes(c, decision), decision, *learned)
-    stakes = inputs.task if inputs.row_task is None else inputs.get(RowUtilities)
-    return None if stakes is None else Featured.of_scores(inputs.all_of((Probed,))[0], stakes)
+        learned = inputs.all_of((Recalibrated, ClassProbed))
+        return Featured.of_classes(_plain_decisions(inputs, stakes), response_to(stakes), *learned)
+    return Featured.of_scores(inputs.all_of((Probed,))[0], stakes)
+
+
+def _stakes(inputs: Inputs) -> Any:
+    """The task, of whichever kind; None where there is none."""
+    if inputs.row_task is not None:
+        return inputs.get(RowStakes)
+    return inputs.all_of((ClassTable, ClassDecision))[1] if inputs.of_classes else inputs.task
+
+
+def _plain_decisions(inputs: Inputs, stakes: RowStakes | ClassDecision) -> Decisions:
+    """The decisions on rows of several classes, and no row that could have been missed."""
+    if isinstance(stakes, RowStakes):
+        return Decisions.of_rows(stakes)
+    return Decisions.of_classes(inputs.get(ClassTable), stakes)
 
 
 def _by_amount(inputs: Inputs) -> ByAmount | None:
@@ -279,6 +343,7 @@ INPUT_KINDS: dict[type, InputKind] = {
     AtCapacity: InputKind("capacity", f"needs a capacity: {Hint('capacity')}", _at_capacity),
     WorthAtCapacity: InputKind("capacity", f"needs a capacity: {Hint('capacity')}", _worth_at_capacity),
     ReferenceScores: InputKind("reference", f"needs a reference: evaluate {Hint('reference')}", lambda inputs: None),
+    RowStakes: InputKind("utilities of each row", NO_UTILITIES, _row_stakes),
     RowUtilities: InputKind("utilities of each row", NO_UTILITIES, _row_utilities),
     RowsAtCapacity: InputKind(
         "utilities of each row and a capacity",

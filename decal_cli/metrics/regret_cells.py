@@ -24,10 +24,14 @@ from decal_cli.metrics.numerics.regret_intervals import sides
 from decal_cli.metrics.numerics.row_regrets import RowCells
 from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.clusters import root_of
-from decal_cli.tables.row_utilities import RowUtilities
+from decal_cli.tables.resample import as_whole
+from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.table import Floats, Ints, Table
 from decal_cli.tables.units import Units
 from decal_cli.task import ClassDecision, Task, task_of_rows
+
+MOST_ROW_DRAWS, MIN_DRAWS = 40_000_000, 100
+"""Rows times draws, and draws at least, of cells whose rows have utilities of their own."""
 
 
 class Lost(Protocol):
@@ -119,9 +123,14 @@ class ScoreCells:
         return self.task.u_delta * np.array([self._parts.lost((pos - at * cells.n) / cells.total) for pos in draws])
 
 
-@dataclass(frozen=True, eq=False)
-class StakesRegrets(Regrets):
+def regrets_of_rows(u: RowStakes) -> Regrets:
     """Where every row has stakes of its own."""
+    return ThresholdRegrets(u) if isinstance(u, RowUtilities) else StakesRegrets(u)
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdRegrets(Regrets):
+    """Where every row has a threshold of its own."""
 
     u: RowUtilities
 
@@ -149,6 +158,108 @@ class StakesRegrets(Regrets):
 
     def need_rows(self) -> None:
         need_rows(self.u.rows.table)
+
+
+@dataclass(frozen=True, eq=False)
+class StakesRegrets(Regrets):
+    """Where every row has its own utilities of any number of actions and classes."""
+
+    u: RowStakes
+
+    @property
+    def _scores(self) -> Floats:
+        """The probability of each class, shape (T, K)."""
+        score = self.u.rows.score
+        return score if score.ndim > 1 else np.column_stack((1 - score, score))
+
+    @cached_property
+    def _taken(self) -> Ints:
+        return self.u.response(self.u.rows.score)
+
+    def swaps(self) -> Lost:
+        _, of_row = np.unique(self._taken, return_inverse=True)
+        return StakesCells(self.u, self._scores, of_row, self._taken)
+
+    def bins(self, bins: int) -> Cells:
+        rows = self.u.rows
+        if rows.classes:
+            worth = np.sort(self.u.expected_each(rows.score), axis=0)
+            of_row = class_decisions.cells_of_margins(self._taken, worth[-1] - worth[-2], rows.weight, bins).of_row
+        else:
+            starts = rows.table.score[rows.table.bin_starts(bins)]
+            of_row = np.searchsorted(starts, rows.score, side="right") - 1
+        return StakesCells(self.u, self._scores, of_row, self._taken)
+
+    def levels(self, levels: Levels) -> Cells:
+        rows = self.u.rows
+        if rows.classes:
+            used = levels_or_cells(rows.class_table, levels)
+            return StakesCells(self.u, self._scores, used.of_row, self.u.response(used.score[used.of_row]))
+        table = rows.table
+        cells = at_levels(table, levels)
+        starts = table.score if cells is table else table.score[table.bin_starts()]
+        of_row = np.searchsorted(starts, rows.score, side="right") - 1
+        return StakesCells(self.u, self._scores, of_row, self.u.response(cells.score[of_row]))
+
+    def need_rows(self) -> None:
+        if self.u.rows.classes:
+            need_class_rows(self.u.rows.class_table)
+        else:
+            need_rows(self.u.rows.table)
+
+
+@dataclass(frozen=True, eq=False)
+class StakesCells:
+    """Rows in cells. score: of each class, (T, K); cell: the number of each row's; action: what it gets, (T,)."""
+
+    u: RowStakes
+    score: Floats
+    cell: Ints
+    action: Ints
+
+    @cached_property
+    def _counts(self) -> tuple[Floats, Floats]:
+        """Rows of each cell by class, (m, K), by weight and by squared weight."""
+        classes, units = self.score.shape[1], self.u.rows.units
+        place, shape = self.cell * classes + self.u.label, (int(self.cell.max()) + 1, classes)
+        sums = (units.weight, units.sampling.squares(units.weight))
+        rows, squares = (np.bincount(place, each, shape[0] * classes).reshape(shape).astype(float) for each in sums)
+        return rows, squares
+
+    def _lost(self, counts: Floats) -> float:
+        """Per row, by the shares of the classes in each cell; counts: (m, K)."""
+        n = counts.sum(axis=1, keepdims=True)
+        share = np.divide(counts, n, out=np.zeros_like(counts), where=n > 0)[self.cell]
+        worth = self.u.expected_each(share)
+        lost = worth.max(axis=0) - worth[self.action, np.arange(len(self.action))]
+        weight = self.u.rows.weights
+        return float(weight @ lost / weight.sum())
+
+    @property
+    def value(self) -> float:
+        return self._lost(self._counts[0])
+
+    @property
+    def _draws(self) -> int:
+        """As many as take some seconds."""
+        return int(np.clip(MOST_ROW_DRAWS // len(self.cell), MIN_DRAWS, class_decisions.N_DRAWS))
+
+    def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
+        """Bias-corrected: the classes of each cell drawn again from those seen there."""
+        seen, squares = self._counts
+        unit = np.divide(squares, seen, out=np.ones_like(seen), where=seen > 0)
+        lost = np.array([self._lost(rng.poisson(seen / unit).astype(np.float64) * unit) for _ in range(self._draws)])
+        low, high = intervals.bias_corrected(self.value, lost, confidence)
+        # Near 0, where what is lost is cut, the draws are skewed: their spread falls short of their upper tail.
+        return intervals.holding((max(low, 0.0), max(high, gaps.central(lost, confidence)[1])), self.value)
+
+    def null(self, rng: np.random.Generator) -> Floats:
+        rows, squares = (each.sum(axis=1) for each in self._counts)
+        weight = self.u.rows.weights
+        chance = np.array([np.bincount(self.cell, weight * column, len(rows)) for column in self.score.T]).T
+        effective = as_whole(rows**2 / squares)
+        labels = rng.multinomial(effective, chance / chance.sum(axis=1, keepdims=True), (self._draws, len(rows)))
+        return np.array([self._lost(draw.astype(np.float64)) for draw in labels])
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +296,13 @@ class ClassRegrets(Regrets):
         return ClassCells(self.c, self._utility, used.of_row, best_actions(used.score, self._utility))
 
     def need_rows(self) -> None:
-        if not self.c.levels_count:
-            raise Undefined("the median level holds fewer than 30 rows")
+        need_class_rows(self.c)
+
+
+def need_class_rows(c: ClassTable) -> None:
+    """Raise Undefined where levels hold too few rows for what they show to estimate anything but noise."""
+    if not c.levels_count:
+        raise Undefined("the median level holds fewer than 30 rows")
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,7 +70,7 @@ def report_page(
     """Everything on the page; without a task no advice, without matplotlib no pictures."""
     several = bool(dataset.classes)
     recommendation = None
-    if plan.decision_for(dataset.classes) is not None if several else plan.decides:
+    if plan.decision_of(dataset.classes) is not None:
         recommendation = recommend(dataset, plan, preferences, progress, regimes=plan.binary is not None)
     evaluation = evaluate(dataset, plan, progress) if recommendation is None else recommendation.evaluation
     comparison = _comparison(dataset, plan, progress)
@@ -147,7 +147,8 @@ def _row_drawings(
         yield _Drawn(
             "waterfall", report.model, report.group, drawn_alone(_waterfall_panel(report, name, number, terms))
         )
-    sweep = sweep_tasks(replace(dataset, capacity=None), plan, by_factor(None, plan.row_task), progress)
+    two = evaluation.by_row is None or evaluation.by_row.to_act_or_not
+    sweep = sweep_tasks(replace(dataset, capacity=None), plan, by_factor(None, plan.row_task, two), progress)
     yield _Drawn("factor", None, None, drawn_alone(panels_of(sweep, "utility")[0]))
 
 

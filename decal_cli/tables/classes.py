@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -71,8 +71,7 @@ class ClassTable:
     @cached_property
     def units(self) -> Units:
         """A unit for each row."""
-        units = units_of_rows(self.label, self.weight, self.unit, rows=self.effective_rows)
-        return replace(units, share_known=self.share_known)
+        return units_of_rows(self.label, self.weight, self.unit, self.effective_rows, self.share_known)
 
     def count(self, number: Ints, size: int, squares: bool = False) -> Floats:
         """Rows, or their summed weight or squared weights, of each number from 0 to size - 1, shape (size,)."""

@@ -1,18 +1,17 @@
-"""Utilities that differ from row to row: what a decision on each row is worth, and from which score to act on it."""
+"""Utilities that differ from row to row: what each action is worth on each row, and which is best by a score."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats, MeanEstimate
+from decal_cli.tables.table import Floats, Ints
 
 MAX_DIGITS = 9
 """Digits of a threshold that a user may have meant exactly."""
@@ -20,46 +19,149 @@ _MIN_SHORTENED = 1e-12
 """Below it powers of ten are no longer exact floats."""
 
 
-def utilities_of(amounts: Mapping[str, Floats], cost_fp: float | None, cost_fn: float | None, factor: float) -> Floats:
-    """Utilities of rows, shape (4, T): of true negatives, false negatives, false positives and true positives.
+TIE = 1e-12
+"""Expected utilities this close, as a share of the largest utility of the row, are equal."""
+
+
+def utilities_of(
+    amounts: Mapping[str, Floats], cost_fp: float | None, cost_fn: float | None, factor: float, classes: int = 2
+) -> Floats:
+    """Utilities of rows, shape (A, K, T): of each action at each of K classes.
 
     amounts: columns by role. cost_fp, cost_fn: of every row, where no column says it. factor: what the cost of a false
-    positive is multiplied by.
+    positive is multiplied by; of other than two actions and classes, all that an action costs more than the first one.
     """
     if "utility_columns" in amounts:
-        tn, fn, fp, tp = np.moveaxis(amounts["utility_columns"], -1, 0)
-        return np.array((tn, fn, tn - factor * (tn - fp), tp))
+        columns = amounts["utility_columns"]
+        utility = np.moveaxis(columns.reshape(len(columns), -1, classes), 0, -1)
+        worse = utility[0] - utility
+        if utility.shape[:2] == (2, 2):
+            worse[1, 1] = 0.0
+        elif factor != 1:
+            worse = np.maximum(worse, 0.0)
+        return np.asarray(utility + (1 - factor) * worse)
     nothing = np.zeros(len(next(iter(amounts.values()))))
     missed = amounts.get("amount", amounts.get("cost_fn_column", nothing + (cost_fn or 0.0)))
     alarm = amounts.get("cost_fp_column", nothing + (cost_fp or 0.0))
-    return np.array((nothing, nothing - missed, nothing - factor * alarm, nothing))
+    return np.array(((nothing, nothing - missed), (nothing - factor * alarm, nothing)))
+
+
+class InPlace(NamedTuple):
+    """wins: what a place is expected to win on each row; without, with_it: its action there, shape (T,) each."""
+
+    wins: Floats
+    without: Ints
+    with_it: Ints
 
 
 @dataclass(frozen=True, eq=False)
-class RowUtilities:
-    """Labelled rows with utilities of their own. utility: float64 (4, T), as `utilities_of` has them."""
+class RowStakes:
+    """Labelled rows with utilities of their own: of each action at each class, float64 (A, K, T)."""
 
     rows: Rows
     utility: Floats
+    limited: tuple[int, ...] = ()
+    """The actions that need a place, where there are so many; () for all but the first."""
+
+    @classmethod
+    def shared(cls, rows: Rows, utility: Any, limited: tuple[int, ...] = ()) -> RowStakes:
+        """All rows with the same utilities, shape (A, K)."""
+        of_all = np.array(utility, dtype=np.float64)
+        return cls(rows, np.broadcast_to(of_all[:, :, None], (*of_all.shape, len(rows))), limited)
+
+    @property
+    def needs_place(self) -> NDArray[np.bool_]:
+        """Which actions need a place where there are so many, bool (A,)."""
+        needs = np.zeros(len(self.utility), dtype=bool)
+        needs[list(self.limited) or slice(1, None)] = True
+        return needs
 
     @cached_property
-    def label(self) -> NDArray[np.bool_]:
-        """Whether the label is 1, bool (T,)."""
-        return np.asarray(self.rows.label, dtype=bool)
+    def label(self) -> Ints:
+        """The class of each row, shape (T,)."""
+        return np.asarray(self.rows.label, dtype=np.int64)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the actions: those of the classes, where there is one for each of several, else numbers."""
+        classes = self.rows.classes
+        return classes if len(classes) == len(self.utility) else tuple(map(str, range(len(self.utility))))
+
+    def expected_each(self, score: Floats) -> Floats:
+        """What each action is expected to be worth on each row, if these scores are right, shape (A, T)."""
+        if score.ndim == 1:
+            return np.asarray(self.utility[:, 0] * (1 - score) + self.utility[:, 1] * score)
+        return np.asarray(np.einsum("akt,tk->at", self.utility, score))
+
+    def response(self, score: Floats) -> Ints:
+        """The best action of each row by these scores, shape (T,).
+
+        Of equals the first of several classes, and of two the one that is best for scores just above (just below 1).
+        """
+        if score.ndim > 1 and score.shape[1] == 2:
+            return self.response(score[:, 1])
+        worth = self.expected_each(score)
+        best = worth >= worth.max(axis=0) - TIE * np.abs(self.utility).max(axis=(0, 1))
+        if score.ndim > 1:
+            return best.argmax(axis=0)
+        rises = (self.utility[:, 1] - self.utility[:, 0]) * np.where(score == 1, -1.0, 1.0)
+        return np.where(best, rises, -np.inf).argmax(axis=0)
+
+    def payoff(self, action: Any) -> Floats:
+        """The utility of each row, by its label, of these actions, (T,) or one for all; shape (T,)."""
+        return np.asarray(self.utility[np.asarray(action, dtype=np.int64), self.label, np.arange(len(self.label))])
+
+    def in_place(self, score: Floats) -> InPlace:
+        """What a place is expected to win on each row by these scores, and the actions with it and without it."""
+        needs = self.needs_place
+        worth = self.expected_each(score)
+        free, limited = (
+            replace(self, utility=self.utility[which]).response(score)
+            for which in (np.flatnonzero(~needs), np.flatnonzero(needs))
+        )
+        without, with_it = np.flatnonzero(~needs)[free], np.flatnonzero(needs)[limited]
+        rows = np.arange(len(score))
+        # Rows that are expected to win the same tie, though rounding tells them apart.
+        scale = TIE * max(float(np.abs(self.utility).max()), 1e-300)
+        wins = np.rint((worth[with_it, rows] - worth[without, rows]) / scale) * scale
+        wanted = needs[self.response(score)]
+        return InPlace(_as_wanted(wins, wanted), without, with_it)
+
+    @property
+    def u_delta(self) -> Floats:
+        """2 / K times the sum over classes of what the best action is worth beyond the worst, shape (T,)."""
+        apart = np.ptp(self.utility, axis=0).sum(axis=0)
+        return np.asarray(2 / self.utility.shape[1] * apart)
+
+    @property
+    def settled(self) -> tuple[int, int]:
+        """Rows where the first action is best, and where another one is, whatever the class."""
+        best = (self.utility == self.utility.max(axis=0)).all(axis=1)
+        return int(best[0].sum()), int((best[1:].any(axis=0) & ~best[0]).sum())
+
+    @property
+    def alike(self) -> bool:
+        """Whether all rows have the same utilities, so that one task says it all."""
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class RowUtilities(RowStakes):
+    """The same of two actions, to act or not, and labels 0 and 1: each row has a threshold."""
 
     @property
     def benefit(self) -> Floats:
         """What acting is worth on a row of label 1: the cost of missing it, shape (T,)."""
-        benefit: Floats = self.utility[3] - self.utility[1]
+        benefit: Floats = self.utility[1, 1] - self.utility[0, 1]
         return benefit
 
     @property
     def cost(self) -> Floats:
         """What acting costs on a row of label 0, shape (T,)."""
-        cost: Floats = self.utility[0] - self.utility[2]
+        cost: Floats = self.utility[0, 0] - self.utility[1, 0]
         return cost
 
-    @cached_property
+    @property
     def u_delta(self) -> Floats:
         """What correcting both wrong decisions is worth, shape (T,); not above 0 only where acting never pays."""
         return self.benefit + self.cost
@@ -72,7 +174,7 @@ class RowUtilities:
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             threshold = np.where(self.benefit > 0, self.cost / self.u_delta, np.inf)
-        named = (self.utility[0] == 0) & (self.utility[3] == 0) & (self.benefit == 1 - self.cost)
+        named = (self.utility[0, 0] == 0) & (self.utility[1, 1] == 0) & (self.benefit == 1 - self.cost)
         return np.where(named & (self.benefit > 0), self.cost, _short(threshold))
 
     def acts(self, score: Floats) -> NDArray[np.bool_]:
@@ -82,44 +184,34 @@ class RowUtilities:
 
     def expected(self, score: Floats) -> Floats:
         """What acting on each row is worth over not acting, if these scores are right, (T,): 0 or more where `acts`."""
-        expected = score * self.benefit - (1 - score) * self.cost
         # The threshold of a row is cut to a short decimal, which rounding must not contradict here.
-        below = np.minimum(expected, -np.finfo(np.float64).tiny)
-        return np.where(self.acts(score), np.maximum(expected, 0.0), below)
+        return _as_wanted(score * self.benefit - (1 - score) * self.cost, self.acts(score))
+
+    def in_place(self, score: Floats) -> InPlace:
+        nothing = np.zeros(len(score), dtype=np.int64)
+        return InPlace(self.expected(score), nothing, nothing + 1)
 
     @cached_property
     def worth(self) -> Floats:
         """What acting on each row turned out to be worth, over not acting on it, shape (T,)."""
-        return np.where(self.label, self.benefit, -self.cost)
+        return np.where(self.label > 0, self.benefit, -self.cost)
 
-    def payoff(self, acts: Any) -> Floats:
-        """The utility of each row, by its label, of these decisions, bool (T,) or one for all; shape (T,)."""
-        return np.where(self.label, self.utility[1], self.utility[0]) + np.where(acts, self.worth, 0.0)
+    def response(self, score: Floats) -> Ints:
+        return self.acts(score).astype(np.int64)
 
-    def mean(self, values: Floats, missed: Iterable[Floats] | None = None) -> MeanEstimate:
-        """The mean over rows of a number of each, and its standard error; missed: as `mean_over` has it."""
-        return mean_over(values, self.rows.weights, self.rows.unit, missed, rows=self.rows.table.effective_rows)
-
-    def decided(self, acts: Any, instead: Any = None) -> MeanEstimate:
-        """The mean utility of these decisions, bool (T,) or one for all; less that of others, where they are given.
-
-        A row that could have been missed has the utilities and the decision of a row that is there, and either label.
-        """
-        rules = [np.broadcast_to(np.asarray(each), self.label.shape) for each in (acts, instead) if each is not None]
-
-        def worth(label: int) -> Floats:
-            first, *rest = (np.where(rule, self.utility[2 + label], self.utility[label]) for rule in rules)
-            return np.asarray(first - rest[0] if rest else first)
-
-        either = worth(0), worth(1)
-        kind = rules[0] + 2 * rules[-1]
-        missed = (values[kind == each] for values in either for each in range(4))
-        return self.mean(np.where(self.label, either[1], either[0]), missed)
+    @property
+    def settled(self) -> tuple[int, int]:
+        return int(np.count_nonzero(self.threshold >= 1)), int(np.count_nonzero(self.threshold <= 0))
 
     @cached_property
     def alike(self) -> bool:
         """Whether all rows have the same utilities, with a threshold between 0 and 1."""
-        return bool((np.ptp(self.utility, axis=1) == 0).all() and 0 < self.threshold[0] < 1)
+        return bool((np.ptp(self.utility, axis=2) == 0).all() and 0 < self.threshold[0] < 1)
+
+
+def _as_wanted(expected: Floats, wanted: NDArray[np.bool_]) -> Floats:
+    """Expected gains that are 0 or more where a row is wanted, and below 0 elsewhere."""
+    return np.where(wanted, np.maximum(expected, 0.0), np.minimum(expected, -np.finfo(np.float64).tiny))
 
 
 def _short(threshold: Floats) -> Floats:

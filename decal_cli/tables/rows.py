@@ -21,6 +21,7 @@ from decal_cli.tables.features import Features, Matrix, mixed_bits
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table, tabulate
+from decal_cli.tables.units import Units, units_of_rows
 
 if TYPE_CHECKING:
     from decal_cli.tables.listed import Listed
@@ -80,7 +81,7 @@ class Rows(Unlabelled):
     Labels of several classes are numbers of classes. A cluster says which rows were sampled together; None means that
     every row was sampled by itself. period: (T,), or None: rows of one period share a capacity. listed: which of them
     are acted on where that is limited, or None. amounts: what says how much decisions on a row are worth, by role, (T,)
-    or (T, 4).
+    or (T, A K).
     """
 
     label: NDArray[Any]
@@ -139,6 +140,14 @@ class Rows(Unlabelled):
     def class_table(self) -> ClassTable:
         """Rows of several classes as metrics look at them."""
         return ClassTable(self.score, self.label, self.weight, self.classes, self.unit, self.share_known)
+
+    @cached_property
+    def units(self) -> Units:
+        """A unit for each row."""
+        if self.classes:
+            return self.class_table.units
+        effective = self.table.effective_rows
+        return units_of_rows(self.label, self.weight, self.unit, effective, self.share_known)
 
     @property
     def weights(self) -> Floats:

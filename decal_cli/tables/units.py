@@ -327,9 +327,11 @@ def units_of_rows(
     weight: Floats | None,
     cluster: Ints | None,
     rows: float = math.nan,
+    share_known: bool = False,
 ) -> Units:
     """A unit for each row. rows: as many independent ones say as much."""
+    label = np.asarray(label, dtype=np.int64)
     weight = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64)
     if cluster is not None:
-        return Units(np.asarray(label, dtype=np.int64), weight, InClusters(cluster), rows=rows)
-    return Units(np.asarray(label, dtype=np.int64), weight, Independent(weight**2))
+        return Units(label, weight, InClusters(cluster), share_known, rows)
+    return Units(label, weight, Independent(weight**2), share_known)

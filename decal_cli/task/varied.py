@@ -141,8 +141,11 @@ def by_prevalence(varied: Varied, task: Task) -> TaskSeries:
     return TaskSeries(PREVALENCE, "share of labels 1", varied.values, tasks, None)
 
 
-def by_factor(varied: Varied | None, task: RowTask) -> TaskSeries:
-    """Utilities of rows in which a false positive costs so many times as much. Errors: DecalError."""
+def by_factor(varied: Varied | None, task: RowTask, to_act_or_not: bool = True) -> TaskSeries:
+    """Utilities of rows in which a false positive costs so many times as much. Errors: DecalError.
+
+    to_act_or_not: whether these are the two actions; of others it is what any costs more than the first one.
+    """
     if varied is not None and varied.name != COST_FP:
         raise DecalError(
             f"{Hint('vary', varied.name)}: every row has utilities of its own, and what varies is what a false "
@@ -153,7 +156,8 @@ def by_factor(varied: Varied | None, task: RowTask) -> TaskSeries:
     if values[0] <= 0:
         raise DecalError(f"{Hint('vary', COST_FP)}: {values[0]:g} is not above 0", f"give for example {COST_FP}=0.5:2")
     tasks = tuple(replace(task, factor=value) for value in values)
-    return TaskSeries(COST_FP, "cost of a false positive (1: as it is today)", values, tasks, 1.0)
+    what = "cost of a false positive" if to_act_or_not else "what another action costs more than the first"
+    return TaskSeries(COST_FP, f"{what} (1: as it is today)", values, tasks, 1.0)
 
 
 def by_entry(varied: Varied, task: Task | ClassDecision, classes: Sequence[str], costs: bool) -> TaskSeries:

@@ -93,7 +93,10 @@ BAD = [
     (("--amount", "amount", "--cost-fp", "nan"), "--cost-fp nan is not a positive number"),
     (("--amount", "amonut", "--cost-fp", "5"), "no column 'amonut'; did you mean 'amount'?"),
     (("--amount", "y", "--cost-fp", "5"), "column 'y' is taken both as"),
-    (("--utility-columns", "tn,fn,fp"), "--utility-columns 'tn,fn,fp' names 3 columns and not four"),
+    (
+        ("--utility-columns", "tn,fn,fp"),
+        "--utility-columns 'tn,fn,fp' names 3 columns, and each of two or more actions has 2",
+    ),
     (("--utility-columns", "tn,tn,fp,tp"), "--utility-columns names 'tn' twice"),
     (("--utility-columns", "fp,tp,tn,fn"), "wrong decisions are worth more than right ones"),
     (("--utility-columns", "tn,fn,fp,tp", "--regimes"), "takes one utility for all rows"),

@@ -10,7 +10,7 @@ import pytest
 
 import decal_cli as decal_api
 from decal_cli.metrics import METRICS
-from tests.helpers.command import BINARY, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, FIXTURES, Decal, refusal, valid_json
 
 COLUMNS = (BINARY, "--score", "p", "--label", "y")
 KEYS = [name for name in METRICS if METRICS[name].family == "capacity"]
@@ -216,8 +216,23 @@ WRONG = {
     ("--per", "group"): "--per group is the column of days of a capacity; give --capacity too",
     ("--capacity", "9", "--per", "nowhere"): "no column 'nowhere'",
     ("--capacity", "9", "--per", "p"): "column 'p' is taken both as score and as per",
-    ("--capacity", "9", "--utility", "0,-9;-1,-2;-2,0"): "--capacity takes a decision between two actions",
 }
+
+
+def test_places_may_be_for_any_actions_and_classes(decal: Decal) -> None:
+    """The page says which action needs a place, and what the places are worth stands beside what no limit is worth."""
+    three = ("--utility", "wait,0,-9;test,-1,-2;treat,-2,0", "--capacity", "60")
+    text = decal("recommend", *COLUMNS, *three).out
+    assert "so many rows can get another action than 'wait', those where that is expected to win most" in text
+    classes = (str(FIXTURES / "multiclass_n1500_k3.csv"), "--proba", "p_*", "--abstain", ".2", "--capacity", "100")
+    text = decal("evaluate", *classes).out
+    assert "capacity 100: so many rows can get 'abstain', those where that is expected to win most" in text
+    document = valid_json(decal("recommend", *classes, "-f", "json").out)
+    values = {key: document["metrics"][key]["value"] for key in ("expected_utility", "utility_at_capacity")}
+    assert document["metrics"]["capacity_cost"]["value"] == pytest.approx(
+        values["expected_utility"] - values["utility_at_capacity"]
+    )
+    assert [each["method"] for each in document["at_capacity"]] == [None, "temperature", "perfect ranking"]
 
 
 @pytest.mark.parametrize("options", WRONG, ids=" ".join)
@@ -232,7 +247,7 @@ def test_other_things_that_it_does_not_go_with(decal: Decal, tmp_path: Path) -> 
     assert decal("evaluate", "gaps.csv", "--capacity", "1", "--per", "day", "--missing", "drop").code == 0
     (tmp_path / "classes.csv").write_text("y,p_a,p_b,p_c\n" + "a,.5,.3,.2\nb,.2,.5,.3\nc,.2,.2,.6\n" * 5)
     line = refusal(decal("evaluate", "classes.csv", "--proba", "p_*", "--capacity", "2"))
-    assert "--capacity is for scores of two classes" in line
+    assert "--capacity of several classes needs a decision" in line
     assert "decal study decides" in refusal(decal("study", BINARY, "--score", "p", "--label", "y", "--capacity", "9"))
     line = refusal(decal("recommend", *COLUMNS, "-t", ".3", "--per", "day"))
     assert "--per day is the column of days" in line and "decisions a year are --decisions 100000/year" in line

@@ -106,7 +106,7 @@ def _verb(verb: str, given: Set[str]) -> list[str]:
 
 def _varied(given: Set[str]) -> list[str]:
     """What the curve is over; with stakes of each row, and of the price of abstention, that is known."""
-    if "three actions" in given:
+    if "three actions" in given and "stakes per row" not in given:
         return ["--vary", "treat:hi=-1:1:1" if "K classes" in given else "treat:0=-9:-1:4"]
     return [] if {"stakes per row", "K classes"} & given else ["--thresholds", ".2,.4"]
 

@@ -88,15 +88,23 @@ def moved(world: RowWorld) -> RowWorld:
     return replace(world, rows=[anew(row) for row in world.rows], prevalence=None)
 
 
+def without_place(world: RowWorld, row: Row) -> int:
+    """The action that needs no place: the first, or of two classes and utilities that all share, that of low scores."""
+    if not world.shared or len(row.score) > 2:
+        return 0
+    return max(range(len(row.payoff)), key=lambda a: (row.payoff[a][0], row.payoff[a][1]))
+
+
 def chances_of_places(world: RowWorld) -> dict[int, Exact]:
     """By id of a row, the chance that it is acted on where only so many can be; a place is as heavy as a mean row."""
     free = world.capacity * sum(row.weight for row in world.rows) / len(world.rows)
-    rank = {}
+    rank, wanted = {}, []
     for row in world.rows:
-        wait, act = worth_of(row.payoff, row.score)
-        rank[id(row)] = row.score[1] if world.shared else act - wait
+        each, acts, idle = worth_of(row.payoff, row.score), taken(world, row), without_place(world, row)
+        two = world.shared and len(row.payoff) == len(row.score) == 2
+        rank[id(row)] = row.score[1] if two else each[acts] - each[idle]
+        wanted += [row] if acts != idle else []
     chance = {id(row): Fraction(0) for row in world.rows}
-    wanted = [row for row in world.rows if taken(world, row) == 1]
     for level in sorted({rank[id(row)] for row in wanted}, reverse=True):
         tied = [row for row in wanted if rank[id(row)] == level]
         mass = sum(row.weight for row in tied)
@@ -144,6 +152,16 @@ def oracle_values(world: RowWorld, group: str | None = None) -> dict[str, Exact 
         "swap_regret": regret(rows, act, act),
         "cfdl(levels=exact)": regret(rows, act, lambda row: row.score),
     }
+    chance = {} if world.capacity is None else chances_of_places(world)
+    if chance:
+        with_places = mean_of(
+            rows,
+            lambda row: (
+                (1 - chance[id(row)]) * row.payoff[without_place(world, row)][row.label]
+                + chance[id(row)] * row.payoff[act(row)][row.label]
+            ),
+        )
+        found |= {"utility_at_capacity": with_places, "capacity_cost": won - with_places}
     if classes > 2:
         return found | {"accuracy": mean_of(rows, lambda row: row.score.index(max(row.score)) == row.label)}
     found["brier"] /= 2
@@ -168,14 +186,8 @@ def oracle_values(world: RowWorld, group: str | None = None) -> dict[str, Exact 
         (u00, u01), (u10, u11) = rows[0].payoff
         odds = (u00 - u10) / (u11 - u01)
         found["net_benefit"] = mean_of(rows, lambda row: act(row) * (1 if row.label else -odds))
-    if world.capacity is not None:
-        chance = chances_of_places(world)
-        with_places = mean_of(
-            rows,
-            lambda row: (1 - chance[id(row)]) * row.payoff[0][row.label] + chance[id(row)] * row.payoff[1][row.label],
-        )
+    if chance:
         hits, acted = mean_of(rows, lambda row: chance[id(row)] * row.label), mean_of(rows, lambda row: chance[id(row)])
-        found |= {"utility_at_capacity": with_places, "capacity_cost": won - with_places}
         found["capture"] = hits / base if (base := mean_of(rows, lambda row: row.label)) else None
         found["precision_at_capacity"] = hits / acted if acted else None
     return found

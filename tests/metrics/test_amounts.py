@@ -199,7 +199,7 @@ def test_thresholds_beyond_0_and_1_always_and_never_act() -> None:
     u = RowUtilities(rows, utilities_of(rows.amounts, None, None, 1.0))
     assert np.isinf(u.threshold[[0, 2, 3]]).all() and u.threshold[4] == 0.25
     assert u.threshold[1] <= 0 and u.acts(rows.score).tolist() == [False, True, False, False, True]
-    assert u.mean(u.payoff(u.acts(rows.score))).mean == pytest.approx((1 + 0 + 0 + 0 + 0) / 5)
+    assert u.payoff(u.acts(rows.score)).mean() == pytest.approx((1 + 0 + 0 + 0 + 0) / 5)
 
 
 def test_the_least_amount_parts_no_rows_of_one_amount() -> None:

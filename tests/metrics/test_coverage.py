@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv, ndtri
 
-from decal_cli.analysis.places import listed_by_gain
+from decal_cli.analysis.places import listed_rows
 from decal_cli.learn.held_out import ByAmount
 from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import METRICS, Inputs, Metric, parse
@@ -227,7 +227,7 @@ def test_a_value_lies_in_its_own_interval(metric: Metric, strength: float) -> No
     if {RowUtilities, ByAmount, RowsAtCapacity} & set(metric.needs):
         assert given.rows is not None
         priced = replace(given.rows, amounts={"amount": 1 + given.rows.matrix[:, 0] ** 2}, listed=None)
-        given = Inputs(listed_by_gain(priced, CAPACITY, PER_ROW, 0), row_task=PER_ROW)
+        given = Inputs(listed_rows(priced, CAPACITY, PER_ROW, 0), row_task=PER_ROW)
     result = measure_all([spec], given, 0.9)[spec]
     assert result.value is not None
     assert result.interval is None or result.interval[0] <= result.value <= result.interval[1]

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decal_cli.analysis.places import listed_by_gain
+from decal_cli.analysis.places import listed_rows
 from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import build_by_amount
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
-from decal_cli.metrics.inputs import row_utilities
+from decal_cli.metrics.inputs import row_stakes
 from decal_cli.metrics.paired import intervals
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.rows import Rows
@@ -27,7 +27,7 @@ COSTS = RowTask(("amount", "cost_fp_column"))
 
 
 def measured(rows: Rows, capacity: Capacity, task: RowTask = COSTS) -> Inputs:
-    return Inputs(listed_by_gain(rows, capacity, task, 0), row_task=task)
+    return Inputs(listed_rows(rows, capacity, task, 0), row_task=task)
 
 
 def value(key: str, inputs: Inputs) -> float | None:
@@ -83,7 +83,7 @@ def test_at_every_capacity_the_values_are_those_of_lists_that_are_written_out(se
 
 def test_the_list_by_amount_is_the_one_that_is_written_out() -> None:
     rows = exact_rows(np.random.default_rng(4), 60).in_order()
-    utilities = row_utilities(rows, COSTS)
+    utilities = row_stakes(rows, COSTS)
     large = build_by_amount(utilities, seed=0).large
     assert 0 < large.sum() < 60
     for places in range(1, 61):
@@ -162,7 +162,7 @@ def drawn(rng: np.random.Generator, size: int) -> Rows:
 
 def test_the_order_of_rows_changes_nothing_and_groups_add_up() -> None:
     rows = drawn(np.random.default_rng(1), 300)
-    whole = listed_by_gain(replace(rows, groups={"g": np.where(np.arange(300) % 3, "a", "b")}), share(0.1), COSTS, 0)
+    whole = listed_rows(replace(rows, groups={"g": np.where(np.arange(300) % 3, "a", "b")}), share(0.1), COSTS, 0)
     turned = measured(rows.take(np.random.default_rng(0).permutation(300)), share(0.1))
     for key in (*BY_LISTS, "shadow_price", "least_gain"):
         assert value(key, turned) == pytest.approx(value(key, Inputs(whole, row_task=COSTS)), rel=1e-9), key
@@ -191,7 +191,7 @@ def test_intervals_cover_the_population_and_the_difference_of_two_scores() -> No
     def two(rng: np.random.Generator, size: int) -> tuple[Rows, Rows]:
         rows = drawn(rng, size)
         other = 1 / (1 + np.exp(-np.log(rows.score / (1 - rows.score)) - 0.5 * rng.normal(size=size)))
-        one, second = (listed_by_gain(each, share(0.1), COSTS, 0) for each in (rows, replace(rows, score=other)))
+        one, second = (listed_rows(each, share(0.1), COSTS, 0) for each in (rows, replace(rows, score=other)))
         return one, second
 
     def values(pair: tuple[Rows, Rows]) -> tuple[dict[str, float], dict[str, float]]:
@@ -208,7 +208,7 @@ def test_intervals_cover_the_population_and_the_difference_of_two_scores() -> No
             assert ends is not None, key
             held[key] += ends[0] <= truth[key] <= ends[1]
         differences = {parse(key): number for key, number in values(pair)[1].items()}
-        a, b = (Inputs(each, row_task=COSTS).having(row_utilities(each, COSTS)) for each in pair)
+        a, b = (Inputs(each, row_task=COSTS).having(row_stakes(each, COSTS)) for each in pair)
         for spec, (low, high) in intervals(differences, a, b, 0.9).items():
             paired[spec.key] += low <= apart[spec.key] <= high
     assert min(held.values()) >= 46, held

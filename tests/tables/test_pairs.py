@@ -185,7 +185,7 @@ def test_every_metric_says_how_its_paired_interval_is_made() -> None:
         "false_positive_rate", "net_benefit_standardised", "interventions_avoided",
         "capture", "precision_at_capacity", "lift", "utility_at_capacity", "capacity_cost", "value_capture",
         "eu_score_ranking", "eu_amount_ranking", "gain_over_score_ranking", "gain_over_amount_ranking",
-        "top_accuracy", "auc_weighted", "ece_top_debiased", "rps", "aurc",
+        "eu_by_amount", "gain_over_amount", "top_accuracy", "auc_weighted", "ece_top_debiased", "rps", "aurc",
     }  # fmt: skip
     assert methods["corp_mcb"] == "bootstrap"
     assert methods["ece"] is methods["c_emp"] is None  # noise alone makes them positive

@@ -12,12 +12,13 @@ from decal_cli.metrics.numerics.at_capacity import (
     AMOUNT_RANKING,
     SCORE_RANKING,
     RowsAtCapacity,
+    WorthAtCapacity,
     threshold_interval,
 )
 from decal_cli.tables.units import Estimate
 
 
-def _least_gain_interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
+def _least_gain_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
     if not at.lists.full.any():
         raise Undefined(FREE)
     return threshold_interval(at.lists, confidence)
@@ -33,12 +34,15 @@ def _least_gain_interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
     interval_text="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
     covers=LISTED,
 )
-def least_gain(at: RowsAtCapacity) -> float:
+def least_gain(at: WorthAtCapacity) -> float:
     """Lowest expected gain of acting that is acted on: the k-th largest one, or 0 where places are free.
 
-    The expected gain of a row is p (U11 - U01) - (1 - p) (U00 - U10) with its own utilities. With several lists, such
-    as those of days, the mean of their lowest ones.
+    The expected gain of a row is p (U11 - U01) - (1 - p) (U00 - U10) with its own utilities; of more actions or
+    classes, what the best action that needs a place is expected to be worth more than the best one that needs none.
+    With several lists, such as those of days, the mean of their lowest ones.
     """
+    if at.lists.by_score:
+        raise Undefined("rows are ranked by their score, which capacity_threshold is about")
     return float(at.lists.threshold.mean())
 
 

@@ -19,10 +19,10 @@ from decal_cli.metrics.confidence import Interval, quantile, within
 from decal_cli.tables.estimate import error_of_sum
 from decal_cli.tables.listed import Listed, Lists
 from decal_cli.tables.local_rate import LocalMeans
-from decal_cli.tables.row_utilities import RowUtilities
+from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
-from decal_cli.tables.units import Estimate, Units, units_of_rows
+from decal_cli.tables.units import Estimate, Units
 from decal_cli.task import BinaryTask
 
 MIN_ROWS = 10
@@ -84,7 +84,7 @@ class AtCapacity:
     @cached_property
     def units(self) -> Units:
         """A unit for each row."""
-        return units_of_rows(self.rows.label, self.rows.weight, self.rows.unit)
+        return self.rows.units
 
     def estimate(self, value: float, parts: Floats) -> Estimate:
         """A value to which each row adds this part to first order, shape (T,)."""
@@ -174,17 +174,33 @@ SCORE_RANKING, AMOUNT_RANKING = "score", "amount"
 """Other orders of rows with utilities of their own: by the score alone, and by what a miss costs."""
 
 
-class RowsAtCapacity(WorthAtCapacity):
+class StakesAtCapacity(WorthAtCapacity):
     """Valued by the utilities of each row. whole: those of the rows that the lists are made of."""
 
-    def __init__(self, utilities: RowUtilities, listed: Listed, whole: RowUtilities) -> None:
-        super().__init__(utilities.rows, listed)
-        self.utilities, self._whole = utilities, whole
-        self.idle, self.worth = utilities.payoff(False), utilities.worth
-        self.next_worth = self.lists.at_next(whole.worth)
-        self.worth_ends = float(whole.worth.min()), float(whole.worth.max())
-        least, most = (utilities.mean(each(utilities.utility, axis=0)).mean for each in (np.min, np.max))
+    def __init__(self, stakes: RowStakes, listed: Listed, whole: RowStakes) -> None:
+        super().__init__(stakes.rows, listed)
+        self.idle, self.worth = _by_place(stakes)
+        _, worth = _by_place(whole)
+        self.next_worth = self.lists.at_next(worth)
+        self.worth_ends = float(worth.min()), float(worth.max())
+        ends = (each(stakes.utility, axis=(0, 1)) for each in (np.min, np.max))
+        least, most = (self.units.mean(each).value for each in ends)
         self.utility_ends = least, most
+
+
+def _by_place(stakes: RowStakes) -> tuple[Floats, Floats]:
+    """The utility of each row without a place, and what a place is worth more, shape (T,) each."""
+    place = stakes.in_place(stakes.rows.score)
+    idle = stakes.payoff(place.without)
+    return idle, stakes.payoff(place.with_it) - idle
+
+
+class RowsAtCapacity(StakesAtCapacity):
+    """The same of decisions to act or not, on labels 0 and 1."""
+
+    def __init__(self, utilities: RowUtilities, listed: Listed, whole: RowUtilities) -> None:
+        super().__init__(utilities, listed, whole)
+        self.utilities, self._whole = utilities, whole
 
     def in_order_of(self, name: str) -> RowsAtCapacity | None:
         """The same rows in another order; None where there is no such list."""

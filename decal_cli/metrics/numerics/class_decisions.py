@@ -65,19 +65,21 @@ class MarginCells(NamedTuple):
 
 def margin_cells(c: ClassTable, decision: ClassDecision, bins: int = BINS) -> MarginCells:
     """The cells of every action taken: equal-mass bins of the margin among its rows."""
+    key = "margin cells", decision, bins
+    return c.cached(key, lambda: cells_of_margins(*decide(c, decision)[0:3:2], c.weight, bins))
 
-    def cells() -> MarginCells:
-        decided, number, actions = decide(c, decision), np.empty(len(c), dtype=np.int64), list[int]()
-        for action in np.unique(decided.action):
-            here = np.flatnonzero(decided.action == action)
-            margin = np.maximum(decided.margin[here], 0.0)
-            table = tabulate(margin, np.zeros(len(here), dtype=np.int8), None if c.weight is None else c.weight[here])
-            edges = table.score[table.bin_starts(bins)]
-            number[here] = np.searchsorted(edges, margin, side="right") - 1 + len(actions)
-            actions += [int(action)] * len(edges)
-        return MarginCells(number, np.array(actions))
 
-    return c.cached(("margin cells", decision, bins), cells)
+def cells_of_margins(action: Ints, margin: Floats, weight: Floats | None, bins: int) -> MarginCells:
+    """The same of any decisions on rows, with how much the second-best action is worth less; shape (T,) each."""
+    number, actions = np.empty(len(action), dtype=np.int64), list[int]()
+    for taken in np.unique(action):
+        here = np.flatnonzero(action == taken)
+        of_action = np.maximum(margin[here], 0.0)
+        table = tabulate(of_action, np.zeros(len(here), dtype=np.int8), None if weight is None else weight[here])
+        edges = table.score[table.bin_starts(bins)]
+        number[here] = np.searchsorted(edges, of_action, side="right") - 1 + len(actions)
+        actions += [int(taken)] * len(edges)
+    return MarginCells(number, np.array(actions))
 
 
 def calibrated_counts(c: ClassTable, cell: Ints, chance: Floats, draws: int, rng: np.random.Generator) -> Floats:

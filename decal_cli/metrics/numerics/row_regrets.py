@@ -69,7 +69,7 @@ class RowCells:
         bound = np.zeros(len(inside))
         bounds = bounds_of_bins(most, rate, utilities.threshold[inside])
         bound[inside] = utilities.u_delta[inside] * bounds.sharp
-        return utilities.mean(bound).mean
+        return utilities.rows.units.mean(bound).value
 
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
         """For the regret that the population's frequencies would give, as `clipped.interval` has it."""

@@ -12,7 +12,7 @@ from decal_cli.analysis.flowchart import FITS, GAINS, Action, Advice, Answer, It
 from decal_cli.analysis.flowchart.advice import Interim
 from decal_cli.analysis.flowchart.evidence import Constant
 from decal_cli.analysis.moving import Moving
-from decal_cli.analysis.ranked import PERFECT, RECALIBRATION, Kind, Ranked
+from decal_cli.analysis.ranked import PERFECT, Kind, Ranked
 from decal_cli.analysis.recommend import Recommendation, Round, ece_advice, ece_disagrees
 from decal_cli.analysis.tryout import Trial
 from decal_cli.data.words import shell_word
@@ -607,7 +607,7 @@ def _of_the_limit(ranked: Sequence[Ranked], report: Report, terms: StatedTerms) 
 
 def _of_methods(ranked: Sequence[Ranked], task: BinaryTask | None, terms: StatedTerms) -> Iterator[str]:
     """What methods win with these places; task: None where every row has utilities of its own."""
-    recalibrated = next((each for each in ranked if each.method == RECALIBRATION), None)
+    recalibrated = next((each for each in ranked if each.kind == "recalibration"), None)
     if recalibrated is not None and recalibrated.gain is not None:
         if task is None:
             best = _best(ranked, "recalibration")

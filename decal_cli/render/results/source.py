@@ -10,6 +10,7 @@ from decal_cli.analysis.evaluate import Evaluation, Report, resampled_cells
 from decal_cli.data import Input
 from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share
 from decal_cli.metrics.bootstrap import RESAMPLES
+from decal_cli.metrics.inputs import needs_place
 from decal_cli.numbers import Interval, percent, plain
 from decal_cli.render.blocks import Paragraph
 from decal_cli.render.schema import View, of
@@ -133,10 +134,24 @@ def _capacity_line(evaluation: Evaluation) -> str:
     """Which rows are acted on, in words."""
     assert evaluation.capacity is not None  # asked where there is one
     per = f" for each value of {evaluation.columns['per']}" if "per" in evaluation.columns else ""
-    task = evaluation.plan.binary
+    task, text = evaluation.plan.binary, f"capacity {evaluation.capacity.text}{per}"
+    limited = _limited_actions(evaluation)
+    if limited is not None:
+        return f"{text}: so many rows can get {limited}, those where that is expected to win most"
     below = "" if task is None else f"; a row below {plain(task.decision_threshold)} is not, even if places are free"
     first = "with the highest scores" if evaluation.by_row is None else "where acting is expected to win most"
-    return f"capacity {evaluation.capacity.text}{per}: the rows {first} are acted on{below}"
+    return f"{text}: the rows {first} are acted on{below}"
+
+
+def _limited_actions(evaluation: Evaluation) -> str | None:
+    """The actions that need a place, in words; None where there are two actions for labels 0 and 1."""
+    task, decision, by_row = evaluation.plan.task, evaluation.decision, evaluation.by_row
+    if decision is not None:
+        reviewed = needs_place(decision)
+        return f"{decision.actions[reviewed[0]]!r}" if reviewed else f"another action than {decision.actions[0]!r}"
+    if task is not None and task.two_actions is None:
+        return f"another action than {task.actions[task.envelope[0]]!r}"
+    return None if by_row is None or by_row.to_act_or_not else "another action than the first"
 
 
 def _population_line(population: Population) -> str:
@@ -190,6 +205,12 @@ def _acts(task: Task) -> str:
 
 def row_task_line(by_row: ByRow) -> str:
     """Utilities of rows in words."""
+    if not by_row.to_act_or_not:
+        actions, classes = by_row.shape
+        settled = by_row.never + by_row.always
+        rows = f"; {settled:,} rows where one action is best whatever the class" if settled else ""
+        said = f"the action worth most by the score and the utilities of the row, of {actions} at {classes} classes"
+        return f"{said}{rows} (mean u_delta = {plain(by_row.u_delta)})"
     thresholds = "no row has a threshold between 0 and 1"
     if by_row.thresholds is not None:
         low, middle, high = map(plain, by_row.thresholds)
