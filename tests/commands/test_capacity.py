@@ -222,10 +222,10 @@ WRONG = {
 def test_places_may_be_for_any_actions_and_classes(decal: Decal) -> None:
     """The page says which action needs a place, and what the places are worth stands beside what no limit is worth."""
     three = ("--utility", "wait,0,-9;test,-1,-2;treat,-2,0", "--capacity", "60")
-    text = decal("recommend", *COLUMNS, *three).out
+    text = " ".join(decal("recommend", *COLUMNS, *three).out.split())
     assert "so many rows can get another action than 'wait', those where that is expected to win most" in text
     classes = (str(FIXTURES / "multiclass_n1500_k3.csv"), "--proba", "p_*", "--abstain", ".2", "--capacity", "100")
-    text = decal("evaluate", *classes).out
+    text = " ".join(decal("evaluate", *classes).out.split())
     assert "capacity 100: so many rows can get 'abstain', those where that is expected to win most" in text
     document = valid_json(decal("recommend", *classes, "-f", "json").out)
     values = {key: document["metrics"][key]["value"] for key in ("expected_utility", "utility_at_capacity")}
