@@ -24,7 +24,7 @@ HELD_OUT = ["gain_recalibration", "gain_beyond", "gain_post_training"]
 AT_CAPACITY = ["utility_at_capacity", "capacity_cost", "shadow_price", "least_gain"]
 
 
-def frame_of(classes: int, utility: Any, n: int = 400) -> dict[str, Any]:
+def frame_with_stakes(classes: int, utility: Any, n: int = 400) -> dict[str, Any]:
     """Scores that are too sure of themselves, features that know more, and the same utilities in every row."""
     rng = np.random.default_rng(11)
     chance = rng.dirichlet(np.full(classes, 0.7), n)
@@ -40,7 +40,7 @@ def frame_of(classes: int, utility: Any, n: int = 400) -> dict[str, Any]:
 @pytest.mark.parametrize(("classes", "utility"), [(2, THREE), (3, OF_CLASSES)], ids=["three actions", "three classes"])
 @pytest.mark.parametrize("more", [{}, {"cluster": "c"}], ids=["rows", "clusters"])
 def test_equal_utilities_of_each_row_are_one_task(classes: int, utility: Any, more: dict[str, Any]) -> None:
-    frame = frame_of(classes, utility)
+    frame = frame_with_stakes(classes, utility)
     given = {"label": "y", "features": "x", "capacity": "0.1", "metrics": [*SHARED, *HELD_OUT, *AT_CAPACITY], **more}
     given |= {"score": "p"} if classes == 2 else {"proba": "m:*"}
     columns = [name for name in frame if name.startswith("u")]
