@@ -17,7 +17,7 @@ from decal_cli.task.classes import abstaining
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
 CLASSES = ("a", "b", "c")
-THREE = ((0.0, -20.0), (-2.0, -3.0), (-5.0, -1.0))
+WAIT_TEST_TREAT = ((0.0, -20.0), (-2.0, -3.0), (-5.0, -1.0))
 OF_CLASSES = ((1.0, 0.0, -1.0), (-2.0, 3.0, 0.0), (0.0, -1.0, 2.0), (0.5, 0.5, 0.5))
 SHARED = ["expected_utility", "external_regret", "utility_at_stake", "swap_regret", "cfdl", "regret_calibration"]
 HELD_OUT = ["gain_recalibration", "gain_beyond", "gain_post_training"]
@@ -37,7 +37,9 @@ def frame_with_stakes(classes: int, utility: Any, n: int = 400) -> dict[str, Any
     return columns | {"y": names[label], "x": label + rng.normal(size=n), "c": rng.integers(0, 80, n)}
 
 
-@pytest.mark.parametrize(("classes", "utility"), [(2, THREE), (3, OF_CLASSES)], ids=["three actions", "three classes"])
+@pytest.mark.parametrize(
+    ("classes", "utility"), [(2, WAIT_TEST_TREAT), (3, OF_CLASSES)], ids=["three actions", "three classes"]
+)
 @pytest.mark.parametrize("more", [{}, {"cluster": "c"}], ids=["rows", "clusters"])
 def test_equal_utilities_of_each_row_are_one_task(classes: int, utility: Any, more: dict[str, Any]) -> None:
     frame = frame_with_stakes(classes, utility)
@@ -75,7 +77,7 @@ def test_whoever_abstains_needs_a_place_by_hand() -> None:
 def test_actions_but_that_of_low_scores_need_a_place_by_hand() -> None:
     """Test from 2/19 on, treat from 3/5 on: at a score of .2 testing wins 20 x .2 - 2.2, at .9 treating 18 - 1.4."""
     rows = Rows(np.array([0.2, 0.9, 0.05]), np.array([0, 1, 0]))
-    place = shared_stakes(rows, task_of(utility=THREE)).in_place(rows.score)
+    place = shared_stakes(rows, task_of(utility=WAIT_TEST_TREAT)).in_place(rows.score)
     assert place.wins == pytest.approx([4 - 2.2, 18 - 1.4, 0.05 * 17 - 0.95 * 2])
     assert place.with_it.tolist() == [1, 2, 1]
 
@@ -100,7 +102,7 @@ def test_intervals_at_a_capacity_hold_what_the_population_gives(world: str) -> N
         else:
             one = rng.beta(0.4, 3, n)
             chance = np.column_stack((1 - one, one))
-            frame, given = {"p": one**1.3}, {"score": "p", "utility": [list(line) for line in THREE]}
+            frame, given = {"p": one**1.3}, {"score": "p", "utility": [list(line) for line in WAIT_TEST_TREAT]}
         label = (chance.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
         frame["y"] = np.array(CLASSES if world == "abstain" else ("0", "1"))[np.minimum(label, chance.shape[1] - 1)]
         return decal_cli.evaluate(frame, label="y", capacity=0.1, metrics=AT_CAPACITY, **given, **options)
