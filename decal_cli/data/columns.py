@@ -80,7 +80,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
             by_role[role] = (pick.usual(role, [n for n in names if n not in named and n not in others]),)
         else:
             by_role[role] = ()
-    _check_utilities(columns.utility_columns, len(models[0].classes) if models else 2)
+    check_utilities(columns.utility_columns, len(models[0].classes) if models else 2)
     _check_no_clash(by_role, shown)
     values: dict[str, Any] = {name: getattr(columns, name) for name in DECLARATIONS}
     values |= {role: chosen if several(role) else next(iter(chosen), None) for role, chosen in by_role.items()}
@@ -89,7 +89,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
     )
 
 
-def _check_utilities(names: Sequence[str], classes: int) -> None:
+def check_utilities(names: Sequence[str], classes: int) -> None:
     """Raise a DecalError unless there are as many utility columns for each of two or more actions as classes."""
     if names and (len(names) % classes or len(names) < 2 * classes):
         raise DecalError(

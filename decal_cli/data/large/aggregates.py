@@ -9,7 +9,7 @@ import numpy as np
 
 from decal_cli.data.amounts import amounts_of
 from decal_cli.data.check import Origin, floats, loaded_parts
-from decal_cli.data.columns import Chosen, has_usual, nearest_of
+from decal_cli.data.columns import Chosen, check_utilities, has_usual, nearest_of
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns
 from decal_cli.data.formats.sources import Source
 from decal_cli.data.labels import clusters, group
@@ -46,6 +46,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
         return _of_rows(sources, columns)
     kind, numbers = _columns(sources, columns)
     stakes = tuple(name for role in ROW_UTILITIES for name in columns.names(role))
+    check_utilities(columns.utility_columns, classes=2)
     _refuse(OF_LINES if kind is DistinctScores else (*OF_LINES, *ROW_UTILITIES), columns)
     paired = has_pairs(numbers)
     naming = [f"{MODEL}{side}" for side in SIDES] if paired else [MODEL]
@@ -189,7 +190,8 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
                 f"{source.shown}: counts weighted rows, and {first.shown} rows without weights",
                 "aggregate both in one way",
             )
-        for name in (*columns.group, *columns.names("cluster")):
+        stakes = (name for role in ROW_UTILITIES for name in columns.names(role))
+        for name in (*columns.group, *columns.names("cluster"), *stakes):
             nearest_of(name, source.names, source.shown)
         if (MODEL in source.names) != (MODEL in first.names):
             raise DecalError(

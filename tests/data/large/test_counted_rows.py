@@ -140,6 +140,21 @@ def test_counts_of_rows_are_numbers_of_rows(n: float, problem: str) -> None:
         decal.evaluate(counts, aggregated=True, proba="p_*")
 
 
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({"utility_columns": ["n", "pos", "amount"]}, "names 3 columns, and each of two"),
+        ({"amount": "amuont", "cost_fp": 1}, "no column 'amuont'; did you mean 'amount'"),
+        ({"amount": "amount", "cost_fp": 1}, "column 'amount', row 2: amount -1 is negative"),
+    ],
+)
+def test_stakes_of_levels_are_checked_as_those_of_rows(asked: dict[str, Any], problem: str) -> None:
+    counts = {"score": [0.2, 0.4], "amount": [3, -1], "n": [2, 2], "pos": [1, 1]}
+    with pytest.raises(DecalError) as error:
+        decal.evaluate(counts, aggregated=True, **asked)
+    assert problem in str(error.value)
+
+
 def test_rows_of_too_many_values_are_refused_in_one_line(
     decal: Decal, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
