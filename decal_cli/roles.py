@@ -189,7 +189,8 @@ class Columns:
         Option(
             panel="Decision",
             help="Act only on so many rows, those with the highest scores, or where that is expected to win most if "
-            "every row has utilities of its own: a share such as 50/1000 or 0.05, or a count such as 200.",
+            "every row has utilities of its own, or there are more actions or classes: a share such as 50/1000 or "
+            "0.05, or a count such as 200.",
             metavar="K",
             brief="Act only on so many rows, those with the highest scores: 50/1000, 0.05 or 200.",
         ),

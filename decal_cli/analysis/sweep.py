@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
+from decal_cli.analysis.places import listed_rows
+from decal_cli.analysis.varied import AT_CAPACITY
 from decal_cli.curves import FeaturedRows, Grid, ThresholdCurve, curves_of
+from decal_cli.curves.kinds import CURVE_KINDS
 from decal_cli.curves.lowest import Lowest, lowest_curve, same_rows
 from decal_cli.data import Dataset, Predictions
-from decal_cli.data.dataset import SWEEP_FIX
 from decal_cli.errors import Undefined
 from decal_cli.learn.probe import Probed, build_probe
 from decal_cli.learn.regions import Regions, build_regions, hold_out
@@ -19,6 +23,7 @@ from decal_cli.metrics.numerics import grouping
 from decal_cli.metrics.within_cells import of_curves
 from decal_cli.numbers import plain
 from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.listed import Capacity
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import FEWEST_ROWS, Table
 from decal_cli.task import BinaryTask, Task
@@ -98,22 +103,23 @@ class Sweep:
 def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda text: None) -> Sweep:
     """Every curve of every model, on all rows and on every group; the task's threshold is one of the grid's."""
     dataset.need_two_classes("sweep")
-    dataset.need_no_limit("sweep", SWEEP_FIX)
     plan = plan.for_rows(dataset)
     plan.need_shared("sweep")
     plan.decision_for(dataset.classes)
     grid = grid.having(() if plan.task is None else plan.task.thresholds)
     reports = []
     for model in dataset.models:
+        limited = _at_capacity(model.rows, dataset.capacity, plan, grid)
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            reports.append(_swept(model, group, rows, plan, grid))
+            one = _swept(model, group, rows, plan, grid)
+            reports.append(replace(one, curves={**one.curves, **limited.get(group, {})}))
     notes = dataset.all_notes
     if dataset.clusters is not None:
         notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
     notes += tuple(_of_cells(reports, grid))
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
-    head = Evaluation(plan, *source, (), population=dataset.population)
+    head = Evaluation(plan, *source, (), population=dataset.population, capacity=dataset.capacity)
     return Sweep(head, grid, tuple(reports), None if dataset.apart else _lowest(dataset.models, grid, plan))
 
 
@@ -148,6 +154,29 @@ def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: 
     sure = rows.sure(plan.confidence) if plan.intervals else None
     curves = curves_of(table, featured, grid, confidence=sure, seed=plan.seed)
     return Swept(model.name, group, len(rows), rows.positives, model.dropped, curves, table, regions, probed)
+
+
+def _at_capacity(
+    rows: Rows, capacity: Capacity | None, plan: Plan, grid: Grid
+) -> dict[str | None, dict[str, ThresholdCurve]]:
+    """By group, what acting on so many rows is worth at each threshold, below which no row is acted on."""
+    found: dict[str | None, dict[str, list[Result]]] = {}
+    for threshold in () if capacity is None else grid.thresholds:
+        task = BinaryTask.of_threshold(threshold)
+        assert capacity is not None  # there are none without
+        for group, part in listed_rows(rows, capacity, task, plan.seed).by_group():
+            sure, inputs = part.sure(plan.confidence) if plan.intervals else None, Inputs(part, task, plan.seed)
+            for name in AT_CAPACITY:
+                result = measure(parse(name), inputs, sure)
+                found.setdefault(group, {}).setdefault(name, []).append(result)
+    return {group: {name: _curve_of(name, each) for name, each in curves.items()} for group, curves in found.items()}
+
+
+def _curve_of(name: str, results: Sequence[Result]) -> ThresholdCurve:
+    columns = zip(*((each.value, *(each.interval or (None, None))) for each in results), strict=True)
+    value, low, high = (np.array([np.nan if one is None else one for one in column]) for column in columns)
+    none, reason = bool(np.isnan(low).all()), next((each.reason for each in results if each.reason), None)
+    return ThresholdCurve(CURVE_KINDS[name], value, None if none else low, None if none else high, reason=reason)
 
 
 def ladder_results(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:

@@ -13,8 +13,8 @@ from decal_cli.analysis.by_row import by_row_of
 from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.analysis.moving import moving
+from decal_cli.analysis.places import listed_rows
 from decal_cli.data import Dataset, Predictions
-from decal_cli.data.dataset import SWEEP_FIX
 from decal_cli.declarations.document import Hidden, Numbers, Said
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -24,6 +24,7 @@ from decal_cli.metrics.inputs import row_stakes
 from decal_cli.metrics.numerics.selective import risk_at
 from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.estimate import mean_over
+from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
@@ -44,6 +45,8 @@ from decal_cli.task import (
 
 WORTH = ("expected_utility", "external_regret", "gain_recalibration", "gain_beyond", "gain_post_training")
 """Metrics at every value, as `evaluate` has them for that task."""
+AT_CAPACITY = ("utility_at_capacity", "capacity_cost")
+"""The same where so many rows can be acted on only."""
 OF_FEATURES = ("gain_beyond", "gain_post_training")
 MAX_SHARES = 8
 """Actions whose shares are counted; of more, only that of the action that varies."""
@@ -132,7 +135,6 @@ class VariedSweep:
 
 def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool = False) -> TaskSeries:
     """The tasks of a sweep. costs: the user's task is given as costs. Errors: DecalError."""
-    dataset.need_no_limit("sweep", SWEEP_FIX)
     of_price = varied is None or varied.name == ABSTAIN
     if varied is not None and varied.name == PREVALENCE:
         return _by_prevalence(dataset, plan, varied)
@@ -188,24 +190,36 @@ def sweep_tasks(
     reports = []
     for model in dataset.models:
         share = population_share(model.rows) if series.kind == PREVALENCE else None
-        for group, rows in model.rows.by_group():
+        for group, at_each in _by_group(_at_each(model.rows, share, series, dataset.capacity, plan.seed)):
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            reports.append(_report(model, group, _at_each(rows, share, series), plan, series, share))
+            reports.append(_report(model, group, at_each, plan, series, share))
     notes = dataset.all_notes
     if dataset.clusters is not None:
         notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
     by_row = None if plan.row_task is None else by_row_of(dataset, plan.row_task)
     decision = plan.decision_for(dataset.classes)
-    head = Evaluation(plan, *source, (), decision, dataset.population, by_row=by_row)
+    head = Evaluation(plan, *source, (), decision, dataset.population, capacity=dataset.capacity, by_row=by_row)
     return VariedSweep(head, series, tuple(reports))
 
 
-def _at_each(rows: Rows, share: float | None, series: TaskSeries) -> list[Rows]:
-    """The rows at each value: as they are, or counted as a population with that share of labels 1."""
-    if share is None:
-        return [rows] * len(series.values)
-    return [Population.of_ones(value, share, kept=False).counted(rows) for value in series.values]
+def _at_each(rows: Rows, share: float | None, series: TaskSeries, capacity: Capacity | None, seed: int) -> list[Rows]:
+    """The rows at each value: as they are, or counted as a population with that share of labels 1; and their places."""
+    at_each = [rows] * len(series.values)
+    if share is not None:
+        at_each = [Population.of_ones(value, share, kept=False).counted(rows) for value in series.values]
+    if capacity is None:
+        return at_each
+    return [listed_rows(each, capacity, task, seed) for each, task in zip(at_each, series.tasks, strict=True)]
+
+
+def _by_group(at_each: list[Rows]) -> Iterator[tuple[str | None, list[Rows]]]:
+    """All rows and each group, at each value."""
+    if all(each is at_each[0] for each in at_each):
+        yield from ((group, [rows] * len(at_each)) for group, rows in at_each[0].by_group())
+        return
+    for parts in zip(*(each.by_group() for each in at_each), strict=True):
+        yield parts[0][0], [rows for _, rows in parts]
 
 
 def _report(
@@ -222,7 +236,7 @@ def _report(
         at = inputs.having(task) if c is None else inputs.having(task, replace(c))
         if counted is not rows:
             at = Inputs(counted, None, plan.seed, row_task=plan.row_task).having(task)
-        for name in WORTH:
+        for name in WORTH if rows.listed is None else (*WORTH, *AT_CAPACITY):
             if rows.features is not None or name not in OF_FEATURES:
                 worth.setdefault(name, []).append(measure(parse(name), at, sure))
         actions.append(_actions(counted, task))

@@ -10,7 +10,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.metrics import METRICS
 from decal_cli.tables.table import Floats
 
-Block = Literal["loss", "regret", "decision", "ranking"]
+Block = Literal["loss", "regret", "decision", "capacity", "ranking"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,8 @@ _ALL = (
         source=cite("Kleinberg et al. 2023", "thm. 9"),
     ),
     _of_metric("cfdl", "CFDL", "decision"),
+    _of_metric("utility_at_capacity", "utility with these places", "capacity"),
+    _of_metric("capacity_cost", "cost of the limit", "capacity"),
     _of_metric("sensitivity", "recall", "ranking", "share"),
     CurveKind(
         name="false_positive_rate",

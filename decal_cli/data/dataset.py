@@ -81,8 +81,7 @@ class Predictions:
         return replace(self, rows=rows, columns=tuple(self.columns[k] for k in order))
 
 
-NO_LIMIT_FIX = f"drop it; evaluate, recommend, report, fit, gate, compare and sweep {Hint('capacity_range')} take it"
-SWEEP_FIX = f"sweep over capacities with {Hint('capacity_range', '0.01:0.2')} or 50:500"
+NO_LIMIT_FIX = "drop it; evaluate, recommend, report, fit, gate, compare and sweep take it"
 
 
 @dataclass(frozen=True, eq=False)

@@ -268,7 +268,7 @@ def _worth_at_capacity(inputs: Inputs) -> WorthAtCapacity | None:
     rows = inputs.rows
     if rows is None or rows.listed is None:
         return None
-    task = inputs.row_task or (inputs.class_decision if inputs.of_classes else inputs.task)
+    task = inputs.row_task or (inputs.get(ClassDecision) if inputs.of_classes else inputs.task)
     if task is None:
         raise Undefined(INPUT_KINDS[ClassDecision if inputs.of_classes else Task].absent)
     # Two models that are compared have their utilities given, on rows in one order.

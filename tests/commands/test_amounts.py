@@ -297,7 +297,6 @@ BAD_LIMITED = [
     (("evaluate", "--capacity", "5", "--regimes"), "takes one utility for all rows"),
     (("report", "--capacity", "401", "-o", "r.html"), "--capacity 401 is more than the 400 rows"),
     (("report", "--capacity", "5"), "the report needs a file"),
-    (("sweep", "--capacity", "5"), "sweep over capacities with --capacity-range"),
     (("sweep", "--capacity-range", "0:9"), "--capacity-range: 0 is not positive"),
     (("sweep", "--capacity-range", "10:900"), "--capacity 900 is more than the 400 rows"),
     (("sweep", "--capacity-range", "10:90", "--capacity", "0.1"), "--capacity 0.1 is a share, and --capacity-range is"),

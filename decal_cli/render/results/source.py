@@ -16,7 +16,7 @@ from decal_cli.render.blocks import Paragraph
 from decal_cli.render.schema import View, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.population import Population
-from decal_cli.task import BinaryTask, ClassDecision, Task
+from decal_cli.task import ABSTAIN, BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__
 
 MAX_NAMES = 8
@@ -149,6 +149,8 @@ def _limited_actions(evaluation: Evaluation) -> str | None:
     if decision is not None:
         reviewed = needs_place(decision)
         return f"{decision.actions[reviewed[0]]!r}" if reviewed else f"another action than {decision.actions[0]!r}"
+    if "proba" in evaluation.columns and by_row is None:
+        return repr(ABSTAIN)  # whose price varies
     if task is not None and task.two_actions is None:
         return f"another action than {task.actions[task.envelope[0]]!r}"
     return None if by_row is None or by_row.to_act_or_not else "another action than the first"

@@ -44,6 +44,7 @@ BLOCKS = {
     "regret": "Regret and gains: {}",
     "decision": "Decisions: net benefit in true positives per row, interventions avoided per 100 rows compared with "
     "treating all, the threshold as a score, CFDL in {}",
+    "capacity": "Where so many rows can be acted on only, those of the highest scores from t* on: {}",
     "ranking": "Deciding 1 from t* on: recall and false positives (ROC), precision, lift",
 }
 
@@ -207,7 +208,8 @@ class Curves(LongTable[Sweep]):
             yield Heading(report.name)
             for block, title in BLOCKS.items():
                 curves = [curve for curve in report.curves.values() if curve.kind.block == block]
-                yield _table(self.sweep, title.format(unit), curves, rows, self.factor)
+                if curves:
+                    yield _table(self.sweep, title.format(unit), curves, rows, self.factor)
             yield Notes(tuple(_areas(report)))
             yield from reasons((curve.kind.title.lower(), curve.reason) for curve in report.curves.values())
         yield Signature(self.sweep.signature)
