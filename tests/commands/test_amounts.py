@@ -252,8 +252,10 @@ def test_sweep_over_capacities_has_the_values_of_each(decal: Decal, tmp_path: Pa
     shown = [decal("sweep", *line, "--capacity-range", "20,40", *more).out for more in ((), ("--unit", "EUR"))]
     price = re.findall(r"\n20 .*", shown[0].split("What decisions are worth")[1])[0].split()[-1]
     assert price in shown[1] and "EUR per 1,000 decisions" in shown[1]
-    line = refusal(decal("sweep", *line, "--capacity", "20", "--vary", "cost-fp=1:2"))
-    assert "decal sweep decides on every row for itself" in line
+    varied = valid_json(decal("sweep", *line, "--capacity", "20", "--vary", "cost-fp=1,2", "-f", "json").out)["vary"]
+    assert varied["curves"]["utility_at_capacity"]["value"][0] == pytest.approx(
+        swept["utility_at_capacity"]["value"][0]
+    )
 
 
 def test_methods_are_tried_on_utilities_of_each_row(decal: Decal, table: Path) -> None:
