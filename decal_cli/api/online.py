@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.gate import GateRow
-from decal_cli.analysis.online import AskedOnline, Judged, OnlineRule, judge_online, judged, predicted_columns
+from decal_cli.analysis.online import Judged, OnlineRequest, OnlineRule, judge_online, judged, predicted_columns
 from decal_cli.api.answer import Answer
 from decal_cli.api.asking import asked, columns_of, names_of, paths_of, real, whole
 from decal_cli.api.frames import Library, frame_of, library_of
@@ -104,7 +104,7 @@ def online(
     rules = names_of("rules", rules.rules if isinstance(rules, Rules) else rules)
     parsed = [OnlineRule.parse(text) for text in rules]
     columns, paths = columns_of(data), paths_of(data.source)
-    asked_of_time = AskedOnline(
+    asked_of_time = OnlineRequest(
         over_time.time if isinstance(over_time.time, str) else None,
         None if over_time.delay is None else str(over_time.delay),
         None if over_time.warm_up is None else whole("warm_up", over_time.warm_up),

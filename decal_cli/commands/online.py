@@ -11,8 +11,8 @@ from typing import BinaryIO
 from decal_cli.analysis.evaluate import Evaluation, Plan
 from decal_cli.analysis.gate import outcome
 from decal_cli.analysis.online import (
-    AskedOnline,
     Delay,
+    OnlineRequest,
     OnlineRule,
     Period,
     Replay,
@@ -167,7 +167,7 @@ def _begin(
     options: OnlineOptions, paths: Sequence[str], stdin: BinaryIO | None, columns: Columns, plan: Plan
 ) -> tuple[Stream, Replay]:
     """The first rows."""
-    asked = AskedOnline(
+    asked = OnlineRequest(
         options.time,
         options.delay,
         options.warm_up,

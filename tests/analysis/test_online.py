@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.online import AskedOnline, Replay, judged
+from decal_cli.analysis.online import OnlineRequest, Replay, judged
 from decal_cli.data import Stream
 from decal_cli.sequential import ONLINE
 from decal_cli.sequential.cluster_steps import RunningMeans
@@ -36,7 +36,7 @@ def stream_of_rows(seed: int, delay: str) -> Stream:
 
 
 def replay_of(stream: Stream, delay: str) -> Replay:
-    asked = AskedOnline(time="t", delay=DELAYS[delay], warm_up=50, methods=(*ONLINE, *SHORT))
+    asked = OnlineRequest(time="t", delay=DELAYS[delay], warm_up=50, methods=(*ONLINE, *SHORT))
     return asked.replay(stream, Plan((), TASK, seed=3), logit=False)
 
 

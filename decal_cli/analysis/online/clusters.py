@@ -16,7 +16,7 @@ from decal_cli.sequential.cluster_steps import Runs
 from decal_cli.tables.table import Ints
 
 
-class Apart(NamedTuple):
+class SplitCluster(NamedTuple):
     """A cluster whose rows do not follow each other: its name, and the row, from 1, at which it came back."""
 
     cluster: str
@@ -42,7 +42,7 @@ class StreamClusters:
         self.size: list[int] = []
         self.open: int | None = None
         self.open_rows = self.open_first = 0
-        self.apart: Apart | None = None
+        self.apart: SplitCluster | None = None
 
     def first_rows(self, cluster: NDArray[Any], row: int) -> Ints:
         """The number of the first row of the run of each of the next rows, shape (T,); row: the number of the first."""
@@ -87,7 +87,7 @@ class StreamClusters:
     def _number(self, name: str, row: int) -> int:
         number = self.numbers.setdefault(name, len(self.size))
         if number < len(self.size):
-            self.apart = self.apart or Apart(name, row + 1)
+            self.apart = self.apart or SplitCluster(name, row + 1)
         elif number == MAX_STREAM_CLUSTERS:
             raise DecalError(
                 f"there are more than {MAX_STREAM_CLUSTERS:,} clusters, and a replay remembers each of them",
@@ -114,7 +114,7 @@ class StreamClusters:
         self.size = [int(each) for each in state["size"]]
         self.open = None if state["open"] is None else int(state["open"])
         self.open_rows, self.open_first = int(state["open_rows"]), int(state["open_first"])
-        self.apart = None if state["apart"] is None else Apart(str(state["apart"][0]), int(state["apart"][1]))
+        self.apart = None if state["apart"] is None else SplitCluster(str(state["apart"][0]), int(state["apart"][1]))
         if not len(self.size) == len(self.numbers) == len(state["names"]):
             raise ValueError("a cluster has no size")
         rows, is_open = sum(self.size), self.open is not None

@@ -8,10 +8,10 @@ from typing import Any
 
 from decal_cli.analysis.online.advice import OnlineAdvice, advised
 from decal_cli.analysis.online.clusters import StreamClusters
-from decal_cli.analysis.online.held import Alarm
 from decal_cli.analysis.online.plan import OnlinePlan
 from decal_cli.analysis.online.replay import Replay
-from decal_cli.analysis.online.tally import Course
+from decal_cli.analysis.online.tally import OnlineHistory
+from decal_cli.analysis.online.waiting_rows import Alarm
 from decal_cli.analysis.online.windows import Window, utility_of
 from decal_cli.data.times import NS_PER_DAY
 from decal_cli.declarations.document import Share
@@ -85,7 +85,7 @@ class Judged:
     rows_per_day: float | None
     methods: tuple[MethodReport, ...]
     windows: tuple[Window, ...]
-    course: Course
+    course: OnlineHistory
     log_e: float
     alarm: Alarm | None
     prior_shift: PriorShift | None

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis.online.clusters import StreamClusters
-from decal_cli.analysis.online.held import Alarm, Held
+from decal_cli.analysis.online.known_rows import MAX_LATEST, Latest, digests_of
 from decal_cli.analysis.online.plan import AS_IT_IS, OnlinePlan
-from decal_cli.analysis.online.taken import MAX_LATEST, Latest, digests_of
-from decal_cli.analysis.online.tally import MAX_POINTS, Course, Tally
+from decal_cli.analysis.online.tally import MAX_POINTS, OnlineHistory, Tally
+from decal_cli.analysis.online.waiting_rows import Alarm, WaitingRows
 from decal_cli.analysis.online.windows import Windows
 from decal_cli.data import Stream
 from decal_cli.data.times import MAX_NS, MAX_NUMBER
@@ -49,7 +49,7 @@ class Replay:
         self.plan = plan
         self.forecasters = self._fresh()
         dtype = np.int64 if plan.clock in ("dates", "rows") else np.float64
-        self.held = Held(
+        self.held = WaitingRows(
             np.empty(0), np.empty(0, np.uint8), np.empty(0, dtype), np.empty(0, dtype), np.empty(0, object)
         )
         self.rows = self.positives = 0
@@ -62,7 +62,7 @@ class Replay:
         self.clusters = None if plan.cluster is None else StreamClusters()
         self.tallies = {key: Tally(plan.task, alpha, self.clusters) for key in keys}
         self.windows = Windows(keys)
-        self.course = Course(keys[1:])
+        self.course = OnlineHistory(keys[1:])
         self.log_e = 0.0
         self.e_process: EProcess = ClusterAlarm() if plan.cluster else CalibrationAlarm()
         self.e_process = DelayedAlarm() if plan.delay.late else self.e_process
@@ -146,17 +146,17 @@ class Replay:
         cluster = None if stream.cluster is None else stream.cluster[part]
         return self._predicted(self._part(stream, part), forecasters, len(self.held.label), cluster)[0]
 
-    def _part(self, stream: Stream, part: slice) -> Held:
+    def _part(self, stream: Stream, part: slice) -> WaitingRows:
         """Some rows of a stream."""
         count = part.stop - part.start
         score = np.zeros(count) if stream.score is None else stream.score[part].astype(np.float64)
         time = self.rows + np.arange(count) if stream.clock == "rows" else stream.time[part]
         arrival = time if stream.arrival is None else stream.arrival[part]
         group = np.full(count, "") if stream.group is None else stream.group[part]
-        return Held(score, stream.label[part], time, arrival, group.astype(object))
+        return WaitingRows(score, stream.label[part], time, arrival, group.astype(object))
 
     def _predicted(
-        self, rows: Held, forecasters: Mapping[str, Forecaster], most: int, cluster: NDArray[Any] | None
+        self, rows: WaitingRows, forecasters: Mapping[str, Forecaster], most: int, cluster: NDArray[Any] | None
     ) -> tuple[Predictions, Ints]:
         """What each predicts, from at most so many of the labels that are held; and from how many, row by row.
 
@@ -176,7 +176,7 @@ class Replay:
         }
         return predictions, known
 
-    def _count(self, rows: Held, predictions: Predictions, known: Ints, cluster: NDArray[Any] | None) -> None:
+    def _count(self, rows: WaitingRows, predictions: Predictions, known: Ints, cluster: NDArray[Any] | None) -> None:
         task, plan, label = self.plan.task, self.plan, rows.label
         within = None if self.clusters is None or cluster is None else self.clusters.advance(cluster, self.rows)
         acts = {
@@ -201,14 +201,14 @@ class Replay:
         self.first_time = rows.time[0].item() if self.first_time is None else self.first_time
         self.last_time = rows.time[-1].item()
 
-    def _remember(self, rows: Held, cluster: NDArray[Any] | None) -> None:
+    def _remember(self, rows: WaitingRows, cluster: NDArray[Any] | None) -> None:
         """What the latest rows are, so that they are known when they come again."""
         last = slice(-MAX_LATEST, None)
         group = None if self.plan.group is None else rows.group[last]
         digest = digests_of(rows.score[last], rows.label[last], group, None if cluster is None else cluster[last])
         self.latest.then(np.zeros_like(rows.time[last]) if self.plan.clock == "rows" else rows.time[last], digest)
 
-    def _bet(self, score: Floats, rows: Held, known: Ints, runs: Runs | None) -> Floats:
+    def _bet(self, score: Floats, rows: WaitingRows, known: Ints, runs: Runs | None) -> Floats:
         """log of the e-process after each of the rows, up to the alarm first, where it is raised there.
 
         Without a score there is nothing to bet against: the share of label 1 so far is nobody's claim.
@@ -227,7 +227,7 @@ class Replay:
         self._remember_starts(self.e_process, rows)
         return log_e
 
-    def _remember_starts(self, e_process: EProcess, rows: Held) -> None:
+    def _remember_starts(self, e_process: EProcess, rows: WaitingRows) -> None:
         """The times of the rows that an alarm may name as its start."""
         leaders = e_process.rows_of_starts()
         here = {
@@ -263,7 +263,7 @@ class Replay:
         if state["alarm"] is not None:
             row, at, start, start_time = state["alarm"]
             self.alarm = Alarm(int(row), time(at), int(start), time(start_time))
-        self.held = Held(
+        self.held = WaitingRows(
             *(np.array(state["held"][name], dtype=values.dtype) for name, values in self.held._asdict().items())
         )
         if len({len(each) for each in self.held}) != 1:

@@ -163,7 +163,7 @@ class Tally(Resumable):
             consistent((np.abs(self.of_clusters) <= self.task.u_delta * (size + 1)).all())
 
 
-class Course:
+class OnlineHistory:
     """Points of the way so far, for pictures: every row whose number is a multiple of the stride.
 
     row, time, log_e: of each point; sums: of each method, what it won over the first in all, and its squares.

@@ -1,4 +1,4 @@
-"""What a state took already: the files, and the latest rows, so that no row counts twice."""
+"""Which files and rows a state has counted already, so that no row counts twice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Latest:
     def among(self, time: NDArray[Any], digest: NDArray[np.uint64], rows: int) -> int:
         """How many of the first of these rows were taken before; rows: how many were taken in all.
 
-        They are laid against the latest rows in every way in which all rows that lie side by side are equal.
+        The rows are compared with the latest ones at every shift; a shift counts where all rows that overlap are equal.
         """
         n, count = len(self.digest), len(digest)
         if not n or not count:
@@ -89,7 +89,7 @@ def _pairs(of_row: Ints) -> int:
 
 
 def digests_of(score: Floats, label: NDArray[np.uint8], *texts: NDArray[Any] | None) -> NDArray[np.uint64]:
-    """A number for what each row holds, shape (T,): unlike rows have unlike ones, but for a chance of 1 in 2^64."""
+    """A hash of what each row holds, shape (T,): two rows that differ have the same one with a chance of 1 in 2^64."""
     from hashlib import blake2b
 
     digest = _mixed((score + 0.0).view(np.uint64), label.astype(np.uint64))
@@ -102,7 +102,7 @@ def digests_of(score: Floats, label: NDArray[np.uint8], *texts: NDArray[Any] | N
 
 
 def _mixed(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """One number of two, each bit of which hangs on all of theirs."""
+    """A hash of pairs of numbers, shape (T,): a change in any bit of either changes about half of its bits."""
     bits = first * _ODD + second
     for shift in (30, 27, 31):
         bits = (bits ^ (bits >> np.uint64(shift))) * _ODD

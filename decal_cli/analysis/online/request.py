@@ -16,7 +16,7 @@ from decal_cli.task import BinaryTask
 
 
 @dataclass(frozen=True)
-class AskedOnline:
+class OnlineRequest:
     """As the user says it, None for what he does not say. whole: whether these are all rows, so that none follow."""
 
     time: str | None = None

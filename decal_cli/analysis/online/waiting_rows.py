@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from decal_cli.tables.table import Floats
 
 
-class Held(NamedTuple):
+class WaitingRows(NamedTuple):
     """Rows that were predicted, and whose labels the forecasters have not learned; shape (P,) each."""
 
     score: Floats
@@ -19,14 +19,14 @@ class Held(NamedTuple):
     arrival: NDArray[Any]
     group: NDArray[Any]
 
-    def then(self, more: Held) -> Held:
+    def then(self, more: WaitingRows) -> WaitingRows:
         """These rows, then more."""
         pairs = zip(self._asdict().values(), more._asdict().values(), strict=True)
-        return Held(*(np.concatenate(pair) for pair in pairs))
+        return WaitingRows(*(np.concatenate(pair) for pair in pairs))
 
-    def rest(self, first: int) -> Held:
+    def rest(self, first: int) -> WaitingRows:
         """The rows from this one on."""
-        return Held(*(values[first:] for values in self._asdict().values()))
+        return WaitingRows(*(values[first:] for values in self._asdict().values()))
 
 
 class Alarm(NamedTuple):
