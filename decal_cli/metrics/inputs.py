@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from decal_cli.errors import Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
 from decal_cli.learn.class_folds import ClassProbed, Recalibrated, build_class_probe, build_recalibrated
@@ -231,8 +233,8 @@ def row_stakes(rows: Rows, task: RowTask) -> RowStakes:
 def shared_stakes(rows: Rows, task: Task | ClassDecision) -> RowStakes:
     """The utilities of a task on rows."""
     if isinstance(task, Task):
-        return RowStakes.shared(rows, task.undominated)
-    return RowStakes.shared(rows, task.utility, needs_place(task))
+        return RowStakes(rows, np.array(task.undominated))
+    return RowStakes(rows, np.array(task.utility), needs_place(task))
 
 
 def needs_place(decision: ClassDecision) -> tuple[int, ...]:

@@ -56,18 +56,12 @@ class InPlace(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowStakes:
-    """Labelled rows with utilities of their own: of each action at each class, float64 (A, K, T)."""
+    """Labelled rows and the utilities of each action at each class: (A, K, T), or (A, K) where all rows share them."""
 
     rows: Rows
     utility: Floats
     limited: tuple[int, ...] = ()
     """The actions that need a place, where there are so many; () for all but the first."""
-
-    @classmethod
-    def shared(cls, rows: Rows, utility: Any, limited: tuple[int, ...] = ()) -> RowStakes:
-        """All rows with the same utilities, shape (A, K)."""
-        of_all = np.array(utility, dtype=np.float64)
-        return cls(rows, np.broadcast_to(of_all[:, :, None], (*of_all.shape, len(rows))), limited)
 
     @property
     def needs_place(self) -> NDArray[np.bool_]:
@@ -90,8 +84,15 @@ class RowStakes:
     def expected_each(self, score: Floats) -> Floats:
         """What each action is expected to be worth on each row, if these scores are right, shape (A, T)."""
         if score.ndim == 1:
-            return np.asarray(self.utility[:, 0] * (1 - score) + self.utility[:, 1] * score)
+            at_0, at_1 = (self._of_rows(self.utility[:, label]) for label in (0, 1))
+            return np.asarray(at_0 * (1 - score) + at_1 * score)
+        if self.utility.ndim == 2:
+            return np.asarray(self.utility @ score.T)
         return np.asarray(np.einsum("akt,tk->at", self.utility, score))
+
+    def _of_rows(self, of_actions: Floats) -> Floats:
+        """Numbers of each action, shape (A, T), or (A, 1) where all rows share them."""
+        return of_actions[:, None] if of_actions.ndim == 1 else of_actions
 
     def response(self, score: Floats) -> Ints:
         """The best action of each row by these scores, shape (T,).
@@ -104,12 +105,13 @@ class RowStakes:
         best = worth >= worth.max(axis=0) - TIE * np.abs(self.utility).max(axis=(0, 1))
         if score.ndim > 1:
             return best.argmax(axis=0)
-        rises = (self.utility[:, 1] - self.utility[:, 0]) * np.where(score == 1, -1.0, 1.0)
+        rises = self._of_rows(self.utility[:, 1] - self.utility[:, 0]) * np.where(score == 1, -1.0, 1.0)
         return np.where(best, rises, -np.inf).argmax(axis=0)
 
     def payoff(self, action: Any) -> Floats:
         """The utility of each row, by its label, of these actions, (T,) or one for all; shape (T,)."""
-        return np.asarray(self.utility[np.asarray(action, dtype=np.int64), self.label, np.arange(len(self.label))])
+        at = (np.asarray(action, dtype=np.int64), self.label, np.arange(len(self.label)))
+        return np.asarray(self.utility[at[: self.utility.ndim]])
 
     def in_place(self, score: Floats) -> InPlace:
         """What a place is expected to win on each row by these scores, and the actions with it and without it."""

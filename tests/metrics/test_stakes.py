@@ -83,10 +83,10 @@ def test_actions_but_that_of_low_scores_need_a_place_by_hand() -> None:
 
 
 def test_of_equals_the_action_of_higher_scores_is_taken_and_of_classes_the_first() -> None:
-    at_kink = RowStakes.shared(Rows(np.array([0.5]), np.array([1])), ((0.0, -1.0), (-1.0, 0.0)))
+    at_kink = RowStakes(Rows(np.array([0.5]), np.array([1])), np.array(((0.0, -1.0), (-1.0, 0.0))))
     assert at_kink.response(np.array([0.5])).tolist() == [1]
     even = np.array([[0.25, 0.25, 0.5], [0.4, 0.4, 0.2]])
-    named = RowStakes.shared(Rows(even, np.array([0, 1]), classes=CLASSES), np.eye(3))
+    named = RowStakes(Rows(even, np.array([0, 1]), classes=CLASSES), np.eye(3))
     assert named.response(even).tolist() == [2, 0]
 
 
