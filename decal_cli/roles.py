@@ -177,7 +177,6 @@ class Columns:
             "Share of labels 1 where decisions are made: rows are weighted to it, and scores moved to it. Of several "
             "classes a share for each: 'a=.2,b=.3'; one that is left out has the rest.",
             metavar="SHARE",
-            brief="Share of labels 1 where decisions are made: rows are weighted to it, and scores moved to it.",
         ),
     )
     sampled_negatives: str | None = declared(
