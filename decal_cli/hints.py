@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 _OPEN, _COMMA, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
@@ -13,7 +14,7 @@ _SLOT = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 SPELT = {"metric": "metrics", "method": "methods", "rule": "rules", "from": "log"}
 """Options that Python spells differently."""
 SWITCHES = {"try": "methods='all'", "no_intervals": "intervals=False"} | {
-    name: f"{name}=True" for name in ("logit", "margin", "keep_scores", "aggregated")
+    name: f"{name}=True" for name in ("logit", "margin", "keep_scores", "aggregated", "regimes")
 }
 """Options without a value, as keywords."""
 
@@ -33,7 +34,7 @@ class Hint:
     @property
     def words(self) -> str:
         """As it is said now: '--missing drop', or in Python missing='drop'."""
-        if not _IN_PYTHON[-1]:
+        if LISTENER.get() != "python":
             flag = f"--{self.option.replace('_', '-')}"
             return " ".join(f"{flag} {value}".rstrip() for value in self.values)
         if self.option in SWITCHES:
@@ -58,7 +59,7 @@ class Verb:
     def words(self) -> str:
         """As it is said now: 'decal recommend --try', or in Python recommend(methods='all')."""
         option = Hint(self.option).words if self.option else ""
-        if not _IN_PYTHON[-1]:
+        if LISTENER.get() != "python":
             return " ".join(filter(None, ("decal", self.name, self.method, option)))
         return f"{self.name}({f'method={_written(self.method)}' if self.method else option})"
 
@@ -66,18 +67,18 @@ class Verb:
         return _slot("verb", self.name, self.option, self.method)
 
 
-_IN_PYTHON = [False]
-"""Whether sentences are said to somebody who writes Python; the last counts."""
+LISTENER: ContextVar[str] = ContextVar("listener", default="")
+"""Who sentences are said to: 'python', who writes calls, 'line', who types commands and never hears of calls."""
 
 
 @contextmanager
-def speaking_python() -> Iterator[None]:
-    """Within it, hints are said as keywords and calls."""
-    _IN_PYTHON.append(True)
+def speaking_to(listener: str) -> Iterator[None]:
+    """Within it, hints are said as this listener writes them."""
+    before = LISTENER.set(listener)
     try:
         yield
     finally:
-        _IN_PYTHON.pop()
+        LISTENER.reset(before)
 
 
 def hints_in(text: str) -> tuple[Hint | Verb, ...]:

@@ -13,15 +13,18 @@ from decal_cli.analysis.apply import columns_for, read_model, scored
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.api.answer import Answer
 from decal_cli.api.asking import (
+    AROUND,
     asked,
+    columns_of,
+    computing,
     dataset_of,
-    file_columns,
     methods_of,
     paths_of,
     preferences_of,
     thresholds_text,
     whole,
 )
+from decal_cli.api.data import unsaid
 from decal_cli.api.frames import Library, library_of, with_columns
 from decal_cli.api.nouns import Costs, Data, DecisionLike, Halvings, Names, Paths, Source, Statistics, Table
 from decal_cli.api.pictures import draw_picture
@@ -30,13 +33,16 @@ from decal_cli.curves import parse_thresholds
 from decal_cli.data import NewRows
 from decal_cli.data.arrays import column_names, is_table, rows_in_memory
 from decal_cli.data.output import write_whole
+from decal_cli.declarations.defaults import STUDY_THRESHOLDS
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, to_text
 from decal_cli.numbers import short, span
 from decal_cli.render.results.fitting import FittedPage
 from decal_cli.render.results.study import Studied
-from decal_cli.roles import ROW_UTILITIES_FIX
+from decal_cli.roles import ROW_UTILITIES
+from decal_cli.task import RowTask
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,6 +108,11 @@ class StudyAnswer(Answer):
 
     result: Studied
 
+    def __init__(self, result: Studied, library: Library, notes: Sequence[str]) -> None:
+        super().__init__(result, library)
+        self.notes = notes
+        """What was found out about the files."""
+
     @property
     def summary(self) -> Summary:
         """Points, relations and ways of choosing."""
@@ -159,9 +170,14 @@ def fit(
     """
     given = asked(data, decision, statistics, fields, costs or Costs())
     chosen = None if method == fits.AUTO else parse(method)
-    terms = given.decision.terms
+    if given.data.margin:
+        raise DecalError(
+            "a model file does not hold the range of margins, which other rows would not have",
+            f"give {Hint('logit')}, a map that is the same for all rows",
+        )
+    plan, terms = given.plan, given.decision.terms
     preferences, rows = preferences_of(given.others[0], terms), fits.one_model(dataset_of(given))
-    plan = given.plan.for_rows(rows)
+    plan = plan.for_rows(rows)
     unseen = None
     if given.data.test is not None:
         known: dict[str, Any] = {role: names for role, names in rows.columns.items() if role != "proba"}
@@ -169,8 +185,10 @@ def fit(
         of_decision = {role: names for role, names in known.items() if role not in of_data}
         named = replace(given.data, source=given.data.test, **of_data), replace(given.decision, **of_decision)
         unseen = fits.unseen(dataset_of(given._replace(data=named[0], decision=named[1])), rows)
-    followed = fits.advised(rows, plan, preferences) if chosen is None else fits.Advised(chosen)
-    fitting = fits.fit(rows, plan, followed.chosen, unseen, followed.why)
+    with computing() as progress:
+        followed = fits.advised(rows, plan, preferences) if chosen is None else fits.Advised(chosen)
+        progress(followed.chosen.key)
+        fitting = fits.fit(rows, plan, followed.chosen, unseen, followed.why)
     saved = fits.saved(fitting, rows, plan, bool(given.data.logit))
     return FitAnswer(FittedPage(fitting, None, terms), saved, plan, library_of(given.data.source))
 
@@ -260,19 +278,22 @@ def study(
     given = asked(files, decision, statistics, fields, halvings or Halvings())
     (halved,) = given.others
     paths = paths_of(given.data.source)
-    if not paths:
-        raise DecalError("a study needs files by name", "give paths: study(['a.parquet', 'b.parquet'])")
+    if not paths or "-" in paths:
+        raise DecalError("a study needs files by name", "name them, such as a.parquet and b.parquet")
     workers = 1 if halved.workers is None else halved.workers
     for what, count in (("seeds", halved.seeds), ("workers", workers)):
         if whole(what, count) < 1:
-            raise DecalError(f"{what}={count} is not positive", "give 1 or more")
-    at = tuple(float(t) for t in parse_thresholds(thresholds_text(halved.thresholds)))
+            raise DecalError(f"{Hint(what, count)} is not positive", "give 1 or more")
+    text = thresholds_text(halved.thresholds)
+    if by_row := tuple(role for role in ROW_UTILITIES if not unsaid(getattr(given.decision, role))):
+        Plan((), row_task=RowTask(by_row)).need_shared("study")
     plan = given.plan
-    if plan.row_task is not None:
-        raise DecalError("a study has one task for all rows", ROW_UTILITIES_FIX)
+    if plan.decides and text != STUDY_THRESHOLDS:
+        raise DecalError(f"{Hint('thresholds')} and a task are both given", "keep one of them")
     named = studies.tasks_named(plan.class_task or plan.task)
+    at = tuple(float(t) for t in parse_thresholds(text))
     setting = studies.Setting(at, methods_of(methods), plan.confidence, named)
-    kept = Path(folder_of(os.fspath(halved.folder)))
-    columns = file_columns(given.data, given.decision)
-    result = studies.run(list(dict.fromkeys(paths)), columns, setting, range(halved.seeds), kept, workers)
-    return StudyAnswer(Studied(studies.summarise(result)), library_of(None))
+    folder, columns = Path(folder_of(os.fspath(halved.folder))), columns_of(given.data, given.decision)
+    with AROUND.get().counting() as count:
+        result = studies.run(list(dict.fromkeys(paths)), columns, setting, range(halved.seeds), folder, workers, count)
+        return StudyAnswer(Studied(studies.summarise(result)), library_of(None), result.notes)

@@ -6,12 +6,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from decal_cli.analysis.baseline import Baseline, baseline_of, read_baseline
 from decal_cli.analysis.evaluate import Report
-from decal_cli.analysis.flowchart import Advice
 from decal_cli.api.asking import Question
 from decal_cli.api.frames import LIBRARIES, Library, frame_of
-from decal_cli.api.pictures import draw_picture
 from decal_cli.api.words import one_of, spoken
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.spec import near
@@ -20,20 +17,22 @@ from decal_cli.metrics import Result, parse
 from decal_cli.numbers import plain, short, span
 from decal_cli.render.format import Page
 from decal_cli.render.formats import faces_of, format_for, offered, write
-from decal_cli.render.formats.html import Html
 from decal_cli.render.results.evaluation import Evaluated
-from decal_cli.render.results.recommendation import Recommended
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from decal_cli.analysis.baseline import Baseline
     from decal_cli.analysis.compare import Comparison
+    from decal_cli.analysis.flowchart import Advice
     from decal_cli.analysis.gate import GateRow
     from decal_cli.analysis.sweep import Sweep
     from decal_cli.analysis.varied import VariedSweep
+    from decal_cli.data import Paired
     from decal_cli.render.results.comparison import Compared
     from decal_cli.render.results.gates import Gated
     from decal_cli.render.results.page import ReportPage
+    from decal_cli.render.results.recommendation import Recommended
     from decal_cli.render.results.sweep import Curves
     from decal_cli.render.results.varied import VariedCurves
 
@@ -91,6 +90,8 @@ class Answer:
 
     @spoken
     def _repr_html_(self) -> str:
+        from decal_cli.render.formats.html import Html
+
         return Html(Page()).embedded(self.result)
 
 
@@ -138,6 +139,8 @@ class ReportsAnswer(Answer):
         return self._drawn(picture, ax, report)
 
     def _drawn(self, picture: str, ax: Axes | None, report: int) -> Axes:
+        from decal_cli.api.pictures import draw_picture
+
         terms = getattr(self.result, "terms", None)
         return draw_picture(self.question.data, self.question.plan, picture, ax, report, terms)
 
@@ -261,10 +264,17 @@ class CompareAnswer(ReportsAnswer):
 
     result: Compared
 
-    def __init__(self, result: Compared, question: Question, spliced: Mapping[str, Any] | None) -> None:
+    def __init__(self, result: Compared, question: Question, paired: Paired) -> None:
         super().__init__(result, question)
-        self.spliced = spliced
+        self.paired = paired
+
+    @property
+    def spliced(self) -> Mapping[str, Any] | None:
         """Columns of the spliced scores (row, label, p_splice), None where there is no splice, or rows were counted."""
+        from decal_cli.analysis.compare import spliced
+
+        none = self.comparison.splice is None or self.paired.counted
+        return None if none else spliced(self.paired, self.comparison)
 
     @property
     def comparison(self) -> Comparison:
@@ -350,6 +360,8 @@ class ReportAnswer(ReportsAnswer):
     @property
     def facts(self) -> Evaluated | Recommended:
         """The page without its pictures."""
+        from decal_cli.render.results.recommendation import Recommended
+
         advice = self.result.recommendation
         return Evaluated(self.result.evaluation) if advice is None else Recommended(advice)
 
@@ -363,14 +375,15 @@ class ReportAnswer(ReportsAnswer):
 
     @property
     def gist(self) -> str:
-        facts = self.facts
-        if isinstance(facts, Recommended):
-            return f"{advice_gist(*facts.recommendation.advised[0])}; {len(self.result.drawings)} pictures"
-        return f"{reports_gist(self.reports)}; {len(self.result.drawings)} pictures"
+        advice = self.result.recommendation
+        said = reports_gist(self.reports) if advice is None else advice_gist(*advice.advised[0])
+        return f"{said}; {len(self.result.drawings)} pictures"
 
 
 def earlier(given: Answer | Mapping[str, Any] | str | os.PathLike[str] | None) -> Baseline | None:
     """What a gate compares with: an answer of `evaluate`, its `to_dict()`, or the path of a report."""
+    from decal_cli.analysis.baseline import baseline_of, read_baseline
+
     if given is None:
         return None
     if isinstance(given, (str, os.PathLike)):

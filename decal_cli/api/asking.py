@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.evaluate import Plan, planned
-from decal_cli.analysis.recommend import COSTED, Preferences
+from decal_cli.analysis.choices import all_choices
+from decal_cli.analysis.evaluate import Plan, Progress, planned
 from decal_cli.analysis.reference import Reference, against
 from decal_cli.api.data import unsaid
 from decal_cli.api.frames import Library, library_of
@@ -25,18 +27,51 @@ from decal_cli.data.words import number, text_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.metrics import MetricSpec, parse
-from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS, ROLES, ROW_UTILITIES, several
 from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from decal_cli.analysis.recommend import Preferences
     from decal_cli.learn.method import MethodSpec
+    from decal_cli.render.terms import StatedTerms
 
 MATRIX_FILES = (".json", ".toml", ".csv")
 """What files of utilities end in."""
+ALL, QUICK = "all", "quick"
+"""Metrics by one word: every one, or every one that does not take long."""
+RowsRead = Callable[[int, int | None], None]
+"""Takes how many rows are read, and how many there are, None where that is not known."""
+Count = Callable[[int, int, int], None]
+"""Takes how many units are finished, how many there are, and how many were finished before the run."""
+
+
+class Around(NamedTuple):
+    """What the command line has around a call of a verb: where Python calls it, nothing is shown.
+
+    stdin: what the path - stands for. computing, reading, counting: show what is computed, how many rows are read and
+    how many units are finished. say: a line for the user before something that takes long. rows: whether rows are
+    needed where counts would do; every: whether every metric is written beside an advice.
+    """
+
+    stdin: BinaryIO | None = None
+    computing: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(lambda text: None)
+    reading: Callable[[], AbstractContextManager[RowsRead]] = lambda: nullcontext(lambda rows, total: None)
+    counting: Callable[[], AbstractContextManager[Count]] = lambda: nullcontext(lambda finished, total, before: None)
+    say: Callable[[str], None] = lambda text: None
+    rows: bool = False
+    every: bool = False
+
+
+AROUND: ContextVar[Around] = ContextVar("around", default=Around())  # noqa: B039  # which never changes
+
+
+def computing() -> AbstractContextManager[Progress]:
+    """Within it, what is computed may be shown."""
+    return AROUND.get().computing()
 
 
 class Asked(NamedTuple):
@@ -52,12 +87,14 @@ class Asked(NamedTuple):
         """What is to be computed, without metrics yet."""
         if self.decision.varied is not None:
             raise DecalError("a number of the decision varies, which is for sweep", "give a decision without vary")
-        return plan_of(self.decision, self.statistics)
+        sure = self.statistics
+        confidence = CONFIDENCE if sure.confidence is None else real("confidence", sure.confidence)
+        seed = SEED if sure.seed is None else whole("seed", sure.seed)
+        return planned((), task_given(self.decision), confidence, seed, bool(sure.intervals))
 
-    def question(self, *, counted: bool = True, pairs: bool = False) -> Question:
-        """The checked data set and the plan; counted: whether counts will do; pairs: of two scores at once."""
-        plan = self.plan
-        return Question(dataset_of(self, plan.edges if counted else None, pairs), plan, library_of(self.data.source))
+    def question(self, plan: Plan, edges: Sequence[float] | None, *, pairs: bool = False) -> Question:
+        """The checked data set and the plan; edges, pairs: as for `dataset_of`."""
+        return Question(dataset_of(self, edges, pairs), plan, library_of(self.data.source))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +123,11 @@ def asked(
     if labels is not None:
         nouns[0] = replace(nouns[0], label=labels)
     homes = {key: (at, name) for at, noun in enumerate(nouns) for key, name in keys_of(type(noun)).items()}
-    given: dict[int, dict[str, Any]] = {}
     for key, value in keywords.items():
         if key not in homes or key == "source":
             raise UnknownKeyword(key, [name for name in homes if name != "source"])
-        given.setdefault(homes[key][0], {})[homes[key][1]] = value
-    nouns = [replace(noun, **given.get(at, {})) for at, noun in enumerate(nouns)]
+        at, name = homes[key]
+        nouns[at] = replace(nouns[at], **{name: value})
     asked_data, asked_decision, terms, asked_statistics, *further = nouns
     return Asked(asked_data, replace(asked_decision, terms=terms), asked_statistics, tuple(further))
 
@@ -130,48 +166,44 @@ def paths_of(data: Any) -> list[str] | None:
     return None
 
 
-def columns_of(data: Data, capacity: str | float | None = None) -> Columns:
-    """What is said of the columns, without the roles that may be arrays."""
+def columns_of(data: Data, decision: Decision | None = None) -> Columns:
+    """What is said of the columns; decision: where the rows are files, so that every role is a name."""
     for name, declared in DECLARATIONS.items():
-        if declared.choices and getattr(data, name) is not None:
+        if declared.choices and getattr(data, name, None) is not None:
             one_of(name, getattr(data, name), declared.choices)
-    return Columns(
-        score=names_of("score", data.score),
-        classes=data.classes,
-        log=data.log,
-        positive=text_of(data.positive),
-        logit=bool(data.logit),
-        margin=bool(data.margin),
-        missing=data.missing,
-        prevalence=_shares_text(data.prevalence),
-        sampled_negatives=_number_text("sampled_negatives", data.sampled_negatives),
-        keep_scores=bool(data.keep_scores),
-        aggregated=bool(data.aggregated),
-        capacity=capacity_text(capacity),
-    )
+    roles = {} if decision is None else _roles(data, decision)
+    named = {role: names_of(role, values) for role, values in roles.items()}
+    said: dict[str, Any] = {name: getattr(data, name) for name in ("classes", "log", "missing")}
+    said |= {"score": names_of("score", data.score), "positive": text_of(data.positive)}
+    said |= {name: bool(getattr(data, name)) for name in ("logit", "margin", "keep_scores", "aggregated")}
+    said |= {"prevalence": _shares_text(data.prevalence)}
+    said |= {"sampled_negatives": number_text("sampled_negatives", data.sampled_negatives)}
+    said |= {role: listed if several(role) else listed[0] for role, listed in named.items() if listed}
+    return Columns(**said, capacity=None if decision is None else number_text("capacity", decision.capacity))
 
 
-def capacity_text(given: Any) -> str | None:
-    """A capacity as the command line takes it: '50/1000', or a number."""
-    return given if given is None or isinstance(given, str) else text_of(real("capacity", given))
+def _shares_text(given: Any) -> str | None:
+    """A share of label 1, or of each class, as the command line takes it."""
+    if isinstance(given, Mapping):
+        return ",".join(f"{name}={number_text('prevalence', share)}" for name, share in given.items())
+    return number_text("prevalence", given)
+
+
+def number_text(name: str, given: Any) -> str | None:
+    """A number as the command line takes it: '50/1000', or what Python writes of it."""
+    return given if given is None or isinstance(given, str) else text_of(real(name, given))
 
 
 def _roles(data: Data, decision: Decision) -> dict[str, Any]:
     """What is given for each role: names of columns, or values."""
     if not unsaid(decision.per) and decision.capacity is None:
-        raise DecalError("per= is the column of days of a capacity", "give capacity= too")
+        named = decision.per if isinstance(decision.per, str) else ""
+        raise DecalError(
+            f"{Hint('per', named)} is the column of days of a capacity",
+            f"give {Hint('capacity')} too; decisions a year are {Hint('decisions', '100000/year')}",
+        )
     given = {name: getattr(data if hasattr(data, name) else decision, name, None) for name in ROLES}
     return {name: value for name, value in given.items() if not _unnamed(value)}
-
-
-def _shares_text(given: Any) -> str | None:
-    if isinstance(given, Mapping):
-        return ",".join(f"{name}={_number_text('prevalence', share)}" for name, share in given.items())
-    return _number_text("prevalence", given)
-
-
-def _number_text(name: str, value: Any) -> str | None:
-    return None if value is None else repr(real(name, value))
 
 
 def dataset_of(asked: Asked, edges: Sequence[float] | None = None, pairs: bool = False) -> Dataset:
@@ -186,31 +218,39 @@ def dataset_of(asked: Asked, edges: Sequence[float] | None = None, pairs: bool =
         if data.query is None:
             raise DecalError("the data is a connection", "say what to ask it: Data(connection, query='select ..')")
         source = Engine(source, query=data.query)
-    if paths is not None and names_engine(paths):
+    if counted := _engine(source, paths):
         # Late: most callers have files or arrays.
-        from decal_cli.data.large.engines.reading import read_engine
+        from decal_cli.data.large.engines import reading
 
-        return read_engine(paths[0], file_columns(data, decision), data.query, tuple(edges or ()), pairs)
-    if isinstance(source, Engine):
-        from decal_cli.data.large.engines.reading import read_connection
-
-        return read_connection(source, file_columns(data, decision), tuple(edges or ()), pairs)
-    if type(source).__module__.startswith("pyspark.sql"):
-        from decal_cli.data.large.engines.reading import read_spark
-
-        return read_spark(source, file_columns(data, decision), tuple(edges or ()), pairs)
+        columns, at = columns_of(data, decision), tuple(edges or ())
+        if paths is not None:
+            return reading.read_engine(paths[0], columns, data.query, at, pairs)
+        return getattr(reading, counted)(source, columns, at, pairs)
     if paths is not None:
-        counting = None if edges is None else Counting(tuple(edges), pairs=pairs)
-        return read(paths, file_columns(data, decision), None, counting, not pairs)
+        columns, stdin = columns_of(data, decision), AROUND.get().stdin
+        if edges is None:
+            return read(paths, columns, stdin, sampled=not pairs)
+        with AROUND.get().reading() as progress:
+            return read(paths, columns, stdin, Counting(tuple(edges), progress, pairs), not pairs)
     if data.log is not None:
         raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
     roles = {name: given for name, given in _roles(data, decision).items() if name not in ("score", "label")}
+    columns = replace(columns_of(data), capacity=number_text("capacity", decision.capacity))
     try:
-        return from_arrays(readable(source), data.label, columns=columns_of(data, decision.capacity), **roles)
+        return from_arrays(readable(source), data.label, columns=columns, **roles)
     except DecalError as error:
         if data.label is not None and not is_table(source) and look_swapped(source, data.label):
             raise swapped("evaluate(scores, labels)") from None
         raise error
+
+
+def _engine(source: Any, paths: Sequence[str] | None) -> str:
+    """What reads the rows of an engine; '' where they are in files or in memory."""
+    if paths is not None:
+        return "read_engine" if len(paths) == 1 and is_address(paths[0]) else ""
+    if isinstance(source, Engine):
+        return "read_connection"
+    return "read_spark" if type(source).__module__.startswith("pyspark.sql") else ""
 
 
 def readable(source: Any) -> Any:
@@ -229,22 +269,19 @@ def readable(source: Any) -> Any:
 def paired_of(asked: Asked, edges: Sequence[float]) -> Paired:
     """The two models of a comparison, on the same rows; edges: thresholds of decisions. Errors: DecalError."""
     data, decision = asked.data, asked.decision
-    id_column, group = data.id, data.group
-    paths = paths_of(data.source)
-    if paths is not None and not names_engine(paths):
-        columns = file_columns(data, decision)
-        return read_pair(paths, columns, id_column, None, Counting(tuple(edges), pairs=True))
-    columns = columns_of(data, decision.capacity)
+    id_column, paths = data.id, paths_of(data.source)
+    if paths is not None and not _engine(data.source, paths):
+        columns, around = columns_of(data, decision), AROUND.get()
+        if around.rows:
+            return read_pair(paths, columns, id_column, around.stdin)
+        with around.reading() as progress:
+            return read_pair(paths, columns, id_column, around.stdin, Counting(tuple(edges), progress, pairs=True))
+    columns = columns_of(data)
     if id_column is not None:
-        named = names_of("group", group)
+        named = names_of("group", data.group)
         columns = replace(columns, group=named)
         asked = asked._replace(data=replace(data, group=(*named, id_column)))
     return pair_up(dataset_of(asked, edges, pairs=True), columns, id_column)
-
-
-def names_engine(paths: Sequence[str] | None) -> bool:
-    """Whether the data is named by the address of an engine."""
-    return paths is not None and len(paths) == 1 and is_address(paths[0])
 
 
 def reference_of(asked: Asked, dataset: Dataset, plan: Plan) -> Reference | None:
@@ -260,13 +297,6 @@ def reference_of(asked: Asked, dataset: Dataset, plan: Plan) -> Reference | None
 
 def _unnamed(given: Any) -> bool:
     return given is None or (isinstance(given, (tuple, list)) and not given)
-
-
-def file_columns(data: Data, decision: Decision) -> Columns:
-    """What is said of the columns of files, where every role is a name."""
-    named = {role: names_of(role, values) for role, values in _roles(data, decision).items()}
-    given = {role: listed if several(role) else listed[0] for role, listed in named.items() if listed}
-    return columns_of(data, decision.capacity).updated(given)
 
 
 def look_swapped(scores: Any, labels: Any) -> bool:
@@ -317,16 +347,18 @@ def whole(name: str, value: Any) -> int:
     return int(value)
 
 
-def plan_of(decision: Decision, statistics: Statistics) -> Plan:
-    """What is to be computed, without metrics yet."""
-    confidence = CONFIDENCE if statistics.confidence is None else real("confidence", statistics.confidence)
-    seed = SEED if statistics.seed is None else whole("seed", statistics.seed)
-    return planned((), task_given(decision), confidence, seed, bool(statistics.intervals))
-
-
 def metrics_of(given: Names) -> tuple[MetricSpec, ...]:
-    """The named metrics; none where none are named."""
-    return tuple(dict.fromkeys(map(parse, names_of("metrics", given))))
+    """The named metrics; none where none are named, or all by one word."""
+    return () if given in (ALL, QUICK) else tuple(dict.fromkeys(map(parse, names_of("metrics", given))))
+
+
+def choices_of(
+    given: Names, data: Dataset, plan: Plan, shown: Callable[[Dataset, Plan], tuple[MetricSpec, ...]]
+) -> tuple[MetricSpec, ...]:
+    """The metrics that are measured: those that are named, else all of these rows, else those of the table."""
+    if given in (ALL, QUICK):
+        return all_choices(bool(data.classes), slow=given == ALL)
+    return metrics_of(given) or shown(data, plan)
 
 
 def methods_of(given: Names) -> tuple[MethodSpec, ...]:
@@ -338,14 +370,16 @@ def methods_of(given: Names) -> tuple[MethodSpec, ...]:
 
 def preferences_of(costs: Costs, terms: StatedTerms) -> Preferences:
     """What post-training costs and what is good enough."""
+    from decal_cli.analysis.recommend import COSTED, Preferences
+
     for name in costs.both if isinstance(costs.both, Mapping) else ():
         one_of("cost", name, COSTED)
-    numbers = {
-        name: None if getattr(costs, name) is None else real(name, getattr(costs, name))
-        for name in ("satisfied_at", "tolerance")
-    }
+    enough, tolerance = (
+        None if value is None else real(name, value)
+        for name, value in (("satisfied_at", costs.satisfied_at), ("tolerance", costs.tolerance))
+    )
     decisions = None if terms.decisions is None else terms.number
-    return Preferences.parse(costs.by_action(), decisions, numbers["satisfied_at"], numbers["tolerance"])
+    return Preferences.parse(costs.by_action(), decisions, enough, tolerance)
 
 
 def thresholds_text(given: str | ArrayLike) -> str:

@@ -61,6 +61,10 @@ def same(noun: type, name: str, default: Any = None) -> Any:
     return declared(default, next(each for each in fields(noun) if each.name == name).metadata["option"])
 
 
+OF_STREAM = ("label", "score", "group", "cluster", "positive", "logit", "missing")
+"""What can be said of rows over time."""
+
+
 class Noun:
     """A part of what is asked, which never changes: a method gives another one."""
 

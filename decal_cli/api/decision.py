@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 from decal_cli.api.data import Matrix, Noun, Several, Values, column
 from decal_cli.declarations.option import Option, declared, keys_of, option
 from decal_cli.render.terms import StatedTerms
-from decal_cli.task import SPELLINGS
+from decal_cli.task import SPELLINGS, Varied
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +84,7 @@ class Decision(Noun):
     utility_columns: Several = column("utility_columns")
     capacity: str | float | None = column("capacity")
     per: Values | None = column("per")
-    varied: str | None = declared(None, Option(key="vary"))
+    varied: str | Varied | None = declared(None, Option(key="vary"))
     terms: StatedTerms = declared(StatedTerms(), Option(key=""))
 
     @classmethod

@@ -63,7 +63,7 @@ class PictureDisplay:
         rows = Data({name: np.asarray(y_prob)}, y_true, score=(name,), weight=sample_weight, positive=pos_label)
         given = asked(rows, decision, None, fields)
         try:
-            question = given.question(counted=False)
+            question = given.question(given.plan, None)
         except DecalError as error:
             if look_swapped(y_prob, y_true):
                 raise swapped("from_predictions(y_true, y_prob)") from None

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from decal_cli.analysis.evaluate import Evaluation
+from decal_cli.analysis.evaluate import Evaluation, Plan
 from decal_cli.analysis.gate import GateRow
-from decal_cli.analysis.online import Judged, OnlineRequest, OnlineRule, judge_online, judged, predicted_columns
+from decal_cli.analysis.online import (
+    Judged,
+    OnlineRequest,
+    OnlineRule,
+    Replay,
+    judge_online,
+    judged,
+    predicted_columns,
+)
 from decal_cli.api.answer import Answer
-from decal_cli.api.asking import asked, columns_of, names_of, paths_of, real, whole
+from decal_cli.api.asking import AROUND, asked, columns_of, computing, names_of, paths_of, real, whole
+from decal_cli.api.data import OF_STREAM
 from decal_cli.api.frames import Library, frame_of, library_of
 from decal_cli.api.nouns import Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
 from decal_cli.api.words import spoken
-from decal_cli.data import read_stream
+from decal_cli.data import Stream, read_stream
 from decal_cli.data.arrays import stream_from_arrays
 from decal_cli.declarations.defaults import SEED
 from decal_cli.errors import DecalError
 from decal_cli.render.results.online import Replayed
+from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential import forecaster_of, parse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-OF_STREAM = ("source", "label", "score", "group", "cluster", "positive", "logit", "missing")
-"""What can be said of rows over time."""
-
-
 class OnlineAnswer(Answer):
     """A replay: windows, forecasters, the alarm and the advice."""
 
-    def __init__(self, result: Replayed, library: Library, predicted: dict[str, NDArray[Any]]) -> None:
+    def __init__(self, result: Replayed, library: Library, predicted: Callable[[], dict[str, NDArray[Any]]]) -> None:
         super().__init__(result, library)
         self._predicted = predicted
+
+    @cached_property
+    def predicted(self) -> dict[str, NDArray[Any]]:
+        """Columns of every row and of the predictions that would have been made."""
+        return self._predicted()
 
     @property
     def judged(self) -> Judged:
@@ -61,7 +75,7 @@ class OnlineAnswer(Answer):
     @spoken
     def predictions(self, library: Library | None = None) -> Any:
         """Every row with the predictions that would have been made, as a frame."""
-        names, columns = list(self._predicted), [values.tolist() for values in self._predicted.values()]
+        names, columns = list(self.predicted), [values.tolist() for values in self.predicted.values()]
         return frame_of(iter([names, *map(list, zip(*columns, strict=True))]), library or self.library)
 
 
@@ -99,40 +113,57 @@ def online(
     """
     given = asked(data, decision, statistics, fields, over_time or OverTime())
     data, (over_time,) = given.data, given.others
-    if said := [name for name in data.said() if name not in OF_STREAM]:
+    if said := [name for name in data.said() if name not in (*OF_STREAM, "source")]:
         raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
-    rules = names_of("rules", rules.rules if isinstance(rules, Rules) else rules)
-    parsed = [OnlineRule.parse(text) for text in rules]
-    columns, paths = columns_of(data), paths_of(data.source)
-    asked_of_time = OnlineRequest(
-        over_time.time if isinstance(over_time.time, str) else None,
-        None if over_time.delay is None else str(over_time.delay),
-        None if over_time.warm_up is None else whole("warm_up", over_time.warm_up),
-        None if over_time.every is None else str(over_time.every),
-        None if over_time.horizon is None else whole("horizon", over_time.horizon),
-        names_of("methods", over_time.methods),
-    )
+    texts = names_of("rules", rules.rules if isinstance(rules, Rules) else rules)
+    parsed = [OnlineRule.parse(text) for text in texts]
+    plan, paths = given.plan, paths_of(data.source)
+    in_time = in_words(over_time)
     if paths is not None:
-        one = {"label": _name("label", data.label), "cluster": _name("cluster", data.cluster)}
-        columns = columns.updated({**one, "group": names_of("group", data.group)})
-        stream = read_stream(paths, columns, asked_of_time.columns(columns))
+        columns = columns_of(data, given.decision)
+        with computing() as progress:
+            progress("the stream")
+            stream = read_stream(paths, columns, in_time.columns(columns), AROUND.get().stdin)
     else:
+        columns = columns_of(data)
         roles: dict[str, Any] = {"time": over_time.time, "group": data.group or None, "cluster": data.cluster}
-        beside = asked_of_time.columns(columns)
+        beside = in_time.columns(columns)
         stream = stream_from_arrays(data.source, data.label, columns=columns, beside=beside, **roles)
-    replay = asked_of_time.replay(stream, given.plan, columns.logit)
-    predictions = replay.advance(stream)
-    replay.close()
-    evaluation = Evaluation(given.plan, stream.inputs, stream.columns, stream.guessed, stream.notes, ())
-    result = Replayed(judged(replay), evaluation, given.decision.terms, judge_online(parsed, replay))
-    predicted = predicted_columns(stream, replay.plan, predictions, replay.ahead(stream))
-    return OnlineAnswer(result, library_of(data.source), predicted)
+    with computing() as progress:
+        progress("the stream")
+        replay = in_time.replay(stream, plan, columns.logit)
+        predictions = replay.advance(stream)
+        replay.close()
+    result = replayed(replay, stream, plan, parsed, given.decision.terms)
+    return OnlineAnswer(
+        result,
+        library_of(data.source),
+        lambda: predicted_columns(stream, replay.plan, predictions, replay.ahead(stream)),
+    )
 
 
-def _name(role: str, given: Any) -> str | None:
-    if given is None or isinstance(given, str):
-        return given
-    raise DecalError(f"{role}= holds values, and the rows are in files", f"name a column: {role}='y'")
+def in_words(over_time: OverTime, whole_stream: bool = True) -> OnlineRequest:
+    """How time passes, as it is said; whole_stream: whether no rows follow."""
+    known = vars(over_time)
+    texts = {name: None if known[name] is None else str(known[name]) for name in ("delay", "every")}
+    numbers = {name: None if known[name] is None else whole(name, known[name]) for name in ("warm_up", "horizon")}
+    time = over_time.time if isinstance(over_time.time, str) else None
+    methods = names_of("methods", over_time.methods)
+    return OnlineRequest(time=time, methods=methods, whole=whole_stream, **texts, **numbers)  # type: ignore[arg-type]
+
+
+def replayed(
+    replay: Replay,
+    stream: Stream,
+    plan: Plan,
+    rules: Sequence[OnlineRule],
+    terms: StatedTerms,
+    notes: tuple[str, ...] = (),
+) -> Replayed:
+    """What a replay comes to, with the rules judged."""
+    plan = replace(plan, task=replay.plan.task)
+    evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, (*stream.notes, *notes), ())
+    return Replayed(judged(replay), evaluation, terms, judge_online(rules, replay))
 
 
 class OnlineForecaster:

@@ -48,6 +48,12 @@ def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
     return swept(data, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
 
 
+def curves_of_models(data: Dataset, plan: Plan) -> Sweep:
+    """The curves of two models on all rows."""
+    alone = tuple(replace(each, rows=replace(each.rows, groups={}, features=None)) for each in data.models)
+    return swept(replace(data, models=alone), plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
+
+
 def draw_varied(sweep: VariedSweep, picture: str, ax: Axes | None = None, report: int = 0) -> Axes:
     """A picture of a sweep in which a number of the task varies."""
     of_classes = sweep.reports[0].table is not None

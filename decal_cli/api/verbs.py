@@ -6,15 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from decal_cli.analysis import compare as comparing
-from decal_cli.analysis import evaluate as evaluating
-from decal_cli.analysis import gate as gating
-from decal_cli.analysis import recommend as recommending
-from decal_cli.analysis.capacities import capacity_series, largest, sweep_capacities
-from decal_cli.analysis.choices import all_choices
-from decal_cli.analysis.packs import PACKS
-from decal_cli.analysis.sweep import swept
-from decal_cli.analysis.varied import series_for, sweep_tasks
+from decal_cli.analysis.choices import shown_choices
 from decal_cli.api.answer import (
     CompareAnswer,
     EvaluateAnswer,
@@ -26,12 +18,15 @@ from decal_cli.api.answer import (
     earlier,
 )
 from decal_cli.api.asking import (
+    AROUND,
     Question,
     asked,
-    capacity_text,
+    choices_of,
+    computing,
     methods_of,
     metrics_of,
     names_of,
+    number_text,
     paired_of,
     preferences_of,
     reference_of,
@@ -40,23 +35,13 @@ from decal_cli.api.asking import (
 from decal_cli.api.frames import library_of
 from decal_cli.api.nouns import Costs, Data, DecisionLike, Names, Path, Rules, Source, Statistics
 from decal_cli.api.words import spoken
-from decal_cli.curves import Grid, parse_prior, parse_thresholds
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
-from decal_cli.render.results.comparison import Compared
-from decal_cli.render.results.evaluation import Evaluated
-from decal_cli.render.results.gates import Gated
-from decal_cli.render.results.recommendation import Recommended
-from decal_cli.render.results.sweep import Curves
-from decal_cli.render.results.varied import VariedCurves
+from decal_cli.hints import Hint
 from decal_cli.task import CAPACITY, parse_varied
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-NEEDS_TASK = DecalError(
-    "a recommendation needs the decision it is for", "give threshold=, utility=, cost_fp= and cost_fn=, or odds="
-)
 
 
 @spoken
@@ -78,7 +63,8 @@ def evaluate(
     decision
         Threshold t*, utilities of shape (A, 2), or `Decision`. None: no metric that needs a decision is defined.
     metrics
-        Such as 'ece(bins=20)', by default all; or the measures of a field: 'clinical', 'credit' or 'fairness'.
+        Such as 'ece(bins=20)', by default those of the command's table; 'all'; or the measures of a field: 'clinical',
+        'credit' or 'fairness'.
     regimes
         Show each bin of the score, and whether miscalibration or grouping loses more there.
     statistics
@@ -102,15 +88,23 @@ def evaluate(
     >>> answer["brier"].value
     0.0625
     """
+    from decal_cli.analysis.evaluate import evaluate
+    from decal_cli.analysis.packs import PACKS
+    from decal_cli.render.results.evaluation import Evaluated
+
     given = asked(data, decision, statistics, fields)
-    question, pack = given.question(), PACKS.get(metrics) if isinstance(metrics, str) else None
-    choices = pack.choices if pack else metrics_of(metrics) or all_choices(bool(question.data.classes))
-    plan = replace(question.plan, choices=choices)
-    if regimes and plan.two_actions("evaluate(regimes=True)") is None:
-        raise DecalError("regimes=True needs a decision", "give threshold=, utility=, costs or odds=")
+    plan, pack = given.plan, PACKS.get(metrics) if isinstance(metrics, str) else None
+    named = pack.choices if pack else metrics_of(metrics)
+    if regimes and plan.two_actions(f"evaluate {Hint('regimes')}") is None:
+        costs = f"{Hint('cost_fp')}/{Hint('cost_fn')}"
+        fix = f"give {Hint('threshold')}, {Hint('utility')}, {costs} or {Hint('odds')}"
+        raise DecalError(f"{Hint('regimes')} needs a decision", fix)
+    question = given.question(plan, plan.edges)
+    plan = replace(plan, choices=named or choices_of(metrics, question.data, plan, shown_choices))
     reference = reference_of(given, question.data, plan)
-    result = evaluating.evaluate(question.data, plan, regimes=regimes, pack=pack, reference=reference)
-    return EvaluateAnswer(Evaluated(result, reference), question)
+    with computing() as progress:
+        result = evaluate(question.data, plan, progress, regimes=regimes, pack=pack, reference=reference)
+    return EvaluateAnswer(Evaluated(result, reference), replace(question, plan=plan))
 
 
 @spoken
@@ -145,18 +139,22 @@ def recommend(
     >>> recommend((scores, [score > 0.6 for score in scores]), 0.3).advice.action
     'recalibrate'
     """
+    from decal_cli.analysis.recommend import NO_DECISION, evidence_choices, recommend, try_methods
+    from decal_cli.render.results.recommendation import Recommended
+
     given = asked(data, decision, statistics, fields, costs or Costs())
-    question = given.question(counted=not methods)
-    preferences = preferences_of(given.others[0], given.decision.terms)
-    if not question.plan.decides:
-        raise NEEDS_TASK
-    plan = replace(question.plan, choices=recommending.evidence_choices(bool(question.data.classes), every=True))
-    if not methods:
-        recommendation = recommending.recommend(question.data, plan, preferences)
-    else:
-        chosen = () if methods == "all" else methods_of(methods)
-        recommendation = recommending.try_methods(question.data, plan, preferences, methods=chosen)
-    return RecommendAnswer(Recommended(recommendation, given.decision.terms), question)
+    plan, terms = given.plan, given.decision.terms
+    if not plan.decides:
+        raise NO_DECISION
+    preferences, chosen = preferences_of(given.others[0], terms), () if methods == "all" else methods_of(methods)
+    question = given.question(plan, None if methods else plan.edges)
+    plan = replace(plan, choices=evidence_choices(bool(question.data.classes), AROUND.get().every))
+    with computing() as progress:
+        if methods:
+            recommendation = try_methods(question.data, plan, preferences, progress, chosen)
+        else:
+            recommendation = recommend(question.data, plan, preferences, progress)
+    return RecommendAnswer(Recommended(recommendation, terms), replace(question, plan=plan))
 
 
 @spoken
@@ -187,15 +185,20 @@ def gate(
     >>> gate(([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0]), 0.5, rules=["brier<=0.1", "rows>=3"]).passed
     True
     """
+    from decal_cli.analysis import gate as gating
+    from decal_cli.render.results.gates import Gated
+
     given = asked(data, decision, statistics, fields, rules if isinstance(rules, Rules) else Rules(rules))
     (kept,) = given.others
     parsed = [gating.parse_rule(text) for text in names_of("rules", kept.rules)]
     if not parsed:
-        raise DecalError("there is no rule to judge by", "give for example rules='regret<=0.02'")
-    needed = replace(given.statistics, intervals=any(rule.needs_interval for rule in parsed))
-    question = given._replace(statistics=needed).question(pairs=any(rule.delta for rule in parsed))
-    plan = replace(question.plan, choices=gating.choices_of(parsed))
-    return GateAnswer(Gated(gating.gate(question.data, plan, parsed, earlier(kept.baseline))), question)
+        raise DecalError("there is no rule to judge by", f"give for example {Hint('rule', 'regret<=0.02')}")
+    baseline = earlier(kept.baseline)
+    plan = replace(given.plan, choices=gating.choices_of(parsed), intervals=any(rule.needs_interval for rule in parsed))
+    question = given.question(plan, plan.edges, pairs=any(rule.delta for rule in parsed))
+    with computing() as progress:
+        outcome = gating.gate(question.data, plan, parsed, baseline, progress)
+    return GateAnswer(Gated(outcome), question)
 
 
 @spoken
@@ -230,14 +233,18 @@ def compare(
     >>> round(compare(Data(rows).models("old", "new"), metrics="brier")["brier"].value, 4)
     -0.1025
     """
+    from decal_cli.analysis.compare import compare, shown_choices
+    from decal_cli.render.results.comparison import Compared
+
     given = asked(data, decision, statistics, fields)
     plan = given.plan
+    metrics_of(metrics)
     paired = paired_of(given, plan.edges)
+    plan = replace(plan, choices=choices_of(metrics, paired.dataset, plan, shown_choices))
+    with computing() as progress:
+        result = compare(paired.dataset, plan, progress, ids=paired.ids)
     question = Question(paired.dataset, plan, library_of(given.data.source))
-    choices = metrics_of(metrics) or comparing.shown_choices(paired.dataset, plan)
-    result = comparing.compare(paired.dataset, replace(plan, choices=choices), ids=paired.ids)
-    spliced = None if result.splice is None or paired.counted else comparing.spliced(paired, result)
-    return CompareAnswer(Compared(result, given.decision.terms), question, spliced)
+    return CompareAnswer(Compared(result, given.decision.terms), question, paired)
 
 
 @spoken
@@ -274,26 +281,45 @@ def sweep(
     >>> sweep(([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0]), thresholds=[0.3, 0.5])
     <SweepAnswer: score: 15 curves at 2 thresholds, 0.3 to 0.5>
     """
+    from decal_cli.curves import Grid, parse_prior, parse_thresholds
+
     given = asked(data, decision, statistics, fields)
-    text = given.decision.varied
-    given = given._replace(decision=replace(given.decision, varied=None))
-    varied = None if text is None else parse_varied(text)
-    if varied is not None and varied.name == CAPACITY:
-        # So that what per= names is read, and the largest capacity is checked against the rows.
-        limited = given._replace(decision=replace(given.decision, capacity=largest(varied)))
-        question = limited.question(counted=False)
-        own = capacity_text(given.decision.capacity)
-        series = capacity_series(question.data, question.plan.for_rows(question.data), varied, own)
-        result = sweep_capacities(question.data, question.plan.for_rows(question.data), series)
-        return VariedAnswer(VariedCurves(result, terms=given.decision.terms), question.library)
-    question = given.question(counted=varied is None)
-    if varied is not None or question.data.classes or question.plan.row_task is not None:
-        plan = question.plan.for_rows(question.data)
-        in_costs = not {"cost_matrix", "cost_fp"}.isdisjoint(given.decision.spelled)
-        tasks = sweep_tasks(question.data, plan, series_for(question.data, plan, varied, in_costs))
-        return VariedAnswer(VariedCurves(tasks, terms=given.decision.terms), question.library)
-    grid = Grid(parse_thresholds(thresholds_text(thresholds)), None if prior is None else parse_prior(os.fspath(prior)))
-    return SweepAnswer(Curves(swept(question.data, question.plan, grid), terms=given.decision.terms), question.library)
+    decision, terms = given.decision, given.decision.terms
+    varied = parse_varied(decision.varied) if isinstance(decision.varied, str) else decision.varied
+    limited = varied is not None and varied.name == CAPACITY
+    text = thresholds_text(thresholds)
+    grid = Grid(parse_thresholds(text), None if prior is None else parse_prior(os.fspath(prior)))
+    given = given._replace(decision=replace(decision, varied=None))
+    plan = given.plan
+    if limited and varied is not None:
+        from decal_cli.analysis.capacities import capacity_series, largest, sweep_capacities
+
+        # So that what --per names is read, and the largest capacity is checked against the rows.
+        given = given._replace(decision=replace(given.decision, capacity=largest(varied)))
+    question = given.question(plan, None if varied is not None else sorted({*plan.edges, *grid.thresholds}))
+    rows, plan = question.data, plan.for_rows(question.data)
+    if varied is None and not rows.classes and plan.row_task is None:
+        from decal_cli.analysis.sweep import swept
+        from decal_cli.render.results.sweep import Curves
+
+        with computing() as progress:
+            return SweepAnswer(Curves(swept(rows, plan, grid, progress), terms=terms), question.library)
+    if prior is not None or text != SWEEP_THRESHOLDS:
+        raise DecalError(
+            f"{Hint('thresholds' if prior is None else 'prior')} is of t*, and a number of the task varies here",
+            f"drop it; {Hint('vary')} says what takes which values",
+        )
+    from decal_cli.analysis.varied import series_for, sweep_tasks
+    from decal_cli.render.results.varied import VariedCurves
+
+    with computing() as progress:
+        if limited and varied is not None:
+            series = capacity_series(rows, plan, varied, number_text("capacity", decision.capacity))
+            tasks = sweep_capacities(rows, plan, series, progress)
+        else:
+            in_costs = not {"cost_matrix", "cost_fp"}.isdisjoint(decision.spelled)
+            tasks = sweep_tasks(rows, plan, series_for(rows, plan, varied, in_costs), progress)
+    return VariedAnswer(VariedCurves(tasks, terms=terms), question.library)
 
 
 @spoken
@@ -325,10 +351,15 @@ def report(
     >>> report((scores, [k % 4 == 0 for k in range(200)]), 0.3).reports[0].rows
     200
     """
-    # Late: it loads matplotlib.
-    from decal_cli.plot import planned_for, report_page
+    # Late: it loads what draws.
+    from decal_cli.plot import planned_for, report_page, said_before
 
     given = asked(data, decision, statistics, fields, costs or Costs())
-    question, terms = given.question(), given.decision.terms
-    plan, preferences = planned_for(question.data, question.plan), preferences_of(given.others[0], terms)
-    return ReportAnswer(report_page(question.data, plan, preferences, terms=terms), question)
+    plan, terms = given.plan, given.decision.terms
+    preferences = preferences_of(given.others[0], terms)
+    question = given.question(plan, plan.edges)
+    plan = planned_for(question.data, plan)
+    AROUND.get().say(said_before(question.data))
+    with computing() as progress:
+        page = report_page(question.data, plan, preferences, progress, terms)
+    return ReportAnswer(page, replace(question, plan=plan))

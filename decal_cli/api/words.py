@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
-from decal_cli.hints import said, speaking_python
+from decal_cli.hints import LISTENER, said, speaking_to
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,7 +19,7 @@ class InputError(DecalError, ValueError):
     """A DecalError as Python users see it, who may also catch it as the ValueError that it is."""
 
     def __init__(self, problem: str, fix: str = "") -> None:
-        with speaking_python():
+        with speaking_to("python"):
             super().__init__(said(problem), said(fix))
 
 
@@ -37,18 +37,23 @@ class UnknownKeyword(TypeError):
 
 
 def spoken(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function name the near match of a keyword that it lacks, and raise its errors in Python's words."""
+    """Let a function name the near match of a keyword that it lacks, and raise its errors in Python's words.
+
+    The command line calls the same functions, and hears its own words.
+    """
     known = inspect.signature(function).parameters
     any_keyword = any(each.kind is each.VAR_KEYWORD for each in known.values())
     verb = function.__qualname__.removesuffix(".__init__")
 
     @functools.wraps(function)
     def call(*args: P.args, **given: P.kwargs) -> T:
+        if LISTENER.get() == "line":
+            return function(*args, **given)
         try:
             for name in () if any_keyword else given:
                 if name not in known:
                     raise UnknownKeyword(name, known)
-            with speaking_python():
+            with speaking_to("python"):
                 return function(*args, **given)
         except DecalError as error:
             raise raised(error) from None

@@ -5,35 +5,44 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from decal_cli.api.nouns import Costs, Decision, Halvings, Statistics
+from decal_cli.api.data import OF_STREAM
+from decal_cli.api.nouns import Costs, Data, Decision, Halvings, OverTime, Statistics
 from decal_cli.commands import streams
-from decal_cli.commands.options.acting import (
-    ApplyOptions,
-    FitOptions,
-    OnlineOptions,
-    SqlOptions,
-    StreamOptions,
-    StudyOptions,
-)
-from decal_cli.commands.options.common import INPUT_FORMATS, EngineOptions, InputOptions, OutputOptions
-from decal_cli.commands.options.explaining import MethodName, MetricName
-from decal_cli.commands.options.judging import (
+from decal_cli.commands.line import Given
+from decal_cli.commands.options import (
+    INPUT_FORMATS,
+    OF_STATEMENT,
     AdviceOptions,
+    ApplyOptions,
     CompareOptions,
     EvaluateOptions,
+    FitOptions,
     GateOptions,
+    MethodName,
+    MetricName,
     MetricOptions,
+    OnlineOptions,
+    OutputOptions,
+    SqlOptions,
+    StudyOptions,
     SweepOptions,
 )
 from decal_cli.commands.tree import ACT, COMMANDS, EXPLAIN, JUDGE, Group, under
+from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
-from decal_cli.render.formats import FORMATS
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.formats import FORMATS, format_for
+from decal_cli.roles import DECLARATIONS
+from decal_cli.task import SPELLINGS
 from decal_cli.version import __version__
+
+if TYPE_CHECKING:
+    from decal_cli.analysis.sweep import Sweep
+    from decal_cli.analysis.varied import VariedSweep
 
 app = typer.Typer(
     name="decal",
@@ -70,9 +79,17 @@ def decal(
     """
 
 
+WITHOUT_TERMS = dict.fromkeys(("unit", "decisions", "names"))
+"""Terms are of amounts, and these verbs print none."""
+
+
 @under(JUDGE)
 def evaluate(
-    task: Decision, metrics: EvaluateOptions, source: EngineOptions, sure: Statistics, out: OutputOptions
+    decision: Annotated[Decision, WITHOUT_TERMS],
+    options: EvaluateOptions,
+    data: Data,
+    statistics: Statistics,
+    out: OutputOptions,
 ) -> None:
     """Measure scores against labels: losses, calibration, and the regret of acting on them.
 
@@ -80,16 +97,44 @@ def evaluate(
 
     Example: decal evaluate preds.parquet --score 'p_*' --label y --features 'x*' --threshold 0.3
     """
+    from decal_cli.analysis.packs import pack_named
+    from decal_cli.api.asking import metrics_of
+    from decal_cli.api.verbs import evaluate
+    from decal_cli.commands.writing import check_plot, emit, load_ahead
+    from decal_cli.data.output import write_whole
+    from decal_cli.render.results.evaluation import Evaluated
+
+    form = format_for(options.format, out.output, Evaluated)
+    pack = None if options.pack is None else pack_named(options.pack)
+    if pack is not None and (options.metric or options.all_metrics):
+        raise DecalError("--pack chooses the metrics, and so do --metric and --all", "give one of them")
+    if options.plot is not None and (pack is None or not pack.compares_groups):
+        raise DecalError(
+            "--plot draws groups side by side", "give --pack fairness and --group; decal sweep draws curves"
+        )
+    check_plot(options.plot)
+    named = options.pack or metrics_named(options, form)
+    load_ahead(pack.choices if pack else metrics_of(named))
+    answer = evaluate(data, decision, metrics=named, regimes=options.regimes, statistics=statistics)
+    if options.plot is not None and pack is not None:
+        from decal_cli.plot import draw_groups
+
+        write_whole(options.plot, draw_groups(answer.result.evaluation, pack, options.plot), "plot")
+    emit(answer.result, form, out)
+
+
+def metrics_named(options: MetricOptions, form: str) -> str | list[str]:
+    """The metrics of the line; all of them in formats whose readers pick for themselves; else those of the table."""
+    return options.metric or ("all" if options.all_metrics else "quick" if form in ("json", "csv") else [])
 
 
 @under(JUDGE, ONE_REQUIRED)
 def recommend(
-    task: Decision,
-    terms: StatedTerms,
-    advice: AdviceOptions,
+    decision: Decision,
+    options: AdviceOptions,
     costs: Costs,
-    source: EngineOptions,
-    sure: Statistics,
+    data: Data,
+    statistics: Statistics,
     out: OutputOptions,
 ) -> None:
     """Find out whether a model is suboptimal for your decision, and what to do about it.
@@ -98,32 +143,89 @@ def recommend(
 
     Example: decal recommend preds.parquet --score p --features 'x*' --threshold 0.3 --cost post-train=0.01
     """
+    from decal_cli.api.verbs import recommend
+    from decal_cli.commands.writing import emit, needing
+    from decal_cli.render.results.recommendation import Recommended
+
+    form = format_for(options.format, out.output, Recommended)
+    needing(every=form == "json")
+    methods = options.method or ("all" if options.trying else [])
+    emit(recommend(data, decision, methods=methods, costs=costs, statistics=statistics).result, form, out)
 
 
 @under(JUDGE)
-def gate(task: Decision, gates: GateOptions, source: EngineOptions, sure: Statistics, out: OutputOptions) -> None:
+def gate(
+    decision: Annotated[Decision, WITHOUT_TERMS],
+    options: GateOptions,
+    data: Data,
+    statistics: Statistics,
+    out: OutputOptions,
+) -> Exit:
     """Pass or fail a model by rules, for continuous integration.
 
     The exit code is 0 when every rule passes, 1 when one fails, and 2 when one cannot be judged.
 
     Example: decal gate preds.parquet --score p --threshold 0.3 --rule 'upper(regret_calibration)<=0.02'
     """
+    from decal_cli.analysis.gate import outcome
+    from decal_cli.api.nouns import Rules
+    from decal_cli.api.verbs import gate
+    from decal_cli.commands.writing import as_bytes, emit
+    from decal_cli.data.output import check_not_read, write_all
+    from decal_cli.render.results.evaluation import Evaluated
+
+    form, files = gate_formats(options, out)
+    if not options.rule:
+        raise DecalError("there is no rule to judge by", "give --rule 'regret<=0.02', or gates = [..] in decal.toml")
+    answer = gate(data, decision, rules=Rules(options.rule, options.baseline), statistics=statistics)
+    for path in (*files, options.write_baseline):
+        check_not_read(path, [item.path for item in answer.question.data.inputs])
+    code = outcome(answer.outcomes)
+    contents = {path: as_bytes(answer.result, name) for path, name in files.items()}
+    if options.write_baseline is not None and code is Exit.OK:
+        contents[options.write_baseline] = as_bytes(Evaluated(answer.result.outcome.evaluation), "json")
+    write_all(contents, "output")
+    if options.write_baseline is not None and code is not Exit.OK:
+        streams.say(f"decal: baseline {options.write_baseline} is not written: not every rule passed")
+    emit(answer.result, form, out)
+    return code
+
+
+def gate_formats(options: GateOptions, out: OutputOptions) -> tuple[str, dict[str, str]]:
+    """The format of standard output or --output, and by path the formats of further files."""
+    from decal_cli.data.output import check_writable
+    from decal_cli.render.results.gates import Gated
+
+    files: dict[str, str] = {}
+    if options.write_baseline is not None:
+        check_writable(options.write_baseline, "baseline")
+    for text in options.format:
+        name, equals, path = text.partition("=")
+        if not equals:
+            continue
+        check_writable(path, f"--format {name}")
+        if path in (*files, out.output, options.write_baseline):
+            raise DecalError(f"--format {text}: {path} is named twice", "name a file of its own for each format")
+        files[path] = format_for(name, path, Gated)
+    alone = [text for text in options.format if "=" not in text]
+    if len(alone) > 1:
+        raise DecalError(f"several formats for one output: {', '.join(alone)}", f"give files: --format {alone[1]}=FILE")
+    return format_for(alone[0] if alone else None, out.output, Gated), files
 
 
 @under(JUDGE)
 def compare(
-    task: Decision,
-    terms: StatedTerms,
+    decision: Decision,
     models: CompareOptions,
-    metrics: MetricOptions,
-    source: Annotated[
-        EngineOptions,
+    options: MetricOptions,
+    data: Annotated[
+        Data,
         {
             "files": f"{INPUT_FORMATS} One file with two score columns, or with --id two files.",
             "score": "Score column: name two, A and B. With --id, one name for both files or one for each.",
         },
     ],
-    sure: Statistics,
+    statistics: Statistics,
     out: OutputOptions,
 ) -> None:
     """Compare two models on the same rows.
@@ -135,38 +237,109 @@ def compare(
 
     Example: decal compare old.csv new.csv --id id --write-splice spliced.csv
     """
+    from decal_cli.analysis.compare import spliced
+    from decal_cli.api.verbs import compare
+    from decal_cli.commands.writing import check_plot, draw_sweep, emit, needing
+    from decal_cli.data import as_file, format_of
+    from decal_cli.data.output import check_new, write_whole
+    from decal_cli.render.results.comparison import Compared
+
+    form = format_for(options.format, out.output, Compared)
+    check_plot(models.plot, form)
+    if models.write_splice is not None:
+        format_of(models.write_splice)
+        check_new(models.write_splice, "splice", models.force)
+    if data.proba and (models.write_splice is not None or models.plot is not None):
+        raise DecalError("--plot and --write-splice are for scores of two classes", "drop them")
+    # What is drawn, or written row by row, needs the rows.
+    needing(rows=models.plot is not None or models.write_splice is not None)
+    named = options.metric or ("quick" if metrics_named(options, form) else [])
+    answer = compare(data, decision, metrics=named, statistics=statistics)
+    result = answer.result
+    if models.plot is not None:
+        from decal_cli.api.pictures import curves_of_models
+        from decal_cli.plot import SHARED
+
+        curves = curves_of_models(answer.question.data, answer.question.plan)
+        result.drawing = draw_sweep(curves, models.plot, SHARED, out)
+    if models.write_splice is not None:
+        columns = spliced(answer.paired, result.comparison)
+        write_whole(models.write_splice, as_file(models.write_splice, columns), "splice")
+    emit(result, form, out)
 
 
 @under(JUDGE)
 def sweep(
-    task: Decision,
-    terms: Annotated[StatedTerms, {"names": None}],
-    curves: SweepOptions,
-    source: EngineOptions,
-    sure: Statistics,
+    decision: Annotated[Decision, {"names": None}],
+    options: SweepOptions,
+    data: Data,
+    statistics: Statistics,
     out: OutputOptions,
 ) -> None:
     """Show what every threshold t* costs: curves of Brier loss, regret and net benefit.
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
     """
+    from decal_cli.api.verbs import sweep
+    from decal_cli.commands.writing import check_plot, draw_sweep, emit
+    from decal_cli.render.results.sweep import Curves
+    from decal_cli.task import parse_capacities, parse_prevalences, parse_varied
+
+    form = format_for(options.format, out.output, Curves)
+    if options.plot is None and options.picture:
+        raise DecalError("--picture names what to draw, and nothing is drawn", "give --plot FILE, or --plot -")
+    check_plot(options.plot, form)
+    ways = {
+        "--vary": (options.vary, parse_varied),
+        "--prevalence-range": (options.prevalence_range, parse_prevalences),
+        "--capacity-range": (options.capacity_range, parse_capacities),
+    }
+    varied = {way: parsed(text) for way, (text, parsed) in ways.items() if text is not None}
+    if len(varied) > 1:
+        raise DecalError(f"{' and '.join(varied)} both say what varies", "give one of them")
+    decision = replace(decision, varied=next(iter(varied.values()), None))
+    answer = sweep(data, decision, thresholds=options.thresholds, prior=options.prior, statistics=statistics)
+    answer.result.everything = options.all_thresholds
+    if options.plot is not None:
+        pictures = pictures_named(answer.sweep, options.picture)
+        answer.result.drawing = draw_sweep(answer.sweep, options.plot, pictures, out)
+    emit(answer.result, form, out)
+
+
+def pictures_named(curves: Sweep | VariedSweep, named: list[str]) -> tuple[str, ...]:
+    """What is drawn of a sweep. Errors: DecalError, for what it does not show."""
+    from decal_cli.plot import PICTURES, task_pictures
+
+    if hasattr(curves, "series"):
+        return task_pictures(curves.series, curves.reports[0].table is not None, named)
+    asked = tuple(dict.fromkeys(named)) or ("brier", "decision")
+    if "all" in asked:
+        return PICTURES
+    if other := [picture for picture in asked if picture not in PICTURES]:
+        raise DecalError(
+            f"--picture {other[0]} shows a number of the task that varies, and t* varies here",
+            f"choose of {', '.join(PICTURES)}, or give --vary",
+        )
+    return asked
 
 
 @under(JUDGE, ONE_REQUIRED)
 def online(
-    task: Decision,
-    terms: StatedTerms,
-    over_time: OnlineOptions,
-    source: Annotated[
-        StreamOptions,
+    decision: Decision,
+    over_time: OverTime,
+    options: OnlineOptions,
+    data: Annotated[
+        Data,
         {
+            **{name: None for name in (*DECLARATIONS, "engine", "query") if name not in OF_STREAM},
+            "files": f"{INPUT_FORMATS} Several files are one stream, in this order.",
             "score": "Score column. Without one, the base rate is forecast.",
             "group": "Column of groups: every forecaster runs inside each group on its own.",
             "missing": "Missing scores, and missing labels before later ones: report an error, or drop the rows and "
             "say how many.",
         },
     ],
-    sure: Annotated[
+    statistics: Annotated[
         Statistics,
         {
             "seed": "Seed of the randomised forecasters.",
@@ -180,7 +353,8 @@ def online(
             "have been made."
         },
     ],
-) -> None:
+    said: Given,
+) -> Exit:
     """Replay rows in the order of time: is the score still calibrated, since when not, and what to do now.
 
     Forecasters that recalibrate while labels come in are replayed without looking ahead. Alarms and intervals hold at
@@ -190,33 +364,47 @@ def online(
 
     Example: decal online preds.parquet --score p --threshold 0.3 --state state.json --rule 'e_calibration<20'
     """
+    from decal_cli.commands.online import run
+
+    return run(decision, replace(over_time, methods=options.method), options, data, statistics, out, said)
 
 
 @under(JUDGE)
 def report(
-    task: Decision,
-    terms: StatedTerms,
+    decision: Decision,
     costs: Costs,
-    source: EngineOptions,
-    sure: Statistics,
+    data: Data,
+    statistics: Statistics,
     out: Annotated[OutputOptions, {"output": "HTML file to write."}],
 ) -> None:
     """Write one self-contained HTML page: recommendation, pictures, and every metric explained.
 
     Example: decal report preds.parquet --score p --features 'x*' --threshold 0.3 -o report.html
     """
+    from decal_cli.api.verbs import report
+    from decal_cli.commands.writing import emit, pictures_possible
+    from decal_cli.render.results.page import ReportPage
+
+    if out.output is None:
+        raise DecalError("the report needs a file to be written to", "name it: -o report.html")
+    form = format_for("html", out.output, ReportPage)
+    pictures_possible()
+    emit(report(data, decision, costs=costs, statistics=statistics).result, form, out)
 
 
 @under(JUDGE)
 def sql(
-    options: Annotated[
-        SqlOptions,
+    options: SqlOptions,
+    data: Annotated[
+        Data,
         {
+            **{name: None for name in ("files", *DECLARATIONS, "engine") if name not in OF_STATEMENT},
             "score": "Score column. Repeatable: every column is a model.",
             "weight": "Column of positive row weights.",
             "group": "Column of groups that are counted by themselves. Repeatable.",
         },
     ],
+    said: Given,
 ) -> None:
     """Print one SQL statement that counts scores and labels, or scores rows, where the rows are.
 
@@ -225,15 +413,47 @@ def sql(
 
     Example: decal sql --dialect duckdb --table preds --score p --label y --group site
     """
+    from decal_cli.api.asking import names_of
+    from decal_cli.data.large.engines.dialects import DIALECTS
+    from decal_cli.data.large.engines.request import CountRequest
+    from decal_cli.data.large.engines.statement import statement
+
+    dialect = DIALECTS[options.dialect]
+    if options.model is not None:
+        if set(said) - {"dialect", "model", "table", "query"}:
+            raise DecalError("--model scores rows, and nothing is counted", "give it with --table or --query alone")
+        # Late: it loads all methods.
+        from decal_cli.analysis.apply import read_model
+        from decal_cli.learn.as_sql import scoring_statement
+
+        text = scoring_statement(read_model(options.model), options.table, options.query, dialect)
+        sys.stdout.write(f"{text};\n")
+        return
+    for role, named in (("score", data.score), ("label", data.label)):
+        if not named:
+            raise DecalError(f"the {role} column is not named", f"name it with --{role}")
+    if options.threshold and not options.cells:
+        raise DecalError(
+            "--threshold is for --cells: without them every score is counted by itself", "drop it, or add --cells"
+        )
+    several = {role: names_of(role, getattr(data, role)) for role in ("score", "group")}
+    request = CountRequest(
+        table=options.table,
+        query=options.query,
+        cells=options.cells,
+        pairs=options.pairs,
+        thresholds=tuple(options.threshold),
+        **{**{role: getattr(data, role) for role in OF_STATEMENT}, **several},
+    )
+    sys.stdout.write(statement(request, dialect) + ";\n")
 
 
 @under(ACT)
 def fit(
     options: FitOptions,
-    task: Decision,
-    terms: StatedTerms,
-    source: Annotated[
-        EngineOptions,
+    decision: Decision,
+    data: Annotated[
+        Data,
         {
             "files": f"Rows to fit the method to. {INPUT_FORMATS} Several files are one data set.",
             "score": "Score column.",
@@ -241,12 +461,30 @@ def fit(
         },
     ],
     costs: Costs,
-    sure: Annotated[Statistics, {"seed": "Seed of folds and methods."}],
+    statistics: Annotated[Statistics, {"seed": "Seed of folds and methods."}],
 ) -> None:
     """Fit a post-training method, evaluate it on held-out rows, and save it as a model file.
 
     Example: decal fit isotonic calibration.parquet --score p --label y --threshold 0.3 -o model.json
     """
+    from decal_cli.api.acting import fit
+    from decal_cli.commands.writing import emit
+    from decal_cli.data.output import check_new, check_not_read
+    from decal_cli.data.words import file_word
+    from decal_cli.learn.methods import METHODS
+
+    name = options.method.partition("(")[0].strip()
+    if name not in ("auto", *METHODS) and os.path.isfile(options.method):
+        raise DecalError(
+            f"{options.method} is a file, and the method comes first",
+            f"name one: decal fit isotonic {file_word(options.method)}",
+        )
+    check_new(options.model, "model file", options.force)
+    check_not_read(options.model, options.test)
+    answer = fit(data, decision, method=options.method, costs=costs, statistics=statistics)
+    answer.save_model(options.model)
+    answer.result.path = options.model
+    emit(answer.result, options.format)
 
 
 @under(ACT)
@@ -255,14 +493,18 @@ def apply(options: ApplyOptions) -> None:
 
     Example: decal apply model.json new.parquet -o scored.parquet
     """
+    from decal_cli.commands.apply import run
+
+    run(options)
 
 
 @under(ACT)
 def study(
     halvings: Halvings,
-    task: Annotated[
+    decision: Annotated[
         Decision,
         {
+            **WITHOUT_TERMS,
             **dict.fromkeys(("threshold", "cost_fp", "cost_fn", "odds", "decision_threshold")),
             "utility": "Study this one task in place of thresholds: a utility of more than two actions, or with a "
             "column for each of several classes.",
@@ -272,14 +514,17 @@ def study(
         },
     ],
     options: StudyOptions,
-    source: Annotated[
-        InputOptions,
+    data: Annotated[
+        Data,
         {
             "files": "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped. Every file is a data set.",
             "group": "Column of groups that multicalibration corrects. Repeatable.",
+            "engine": None,
+            "query": None,
         },
     ],
-    sure: Annotated[Statistics, {"seed": None}],
+    statistics: Annotated[Statistics, {"seed": None}],
+    said: Given,
 ) -> None:
     """Check on your own models whether the estimated gains come true.
 
@@ -287,6 +532,12 @@ def study(
 
     Example: decal study a.parquet b.parquet --score 'p_*' --features 'x*' --missing drop -o study
     """
+    from decal_cli.commands.study import run
+
+    of_settings = set() if set(said) & set(SPELLINGS) else set(decision.spelled)
+    nothing: dict[str, Any] = {name: None for key, name in keys_of(Decision).items() if key in of_settings}
+    decision = replace(decision, **nothing)
+    run(options, halvings, data, decision, statistics)
 
 
 @under(EXPLAIN)
@@ -297,16 +548,31 @@ def methods(wanted: MethodName) -> None:
 
     Example: decal methods glar
     """
+    from decal_cli.commands.writing import emit
+    from decal_cli.learn.methods import named
+    from decal_cli.render.results.explained import method_explained, method_list, online_explained
+    from decal_cli.sequential import ONLINE
+
+    name = wanted.name
+    if name is None:
+        emit(method_list())
+    else:
+        emit(online_explained(ONLINE[name]) if name in ONLINE else method_explained(named(name)))
 
 
 @under(EXPLAIN)
-def metrics(named: MetricName) -> None:
+def metrics(wanted: MetricName) -> None:
     """List the metrics, or explain one.
 
     An explanation gives the formula, range, direction, parameters, source, and what the metric needs.
 
     Example: decal metrics regret_calibration
     """
+    from decal_cli.commands.writing import emit
+    from decal_cli.metrics import parse
+    from decal_cli.render.results.explained import metric_explained, metric_list
+
+    emit(metric_list() if wanted.name is None else metric_explained(parse(wanted.name).declared))
 
 
 def run(arguments: list[str]) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from decal_cli.commands.options.common import DECISION, INPUT, OUTPUT, STATISTICS
+from decal_cli.commands.options import DECISION, INPUT, OUTPUT, STATISTICS
 
 OTHER = "Other"
 SHARED = ("Amounts", "Cost of post-training", INPUT, STATISTICS, OUTPUT, OTHER)

@@ -15,7 +15,7 @@ from decal_cli.documents import read_document, toml_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_SETTINGS_BYTES
 from decal_cli.render.terms import StatedTerms
-from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
+from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, several
 from decal_cli.task import SPELLINGS
 
 TERM_KEYS = tuple(keys_of(StatedTerms))
@@ -26,13 +26,14 @@ TERM_KEYS = tuple(keys_of(StatedTerms))
 class Settings:
     """What a settings file says; all empty when there is none.
 
-    path: the file, or None. input: paths as they are to be opened. task: the spellings that are set. gates: rules,
+    path: the file, or None. input: paths as they are to be opened. columns: by key, what is said
+    of them. task: the spellings that are set. gates: rules,
     unparsed. baseline: path to a JSON report. terms: those of TERM_KEYS that are set.
     """
 
     path: Path | None = None
     input: tuple[str, ...] = ()
-    columns: Columns = field(default_factory=Columns)
+    columns: dict[str, Any] = field(default_factory=dict)
     task: dict[str, Any] = field(default_factory=dict)
     gates: tuple[str, ...] = ()
     confidence: float | None = None
@@ -111,7 +112,7 @@ class _Reader:
         return Settings(
             path=self.path,
             input=tuple(p for name in self._names("input", table.get("input", [])) for p in self._files(name)),
-            columns=Columns(**{key: self._column(key, table[key]) for key in DECLARATIONS if key in table}),
+            columns={key: self._column(key, table[key]) for key in DECLARATIONS if key in table},
             task=self._task(task),
             gates=self._names("gates", table.get("gates", [])),
             confidence=self._confidence(table["confidence"]) if "confidence" in table else None,

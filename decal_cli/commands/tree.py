@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
 from decal_cli.commands import help
-from decal_cli.commands.options.flat import flat
+from decal_cli.commands.line import flat
 from decal_cli.declarations.docstring import docstring
 from decal_cli.errors import Exit
 
+F = TypeVar("F", bound=Callable[..., Any])
 JUDGE, ACT, EXPLAIN = "Judge scores", "Act on the advice", "Explain"
 
 
@@ -22,7 +23,7 @@ JUDGE, ACT, EXPLAIN = "Judge scores", "Act on the advice", "Explain"
 class Declared:
     """A command as it is declared: what the list of commands shows of it, and how to build it."""
 
-    function: Callable[..., None]
+    function: Callable[..., Any]
     rich_help_panel: str
     decision: str
 
@@ -63,13 +64,13 @@ class Commands(Mapping[str, Any]):
 COMMANDS = Commands()
 
 
-def under(heading: str, decision: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+def under(heading: str, decision: str = "") -> Callable[[F], F]:
     """Declare a command, listed under this heading. Its docstring is its help, its option groups are its parameters.
 
     decision: what help says of the options that name one.
     """
 
-    def declare(function: Callable[..., None]) -> Callable[..., None]:
+    def declare(function: F) -> F:
         declared = Declared(function, heading, decision)
         COMMANDS.declared[declared.name] = declared
         return function

@@ -102,7 +102,7 @@ def test_auto_fits_what_the_recommendation_advises() -> None:
         (lambda: decal.fit(FRAME, score="p", label="y", method="isotoni"), "did you mean isotonic?"),
         (lambda: decal.fit(FRAME, score=["p", "x1"], label="y", logit=True, method="platt"), "2 score columns"),
         (lambda: decal.apply("nowhere.json", FRAME), "nowhere.json: No such file or directory"),
-        (lambda: decal.study([]), "study(['a.parquet', 'b.parquet'])"),
+        (lambda: decal.study([]), "name them, such as a.parquet"),
         (lambda: decal.study("a.csv", seeds=0), "seeds=0 is not positive"),
         (lambda: decal.study("a.csv", method="platt"), "no argument 'method'; did you mean methods?"),
     ],

@@ -273,7 +273,7 @@ def test_other_things_that_it_does_not_go_with(decal: Decal, tmp_path: Path) -> 
     assert "decal study decides" in refusal(decal("study", BINARY, "--score", "p", "--label", "y", "--capacity", "9"))
     line = refusal(decal("recommend", *COLUMNS, "-t", ".3", "--per", "day"))
     assert "--per day is the column of days" in line and "decisions a year are --decisions 100000/year" in line
-    with pytest.raises(ValueError, match="per= is the column of days of a capacity; give capacity= too"):
+    with pytest.raises(ValueError, match="per='group' is the column of days of a capacity; give capacity= too"):
         decal_api.evaluate(BINARY, score="p", label="y", per="group")
     with pytest.raises(ValueError, match="=0 is not positive"):
         decal_api.evaluate(BINARY, score="p", label="y", capacity=0)

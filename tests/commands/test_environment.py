@@ -226,7 +226,7 @@ def test_a_library_that_finds_no_memory(decal: Decal, monkeypatch: pytest.Monkey
     def fail(*_: object, **_more: object) -> None:
         raise ImportError(text)
 
-    monkeypatch.setattr("decal_cli.commands.metrics.run", fail)
+    monkeypatch.setattr("decal_cli.render.results.explained.metric_list", fail)
     done = decal("metrics")
     assert done.code == code and done.err.count("\n") == 1
 

@@ -106,9 +106,9 @@ class TestGate:
 
     def test_a_bug_exits_3_and_never_1(self, decal: Decal) -> None:
         code = (
-            "import sys, decal_cli.commands.gate as gate\nfrom decal_cli.commands.app import run\n"
-            "def broken(*_):\n    raise KeyError('surprise')\n"
-            "gate.run = broken\nsys.exit(run(['gate', 'x.csv', '--rule', 'brier<=1']))"
+            "import sys, decal_cli.api.verbs as verbs\nfrom decal_cli.commands.app import run\n"
+            "def broken(*_, **more):\n    raise KeyError('surprise')\n"
+            "verbs.gate = broken\nsys.exit(run(['gate', 'x.csv', '--rule', 'brier<=1']))"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert done.returncode == 3

@@ -8,7 +8,6 @@ import pytest
 
 from decal_cli.commands.settings import Settings, find_settings
 from decal_cli.errors import DecalError
-from decal_cli.roles import Columns
 
 FULL = """
 input = ["preds.csv", "more/*.csv", "-"]
@@ -47,7 +46,7 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
     got = settle(tmp_path, FULL)
     assert got.path == tmp_path / "decal.toml"
     assert got.input == (*(str(tmp_path / n) for n in ("preds.csv", "more/a.csv", "more/b.csv")), "-")
-    assert got.columns == Columns(
+    assert got.columns == dict(
         score=("p_*",),
         label="y",
         weight="w",
@@ -65,7 +64,7 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
 def test_pyproject_has_the_same_keys_under_tool_decal(tmp_path: Path) -> None:
     text = "[tool.decal]\nlabel = 'y'\n[tool.decal.task]\nutility = [[0, -1], [-2, 0]]\n"
     got = settle(tmp_path, text, "pyproject.toml")
-    assert got.columns.label == "y"
+    assert got.columns["label"] == "y"
     assert got.task == {"utility": [[0.0, -1.0], [-2.0, 0.0]]}
 
 
@@ -74,10 +73,10 @@ def test_decal_toml_wins_and_the_nearest_folder_wins(tmp_path: Path) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     (inner / "pyproject.toml").write_text("[tool.other]\nx = 'decal'\n", encoding="utf-8")
-    assert find_settings(inner).columns.label == "parent", "a pyproject.toml without [tool.decal] is passed over"
+    assert find_settings(inner).columns["label"] == "parent", "a pyproject.toml without [tool.decal] is passed over"
     settle(inner, "[tool.decal]\nlabel = 'project'", "pyproject.toml")
-    assert find_settings(inner).columns.label == "project"
-    assert settle(inner, "label = 'own'").columns.label == "own"
+    assert find_settings(inner).columns["label"] == "project"
+    assert settle(inner, "label = 'own'").columns["label"] == "own"
 
 
 def test_paths_are_short_where_the_user_stands_and_open_from_below(
@@ -144,4 +143,4 @@ def test_bad_bytes_and_a_wrong_tool_table(tmp_path: Path) -> None:
 
 def test_positive_is_text_whatever_toml_type_it_has(tmp_path: Path) -> None:
     for toml, text in [("2", "2"), ("true", "true"), ("1.0", "1"), ("'spam'", "spam")]:
-        assert settle(tmp_path, f"positive = {toml}").columns.positive == text
+        assert settle(tmp_path, f"positive = {toml}").columns["positive"] == text

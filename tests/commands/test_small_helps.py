@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decal_cli.commands.options.choices import rule_names
+from decal_cli.commands.options import rule_names
 from tests.helpers.command import BINARY, DECAL, FOX, Decal, run_installed, valid_json
 
 FIT = ("fit", "threshold", BINARY, "-s", "p", "-y", "y", "-t", "0.3", "-o", "model.json")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 import sqlglot
 
-from decal_cli.commands.options import choices
+from decal_cli.commands import options as choices
 from decal_cli.data.large.engines.checks import PROBLEMS, sound
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.request import CountRequest

@@ -1,0 +1,108 @@
+"""What a command has around its call of a verb: what it shows meanwhile, and where results and pictures go."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from decal_cli.api.asking import AROUND, Around
+from decal_cli.commands.options import OutputOptions
+from decal_cli.commands.progress import progress_bar, progress_of, reading_bar
+from decal_cli.commands.streams import say
+from decal_cli.data.output import check_writable, write_whole
+from decal_cli.errors import DecalError
+from decal_cli.render.format import Page
+from decal_cli.render.formats import DEFAULT, FORMATS, write
+
+if TYPE_CHECKING:
+    from decal_cli.metrics import MetricSpec
+    from decal_cli.render.blocks import Block
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Within it, verbs show what they do on standard error, and read standard input."""
+    stdin = getattr(sys.stdin, "buffer", None)
+    around = Around(stdin, progress_of, reading_bar, progress_bar, lambda text: say(f"decal: {text}") if text else None)
+    before = AROUND.set(around)
+    try:
+        yield
+    finally:
+        AROUND.reset(before)
+
+
+def needing(rows: bool = False, every: bool = False) -> None:
+    """From here on, the verb needs rows, or every metric."""
+    AROUND.set(AROUND.get()._replace(rows=rows, every=every))
+
+
+def load_ahead(choices: Sequence[MetricSpec]) -> None:
+    """Import what these metrics import late, while files are read: that needs the other processor."""
+    modules = {choice.declared.loads for choice in choices} - {""}
+    if modules:
+        threading.Thread(target=lambda: [importlib.import_module(name) for name in modules], daemon=True).start()
+
+
+def emit(result: Any, name: str = DEFAULT, out: OutputOptions | None = None) -> None:
+    """A result in the format of this name: to standard output, or to the file in one step."""
+    if out is not None and out.output is not None:
+        write_whole(out.output, as_bytes(result, name), "output")
+        return
+    content = write(result, name, page_of(out))
+    if isinstance(content, str):
+        sys.stdout.write(content)
+        sys.stdout.flush()
+    else:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def as_bytes(result: Any, name: str) -> bytes:
+    """What a file of this format holds of a result."""
+    content = write(result, name, Page())
+    return content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
+
+
+def page_of(out: OutputOptions | None) -> Page:
+    """The page of the terminal, or of a file."""
+    return Page.of_terminal(sys.stdout) if out is None or out.output is None else Page()
+
+
+def pictures_possible() -> bool:
+    """Whether a page can have its pictures; where not, standard error says so: the page is handed on to others."""
+    from decal_cli.plot import can_draw
+
+    if not can_draw():
+        say("decal: there are no pictures: matplotlib is not installed; pip install 'decal[plot]'")
+    return can_draw()
+
+
+def check_plot(plot: str | None, form: str = "") -> None:
+    """Raise a DecalError where the picture cannot be drawn or written; form: of the result, below which - draws."""
+    if plot is None:
+        return
+    if plot == "-" and form:
+        if FORMATS[form].reads != "blocks":
+            raise DecalError(f"--plot - draws below a table, and the format is {form}", "give --plot FILE")
+        return
+    from decal_cli.plot import ready
+
+    ready(plot)
+    check_writable(plot, "plot")
+
+
+def draw_sweep(sweep: Any, plot: str, pictures: tuple[str, ...], out: OutputOptions) -> tuple[Block, ...]:
+    """The pictures in the file, or as blocks where they are to stand in the terminal."""
+    from decal_cli import plot as plots
+    from decal_cli.analysis.sweep import Sweep
+
+    over_t = isinstance(sweep, Sweep)
+    if plot == "-":
+        in_text = plots.draw_text if over_t else plots.draw_tasks_text
+        return in_text(sweep, pictures, page_of(out).width)
+    write_whole(plot, (plots.draw if over_t else plots.draw_tasks)(sweep, pictures, plot), "plot")
+    return ()
