@@ -13,7 +13,7 @@ import typer
 from decal_cli.api.data import OF_STREAM
 from decal_cli.api.nouns import Costs, Data, Decision, Halvings, OverTime, Statistics
 from decal_cli.commands import streams
-from decal_cli.commands.line import Given
+from decal_cli.commands.line import GivenOptions
 from decal_cli.commands.options import (
     INPUT_FORMATS,
     OF_STATEMENT,
@@ -353,7 +353,7 @@ def online(
             "have been made."
         },
     ],
-    said: Given,
+    said: GivenOptions,
 ) -> Exit:
     """Replay rows in the order of time: is the score still calibrated, since when not, and what to do now.
 
@@ -404,7 +404,7 @@ def sql(
             "group": "Column of groups that are counted by themselves. Repeatable.",
         },
     ],
-    said: Given,
+    said: GivenOptions,
 ) -> None:
     """Print one SQL statement that counts scores and labels, or scores rows, where the rows are.
 
@@ -524,7 +524,7 @@ def study(
         },
     ],
     statistics: Annotated[Statistics, {"seed": None}],
-    said: Given,
+    said: GivenOptions,
 ) -> None:
     """Check on your own models whether the estimated gains come true.
 

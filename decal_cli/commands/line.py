@@ -49,7 +49,7 @@ EXAMPLES = {"threshold": "0.3", "decision_threshold": "0.3", "confidence": "0.9"
 """Numbers that an option may have; of any other, 1 is one."""
 
 
-class Given(dict[str, Any]):
+class GivenOptions(dict[str, Any]):
     """What the line says, by key, and nothing of what the settings do."""
 
 
@@ -138,7 +138,7 @@ class _Group:
                 yield each._replace(option=replace(each.option, help=text))
 
     def _all(self) -> Iterator[_Offered]:
-        if self.kind is Given:
+        if self.kind is GivenOptions:
             return
         if self.kind is Data:
             yield _Offered("files", FILES, [])
@@ -221,8 +221,10 @@ def _typed(each: _Offered) -> Any:
 def _filled(groups: Mapping[str, _Group], offered: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a command takes, by parameter. Errors: DecalError for a value that is none of the option's."""
     line = {each.key: value_of(each.key, each.option, given[each.name]) for each in offered}
-    said = Given((key, value) for key, value in line.items() if not (value is None or value is False or value == []))
-    nouns: dict[type, Any] = {Given: said}
+    said = GivenOptions(
+        (key, value) for key, value in line.items() if not (value is None or value is False or value == [])
+    )
+    nouns: dict[type, Any] = {GivenOptions: said}
     kinds = {group.kind for group in groups.values()}
     if Data in kinds:
         # Late: what only explains, and what scores new rows, reads no settings.
@@ -252,7 +254,7 @@ def _fields(kind: type, line: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _nouns(line: Given, settings: Settings, source: Any) -> dict[type, Any]:
+def _nouns(line: GivenOptions, settings: Settings, source: Any) -> dict[type, Any]:
     """The data, the decision and the statistics: what the line says, else the settings.
 
     A whole task on the line is in place of what the settings say of it.
@@ -274,7 +276,7 @@ def _nouns(line: Given, settings: Settings, source: Any) -> dict[type, Any]:
     }
 
 
-def _source(line: Given, settings: Settings, pipes: bool) -> Any:
+def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
     """The engine or the files of the line, else what is piped in, else the files of the settings."""
     # Late: most of what a line says needs no engine.
     from decal_cli.data.large.engines.address import refuse_as_file

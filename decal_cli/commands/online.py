@@ -24,7 +24,7 @@ from decal_cli.analysis.online import (
 from decal_cli.api.asking import AROUND, asked, columns_of, computing, paths_of
 from decal_cli.api.nouns import Data, Decision, OverTime, Statistics
 from decal_cli.api.online import OnlineAnswer, in_words, online, replayed
-from decal_cli.commands.line import Given
+from decal_cli.commands.line import GivenOptions
 from decal_cli.commands.options import OnlineOptions, OutputOptions
 from decal_cli.commands.writing import check_plot, emit, pictures_possible
 from decal_cli.data import StreamColumns, as_parquet, read_stream
@@ -46,7 +46,7 @@ def run(
     data: Data,
     statistics: Statistics,
     out: OutputOptions,
-    said: Given,
+    said: GivenOptions,
 ) -> Exit:
     """Replay a stream, write what it comes to, and return the exit code of the rules."""
     to_file = out.output is not None and PurePath(out.output).suffix.lower() == PREDICTIONS
@@ -80,7 +80,7 @@ def _with_state(
     over_time: OverTime,
     statistics: Statistics,
     options: OnlineOptions,
-    said: Given,
+    said: GivenOptions,
 ) -> OnlineAnswer:
     """A replay that goes on where an earlier run ended, or begins; the state is written anew."""
     plan, rules = asked(data, decision, statistics, {}).plan, [OnlineRule.parse(text) for text in options.rule]
@@ -115,7 +115,7 @@ def _with_state(
     )
 
 
-def _begun(state: str, over_time: OverTime, plan: Plan, said: Given) -> Replay:
+def _begun(state: str, over_time: OverTime, plan: Plan, said: GivenOptions) -> Replay:
     """The replay that the state file holds. Errors: DecalError, where the line says another."""
     replay = replay_of(read_document(state, f"state {state}", "name another file"), state)
     delay, every, methods = over_time.delay, over_time.every, list(over_time.methods)

@@ -52,7 +52,9 @@ def names_in(*homes: str, also: tuple[str, ...] = ()) -> Complete:
     return begin_so
 
 
-metric_names, method_names, online_names = map(names_in, ("metrics.METRICS", "methods.METHODS", "sequential.ONLINE"))
+metric_names, method_names, online_names = map(
+    names_in, ("metrics.METRICS", "learn.methods.METHODS", "sequential.ONLINE")
+)
 pack_names = names_in("analysis.packs.PACKS")
 rule_names = names_in("metrics.METRICS", "analysis.gate.COUNTED")
 
@@ -257,7 +259,7 @@ class FitOptions:
         "auto fits what `decal recommend` advises.",
         "METHOD",
         required=True,
-        complete=names_in("methods.METHODS", also=("auto",)),
+        complete=names_in("learn.methods.METHODS", also=("auto",)),
     )
     test: list[str] = same(Data, "test", [])
     model: str = option(
@@ -406,5 +408,5 @@ class MethodName:
     name: str | None = argument(
         "Method to explain; without it, all are listed.",
         "NAME",
-        complete=names_in("methods.METHODS", "sequential.ONLINE"),
+        complete=names_in("learn.methods.METHODS", "sequential.ONLINE"),
     )
