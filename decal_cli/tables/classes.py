@@ -7,7 +7,7 @@ they are the table. What is one number a row (the highest probability, or that o
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.estimate import MeanEstimate, mean_over
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
 from decal_cli.tables.units import Units, units_of_rows
 
@@ -83,14 +82,6 @@ class ClassTable:
     def effect(self) -> float:
         """The design effect of squared weights: how many rows say as much as one by itself."""
         return 1.0 if self.unit is None else self.top.design.effect
-
-    def mean(self, values: Floats, missed: Iterable[Floats] | None = None) -> MeanEstimate:
-        """Mean over rows of one value each, and its standard error.
-
-        A row that could have been missed is like those of its class, or has the values of one kind of `missed`.
-        """
-        weight = np.ones(len(self)) if self.weight is None else self.weight
-        return mean_over(values, weight, self.unit, missed, self.label, self.effective_rows)
 
     @cached_property
     def of_label(self) -> Floats:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
+from decal_cli.analysis.places import listed_rows
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, interval_of, parse, value_of
+from decal_cli.tables.listed import Capacity
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask, ClassDecision
 from tests.helpers.classes import THREE, as_two, known
@@ -189,6 +191,14 @@ def test_two_classes_give_the_numbers_of_a_score(weighted: bool) -> None:
 PROGRAMS = {"u_cal": 1e-7, "cdl": 1e-7, "cdl_null": 0.03}
 """What linear programs are solved to; the draws of the null follow the order of the classes."""
 DRAWN_IN_ORDER = {"regret_calibration_null": 0.02, "cfdl_null": 0.02}
+PLACES = Capacity("0.1", 0.1, 1.0)
+
+
+def with_places(rows: Rows, of_classes: ClassDecision) -> Inputs:
+    """With places for a tenth of the rows, which metrics of a capacity ask for."""
+    return Inputs(listed_rows(rows, PLACES, of_classes, 0), class_decision=of_classes)
+
+
 OF_CLASSES = [spec for spec in METRICS.specs() if spec.declared.takes(True)]
 
 
@@ -200,7 +210,7 @@ def test_a_permutation_of_classes_permutes_nothing_else(spec: MetricSpec) -> Non
         names = tuple(rows.classes[k] for k in order)
         other = Rows(rows.score[:, order], place[rows.label], classes=names, features=rows.features)
         permuted = decision(tuple(tuple(row[k] for k in order) for row in COSTS))
-        a, b = Inputs(rows, class_decision=decision(COSTS)), Inputs(other, class_decision=permuted)
+        a, b = with_places(rows, decision(COSTS)), with_places(other, permuted)
         if spec.name == "rps":
             continue  # for classes that stand in order
         within = {**PROGRAMS, **DRAWN_IN_ORDER}.get(spec.name, 1e-12)
@@ -212,20 +222,18 @@ def test_rows_in_another_order_and_twice_give_the_same(spec: MetricSpec) -> None
     rows = random_rows(9, rows=40 if spec.name in PROGRAMS else 300)
     utility = tuple(map(tuple, np.random.default_rng(2).normal(size=(4, 4)).tolist()))
     shuffled = rows.take(np.random.default_rng(0).permutation(len(rows)))
-    expected = value_of(spec, Inputs(rows, class_decision=decision(utility)))
-    assert value_of(spec, Inputs(shuffled, class_decision=decision(utility))) == pytest.approx(expected, abs=1e-9)
+    expected = value_of(spec, with_places(rows, decision(utility)))
+    assert value_of(spec, with_places(shuffled, decision(utility))) == pytest.approx(expected, abs=1e-9)
     if spec.declared.form(True).size_free:
         twice = rows.take(np.tile(np.arange(len(rows)), 2))
         within = PROGRAMS.get(spec.name, 1e-12)
-        assert value_of(spec, Inputs(twice, class_decision=decision(utility))) == pytest.approx(expected, abs=within)
+        assert value_of(spec, with_places(twice, decision(utility))) == pytest.approx(expected, abs=within)
 
 
 @pytest.mark.parametrize("spec", OF_CLASSES, ids=lambda spec: spec.key)
 def test_an_interval_holds_the_value(spec: MetricSpec) -> None:
-    inputs = Inputs(
-        random_rows(11, weighted=spec.name != "aurc"),
-        class_decision=decision((*map(tuple, np.eye(4).tolist()), (0.7,) * 4)),
-    )
+    rows = random_rows(11, weighted=spec.name != "aurc")
+    inputs = with_places(rows, decision((*map(tuple, np.eye(4).tolist()), (0.7,) * 4)))
     interval = interval_of(spec, inputs, 0.95)
     if spec.declared.form(True).interval is not None:
         assert interval is not None and interval[0] <= value_of(spec, inputs) <= interval[1]

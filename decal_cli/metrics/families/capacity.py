@@ -140,6 +140,7 @@ def _price_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
     unit="utility",
     source="shadow price of the capacity; frequency at the threshold: local linear regression, Fan 1993",
     range=(-1, 1),
+    size_free=False,
     interval=_price_interval,
     interval_text="normal, from the noise of the labels around the threshold and that of the threshold; none where it "
     "rests on fewer than 10 rows",

@@ -105,7 +105,7 @@ def _attained(c: ClassTable, utility: Floats) -> float:
     """What the best constant action adds to this agent's actions, on the rows themselves."""
     if not len(utility):
         return 0.0
-    won = c.mean(utility[best_actions(c.score, utility), c.label]).mean
+    won = c.units.mean(utility[best_actions(c.score, utility), c.label]).value
     return float((utility @ c.count(c.label, len(c.classes))).max() / c.total) - won
 
 
