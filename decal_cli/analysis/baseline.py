@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 from decal_cli.analysis.by_row import stakes_text
 from decal_cli.analysis.choices import CAPACITY_FAMILIES
-from decal_cli.data import Input
+from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Verb
 from decal_cli.metrics import MetricSpec, parse
+from decal_cli.metrics.confidence import Interval
 from decal_cli.task import ClassDecision, Task, task_of_rows, utility_text
 from decal_cli.version import SCHEMA
 
@@ -47,7 +48,8 @@ class Baseline:
     """The values of an earlier report by (model, group) and key, with what they depend on.
 
     differs: why none of them can be compared with ours; empty where some can. theirs: circumstances of the report;
-    ours: of what it is compared with.
+    ours: of what it is compared with. confidence: of its intervals, None where it has none. rows: those that it was
+    computed on, where they are kept.
     """
 
     path: str
@@ -57,9 +59,22 @@ class Baseline:
     metrics: Mapping[tuple[str, str | None], Mapping[str, Mapping[str, Any]]] | None = None
     theirs: Circumstances = UNLIMITED
     ours: Circumstances = UNLIMITED
+    confidence: float | None = None
+    rows: Dataset | None = None
 
     def value_of(self, spec: MetricSpec, model: str, group: str | None, task: Task | ClassDecision | None) -> float:
         """The value of the same model and group, or of its only model; Undefined names what differs from ours."""
+        return self.result_of(spec, model, group, task)[0]
+
+    def model_like(self, name: str) -> Predictions | None:
+        """The rows of the same model, or of its only one; None where they are not kept, or it has no such model."""
+        models = () if self.rows is None else self.rows.models
+        return next((each for each in models if each.name == name or len(models) == 1), None)
+
+    def result_of(
+        self, spec: MetricSpec, model: str, group: str | None, task: Task | ClassDecision | None
+    ) -> tuple[float, Interval | None]:
+        """The same, with its interval where it has one."""
         if self.differs:
             raise Undefined(self.differs)
         metric = spec.declared
@@ -74,7 +89,7 @@ class Baseline:
         metrics = self.metrics or {}
         models = {name for name, _ in metrics}
         results = metrics.get((next(iter(models)) if len(models) == 1 else model, group), {})
-        return _value_of(spec, {key: each for key, each in results.items() if key.partition("(")[0] == spec.name})
+        return _found(spec, {key: each for key, each in results.items() if key.partition("(")[0] == spec.name})
 
     def note(self, inputs: Sequence[Input]) -> tuple[str, ...]:
         """A line where it was computed on other data than these."""
@@ -115,6 +130,7 @@ def baseline_of(document: Any, path: str) -> Baseline:
                 limit_text(document.get("capacity"), document.get("columns", {}).get("per")),
                 _stakes_of(document.get("row_task")),
             ),
+            confidence=_confidence_of(document.get("intervals")),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DecalError(f"baseline {path} lacks its metrics", f"write it anew with: {_HOW}") from None
@@ -135,7 +151,12 @@ def _input_of(given: Mapping[str, Any]) -> Input:
 def _result_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """A metric's result, of which a baseline may hold anything: its value is looked at where a rule asks for it."""
     parameters = {"parameters": dict(given["parameters"])} if "parameters" in given else {}
-    return {"value": given["value"], "reason": str(given.get("reason")), **parameters}
+    interval = given.get("interval")
+    return {"value": given["value"], "interval": interval, "reason": str(given.get("reason")), **parameters}
+
+
+def _confidence_of(given: Mapping[str, Any] | None) -> float | None:
+    return None if given is None else float(given["confidence"])
 
 
 def _stakes_of(given: Mapping[str, Any] | None) -> str:
@@ -153,8 +174,8 @@ def _task_of(task: Mapping[str, Any] | None, of_classes: Mapping[str, Any] | Non
     return task_of_rows(task["utility"], task["decision_threshold"], task.get("names", ()))
 
 
-def _value_of(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> float:
-    """The value at the same parameters. Reports of older versions hold them in the key only."""
+def _found(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> tuple[float, Interval | None]:
+    """The value and interval at the same parameters. Reports of older versions hold them in the key only."""
     parameters = {
         key: each["parameters"] if "parameters" in each else parse(key).parameters for key, each in results.items()
     }
@@ -163,14 +184,19 @@ def _value_of(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> flo
         value = results[same[0]]["value"]
         if value is None:
             raise Undefined(f"{spec.key} is undefined in the baseline: {results[same[0]]['reason']}")
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+        ends = results[same[0]].get("interval")
+        if not _is_number(value) or not (ends is None or (len(ends) == 2 and all(map(_is_number, ends)))):
             raise Undefined(f"{spec.key} is not a number in the baseline")
-        return float(value)
+        return float(value), None if ends is None else (float(ends[0]), float(ends[1]))
     if parameters:
         theirs = " and ".join(_call_text(spec.name, given) for given in parameters.values())
         ours = _call_text(spec.name, spec.parameters)
         raise Undefined(f"the parameters differ: ours is {ours}; the baseline's is {theirs}")
     raise Undefined(f"the baseline holds no value of {spec.key} for this model and group")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < math.inf
 
 
 def _same_task(a: Task | ClassDecision | None, b: Task | ClassDecision | None, in_utility: bool) -> bool:

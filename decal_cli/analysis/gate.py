@@ -1,8 +1,8 @@
-"""Gate rules: 'regret<=0.02' -> rows of passed, failed or cannot judge.
+"""Gate rules: 'gain_recalibration<=0.01' -> rows of passed, failed or cannot judge.
 
 rule    = side op bound
 side    = [upper | lower | max | gap] ( measure scope ) | measure scope
-measure = metric | delta ( metric ) | rows | positives
+measure = metric | delta ( metric ) | drop ( metric ) | rows | positives
 metric  = name | name(parameter=value, ...)
 scope   = { @model=NAME | @group=NAME }
 NAME    = as it is | "quoted as in JSON"
@@ -10,9 +10,10 @@ bound   = number | baseline [ (+ | -) number ]
 op      = <= | < | >= | >
 
 delta is the metric of the second of exactly two models minus that of the first, on the rows that both have; its
-interval is the paired one. It goes without a model, a baseline, max and gap. rows and positives are the rows of a model
-and group, and those of label 1; they stand alone, with a scope. A name in quotes may hold anything; one without ends
-at the next @, and loses spaces at its ends.
+interval is the paired one. It goes without a model, a baseline, max and gap. drop is what a model lost since the
+baseline, above 0 where it became worse; it goes without max and gap, and its bound is a number. rows and positives are
+the rows of a model and group, and those of label 1; they stand alone, with a scope. A name in quotes may hold anything;
+one without ends at the next @, and loses spaces at its ends.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from decal_cli.analysis.baseline import Baseline, Circumstances, limit_text
 from decal_cli.analysis.compare import compare
+from decal_cli.analysis.drop import drops
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.data import Dataset, on_same_rows
 from decal_cli.errors import DecalError, Exit, Undefined
-from decal_cli.hints import Hint
+from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.task import ClassDecision, Task
@@ -45,12 +48,12 @@ COUNTED = ("rows", "positives")
 """What a rule may ask of the data rather than of a metric."""
 OVER_TIME = ("e_calibration", "gain")
 """What rules of `decal online` speak of."""
-_EXAMPLE = "write for example 'regret<=0.02', 'upper(ece(bins=20))<=0.05' or 'brier@group=B<=baseline+0.005'"
+_EXAMPLE = "write for example 'brier<=0.2', 'gain_recalibration<=0.01' or 'upper(drop(expected_utility))<=0.005'"
 _QUOTING = 'write it as JSON does: @group="a@b"; \\" is a quotation mark, \\\\ a backslash, \\n a new line'
 _RULE = re.compile(r"(?P<side>.+?)\s*(?P<op><=|>=|<|>)\s*(?P<bound>[^<>=]+)")
 _QUOTED = re.compile(r'(@\s*(?:model|group)\s*=\s*)("(?:[^"\\]|\\.)*")', re.DOTALL)
 _SIDE = re.compile(r"(?P<over>upper|lower|max|gap)\s*\((?P<inner>.*)\)")
-_DELTA = re.compile(r"\s*delta\s*\((?P<metric>.*)\)\s*")
+_CHANGE = re.compile(r"\s*(?P<change>delta|drop)\s*\((?P<metric>.*)\)\s*")
 _BOUND = re.compile(r"(?P<baseline>baseline)?\s*(?P<number>[+-]?\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)?")
 
 
@@ -58,8 +61,8 @@ _BOUND = re.compile(r"(?P<baseline>baseline)?\s*(?P<number>[+-]?\s*(\d+\.?\d*|\.
 class Rule:
     """One parsed gate rule. over: '' (the value), 'upper', 'lower' (interval ends), 'max', 'gap' (over groups).
 
-    delta: whether it speaks of the difference of two models. choice: the metric; None where the rule is on `counted`,
-    one of COUNTED.
+    change: 'delta' of the difference of two models, 'drop' of what a model lost since the baseline, or ''. choice: the
+    metric; None where the rule is on `counted`, one of COUNTED.
     """
 
     text: str
@@ -69,7 +72,7 @@ class Rule:
     operator: str
     baseline: bool
     number: float
-    delta: bool = False
+    change: Literal["", "delta", "drop"] = ""
     counted: str = ""
 
     @property
@@ -89,8 +92,8 @@ class Rule:
 
     @property
     def measure(self) -> str:
-        """What it measures: a metric's key, delta(key), or what is counted."""
-        return f"delta({self.key})" if self.delta else self.key
+        """What it measures: a metric's key, delta(key), drop(key), or what is counted."""
+        return f"{self.change}({self.key})" if self.change else self.key
 
     def applies_to(self, report: Report) -> bool:
         """Whether the report lies in the rule's scope; max and gap look at groups only."""
@@ -147,15 +150,19 @@ def gate(
         _check_bound(rule, task, bool(dataset.classes))
     evaluation = evaluate(dataset, plan, progress)
     differences: tuple[Report, ...] = ()
-    choices = choices_of([rule for rule in rules if rule.delta])
+    dropped: tuple[Report, ...] = ()
+    choices = choices_of([rule for rule in rules if rule.change == "delta"])
     if choices and len(dataset.models) == 2:
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
         differences = paired.as_reports()
     if baseline is not None:
         baseline = replace(baseline, ours=_circumstances(evaluation))
-    rows = judge(rules, evaluation.reports, baseline, differences, task)
-    if baseline is not None and any(rule.baseline for rule in rules):
-        evaluation = replace(evaluation, notes=(*evaluation.notes, *baseline.note(evaluation.inputs)))
+        lost = choices_of([rule for rule in rules if rule.change == "drop"])
+        dropped, notes = drops(lost, dataset, evaluation, baseline, progress) if lost else ((), ())
+        if any(rule.baseline for rule in rules):
+            notes = (*baseline.note(evaluation.inputs), *notes)
+        evaluation = replace(evaluation, notes=(*evaluation.notes, *notes))
+    rows = judge(rules, evaluation.reports, baseline, differences, task, dropped)
     return GateOutcome(evaluation, rows)
 
 
@@ -180,7 +187,7 @@ def parse_rule(text: str) -> Rule:
     side = _SIDE.fullmatch(match["side"])
     over, inner = (side["over"], side["inner"]) if side else ("", match["side"])
     name, *scopes = inner.split("@")
-    delta = _DELTA.fullmatch(name)
+    changed = _CHANGE.fullmatch(name)
     scope = []
     for part in scopes:
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -189,7 +196,7 @@ def parse_rule(text: str) -> Rule:
         scope.append((key, _name(value, text) if value.startswith('"') else value))
     counted = name.strip() if name.strip() in COUNTED else ""
     try:
-        choice = None if counted else parse(delta["metric"] if delta else name)
+        choice = None if counted else parse(changed["metric"] if changed else name)
     except DecalError as error:
         if name.strip() in OVER_TIME:
             raise DecalError(
@@ -211,13 +218,23 @@ def parse_rule(text: str) -> Rule:
             f"rule {text!r}: {counted} goes without {over + '(..)' if over else 'a baseline'}",
             f"write '{counted}>=500'",
         )
-    if delta and (over in ("max", "gap") or bound["baseline"] or any(key == "model" for key, _ in scope)):
+    change: Literal["", "delta", "drop"] = (
+        "" if changed is None else "delta" if changed["change"] == "delta" else "drop"
+    )
+    of_model = change == "delta" and any(key == "model" for key, _ in scope)
+    if change and (over in ("max", "gap") or bound["baseline"] or of_model):
+        without = "max, gap, a baseline and @model" if change == "delta" else "max, gap and 'baseline' as its bound"
         raise DecalError(
-            f"rule {text!r}: delta(..) goes without max, gap, a baseline and @model",
-            "write 'delta(brier)<=0', 'upper(delta(brier))<=0.001' or 'delta(brier)@group=B<=0'",
+            f"rule {text!r}: {change}(..) goes without {without}",
+            f"write '{change}(brier)<=0', 'upper({change}(brier))<=0.001' or '{change}(brier)@group=B<=0'",
+        )
+    if change == "drop" and choice is not None and choice.declared.better == "neither":
+        raise DecalError(
+            f"rule {text!r}: neither a lower nor a higher {choice.name} is better, so nothing of it is lost",
+            f"write '{choice.name}<=baseline+..', or drop(..) of another metric",
         )
     baseline = bool(bound["baseline"])
-    return Rule(text.strip(), over, choice, tuple(scope), match["op"], baseline, float(number), bool(delta), counted)
+    return Rule(text.strip(), over, choice, tuple(scope), match["op"], baseline, float(number), change, counted)
 
 
 def _name(digits: str, rule: str) -> str:
@@ -253,7 +270,7 @@ def _check_bound(rule: Rule, task: Task | ClassDecision | None, of_classes: bool
 def _possible(rule: Rule, task: Task | ClassDecision | None, of_classes: bool) -> tuple[float, float]:
     """The least and the greatest number that may stand where the rule's number stands; finite."""
     low, high = (0.0, math.inf) if rule.choice is None else rule.choice.declared.form(of_classes).bounds(task)
-    if rule.delta or rule.baseline:
+    if rule.change or rule.baseline:
         low, high = low - high, high - low
     elif rule.over == "gap":
         low, high = 0.0, high - low
@@ -266,21 +283,23 @@ def judge(
     baseline: Baseline | None = None,
     differences: Sequence[Report] = (),
     task: Task | ClassDecision | None = None,
+    dropped: Sequence[Report] = (),
 ) -> tuple[GateRow, ...]:
     """Every rule on every report in its scope; a rule that finds none cannot be judged.
 
-    differences: reports of the difference of two models, which the rules on delta(..) look at. task: what the reports
-    were measured for.
+    differences: reports of the difference of two models, which the rules on delta(..) look at. dropped: of what was
+    lost since the baseline, for those on drop(..). task: what the reports were measured for.
     """
     rows: list[GateRow] = []
     for rule in rules:
-        if rule.baseline and baseline is None:
+        if (rule.baseline or rule.change == "drop") and baseline is None:
             raise DecalError(
-                f"rule {rule.text!r} compares with a baseline", f"name it with {Hint('baseline', 'report.json')}"
+                f"rule {rule.text!r} compares with a baseline",
+                f"name it with {Hint('baseline', 'report.json')}, or the file of its rows",
             )
-        candidates = differences if rule.delta else reports
+        candidates = {"": reports, "delta": differences, "drop": dropped}[rule.change]
         scoped = [report for report in candidates if rule.applies_to(report)]
-        if rule.delta and not differences:
+        if rule.change == "delta" and not differences:
             rows.append(GateRow(rule.text, "", None, None, None, None, _not_two_models(reports)))
         elif not scoped:
             rows.append(GateRow(rule.text, "", None, None, None, None, _nothing_in_scope(rule, candidates)))
@@ -327,12 +346,24 @@ def _value(rule: Rule, reports: Sequence[Report]) -> float:
         return float(count)
     result = reports[0].results[rule.key]
     if result.value is None:
-        raise Undefined(f"{rule.measure} is undefined: {result.reason}")
+        raise Undefined(f"{rule.measure} is undefined: {result.reason}{_instead(rule, result.reason)}")
     if not rule.needs_interval:
         return result.value
     if result.interval is None:
         raise Undefined(f"{rule.measure} has no interval here")
     return result.interval[1 if rule.over == "upper" else 0]
+
+
+def _instead(rule: Rule, reason: str | None) -> str:
+    """A rule that can be judged on what is there."""
+    if reason == Undefined(NEEDS_FEATURES).reason and rule.operator in ("<=", "<"):
+        return f"; without them 'gain_recalibration{rule.operator}{rule.number:g}' asks what recalibration would win"
+    return f"; without one {example_rule(False)!r} can be judged" if reason == Undefined(NEEDS_TASK).reason else ""
+
+
+def example_rule(decides: bool) -> str:
+    """A rule that most data can be judged by. decides: whether a decision is named."""
+    return "gain_recalibration<=0.01" if decides else "brier<=0.2"
 
 
 def _in_group(rule: Rule, report: Report) -> float:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from decal_cli.analysis.evaluate import Report
-from decal_cli.api.asking import Question
+from decal_cli.analysis.evaluate import Plan, Report
+from decal_cli.api.asking import Asked, Question, dataset_of
 from decal_cli.api.frames import LIBRARIES, Library, frame_of
+from decal_cli.api.nouns import Data
 from decal_cli.api.words import one_of, spoken
+from decal_cli.data.arrays import is_table
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
@@ -380,14 +383,31 @@ class ReportAnswer(ReportsAnswer):
         return f"{said}; {len(self.result.drawings)} pictures"
 
 
-def earlier(given: Answer | Mapping[str, Any] | str | os.PathLike[str] | None) -> Baseline | None:
-    """What a gate compares with: an answer of `evaluate`, its `to_dict()`, or the path of a report."""
+ROWS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson")
+"""What the name of a baseline that is a file of rows ends in; any other is a JSON report."""
+
+
+def earlier(given: Any, asked: Asked, plan: Plan) -> Baseline | None:
+    """What a gate compares with: a report, as a path, as `to_dict()` gives it or an answer; or rows, in any form."""
     from decal_cli.analysis.baseline import baseline_of, read_baseline
+    from decal_cli.analysis.evaluate import evaluate
 
     if given is None:
         return None
+    if isinstance(given, ReportsAnswer):
+        return replace(baseline_of(given.to_dict(), "given"), rows=given.question.data)
+    if isinstance(given, Mapping):
+        return baseline_of(given, "given")
     if isinstance(given, (str, os.PathLike)):
-        return read_baseline(os.fspath(given))
-    if not isinstance(given, (Answer, Mapping)):
-        raise DecalError(f"baseline= is a {type(given).__name__}", "give an answer of evaluate(), or a path")
-    return baseline_of(given.to_dict() if isinstance(given, Answer) else given, "given")
+        path = os.fspath(given)
+        if not path.lower().removesuffix(".gz").endswith(ROWS):
+            return read_baseline(path)
+    elif is_table(given) or isinstance(given, Data):
+        path = "given"
+    else:
+        raise DecalError(f"baseline= is a {type(given).__name__}", "give an answer of evaluate(), a frame or a path")
+    if not isinstance(given, Data) and not isinstance(asked.data.label, (str, type(None))):
+        raise DecalError("baseline= has columns of the same names", "give the data as a frame or as files too")
+    source = given if isinstance(given, Data) else replace(asked.data, source=given)
+    rows = dataset_of(asked._replace(data=source), plan.edges)
+    return replace(baseline_of(Evaluated(evaluate(rows, plan)).data(), path), rows=rows)

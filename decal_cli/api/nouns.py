@@ -127,13 +127,13 @@ class Rules(Noun):
     Parameters
     ----------
     rules
-        Such as 'regret<=0.02', 'upper(ece(bins=20))<=0.05' or 'brier<=baseline+0.005'.
+        Such as 'gain_recalibration<=0.01', 'brier<=baseline+0.005' or 'upper(drop(expected_utility))<=0.005'.
     baseline
-        An earlier answer of `evaluate`, its `to_dict()`, or the path of a JSON report.
+        An earlier answer, its `to_dict()`, the path of a JSON report, or the rows with the earlier scores.
     """
 
     rules: Names = declared((), Option())
-    baseline: Answer | Mapping[str, Any] | Path | None = declared(None, Option())
+    baseline: Answer | Data | Table | Path | None = declared(None, Option())
 
 
 @dataclass(frozen=True, repr=False)

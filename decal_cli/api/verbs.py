@@ -166,14 +166,15 @@ def gate(
     statistics: Statistics | None = None,
     **fields: Any,
 ) -> GateAnswer:
-    """Judge rules, such as 'regret<=0.02'; `answer.passed` says whether all hold.
+    """Judge rules, such as 'gain_recalibration<=0.01'; `answer.passed` says whether all hold.
 
     Parameters
     ----------
     data, decision, statistics, **fields
         As for `evaluate`.
     rules
-        One or several, or `Rules` with a baseline, an earlier answer for rules such as 'brier<=baseline+0.005'.
+        One or several, or `Rules` with a baseline, such as an earlier answer, for rules such as
+        'brier<=baseline+0.005' and 'drop(auc)<=0.01'.
 
     Returns
     -------
@@ -191,11 +192,12 @@ def gate(
     given = asked(data, decision, statistics, fields, rules if isinstance(rules, Rules) else Rules(rules))
     (kept,) = given.others
     parsed = [gating.parse_rule(text) for text in names_of("rules", kept.rules)]
+    example = gating.example_rule(given.plan.decides)
     if not parsed:
-        raise DecalError("there is no rule to judge by", f"give for example {Hint('rule', 'regret<=0.02')}")
-    baseline = earlier(kept.baseline)
+        raise DecalError("there is no rule to judge by", f"give for example {Hint('rule', repr(example))}")
     plan = replace(given.plan, choices=gating.choices_of(parsed), intervals=any(rule.needs_interval for rule in parsed))
-    question = given.question(plan, plan.edges, pairs=any(rule.delta for rule in parsed))
+    baseline = earlier(kept.baseline, given, plan)
+    question = given.question(plan, plan.edges, pairs=any(rule.change == "delta" for rule in parsed))
     with computing() as progress:
         outcome = gating.gate(question.data, plan, parsed, baseline, progress)
     return GateAnswer(Gated(outcome), question)

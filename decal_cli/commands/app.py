@@ -165,9 +165,9 @@ def gate(
 
     The exit code is 0 when every rule passes, 1 when one fails, and 2 when one cannot be judged.
 
-    Example: decal gate preds.parquet --score p --threshold 0.3 --rule 'upper(regret_calibration)<=0.02'
+    Example: decal gate preds.parquet --score p --threshold 0.3 --rule 'gain_recalibration<=0.01'
     """
-    from decal_cli.analysis.gate import outcome
+    from decal_cli.analysis.gate import example_rule, outcome
     from decal_cli.api.nouns import Rules
     from decal_cli.api.verbs import gate
     from decal_cli.commands.writing import as_bytes, emit
@@ -176,7 +176,8 @@ def gate(
 
     form, files = gate_formats(options, out)
     if not options.rule:
-        raise DecalError("there is no rule to judge by", "give --rule 'regret<=0.02', or gates = [..] in decal.toml")
+        example = example_rule(bool(decision.spelled))
+        raise DecalError("there is no rule to judge by", f"give --rule '{example}', or gates = [..] in decal.toml")
     answer = gate(data, decision, rules=Rules(options.rule, options.baseline), statistics=statistics)
     for path in (*files, options.write_baseline):
         check_not_read(path, [item.path for item in answer.question.data.inputs])

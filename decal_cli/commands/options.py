@@ -56,7 +56,7 @@ metric_names, method_names, online_names = map(
     names_in, ("metrics.METRICS", "learn.methods.METHODS", "sequential.ONLINE")
 )
 pack_names = names_in("analysis.packs.PACKS")
-rule_names = names_in("metrics.METRICS", "analysis.gate.COUNTED")
+rule_names = names_in("metrics.METRICS", "analysis.gate.COUNTED", also=("gain_recalibration", "drop(", "upper(drop("))
 
 
 def format_option(
@@ -180,17 +180,20 @@ class GateOptions:
     """What must hold."""
 
     rule: list[str] = option(
-        "Rule that must hold, such as 'regret<=0.02', 'upper(ece(bins=20))<=0.05', 'rows>=500' or "
+        "Rule that must hold, such as 'gain_recalibration<=0.01', 'upper(drop(auc))<=0.01', 'rows>=500' or "
         "'brier@group=B<=0.2'. A name with @, spaces at its ends or new lines stands in quotes, as in JSON: "
         "'brier@group=\"a@b\"<=0.2'. Repeatable.",
         [],
         "-r",
         metavar="RULE",
         complete=rule_names,
-        brief="Rule that must hold, such as 'regret<=0.02'. Repeatable.",
+        brief="Rule that must hold, such as 'gain_recalibration<=0.01'. Repeatable.",
     )
     baseline: str | None = option(
-        "JSON report of an earlier model, for rules such as 'brier<=baseline+0.005'.", metavar="REPORT", brief=True
+        "What an earlier model was worth, for rules such as 'brier<=baseline+0.005' and 'drop(auc)<=0.01': a JSON "
+        "report, or a file of the rows with its scores, by which drop(..) is paired.",
+        metavar="FILE",
+        brief="Report, or rows, of an earlier model, for rules such as 'drop(auc)<=0.01'.",
     )
     write_baseline: str | None = option(
         "Write the metrics as a JSON report, a baseline for later runs, if every rule passes.",

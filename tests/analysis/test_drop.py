@@ -1,0 +1,90 @@
+"""Drops since a baseline: paired where its rows are kept, oriented so that a loss is above 0."""
+
+import numpy as np
+import pytest
+
+import decal_cli as decal
+from decal_cli.errors import DecalError
+
+T = 3000
+RNG = np.random.default_rng(4)
+TRUTH = RNG.uniform(0.05, 0.95, T)
+LABEL = (RNG.uniform(size=T) < TRUTH).astype(int)
+NOISY = np.clip(TRUTH + RNG.normal(0, 0.08, T), 0.001, 0.999)
+
+
+def frame(score: np.ndarray, rows: slice = slice(None)) -> dict[str, list[float]]:
+    return {"p": score[rows].tolist(), "y": LABEL[rows].tolist()}
+
+
+def ends(baseline: object, metric: str = "brier") -> tuple[float, float, float]:
+    """The drop from the truth to noisy scores, with its interval."""
+    rules = [f"drop({metric})<=0.5", f"lower(drop({metric}))<=0.5", f"upper(drop({metric}))<=0.5"]
+    answer = decal.gate(frame(NOISY), 0.3, rules=rules, baseline=baseline)
+    value, low, high = (row.value for row in answer.outcomes)
+    return value, low, high
+
+
+@pytest.mark.parametrize("metric", ["brier", "auc", "expected_utility"])
+def test_a_loss_is_above_0_and_paired_where_the_rows_are_kept(metric: str) -> None:
+    report = decal.evaluate(frame(TRUTH), 0.3, metrics=metric)
+    apart = ends(report.to_dict(), metric=metric)
+    paired = ends(report, metric=metric)
+    of_rows = ends(frame_of_pandas(TRUTH), metric=metric)
+    assert paired == of_rows
+    assert paired[0] == pytest.approx(apart[0], abs=1e-12) and paired[0] > 0
+    assert apart[1] < paired[1] < paired[0] < paired[2] < apart[2]
+    compared = decal.compare({"a": TRUTH.tolist(), **frame(NOISY)}, 0.3, score=["a", "p"], label="y", metrics=metric)
+    sign = 1 if metric == "brier" else -1
+    assert sorted(sign * end for end in compared[metric].interval) == pytest.approx(paired[1:], abs=1e-12)
+
+
+def frame_of_pandas(score: np.ndarray, rows: slice = slice(None)) -> object:
+    import pandas as pd
+
+    return pd.DataFrame(frame(score, rows))
+
+
+def test_other_rows_are_not_paired_and_the_outcome_says_so() -> None:
+    """Both samples count as independent: the half-widths add up as the sides of a right angle do."""
+    half = frame_of_pandas(TRUTH, slice(0, 1500))
+    answer = decal.gate(frame(NOISY), 0.3, rules=["drop(brier)<=0.5", "lower(drop(brier))<=0.5"], baseline=half)
+    before = decal.evaluate(half, 0.3, score="p", label="y", metrics="brier")["brier"]
+    now = decal.evaluate(frame(NOISY), 0.3, metrics="brier")["brier"]
+    assert answer.outcomes[0].value == pytest.approx(now.value - before.value)
+    apart = np.hypot(now.value - now.interval[0], before.interval[1] - before.value)
+    assert answer.outcomes[1].value == pytest.approx(now.value - before.value - apart)
+    assert any("not paired" in note for note in answer.result.outcome.evaluation.notes)
+
+
+@pytest.mark.parametrize(("before", "now", "lost"), [(1.1, 1.3, 0.2), (0.9, 0.8, 0.1), (0.9, 1.05, -0.05)])
+def test_a_metric_that_is_best_at_1_loses_by_its_distance(before: float, now: float, lost: float) -> None:
+    """The labels are half 1, so that observed over expected is 1 / (2 p)."""
+    rows = {"p": [1 / (2 * now)] * 400, "y": [0, 1] * 200}
+    then = {**rows, "p": [1 / (2 * before)] * 400}
+    report = decal.evaluate(then, metrics="observed_expected")
+    (row,) = decal.gate(rows, rules="drop(observed_expected)<=0.5", baseline=report).outcomes
+    assert row.value == pytest.approx(lost)
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("gap(drop(brier))<=0.1", "goes without max, gap"),
+        ("drop(brier)<=baseline", "'baseline' as its bound"),
+        ("drop(gain_recalibration)<=0.1", "neither a lower nor a higher"),
+        ("drop(brier)<=0.1", "compares with a baseline"),
+    ],
+)
+def test_a_drop_that_cannot_be_asked_for(rule: str, says: str) -> None:
+    with pytest.raises(DecalError, match=says):
+        decal.gate(frame(NOISY), 0.3, rules=rule)
+
+
+def test_a_rule_that_lacks_features_or_a_decision_names_one_that_can_be_judged() -> None:
+    (row,) = decal.gate(frame(NOISY), 0.3, rules="regret<=0.02").outcomes
+    assert row.passed is None and row.reason.endswith("'gain_recalibration<=0.02' asks what recalibration would win")
+    (row,) = decal.gate(frame(NOISY), rules="gain_recalibration<=0.02").outcomes
+    assert row.passed is None and row.reason.endswith("without one 'brier<=0.2' can be judged")
+    with pytest.raises(DecalError, match=r"'gain_recalibration<=0\.01'"):
+        decal.gate(frame(NOISY), 0.3)
