@@ -31,10 +31,14 @@ from decal_cli.analysis.compare import compare
 from decal_cli.analysis.drop import drops
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.data import Dataset, on_same_rows
+from decal_cli.declarations.defaults import CONFIDENCE
+from decal_cli.declarations.document import Count
 from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, parse
+from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.power import rows_for
 from decal_cli.task import ClassDecision, Task
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -86,6 +90,11 @@ class Rule:
         return self.over in ("upper", "lower")
 
     @property
+    def at_most(self) -> bool:
+        """Whether the bound is the largest value that passes, or the smallest that does not."""
+        return self.operator.startswith("<")
+
+    @property
     def side(self) -> str:
         """What stands left of the operator, without its scope."""
         return f"{self.over}({self.measure})" if self.over else self.measure
@@ -103,9 +112,21 @@ class Rule:
         return all(seen[name] == value for name, value in self.scope)
 
 
+Answer = Literal["passed", "failed", "not shown", "cannot judge"]
+"""What comes of a rule. Not shown: it does not hold for what was measured, which lies within the noise of the bound."""
+Undecided = Literal["fail", "pass"]
+"""What a rule counts as that is not shown to hold nor to fail."""
+ANSWERS: dict[bool | None, Answer] = {True: "passed", False: "failed", None: "cannot judge"}
+
+
 @dataclass(frozen=True)
 class GateRow:
-    """The outcome of one rule for one report (or, for max and gap, of a model's groups). passed None: cannot judge."""
+    """The outcome of one rule for one report (or, for max and gap, of a model's groups). passed None: cannot judge.
+
+    value: what the bound is held against; estimate: the metric itself, where that is an end of its interval. distance:
+    from value to bound, below 0 on the wrong side. shown: whether the rows show it, that it holds or that it fails;
+    None where there is no interval. rows_needed: with so many, 4 of 5 samples would show it.
+    """
 
     rule: str
     model: str
@@ -114,6 +135,13 @@ class GateRow:
     bound: float | None
     passed: bool | None
     reason: str | None = None
+    answer: Answer = "cannot judge"
+    estimate: float | None = None
+    interval: Interval | None = None
+    distance: float | None = None
+    shown: bool | None = None
+    rows: Count | None = None
+    rows_needed: Count | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +170,7 @@ def gate(
     rules: Sequence[Rule],
     baseline: Baseline | None = None,
     progress: Progress = lambda text: None,
+    undecided: Undecided = "fail",
 ) -> GateOutcome:
     """The metrics under the rules, and the rules' judgement. Errors: DecalError, for a rule that nothing could fail."""
     plan = plan.for_rows(dataset)
@@ -162,7 +191,8 @@ def gate(
         if any(rule.baseline for rule in rules):
             notes = (*baseline.note(evaluation.inputs), *notes)
         evaluation = replace(evaluation, notes=(*evaluation.notes, *notes))
-    rows = judge(rules, evaluation.reports, baseline, differences, task, dropped)
+    reports = evaluation.reports
+    rows = judge(rules, reports, baseline, differences, task, dropped, plan.confidence, undecided)
     return GateOutcome(evaluation, rows)
 
 
@@ -284,11 +314,14 @@ def judge(
     differences: Sequence[Report] = (),
     task: Task | ClassDecision | None = None,
     dropped: Sequence[Report] = (),
+    confidence: float = CONFIDENCE,
+    undecided: Undecided = "fail",
 ) -> tuple[GateRow, ...]:
     """Every rule on every report in its scope; a rule that finds none cannot be judged.
 
     differences: reports of the difference of two models, which the rules on delta(..) look at. dropped: of what was
-    lost since the baseline, for those on drop(..). task: what the reports were measured for.
+    lost since the baseline, for those on drop(..). task: what the reports were measured for. confidence: of their
+    intervals.
     """
     rows: list[GateRow] = []
     for rule in rules:
@@ -308,8 +341,29 @@ def judge(
                 groups = [report for report in scoped if report.model == model]
                 rows.append(_judge(rule, model, None, groups, baseline, task))
         else:
-            rows.extend(_judge(rule, report.model, report.group, [report], baseline, task) for report in scoped)
+            for report in scoped:
+                row = _judge(rule, report.model, report.group, [report], baseline, task)
+                rows.append(row if rule.counted else _by_interval(row, rule, report, confidence, undecided))
     return tuple(rows)
+
+
+def _by_interval(row: GateRow, rule: Rule, report: Report, confidence: float, undecided: Undecided) -> GateRow:
+    """The outcome with what the interval says of it: whether the rows show it, and how many would."""
+    measured = report.results[rule.key]
+    row = replace(row, estimate=measured.value, interval=measured.interval, rows=report.rows)
+    if row.passed is None or row.bound is None or measured.interval is None or measured.value is None:
+        return row
+    holds, (low, high) = OPERATORS[rule.operator], measured.interval
+    worst, best = (high, low) if rule.at_most else (low, high)
+    shown = holds(worst, row.bound) if row.passed else not holds(best, row.bound)
+    if not shown:
+        end = worst if holds(measured.value, row.bound) else best
+        effect = abs(measured.value - row.bound)
+        needed = rows_for(report.rows, abs(end - measured.value), effect, confidence)
+        row = replace(row, rows_needed=None if needed is None else max(needed, report.rows + 1))
+    if shown or row.passed:
+        return replace(row, shown=shown)
+    return replace(row, shown=False, passed=undecided == "pass", answer="not shown")
 
 
 def _judge(
@@ -323,8 +377,11 @@ def _judge(
     """A rule on one report, or on those of a model's groups."""
     value, no_value = _or_reason(lambda: _value(rule, reports))
     bound, no_bound = _or_reason(lambda: _bound(rule, model, group, baseline, task))
-    passed = None if value is None or bound is None else OPERATORS[rule.operator](value, bound)
-    return GateRow(rule.text, model, group, value, bound, passed, no_value or no_bound)
+    if value is None or bound is None:
+        return GateRow(rule.text, model, group, value, bound, None, no_value or no_bound)
+    passed = OPERATORS[rule.operator](value, bound)
+    distance = bound - value if rule.at_most else value - bound
+    return GateRow(rule.text, model, group, value, bound, passed, answer=ANSWERS[passed], distance=distance)
 
 
 def _or_reason(number: Callable[[], float]) -> tuple[float | None, str | None]:

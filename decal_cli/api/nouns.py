@@ -16,6 +16,7 @@ from decal_cli.declarations.option import Option, declared, option
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from decal_cli.analysis.gate import Undecided
     from decal_cli.api.answer import Answer
 
 from decal_cli.api.data import Data, Names, Noun, Path, Paths, Source, Table, Values, same
@@ -130,10 +131,20 @@ class Rules(Noun):
         Such as 'gain_recalibration<=0.01', 'brier<=baseline+0.005' or 'upper(drop(expected_utility))<=0.005'.
     baseline
         An earlier answer, its `to_dict()`, the path of a JSON report, or the rows with the earlier scores.
+    undecided
+        What a rule counts as that the rows neither show to hold nor to fail: 'fail' or 'pass'.
     """
+
+    PANEL = "Gate"
 
     rules: Names = declared((), Option())
     baseline: Answer | Data | Table | Path | None = declared(None, Option())
+    undecided: Undecided | None = option(
+        "What a rule counts as that does not hold for the value, where the rows do not show that it fails.",
+        choices=("fail", "pass"),
+        shown="fail",
+        brief="What a rule counts as that the rows do not decide.",
+    )
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from decal_cli.analysis.choices import shown_choices
 from decal_cli.api.answer import (
@@ -34,7 +34,7 @@ from decal_cli.api.asking import (
 )
 from decal_cli.api.frames import library_of
 from decal_cli.api.nouns import Costs, Data, DecisionLike, Names, Path, Rules, Source, Statistics
-from decal_cli.api.words import spoken
+from decal_cli.api.words import one_of, spoken
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -195,11 +195,16 @@ def gate(
     example = gating.example_rule(given.plan.decides)
     if not parsed:
         raise DecalError("there is no rule to judge by", f"give for example {Hint('rule', repr(example))}")
-    plan = replace(given.plan, choices=gating.choices_of(parsed), intervals=any(rule.needs_interval for rule in parsed))
+    plan = replace(
+        given.plan,
+        choices=gating.choices_of(parsed),
+        intervals=given.plan.intervals or any(rule.needs_interval for rule in parsed),
+    )
+    undecided: Any = one_of("undecided", kept.undecided or "fail", get_args(gating.Undecided))
     baseline = earlier(kept.baseline, given, plan)
     question = given.question(plan, plan.edges, pairs=any(rule.change == "delta" for rule in parsed))
     with computing() as progress:
-        outcome = gating.gate(question.data, plan, parsed, baseline, progress)
+        outcome = gating.gate(question.data, plan, parsed, baseline, progress, undecided)
     return GateAnswer(Gated(outcome), question)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -175,10 +177,12 @@ def gate(
     from decal_cli.render.results.evaluation import Evaluated
 
     form, files = gate_formats(options, out)
-    if not options.rule:
-        example = example_rule(bool(decision.spelled))
-        raise DecalError("there is no rule to judge by", f"give --rule '{example}', or gates = [..] in decal.toml")
-    answer = gate(data, decision, rules=Rules(options.rule, options.baseline), statistics=statistics)
+    rules = Rules(options.rule, options.baseline, cast(Any, options.undecided))
+    with told_to_ci(form, files):
+        if not options.rule:
+            example = example_rule(bool(decision.spelled))
+            raise DecalError("there is no rule to judge by", f"give --rule '{example}', or gates = [..] in decal.toml")
+        answer = gate(data, decision, rules=rules, statistics=statistics)
     for path in (*files, options.write_baseline):
         check_not_read(path, [item.path for item in answer.question.data.inputs])
     code = outcome(answer.outcomes)
@@ -190,6 +194,26 @@ def gate(
         streams.say(f"decal: baseline {options.write_baseline} is not written: not every rule passed")
     emit(answer.result, form, out)
     return code
+
+
+@contextmanager
+def told_to_ci(form: str, files: dict[str, str]) -> Iterator[None]:
+    """Within it, an error is written in what CI systems and people read of a gate too, so that no file is missing."""
+    from decal_cli.commands.writing import as_bytes, emit
+    from decal_cli.data.output import write_all
+    from decal_cli.render.results.gates import Refused
+
+    try:
+        yield
+    except DecalError as error:
+        refused = Refused(error)
+        shown = [face for face in ("blocks", "checks") if hasattr(refused, face)]
+        write_all(
+            {path: as_bytes(refused, name) for path, name in files.items() if FORMATS[name].reads in shown}, "output"
+        )
+        if FORMATS[form].reads == "checks":
+            emit(refused, form)
+        raise
 
 
 def gate_formats(options: GateOptions, out: OutputOptions) -> tuple[str, dict[str, str]]:

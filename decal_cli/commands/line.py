@@ -236,6 +236,7 @@ def _filled(groups: Mapping[str, _Group], offered: Any, given: Mapping[str, Any]
         settings = find_settings(working_folder())
         if "baseline" in line:
             line = {**line, "rule": line["rule"] or settings.gates, "baseline": line["baseline"] or settings.baseline}
+            line |= {key: line[key] or value for key, value in settings.judging.items()}
         nouns |= _nouns(said, settings, _source(said, settings, Halvings not in kinds) if "files" in line else ())
     return {
         name: nouns[group.kind] if group.kind in nouns else group.kind(**_fields(group.kind, line))

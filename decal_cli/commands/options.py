@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from decal_cli.api.nouns import Data, same
+from decal_cli.api.nouns import Data, Rules, same
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.declarations.option import Complete, argument, option, options
 from decal_cli.render.format import Face
@@ -195,6 +195,8 @@ class GateOptions:
         metavar="FILE",
         brief="Report, or rows, of an earlier model, for rules such as 'drop(auc)<=0.01'.",
     )
+    undecided: str | None = same(Rules, "undecided")
+    no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
     write_baseline: str | None = option(
         "Write the metrics as a JSON report, a baseline for later runs, if every rule passes.",
         metavar="REPORT",

@@ -18,6 +18,8 @@ from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, several
 from decal_cli.task import SPELLINGS
 
+JUDGING: dict[str, tuple[str, ...]] = {"undecided": ("fail", "pass")}
+"""Keys that say how rules are judged, each with its values."""
 TERM_KEYS = tuple(keys_of(StatedTerms))
 """The keys that say in which terms results are written."""
 
@@ -28,7 +30,7 @@ class Settings:
 
     path: the file, or None. input: paths as they are to be opened. columns: by key, what is said
     of them. task: the spellings that are set. gates: rules,
-    unparsed. baseline: path to a JSON report. terms: those of TERM_KEYS that are set.
+    unparsed. baseline: path to a JSON report. judging: by key of JUDGING. terms: those of TERM_KEYS that are set.
     """
 
     path: Path | None = None
@@ -39,6 +41,7 @@ class Settings:
     confidence: float | None = None
     seed: int | None = None
     baseline: str | None = None
+    judging: dict[str, Any] = field(default_factory=dict)
     terms: dict[str, Any] = field(default_factory=dict)
 
 
@@ -94,7 +97,7 @@ def _settings(path: Path, table: Mapping[str, Any]) -> Settings:
     return _Reader(path).settings(table)
 
 
-_TOP_KEYS = ("input", *DECLARATIONS, "task", "gates", "confidence", "seed", "baseline", *TERM_KEYS)
+_TOP_KEYS = ("input", *DECLARATIONS, "task", "gates", "confidence", "seed", "baseline", *JUDGING, *TERM_KEYS)
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,7 @@ class _Reader:
             confidence=self._confidence(table["confidence"]) if "confidence" in table else None,
             seed=self._seed(table["seed"]) if "seed" in table else None,
             baseline=None if baseline is None else self._beside(baseline),
+            judging={key: self._choice(key, table[key], JUDGING[key]) for key in JUDGING if key in table},
             terms={key: self._term(key, table[key]) for key in TERM_KEYS if key in table},
         )
 

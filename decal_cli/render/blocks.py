@@ -239,17 +239,23 @@ class Folded(Block):
 
 
 class Check(Shown):
-    """A rule, and whether it holds; None where that cannot be judged. place: its model and group."""
+    """A rule, and whether it holds; None where that cannot be judged. place: its model and group.
+
+    answer: passed, failed, or not shown, which counts as one of the two.
+    """
 
     rule: str
     place: str
     passed: bool | None
     outcome: str
+    answer: str = "cannot judge"
 
     @property
     def sentence(self) -> str:
         """What came of it, in one line."""
-        return {True: "passed: ", False: "failed: ", None: ""}[self.passed] + self.outcome
+        if self.passed is None:
+            return self.outcome
+        return f"{self.answer}: {self.outcome}"
 
 
 class Checks(Block):

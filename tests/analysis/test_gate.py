@@ -220,3 +220,50 @@ def test_undefined_wins_over_failed_wins_over_passed() -> None:
     assert outcome([row(True), row(True)]) is Exit.OK
     assert outcome([row(True), row(False)]) is Exit.GATE_FAILED
     assert outcome([row(False), row(None), row(True)]) is Exit.CANNOT_JUDGE
+
+
+THREE = report(brier=Result(0.2, (0.15, 0.25)), auc=Result(0.7, (0.6, 0.8)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer", "shown", "distance"),
+    [
+        ("brier<=0.3", "passed", True, 0.1),
+        ("brier<=0.22", "passed", False, 0.02),
+        ("brier<=0.18", "not shown", False, -0.02),
+        ("brier<=0.1", "failed", True, -0.1),
+        ("upper(brier)<=0.3", "passed", True, 0.05),
+        ("upper(brier)<=0.22", "not shown", False, -0.03),
+        ("upper(brier)<=0.18", "not shown", False, -0.07),
+        ("upper(brier)<=0.1", "failed", True, -0.15),
+        ("auc>=0.75", "not shown", False, -0.05),
+        ("lower(auc)>0.5", "passed", True, 0.1),
+        ("auc>0.8", "failed", True, -0.1),
+        ("auc>=0.8", "not shown", False, -0.1),
+    ],
+)
+def test_a_rule_has_three_answers(rule: str, answer: str, shown: bool, distance: float) -> None:
+    for undecided in ("fail", "pass"):
+        (row,) = judge([parse_rule(rule)], [THREE], undecided=undecided)
+        assert (row.answer, row.shown, row.distance) == (answer, shown, pytest.approx(distance))
+        assert row.passed is (answer == "passed" or (answer == "not shown" and undecided == "pass"))
+        assert (row.rows_needed is None) == (shown or row.estimate == row.bound)
+
+
+def test_the_rows_that_would_show_it_show_it_in_4_of_5_samples() -> None:
+    """Of a mean of 1 with standard deviation 10, against the bound 1.5: (1.96 + .84)^2 (10 / .5)^2 = 3,140 rows."""
+    half = 1.959964 * 10 / 100**0.5
+    measured = report(brier=Result(1.0, (1 - half, 1 + half)))
+    for rule in ("brier>=1.5", "lower(brier)>=1.5", "upper(brier)<=1.5"):
+        (row,) = judge([parse_rule(rule)], [measured])
+        assert (row.answer, row.rows_needed) == ("not shown", 3200)
+
+
+def test_without_an_interval_there_are_two_answers() -> None:
+    answers = [judge([parse_rule(f"c_bound<={bound}")], [FULL])[0] for bound in (0.4, 0.2)]
+    assert [(row.answer, row.shown, row.rows_needed) for row in answers] == [
+        ("passed", None, None),
+        ("failed", None, None),
+    ]
+    counted = judge([parse_rule("rows>=120")], [FULL])[0]
+    assert (counted.answer, counted.distance) == ("failed", -20)

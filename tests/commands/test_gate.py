@@ -113,3 +113,21 @@ class TestGate:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert done.returncode == 3
         assert "a bug in decal" in done.stderr
+
+    def test_what_is_not_shown_fails_or_passes_as_is_said(self, decal: Decal, tmp_path: Path) -> None:
+        asked = ("gate", *NAMED, "--rule", "auc>=0.75")
+        line = "auc>=0.75  .7429 [.7198, .7647]: short by .0071; not shown with 2,000 rows, about 39,000 would show it"
+        assert decal(*asked).code == 1 and f"FAIL {line}\n" in decal(*asked).out
+        passed = decal(*asked, "--undecided", "pass")
+        assert passed.code == 0 and f"PASS {line}, and counts as passed\n" in passed.out
+        (tmp_path / "decal.toml").write_text('undecided = "pass"\n')
+        assert decal(*asked).code == 0 and decal(*asked, "--undecided", "fail").code == 1
+        assert decal("gate", *NAMED, "--rule", "auc>=0.8").code == 1
+        (tmp_path / "decal.toml").write_text('undecided = "maybe"\n')
+        assert 'it must be "fail" or "pass"' in refusal(decal(*asked))
+
+    def test_the_line_of_a_clear_failure(self, decal: Decal) -> None:
+        done = decal("gate", *NAMED, "--rule", "auc>=0.8")
+        assert "FAIL auc>=0.8  .7429 [.7198, .7647]: short by .057, and 2,000 rows show it\n" in done.out
+        bare = decal("gate", *NAMED, "--rule", "auc>=0.8", "--no-intervals")
+        assert "FAIL auc>=0.8  0.7429: short by .057\n" in bare.out

@@ -62,12 +62,12 @@ class TestSeveralFormats:
     def test_in_one_run(self, decal: Decal, tmp_path: Path) -> None:
         files = ("-f", "junit=out.xml", "-f", "json=out.json", "-f", "markdown=out.md")
         done = decal("gate", *SCORED, *MIXED, *files)
-        assert done.code == 2 and "FAIL brier<=0.1  0.197" in done.out and "PASS auc>=0.5  0.7429" in done.out
+        assert done.code == 2 and "FAIL brier<=0.1  .1970 [" in done.out and "PASS auc>=0.5  .7429 [" in done.out
         suite = ElementTree.parse(tmp_path / "out.xml").getroot()
         assert follows_the_schema(suite)
         assert [len(case) for case in suite[0]] == [1, 1, 1, 1]
         assert [case[0].tag for case in suite[0]] == ["failure", "system-out", "error", "system-out"]
-        assert suite[0][3][0].text == "passed: 2000"
+        assert suite[0][3][0].text == "passed: 2000: within by 1,500"
         gates = valid_json((tmp_path / "out.json").read_text())["gates"]
         assert [gate["passed"] for gate in gates] == [False, True, None, True]
         assert "brier<=0.1" in (tmp_path / "out.md").read_text()
@@ -170,11 +170,36 @@ class TestTheAction:
 
     @pytest.mark.parametrize(("rules", "code"), [("brier<=0.2\nrows>=500\n", 0), ("brier<=0.1\n\nrows>=500", 1)])
     def test_its_script_judges(self, tmp_path: Path, rules: str, code: int) -> None:
+        done = self.run_script(tmp_path, rules)
+        assert done.returncode == code, done.stderr
+        assert done.stdout.count("title=decal gate") == 2
+        assert "brier<=0." in (tmp_path / "summary").read_text()
+
+    @pytest.mark.parametrize(
+        ("rules", "arguments", "says"),
+        [
+            ("brierr<=0.2", "", "did you mean brier"),
+            ("brier<=0.2", "--threshold=3", "threshold"),
+            ("brier<=0.2", "--no-such-option", "could not begin"),
+        ],
+    )
+    def test_what_cannot_be_judged_leaves_an_error_a_summary_and_a_file(
+        self, tmp_path: Path, rules: str, arguments: str, says: str
+    ) -> None:
+        done = self.run_script(tmp_path, rules, arguments)
+        assert done.returncode == 2
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith("::error title=decal gate")]
+        summary = (tmp_path / "summary").read_text()
+        (case,) = ElementTree.parse(tmp_path / "gate.xml").getroot()[0]
+        assert all(says in text for text in (line, summary, case[0].get("message", "")))
+
+    def run_script(self, tmp_path: Path, rules: str, arguments: str = "") -> subprocess.CompletedProcess[str]:
+        """The step of the action that judges, as a runner runs it; what it writes follows the schemas."""
         (step,) = [each for each in ACTION["runs"]["steps"] if each.get("id") == "gate"]
         given = {
             "DECAL_FILES": str(BINARY),
             "DECAL_RULES": rules,
-            "DECAL_ARGUMENTS": "--score=p\n--label=y\n--threshold=0.3",
+            "DECAL_ARGUMENTS": arguments or "--score=p\n--label=y\n--threshold=0.3",
             "DECAL_JUNIT": "gate.xml",
             "GITHUB_OUTPUT": str(tmp_path / "output"),
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
@@ -189,8 +214,6 @@ class TestTheAction:
             text=True,
             check=False,
         )
-        assert done.returncode == code, done.stderr
-        assert done.stdout.count("title=decal gate") == 2
-        assert "brier<=0." in (tmp_path / "summary").read_text()
         assert (tmp_path / "output").read_text() == "junit=gate.xml\n"
         assert follows_the_schema(ElementTree.parse(tmp_path / "gate.xml").getroot())
+        return done

@@ -23,7 +23,8 @@ from tests.helpers.results import (
     with_advice,
 )
 
-RULES = [parse_rule(text) for text in ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7")]
+JUDGED_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7", "auc>=0.75", "auc>=0.8")
+RULES = [parse_rule(text) for text in JUDGED_RULES]
 GATED = Gated(GateOutcome(SIX_REPORTS, judge(RULES, SIX_REPORTS.reports[:2])))
 GOLDEN_FILES = {
     "evaluate_one_100.txt": (Evaluated(ONE_REPORT), "table", 100),
@@ -46,6 +47,7 @@ GOLDEN_FILES = {
     "gate.csv": (GATED, "csv", 100),
     "gate_github.txt": (GATED, "github", 100),
     "gate_junit.xml": (GATED, "junit", 100),
+    "gate.sarif": (GATED, "sarif", 100),
 }
 
 

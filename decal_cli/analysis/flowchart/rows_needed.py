@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from statistics import NormalDist
-
 from decal_cli.analysis.flowchart.evidence import Evidence, Item
-from decal_cli.metrics.confidence import quantile
-
-MAX_ROWS = 1e12
-"""More rows than this are not worth naming."""
-POWER = 0.8
-"""How often so many rows show the effect. Where the half-width only equals it, every second sample does."""
+from decal_cli.metrics import power
 
 
 def rows_to_settle(evidence: Evidence, item: Item) -> int | None:
@@ -22,18 +14,12 @@ def rows_to_settle(evidence: Evidence, item: Item) -> int | None:
 
 
 def rows_for(evidence: Evidence, item: Item, effect: float) -> int | None:
-    """Rows whose interval ends beyond an effect of this size with probability POWER: errors fall as 1 / sqrt(rows)."""
-    if item.interval is None or not effect > 0:
+    """Rows whose interval ends beyond an effect of this size in 4 of 5 samples of so many."""
+    if item.interval is None:
         return None
-    reach = quantile(evidence.confidence)
-    error = (item.interval[1] - item.interval[0]) / (2 * reach)
-    # No power: beyond the range of floats it is an error, where a product is infinite.
-    ratio = (reach + NormalDist().inv_cdf(POWER)) * error / effect
-    needed = evidence.rows * ratio * ratio
-    if not needed < MAX_ROWS:
-        return None
-    unit = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
-    return max(unit * math.ceil(needed / unit - 1e-9), evidence.rows + 1)
+    half_width = (item.interval[1] - item.interval[0]) / 2
+    needed = power.rows_for(evidence.rows, half_width, effect, evidence.confidence)
+    return None if needed is None else max(needed, evidence.rows + 1)
 
 
 def more_rows(rows: int | None, what: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from decal_cli.analysis.gate import OPERATORS, OVER_TIME, GateRow
+from decal_cli.analysis.gate import ANSWERS, OPERATORS, OVER_TIME, GateRow
 from decal_cli.analysis.online.replay import Replay
 from decal_cli.errors import DecalError
 
@@ -69,7 +69,8 @@ def _judged(rule: OnlineRule, replay: Replay) -> GateRow:
     value = _value(rule, replay)
     if value is None:
         return GateRow(rule.text, name, None, None, rule.number, None, _lacking(rule, replay))
-    return GateRow(rule.text, name, None, value, rule.number, OPERATORS[rule.operator](value, rule.number))
+    passed = OPERATORS[rule.operator](value, rule.number)
+    return GateRow(rule.text, name, None, value, rule.number, passed, answer=ANSWERS[passed])
 
 
 def _lacking(rule: OnlineRule, replay: Replay) -> str:

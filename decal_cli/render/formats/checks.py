@@ -1,14 +1,17 @@
-"""Formats of rules with their outcomes, for CI systems: annotations of GitHub Actions, and JUnit XML."""
+"""Formats of rules with their outcomes, for CI systems: annotations of GitHub Actions, JUnit XML, and SARIF."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from decal_cli.render.format import Format
+from decal_cli.version import __version__
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 class Github(Format):
-    """Annotations of GitHub Actions: an error or a notice for each rule."""
+    """Annotations of GitHub Actions: an error, a warning or a notice for each rule."""
 
     name = "github"
     reads = "checks"
@@ -16,7 +19,7 @@ class Github(Format):
     def write(self, result: Any) -> str:
         lines = []
         for check in result.checks():
-            level = "notice" if check.passed else "error"
+            level = "error" if not check.passed else "warning" if check.answer == "not shown" else "notice"
             message = _escaped(" ".join(filter(None, (check.place, check.sentence))))
             lines.append(f"::{level} title={_escaped_property(f'decal gate {check.rule}')}::{message}\n")
         return "".join(lines)
@@ -56,6 +59,39 @@ class JUnit(Format):
                 ElementTree.SubElement(case, "system-out").text = check.sentence
             else:
                 kind = "error" if check.passed is None else "failure"
-                ElementTree.SubElement(case, kind, message=check.sentence)
+                ElementTree.SubElement(case, kind, type=check.answer, message=check.sentence)
         ElementTree.indent(root)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+class Sarif(Format):
+    """SARIF 2.1.0, which code scanning reads: a result for each rule, of kind pass, open or fail."""
+
+    name = "sarif"
+    reads = "checks"
+    suffix = ".sarif"
+
+    def write(self, result: Any) -> str:
+        import json
+
+        checks = result.checks()
+        rules = [*dict.fromkeys(check.rule for check in checks)]
+        driver = {"name": "decal", "version": __version__, "rules": [{"id": rule} for rule in rules]}
+        results = [self._result(check, rules.index(check.rule)) for check in checks]
+        log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+        return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+    @staticmethod
+    def _result(check: Any, index: int) -> dict[str, Any]:
+        # Only what is of kind fail has a level.
+        kind = "fail" if not check.passed else "open" if check.answer == "not shown" else "pass"
+        where = {"locations": [{"logicalLocations": [{"name": check.place}]}]} if check.place else {}
+        return {
+            "ruleId": check.rule,
+            "ruleIndex": index,
+            "kind": kind,
+            "level": "error" if kind == "fail" else "none",
+            "message": {"text": check.sentence},
+            **where,
+            "properties": {"answer": check.answer},
+        }

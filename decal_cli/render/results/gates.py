@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Any
 
 from decal_cli.analysis.gate import GateOutcome, GateRow
-from decal_cli.numbers import plain
+from decal_cli.errors import DecalError
+from decal_cli.numbers import plain, short, span
 from decal_cli.render.blocks import Block, Check, Checks, Signature, SourceLines
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.shortened import Order, worst_of_each
 from decal_cli.render.results.source import source_lines, title_of
 from decal_cli.render.schema import data_of, keys_of
+
+DIGITS = 4
+"""Of a value in the line of a rule."""
+
+
+class Refused:
+    """Why nothing could be judged, for people and for CI systems."""
+
+    def __init__(self, error: DecalError) -> None:
+        self.error = error
+        self.title = "decal gate"
+
+    def blocks(self) -> Iterator[Block]:
+        """The error."""
+        yield Checks(self.checks())
+
+    def checks(self) -> tuple[Check, ...]:
+        """The error in the place of a rule."""
+        return (Check("rules", "", None, f"cannot judge: {self.error}"),)
 
 
 class Gated:
@@ -36,9 +57,13 @@ class Gated:
         return {**Evaluated(self.outcome.evaluation).data(), "gates": data_of(self.outcome.rows)}
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row per rule, model and group."""
-        yield [*keys_of(GateRow)]
-        yield from (list(astuple(row)) for row in self.outcome.rows)
+        """One row per rule, model and group; an interval has a column for each end."""
+        names = [*keys_of(GateRow)]
+        at = names.index("interval")
+        yield [*names[:at], "low", "high", *names[at + 1 :]]
+        for row in self.outcome.rows:
+            values = [getattr(row, name) for name in names]
+            yield [*values[:at], *(row.interval or (None, None)), *values[at + 1 :]]
 
     def checks(self) -> tuple[Check, ...]:
         """The rules, for CI systems."""
@@ -48,7 +73,8 @@ class Gated:
 def checks_of(rows: Sequence[GateRow]) -> tuple[Check, ...]:
     """Rules with their outcomes, for people and for CI systems."""
     return tuple(
-        Check(row.rule, ", ".join(filter(None, (row.model, row.group))), row.passed, _finding(row)) for row in rows
+        Check(row.rule, ", ".join(filter(None, (row.model, row.group))), row.passed, _finding(row), row.answer)
+        for row in rows
     )
 
 
@@ -67,8 +93,39 @@ def _by_outcome(rows: Sequence[GateRow]) -> Order[GateRow]:
 
 
 def _finding(row: GateRow) -> str:
-    """The value a rule met, or why it cannot be judged."""
+    """The value a rule met, how far it is from the bound, and what the rows show; or why it cannot be judged."""
     if row.passed is None or row.value is None:
         return f"cannot judge: {row.reason}"
     bound = "" if row.bound is None or "baseline" not in row.rule else f" (bound {plain(row.bound)})"
-    return plain(row.value) + bound
+    if row.distance is None:
+        return plain(row.value) + bound
+    value = plain(row.value)
+    if row.interval is not None and row.estimate is not None:
+        sizes = [abs(each) for each in (row.estimate, *row.interval) if each]
+        decimals = max(DIGITS, DIGITS - 1 - math.floor(math.log10(max(sizes, default=1))))
+        value = f"{short(row.estimate, decimals)} {span(row.interval, decimals)}"
+    return f"{value}{bound}: {_side_of_bound(row)}{_shown(row)}"
+
+
+def _side_of_bound(row: GateRow) -> str:
+    """On which side of the bound it lies, and how far from it."""
+    distance = abs(row.distance or 0.0)
+    if not distance or row.value is None or row.bound is None:
+        return "at the bound"
+    where = "within" if row.answer == "passed" else "over" if row.value > row.bound else "short"
+    return f"{where} by {short(float(f'{distance:.2g}'), max(0, 1 - math.floor(math.log10(distance))))}"
+
+
+def _shown(row: GateRow) -> str:
+    """What the rows show of it, and how many would show more."""
+    if row.shown is None:
+        return ""
+    if row.shown:
+        return f", and {row.rows:,} rows show it"
+    if row.answer == "passed":
+        return f", which {row.rows:,} rows do not show" + (
+            f"; about {row.rows_needed:,} would" if row.rows_needed else ""
+        )
+    needed = f", about {row.rows_needed:,} would show it" if row.rows_needed else ""
+    counts = ", and counts as passed" if row.passed else ""
+    return f"; not shown with {row.rows:,} rows{needed}{counts}"
