@@ -222,7 +222,7 @@ def test_undefined_wins_over_failed_wins_over_passed() -> None:
     assert outcome([row(False), row(None), row(True)]) is Exit.CANNOT_JUDGE
 
 
-THREE = report(brier=Result(0.2, (0.15, 0.25)), auc=Result(0.7, (0.6, 0.8)))
+NOISY_REPORT = report(brier=Result(0.2, (0.15, 0.25)), auc=Result(0.7, (0.6, 0.8)))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ THREE = report(brier=Result(0.2, (0.15, 0.25)), auc=Result(0.7, (0.6, 0.8)))
 )
 def test_a_rule_has_three_answers(rule: str, answer: str, shown: bool, distance: float) -> None:
     for undecided in ("fail", "pass"):
-        (row,) = judge([parse_rule(rule)], [THREE], undecided=undecided)
+        (row,) = judge([parse_rule(rule)], [NOISY_REPORT], undecided=undecided)
         assert (row.answer, row.shown, row.distance) == (answer, shown, pytest.approx(distance))
         assert row.passed is (answer == "passed" or (answer == "not shown" and undecided == "pass"))
         assert (row.rows_needed is None) == (shown or row.estimate == row.bound)
