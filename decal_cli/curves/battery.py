@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -18,7 +19,7 @@ from decal_cli.curves.sums import LevelSums, Means, levels_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
-from decal_cli.learn.probe import Probed
+from decal_cli.learn.probe import Probed, all_deals
 from decal_cli.learn.regions import HeldOutRegions, Regions
 from decal_cli.metrics import bootstrap
 from decal_cli.metrics.confidence import bias_corrected, normal, quantile
@@ -32,7 +33,7 @@ from decal_cli.tables import resample as draw
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, MeanEstimate, Table
-from decal_cli.tables.units import Estimate, units_of_rows
+from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
@@ -235,8 +236,13 @@ def _held_out_gains(s: Setup) -> heldout.Gains | Undefined:
 
 def _of_gains(s: Setup, name: str, gains: heldout.Gains) -> ThresholdCurve:
     z = 0.0 if s.confidence is None else quantile(s.confidence)
-    expected = None if gains.expected is None else MeanEstimate(*gains.expected)
-    return _curve(s, name, gains.value, None if s.confidence is None else z * gains.error, expected)
+    reach = None if s.confidence is None else z * gains.error + gains.bias
+    curve = _curve(s, name, gains.value, reach, None)
+    if gains.expected is None:
+        return curve
+    value, error, bias = gains.expected
+    low, high = np.clip((value - z * error - bias, value + z * error + bias), *curve.kind.range).tolist()
+    return replace(curve, expectation=value, expectation_interval=None if reach is None else (low, high))
 
 
 def _recalibrated(
@@ -339,9 +345,9 @@ def _with_features(s: Setup, featured: FeaturedRows) -> Iterator[ThresholdCurve]
     by_region = sums.levels_of_rows(rows.region, rows.label, rows.weight, s.table.design.effect)
     yield _mean(s, "brier_regions", sums.of_decisions(by_region, _cost(at), s.grid), sums.brier_of(by_region))
     probed = featured.probed
-    units = units_of_rows(probed.label, probed.weight, probed.unit)
-    scores = probed.recalibrated, probed.probe, at, s.grid.weight, probed.judge
-    yield _of_gains(s, "gain_beyond", heldout.gains(units, *scores))
+    dealt = all_deals(probed)
+    scores = dealt.recalibrated, dealt.probe, at, s.grid.weight, dealt.judge
+    yield _of_gains(s, "gain_beyond", heldout.gains(dealt.units, *scores))
 
 
 def _post_training(s: Setup, first: ThresholdCurve, second: ThresholdCurve) -> ThresholdCurve:

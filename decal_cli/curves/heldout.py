@@ -25,11 +25,15 @@ N_REPLICATES = 100
 
 
 class Gains(NamedTuple):
-    """Gains per row for u_delta 1, and their errors, shape (K,) each; and their mean under a prior with its error."""
+    """Gains per row for u_delta 1, their errors and what they may be off by besides, shape (K,) each.
+
+    expected: the same three numbers of their mean under a prior; None without one.
+    """
 
     value: Floats
     error: Floats
-    expected: tuple[float, float] | None
+    bias: Floats
+    expected: tuple[float, float, float] | None
 
 
 def gains(
@@ -37,28 +41,28 @@ def gains(
 ) -> Gains:
     """What acting on the scores `then` wins over acting on the scores `now`, at each t*.
 
-    judge: a probability of label 1 that counts by half, and the label by half; the error is that of the label alone.
+    judge: a probability of label 1 that counts by half, and the label by half.
     """
     size = len(at) + 1
     key = np.searchsorted(at, now, side="right") * size + np.searchsorted(at * (1 - TIE), then, side="right")
-    reduced, places = units.by(key)
+    # No two rows have the same judge.
+    reduced, places = units.by(key) if judge is None else (units, key)
     before, after = places // size, places % size
-    value, error, spread = np.empty(len(at)), np.empty(len(at)), np.zeros(len(reduced))
-    share = None if judge is None else np.bincount(key, units.weight * judge, size * size)
-    weight = None if judge is None else np.bincount(key, units.weight, size * size)
+    label = reduced.label.astype(np.float64)
+    positive, doubt = (label, 0.0) if judge is None else ((label + judge) / 2, (label - judge) / 2)
+    value, error, off, spread = np.empty(len(at)), np.empty(len(at)), np.zeros(len(at)), np.zeros(len(reduced))
     one_row = float(one_missed(1.0, units.effective_rows))
     for k, t in enumerate(at):
         changed = (after > k).astype(np.float64) - (before > k)
-        gain = reduced.mean(changed * np.where(reduced.label == 1, 1 - t, -t))
+        gain = reduced.mean(changed * (positive - t))
         value[k], error[k] = gain.value, WIDENED * np.sqrt(gain.seen**2 + t * (1 - t) * one_row)
         spread += 0.0 if prior is None else prior[k] * gain.influence
-        if share is not None and weight is not None:
-            moved = np.add.outer(-(np.arange(size) > k).astype(np.float64), np.arange(size) > k).ravel()
-            value[k] = (value[k] + float(moved @ (share - t * weight)) / units.total) / 2
+        off[k] = 0.0 if judge is None else float(reduced.sums(changed * doubt) / reduced.total)
     if prior is None:
-        return Gains(value, error, None)
+        return Gains(value, error, np.abs(off), None)
     variance = float(reduced.covariance(spread[None])[0, 0]) + float(prior @ (at * (1 - at))) * one_row
-    return Gains(value, error, (float(prior @ value), WIDENED * float(np.sqrt(variance))))
+    expected = float(prior @ value), WIDENED * float(np.sqrt(variance)), abs(float(prior @ off))
+    return Gains(value, error, np.abs(off), expected)
 
 
 def _cuts(neg: Weights, pos: Weights, at: Floats) -> Ints:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.learn.encoding import encoded
-from decal_cli.learn.probe import Standard
+from decal_cli.learn.probe import N_SEEDS, Standard
 from decal_cli.learn.scaling import (
     MAX_FULL,
     SCALINGS,
@@ -49,17 +49,23 @@ Mask = NDArray[np.bool_]
 class Recalibrated:
     """Rows as given: probabilities from scalings that have not seen them, (T, K); the fold of each row, (T,).
 
-    chosen: the scaling of lowest log loss on held-out rows.
+    chosen: the scaling of lowest log loss on held-out rows. others: the same rows by other deals into folds.
     """
 
     score: Floats
     fold: Ints
     chosen: str
+    others: tuple[Recalibrated, ...] = ()
+
+    @property
+    def all_deals(self) -> Floats:
+        """The probabilities of all deals, one deal after the other."""
+        return np.concatenate([deal.score for deal in (self, *self.others)])
 
 
 @dataclass(frozen=True, eq=False)
 class ClassProbed:
-    """Rows with features: probabilities of the probe from models that have not seen them, shape (T, K)."""
+    """Rows with features: probabilities of the probe from models that have not seen them, (deals x T, K)."""
 
     score: Floats
 
@@ -75,8 +81,22 @@ def dealt(rows: Rows, seed: int) -> tuple[Ints, Mask]:
     return place % FOLDS, place < MIN_TAUGHT * FOLDS // (FOLDS - 1)
 
 
+MAX_DEALS, WORK = 3, 20_000
+"""Rows are dealt into folds so often at most, and so many probabilities in all deals together."""
+
+
 def build_recalibrated(rows: Rows, *, seed: int) -> Recalibrated:
     """Cross-fitted scalings of rows of several classes, in any order. Errors: Undefined, where there are too few."""
+    deals = int(np.clip(WORK // rows.score.size, 1, MAX_DEALS))
+    first, *others = (_one_deal_of(rows, _seed_of(seed, deal)) for deal in range(deals))
+    return replace(first, others=tuple(others))
+
+
+def _seed_of(seed: int, deal: int) -> int:
+    return seed + deal * N_SEEDS
+
+
+def _one_deal_of(rows: Rows, seed: int) -> Recalibrated:
     fold, taught = dealt(_bare(rows), seed)
     # Of many rows those that teach also choose: applying one scaling to all rows takes long enough.
     score, label, weight, of = rows.score[taught], rows.label[taught], rows.weights[taught], fold[taught]
@@ -197,11 +217,17 @@ def _held_out_logits(rows: Rows, seed: int) -> tuple[Floats, Ints]:
 def build_class_probe(rows: Rows, recalibrated: Recalibrated, *, seed: int) -> ClassProbed:
     """Cross-fitted probabilities of rows of several classes with features, in any order."""
     rows = replace(rows, features=rows.typed)
+    deals = enumerate((recalibrated, *recalibrated.others))
+    return ClassProbed(np.concatenate([_probe_of_deal(rows, each.score, _seed_of(seed, k)) for k, each in deals]))
+
+
+def _probe_of_deal(rows: Rows, recalibrated: Floats, seed: int) -> Floats:
+    """Held-out probabilities of rows, (T, K); recalibrated: by the same folds."""
     logits, fold = _held_out_logits(rows, seed)
-    each = np.stack((centred(logits), centred(logarithms(recalibrated.score))))
+    each = np.stack((centred(logits), centred(logarithms(recalibrated))))
     score = np.empty(rows.score.shape)
     for k in range(FOLDS):
         others, here = fold != k, fold == k
         weights = mixing_weights(each[:, others], rows.label[others], rows.weights[others])
-        score[here] = mixed(weights, logits[here], recalibrated.score[here])
-    return ClassProbed(score)
+        score[here] = mixed(weights, logits[here], recalibrated[here])
+    return score

@@ -4,6 +4,8 @@ Five folds, clusters whole. The calibrator of a fold is chosen inside the other 
 rows: the score as it is, an intercept shift, Platt scaling with a slope that is not negative, or isotonic regression.
 Nothing here knows the decision: the same scores serve every task, every threshold of a sweep and every count.
 
+Few rows are dealt into folds several times, and every number is the mean over the deals: it varies less from seed to
+seed, and what it varies still is part of its error.
 
 Beside them, for decisions on rows that differ in what they are worth, what the amount alone wins.
 """
@@ -11,6 +13,7 @@ Beside them, for decisions on rows that differ in what they are worth, what the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +29,7 @@ from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table
-from decal_cli.tables.units import Independent, Units, units_of_rows
+from decal_cli.tables.units import Dealt, Independent, Units, units_of_rows
 
 SURE = 1e-6
 """Scores are kept so far from 0 and 1 in log-odds."""
@@ -36,11 +39,23 @@ Method = Literal["chosen", "isotonic"]
 """The calibrator that is chosen inside the folds, or isotonic regression in each."""
 
 
+MAX_DEALS = 8
+WORK = 40_000
+"""Rows that are dealt, in all deals together: fewer rows are dealt more often."""
+TWICE = 200_000
+"""Up to so many rows are dealt twice at least."""
+
+
+def deals_of(rows: float, most: int = MAX_DEALS, work: float = WORK) -> int:
+    """How often so many rows are dealt into folds."""
+    return int(np.clip(work // max(round(rows), 1), 2 if rows <= TWICE else 1, most))
+
+
 class HeldOutScores(NamedTuple):
     """Units, shape (m,): the score as it is, what a calibrator that has not seen it makes of it, and its fold.
 
-    chosen: the calibrator of each fold. levels: the levels of the score; of_levels: what the calibrator of each fold
-    makes of them, (FOLDS, levels).
+    Folds are numbered over all deals. chosen: the calibrator of each fold. levels: the levels of the score; of_levels:
+    what the calibrator of each fold makes of them, (deals x FOLDS, levels).
     """
 
     units: Units
@@ -62,13 +77,17 @@ def of_rows(rows: Rows, seed: int, method: Method = "chosen") -> HeldOutScores:
     """Of each row, in the order of their content, with the folds of these rows."""
     rows = rows.in_order()
     need_rows(rows.table)
-    fold = rows.places(Seed(seed).generator(STREAM)) % FOLDS
-    levels, level, fitted, chosen = recalibrated_levels(rows, fold, method)
-    return HeldOutScores(rows.units, rows.score, fitted[fold, level], fold, chosen, levels, fitted)
+    rng, deals = Seed(seed).generator(STREAM), deals_of(rows.table.effective_rows)
+    folds = [rows.places(rng) % FOLDS for _ in range(deals)]
+    levels, level, fitted, chosen = zip(*(recalibrated_levels(rows, fold, method) for fold in folds), strict=True)
+    fold, of_levels = np.concatenate([k * FOLDS + fold for k, fold in enumerate(folds)]), np.concatenate(fitted)
+    recalibrated = of_levels[fold, np.concatenate(level)]
+    units, score = rows.units.dealt(deals), np.tile(rows.score, deals)
+    return HeldOutScores(units, score, recalibrated, fold, sum(chosen, ()), levels[0], of_levels)
 
 
 def cuts_of_folds(levels: Floats, of_levels: Floats, threshold: float) -> Floats:
-    """The level from which the calibrator of each fold reaches a threshold, inf where none does; shape (FOLDS,).
+    """The level from which the calibrator of each fold reaches a threshold, inf where none does; shape (folds,).
 
     levels, of_levels: as HeldOutScores has them.
     """
@@ -104,7 +123,34 @@ def need_rows(t: Table) -> None:
 
 
 def _of_cells(cells: Table, seed: int, method: Method) -> HeldOutScores:
-    rng = Seed(seed).generator(STREAM)
+    rng, deals = Seed(seed).generator(STREAM), deals_of(cells.effective_rows)
+    each = [_one_deal(cells, rng, method) for _ in range(deals)]
+    if deals == 1:
+        return each[0]
+    units = each[0].units.dealt(deals) if type(cells.design) is Clustered else _units_of_deals(cells, each)
+    return HeldOutScores(
+        units,
+        np.concatenate([one.score for one in each]),
+        np.concatenate([one.recalibrated for one in each]),
+        np.concatenate([k * FOLDS + one.fold for k, one in enumerate(each)]),
+        tuple(name for one in each for name in one.chosen),
+        each[0].levels,
+        np.concatenate([one.of_levels for one in each]),
+    )
+
+
+def _units_of_deals(cells: Table, each: Sequence[HeldOutScores]) -> Units:
+    """Units of all deals, each of the cell and label that it is a part of."""
+    units, deals = [one.units for one in each], len(each)
+    label = np.concatenate([one.label for one in units])
+    origin = 2 * np.concatenate([np.searchsorted(cells.score, one.score) for one in each]) + label
+    deal = np.repeat(np.arange(deals), [len(one) for one in units])
+    square = np.concatenate([one.sampling.squares(one.weight) for one in units]) / deals
+    weight = np.concatenate([one.weight for one in units]) / deals
+    return replace(units[0], label=label, weight=weight, sampling=Dealt(origin, deal, deals, square))
+
+
+def _one_deal(cells: Table, rng: np.random.Generator, method: Method) -> HeldOutScores:
     if type(cells.design) is Clustered:
         # Rows of one cluster stay together in the errors too, so that each is a unit.
         of_cluster = cells.design.fold_of_clusters(rng)

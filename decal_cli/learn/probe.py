@@ -40,6 +40,7 @@ from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Floats, Ints, MeanEstimate
 from decal_cli.tables.threads import one_thread
+from decal_cli.tables.units import Units, units_of_rows
 
 MAX_DISTANCE = 8.0
 """Standard deviations at which a standardised feature is cut: one row must not carry a regression."""
@@ -229,6 +230,27 @@ class Probed(NamedTuple):
     """The fold of each row: its models have seen no row of this fold."""
     unit: Ints | None = None
     """The cluster of each row; None where rows are independent."""
+    others: tuple[Probed, ...] = ()
+    """The same rows by other deals into folds: gains are means over all deals."""
+
+
+class DealtScores(NamedTuple):
+    """Units of all deals, shape (m,), and what was learned without them: a recalibrated score, the probe, the judge."""
+
+    units: Units
+    recalibrated: Floats
+    probe: Floats
+    judge: Floats
+
+
+def all_deals(probed: Probed) -> DealtScores:
+    """One deal after the other. Errors: Undefined, where there are too few rows to hold some out."""
+    if not len(probed.probe):
+        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+    deals = (probed, *probed.others)
+    units = units_of_rows(probed.label, probed.weight, probed.unit).dealt(len(deals))
+    each = ([getattr(deal, name) for deal in deals] for name in ("recalibrated", "probe", "judge"))
+    return DealtScores(units, *(np.concatenate(parts) for parts in each))
 
 
 def squared_loss_won(probed: Probed) -> MeanEstimate:
@@ -241,12 +263,22 @@ def squared_loss_won(probed: Probed) -> MeanEstimate:
     return MeanEstimate(mean, WIDENED * error)
 
 
+MAX_DEALS, WORK = 4, 20_000
+"""Rows are dealt into folds so often at most, and so many rows in all deals together."""
+
+
 def build_probe(rows: Rows, *, seed: int) -> Probed:
     """Cross-fitted probabilities of rows with features, in any order."""
     rows = with_mean_weight_one(rows)
     if rows.too_few_to_hold_out:
         nothing = np.empty(0)
         return Probed(rows.score, rows.label, rows.weights, *(nothing,) * 4, nothing.astype(np.int64))
+    deals = held_out.deals_of(len(rows), MAX_DEALS, WORK)
+    first, *others = (_one_deal(rows, seed + deal * N_SEEDS) for deal in range(deals))
+    return first._replace(others=tuple(others))
+
+
+def _one_deal(rows: Rows, seed: int) -> Probed:
     isotonic, probed, fold = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
     with one_thread():
         for number, rule in enumerate(fold_rules(rows, seed)):

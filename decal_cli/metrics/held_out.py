@@ -6,6 +6,7 @@ one set of units.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -14,13 +15,13 @@ import numpy as np
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.class_folds import ClassProbed, Recalibrated
-from decal_cli.learn.probe import WIDENED, Probed
+from decal_cli.learn.probe import WIDENED, Probed, all_deals
 from decal_cli.metrics.decisions import Change, Decisions
 from decal_cli.tables.classes import best_actions
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowStakes
-from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table
-from decal_cli.tables.units import Estimate, units_of_rows
+from decal_cli.tables.table import Floats, Ints, Table
+from decal_cli.tables.units import Estimate, Units
 from decal_cli.task import ClassDecision, Task
 
 Response = Callable[[Floats], Ints]
@@ -65,13 +66,14 @@ class Recalibrating(Change):
     def of_rows(cls, u: RowStakes, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
         """Where every row has stakes of its own, by scores of two classes; the rows in the order of their content."""
         held = held_out.of_rows(u.rows, seed, method)
-        before, after = (Decisions.of_rows(u, score) for score in (u.rows.score, held.recalibrated))
+        before, after = _of_deals(u, held.units, held.score, held.recalibrated)
         return cls(before, after, WIDENED, lambda other: cls.of_rows(u, seed, other))
 
     @classmethod
-    def of_classes(cls, now: Decisions, response: Response, recalibrated: Recalibrated) -> Recalibrating:
+    def of_classes(cls, now: Decisions, stakes: ClassDecision | RowStakes, recalibrated: Recalibrated) -> Recalibrating:
         """On the probabilities of several classes, by scalings that have not seen the rows."""
-        return cls(now, replace(now, action=response(recalibrated.score)))
+        before, after = _of_class_deals(now, stakes, recalibrated.all_deals)
+        return cls(before, after)
 
     @property
     def over_constant(self) -> Change:
@@ -93,19 +95,21 @@ class Featured(Change):
     @classmethod
     def of_scores(cls, probed: Probed, stakes: Task | RowStakes) -> Featured:
         """On scores of two classes. Errors: Undefined, where there are too few rows to hold some out."""
-        if not len(probed.probe):
-            raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
-        units = units_of_rows(probed.label, probed.weight, probed.unit)
-        matrix = np.array(stakes.undominated) if isinstance(stakes, Task) else stakes.utility
-        now, then = (response_to(stakes)(score) for score in (probed.recalibrated, probed.probe))
-        return cls(Decisions(units, matrix, now), Decisions(units, matrix, then), WIDENED, probed.judge)
+        dealt = all_deals(probed)
+        if isinstance(stakes, RowStakes):
+            before, after = _of_deals(stakes, dealt.units, dealt.recalibrated, dealt.probe)
+        else:
+            matrix, respond = np.array(stakes.undominated), response_to(stakes)
+            before, after = (Decisions(dealt.units, matrix, respond(s)) for s in (dealt.recalibrated, dealt.probe))
+        return cls(before, after, WIDENED, dealt.judge)
 
     @classmethod
     def of_classes(
-        cls, now: Decisions, response: Response, recalibrated: Recalibrated, probed: ClassProbed
+        cls, now: Decisions, stakes: ClassDecision | RowStakes, recalibrated: Recalibrated, probed: ClassProbed
     ) -> Featured:
         """On the probabilities of several classes."""
-        before, after = (replace(now, action=response(each.score)) for each in (recalibrated, probed))
+        _, before = _of_class_deals(now, stakes, recalibrated.all_deals)
+        _, after = _of_class_deals(now, stakes, probed.score)
         return cls(before, after, WIDENED)
 
     @property
@@ -118,26 +122,58 @@ class Featured(Change):
     def gain(self) -> Estimate:
         """The mean of what the change wins by the labels and of what it wins by the judge, where there is one.
 
-        The error is that of the labels alone: the judge's is hard to state, and smaller.
+        The judge's bias is as large as half of what the two differ by, at most.
         """
         by_label = super().gain
         if isinstance(self.judge, tuple):
             return by_label
         units, stakes, at = self.before.units, self.before.stakes, np.arange(len(self.before.units))
-        change = np.zeros(len(at))
+        by_judge = np.zeros(len(at))
         for label, chance in ((0, 1 - self.judge), (1, self.judge)):
             worth = stakes[:, label, at] if stakes.ndim == 3 else stakes[:, label, None] + np.zeros(len(at))
-            change += chance * (worth[self.after.action, at] - worth[self.before.action, at])
-        by_judge = float(units.sums(change) / units.total)
-        return replace(by_label, value=(by_label.value + by_judge) / 2)
+            by_judge += chance * (worth[self.after.action, at] - worth[self.before.action, at])
+        mean = units.mean((self.after.won - self.before.won + by_judge) / 2)
+        bias = abs(by_label.value - mean.value)
+        return replace(by_label, value=mean.value, adds=mean.influence * self.widened, bias=bias)
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfGains(Estimate):
+    """A gain, and the gain beyond it.
+
+    The two rest on the same labels, but never on one label in the same direction: where recalibration changes a
+    decision, the features can only change it back. So their covariance is not above 0, and the sum varies no more than
+    one of independent gains.
+    """
+
+    parts: tuple[Estimate, ...] = ()
+
+    def half_width(self, confidence: float) -> float:
+        """That of a sum of independent gains."""
+        return math.hypot(*(part.half_width(confidence) for part in self.parts))
 
 
 def post_training(recalibrating: Recalibrating, featured: Featured) -> Estimate:
-    """The sum of the gain of recalibration and the gain beyond it, with the error of a sum of independent gains.
+    """The gain of recalibration and the gain beyond it."""
+    parts = recalibrating.gain, featured.gain
+    value, variance = sum(part.value for part in parts), sum(part.error**2 for part in parts)
+    units = parts[0].units
+    return SumOfGains(value, np.zeros(len(units)), units, extra=variance, missed=0.0, parts=parts)
 
-    The two rest on the same labels, but never on one label in the same direction: where recalibration changes a
-    decision, the features can only change it back. So their covariance is not above 0, and the error is not too small.
-    """
-    one, other = recalibrating.gain, featured.gain
-    nothing = np.zeros(len(one.units))
-    return Estimate(one.value + other.value, nothing, one.units, extra=one.error**2 + other.error**2, missed=0.0)
+
+def _of_deals(u: RowStakes, units: Units, *scores: Floats) -> list[Decisions]:
+    """The decisions by scores of these rows, in all deals, where every row has stakes of its own."""
+    deals = len(units) // len(u.rows)
+    stakes = u.utility if u.utility.ndim == 2 else np.tile(u.utility, deals)
+    responses = ([u.response(part) for part in np.split(score, deals)] for score in scores)
+    return [Decisions(units, stakes, np.concatenate(response)) for response in responses]
+
+
+def _of_class_deals(now: Decisions, stakes: ClassDecision | RowStakes, score: Floats) -> tuple[Decisions, Decisions]:
+    """The decisions as they are, and by probabilities of several classes, on the same rows in all deals."""
+    rows = len(now.units)
+    deals, respond = len(score) // rows, response_to(stakes)
+    utility = now.stakes if now.stakes.ndim == 2 else np.tile(now.stakes, deals)
+    action = np.concatenate([respond(part) for part in np.split(score, deals)])
+    before = Decisions(now.units.dealt(deals), utility, np.tile(now.action, deals))
+    return before, replace(before, action=action)

@@ -14,7 +14,7 @@ from decal_cli.learn.held_out import ByAmount, build_by_amount
 from decal_cli.learn.probe import Probed, build_probe
 from decal_cli.learn.regions import Regions, build_regions
 from decal_cli.metrics.decisions import Acting, Change, Decisions
-from decal_cli.metrics.held_out import Featured, Recalibrating, response_to
+from decal_cli.metrics.held_out import Featured, Recalibrating
 from decal_cli.metrics.numerics.at_capacity import (
     AtCapacity,
     RowsAtCapacity,
@@ -283,7 +283,7 @@ def _recalibrating(inputs: Inputs) -> Recalibrating | None:
         return None
     if inputs.of_classes:
         recalibrated = inputs.all_of((Recalibrated,))[0]
-        return Recalibrating.of_classes(_plain_decisions(inputs, stakes), response_to(stakes), recalibrated)
+        return Recalibrating.of_classes(_plain_decisions(inputs, stakes), stakes, recalibrated)
     if isinstance(stakes, RowStakes):
         return Recalibrating.of_rows(stakes, inputs.seed)
     t = inputs.get(Table)
@@ -296,7 +296,7 @@ def _featured(inputs: Inputs) -> Featured | None:
         return None
     if inputs.of_classes:
         learned = inputs.all_of((Recalibrated, ClassProbed))
-        return Featured.of_classes(_plain_decisions(inputs, stakes), response_to(stakes), *learned)
+        return Featured.of_classes(_plain_decisions(inputs, stakes), stakes, *learned)
     return Featured.of_scores(inputs.all_of((Probed,))[0], stakes)
 
 

@@ -81,7 +81,7 @@ class InClusters(Sampling):
     cluster: Ints
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
-        sums = np.array([np.bincount(self.cluster, weight * each) for each in influence], dtype=np.float64)
+        sums = _summed(self.cluster, weight, influence)
         return np.asarray(sums @ sums.T)
 
     @property
@@ -113,6 +113,56 @@ class Products(Sampling):
 
     def squares(self, weight: Floats) -> Floats:
         return np.diagonal(self.products)
+
+
+@dataclass(frozen=True, eq=False)
+class Dealt(Sampling):
+    """Rows that were dealt into folds several times: each row is a part of one unit of every deal.
+
+    origin: the number of the row, the cluster or the cell that a unit is of, (m,). deal: its deal, (m,). square: where
+    an origin is a cell of many rows, the summed squared weights of the unit's rows over the number of deals, (m,); ()
+    where it is one row or one cluster. Weights are those of the rows over the number of deals.
+    """
+
+    origin: Ints
+    deal: Ints
+    deals: int
+    square: Floats | tuple[()] = ()
+
+    def covariance(self, influence: Floats, weight: Floats) -> Floats:
+        """What the rows vary, by their mean influence over deals; and what the deals vary, over their number."""
+        sums = _summed(self.origin, weight, influence)
+        if isinstance(self.square, tuple):
+            of_rows = sums @ sums.T
+        else:
+            square = np.bincount(self.origin, self.square)
+            mean = _summed(self.origin, self.square, influence) / np.where(square > 0, square, 1.0)
+            # Rows of one cell are in different folds, so that within a cell they differ too.
+            within = (influence * self.square) @ influence.T
+            of_rows = (1 - 1 / self.deals) * (mean * square) @ mean.T + within / self.deals
+        of_deals = _summed(self.deal, weight, influence)
+        return np.asarray(of_rows + of_deals @ of_deals.T * self.deals / (self.deals - 1))
+
+    @property
+    def keys(self) -> tuple[Ints, ...]:
+        return (self.origin, self.deal)
+
+    def reduced(self, order: Ints, starts: Ints) -> Dealt:
+        square = () if isinstance(self.square, tuple) else np.add.reduceat(self.square[order], starts)
+        return replace(self, origin=self.origin[order[starts]], deal=self.deal[order[starts]], square=square)
+
+    def followed(self, count: int) -> Dealt:
+        zeros = np.zeros(count, dtype=np.int64)
+        square = () if isinstance(self.square, tuple) else np.append(self.square, np.zeros(count))
+        return Dealt(np.append(self.origin, zeros), np.append(self.deal, zeros), self.deals, square)
+
+    def squares(self, weight: Floats) -> Floats:
+        return weight**2 * self.deals if isinstance(self.square, tuple) else self.square
+
+
+def _summed(place: Ints, weight: Floats, influence: Floats) -> Floats:
+    """Of k influences, shape (k, m), the weighted sums by place."""
+    return np.array([np.bincount(place, weight * each) for each in influence], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +209,21 @@ class Units:
     def kinds(self) -> Ints:
         """The number of each unit's kind, int (m,)."""
         return self.label if isinstance(self.kind, tuple) else self.kind
+
+    def dealt(self, deals: int) -> Units:
+        """The same rows, or cells of rows, once for each deal into folds, one deal after the other."""
+        if deals == 1:
+            return self
+        count = len(self)
+        origin = self.sampling.cluster if isinstance(self.sampling, InClusters) else np.arange(count)
+        return replace(
+            self,
+            label=np.tile(self.label, deals),
+            weight=np.tile(self.weight / deals, deals),
+            sampling=Dealt(np.tile(origin, deals), np.repeat(np.arange(deals), count), deals),
+            rows=self.effective_rows,
+            kind=self.kind if isinstance(self.kind, tuple) else np.tile(self.kind, deals),
+        )
 
     def beside(self, other: Units) -> Units:
         """These units, of a kind by what they are here and what they are there."""
@@ -231,7 +296,7 @@ class Estimate:
     adds: the latter, or a function that computes it when it is asked for. low, high: the range that it can have. extra:
     variance that its units do not show to first order. missed: squared distance to it of a row that could have been
     missed; that of the farthest kind of unit where it is nan. rows: effective rows that a share of 0 or 1 rests on,
-    which shows no variance; of all units where it is nan.
+    which shows no variance; of all units where it is nan. bias: how far it may be off besides, whichever the rows.
     """
 
     value: float
@@ -242,6 +307,7 @@ class Estimate:
     extra: float = 0.0
     missed: float = math.nan
     rows: float = math.nan
+    bias: float = 0.0
 
     @cached_property
     def influence(self) -> Floats:
@@ -296,9 +362,13 @@ class Estimate:
         missed = self.units.farthest(self.influence) if math.isnan(self.missed) else self.missed
         return float(with_missed(self.seen**2, missed, self.units.effective_rows))
 
+    def half_width(self, confidence: float) -> float:
+        """z standard errors, and the bias."""
+        return quantile(confidence) * self.error + self.bias
+
     def normal(self, confidence: float) -> Interval:
         """value -/+ z standard errors, cut to the range."""
-        reach = quantile(confidence) * self.error
+        reach = self.half_width(confidence)
         low, high = (min(max(end, self.low), self.high) for end in (self.value - reach, self.value + reach))
         return low, high
 

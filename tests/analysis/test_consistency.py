@@ -163,7 +163,7 @@ class TestTheReader:
         ("old", "new"),
         [
             ("Using the features clearly wins", "Using the features may win"),
-            ("of the estimated gain, the features 9", "of the estimated gain, the features 1"),
+            ("of the estimated gain, the features 8", "of the estimated gain, the features 1"),
             ("Post-train on the features with blend", "Post-train on the features with stack"),
             ("which may win", "which wins"),
             ("ECE is .", "ECE is .9"),

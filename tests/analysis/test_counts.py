@@ -11,7 +11,7 @@ import pytest
 
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.learn import held_out
-from decal_cli.learn.probe import Probed
+from decal_cli.learn.probe import Probed, all_deals
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.tables.rows import Rows
@@ -103,12 +103,14 @@ def test_the_features_change_what_the_probe_decides() -> None:
     inputs, counts = counted(rows, task)
     probed: Probed = inputs.get(Probed)
     assert counts.with_features is not None
-    acts, now = probed.probe >= 0.3, probed.recalibrated >= 0.3
+    dealt = all_deals(probed)
+    acts, now, deals = dealt.probe >= 0.3, dealt.recalibrated >= 0.3, 1 + len(probed.others)
     change = counts.with_features.change
-    assert change.started == pytest.approx(np.sum(acts & ~now), rel=EXACT)
-    assert change.stopped == pytest.approx(np.sum(now & ~acts), rel=EXACT)
-    positive = (probed.label + probed.judge) / 2
-    assert change.started_positive == pytest.approx(positive[acts & ~now].sum(), rel=1e-12)
+    assert deals > 1
+    assert change.started == pytest.approx(np.sum(acts & ~now) / deals, rel=EXACT)
+    assert change.stopped == pytest.approx(np.sum(now & ~acts) / deals, rel=EXACT)
+    positive = (dealt.units.label + dealt.judge) / 2
+    assert change.started_positive == pytest.approx(positive[acts & ~now].sum() / deals, rel=1e-12)
 
 
 def test_what_cannot_be_estimated_is_not_counted() -> None:

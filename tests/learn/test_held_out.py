@@ -105,8 +105,9 @@ def test_clusters_stay_whole_and_units_are_the_rows(weighted: bool) -> None:
     weight = np.random.default_rng(2).uniform(0.5, 2, 600) if weighted else None
     rows = Rows(score, label, weight, cluster)
     for held in (of_table(rows.table, 0), of_rows(rows, 0)):
-        folds = {(int(c), int(f)) for c, f in zip(held.units.sampling.cluster, held.fold, strict=True)}
-        assert len(folds) == len({c for c, _ in folds})
+        dealt = held.units.sampling
+        folds = set(zip(dealt.origin.tolist(), dealt.deal.tolist(), held.fold.tolist(), strict=True))
+        assert len(folds) == len({(c, deal) for c, deal, _ in folds}) == 50 * dealt.deals
         assert held.units.total == pytest.approx(rows.weights.sum())
 
 

@@ -28,7 +28,9 @@ AT = (0.1, 0.3, 0.5, 0.8)
 
 
 def same(one: Probed, other: Probed) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    """In all deals into folds."""
+    deals = zip(one.others, other.others, strict=True)
+    return all(np.array_equal(a, b) for a, b in zip(one[:-1], other[:-1], strict=True)) and all(same(*d) for d in deals)
 
 
 def gains(probed: Probed) -> np.ndarray:
@@ -62,7 +64,7 @@ def test_weights_count_by_their_ratios() -> None:
     heavy = build_probe(Rows(score, label, np.full(len(score), 7.0), features=features), seed=0)
     assert gains(heavy) == pytest.approx(gains(plain), abs=1e-9)
     one, other = (build_probe(Rows(score, label, factor * weight, features=features), seed=0) for factor in (1, 0.003))
-    for a, b in zip(one, other, strict=True):
+    for a, b in zip(one[:-1], other[:-1], strict=True):
         assert a == pytest.approx(b, abs=1e-9)
     assert gains(one) != pytest.approx(gains(plain), abs=1e-6)
 
@@ -138,32 +140,39 @@ def test_squares_and_products_are_seen(signal: str) -> None:
     assert gain.value - 3 * gain.error > 0
 
 
-def by_hand(probed: Probed, threshold: float) -> tuple[float, float]:
-    """The gain and its error row by row."""
-    by_label, by_judge = [], []
-    for i in range(len(probed.score)):
-        change = int(probed.probe[i] >= threshold) - int(probed.recalibrated[i] >= threshold)
-        by_label.append(change * (probed.label[i] - threshold))
-        by_judge.append(change * (probed.judge[i] - threshold))
-    w = probed.weight
-    middle = np.average(by_label, weights=w)
-    spread = sum(w[i] ** 2 * (by_label[i] - middle) ** 2 for i in range(len(w)))
-    one_row = MISSED_ROWS * threshold * (1 - threshold) * (np.sum(w**2) / w.sum()) ** 2
-    return (middle + np.average(by_judge, weights=w)) / 2, WIDENED * np.sqrt(spread + one_row) / w.sum()
+def by_hand(probed: Probed, threshold: float) -> tuple[float, float, float]:
+    """The gain, its error and its bias, row by row and deal by deal."""
+    w, deals = probed.weight, (probed, *probed.others)
+    won, doubt = np.zeros((len(deals), len(w))), np.zeros((len(deals), len(w)))
+    for k, deal in enumerate(deals):
+        for i in range(len(w)):
+            change = int(deal.probe[i] >= threshold) - int(deal.recalibrated[i] >= threshold)
+            won[k, i] = change * ((deal.label[i] + deal.judge[i]) / 2 - threshold)
+            doubt[k, i] = change * (deal.label[i] - deal.judge[i]) / 2
+    of_rows, of_deals = won.mean(axis=0), np.average(won, axis=1, weights=w)
+    variance = sum((w / w.sum()) ** 2 * (of_rows - np.average(of_rows, weights=w)) ** 2)
+    if len(deals) > 1:
+        variance += of_deals.var(ddof=1) / len(deals)
+    variance += MISSED_ROWS * threshold * (1 - threshold) * (np.sum(w**2) / w.sum() ** 2) ** 2
+    bias = abs(np.average(doubt.mean(axis=0), weights=w))
+    return of_deals.mean(), WIDENED * np.sqrt(variance), bias
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 2**31), st.integers(1, 30), st.sampled_from(AT))
-def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, threshold: float) -> None:
+@given(st.integers(0, 2**31), st.integers(1, 30), st.integers(1, 3), st.sampled_from(AT))
+def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, deals: int, threshold: float) -> None:
     rng = np.random.default_rng(seed)
 
     def chances() -> np.ndarray:
         return rng.integers(0, 11, rows) / 10
 
-    label, weight = rng.integers(0, 2, rows).astype(float), rng.uniform(0.1, 3, rows)
-    probed = Probed(chances(), label, weight, *(chances() for _ in range(4)), np.arange(rows) % 5)
+    score, label, weight = chances(), rng.integers(0, 2, rows).astype(float), rng.uniform(0.1, 3, rows)
+    each = (Probed(score, label, weight, *(chances() for _ in range(4)), np.arange(rows) % 5) for _ in range(deals))
+    first, *others = each
+    probed = first._replace(others=tuple(others))
     gain = gain_beyond(probed, threshold)
-    assert (gain.value, gain.error) == pytest.approx(by_hand(probed, threshold), abs=1e-12)
+    assert (gain.value, gain.error, gain.bias) == pytest.approx(by_hand(probed, threshold), abs=1e-12)
+    assert gain.half_width(0.95) == pytest.approx(1.959964 * gain.error + gain.bias, abs=1e-6)
 
 
 def test_the_error_of_the_whole_gain_is_that_of_a_sum() -> None:
@@ -182,7 +191,9 @@ def test_a_whole_weight_counts_as_that_many_rows_in_the_gain() -> None:
     probed = build_probe(Rows(score, label, weight, features=features), seed=0)
     times = np.random.default_rng(0).integers(1, 4, len(probed.score))
     heavy = probed._replace(weight=times.astype(float))
-    copied = Probed(*(np.repeat(values, times) for values in probed[:-1]))._replace(weight=np.ones(times.sum()))
+    # Rows that are copies of each other: each is a row of its own.
+    copied = Probed(*(np.repeat(values, times) for values in probed[:-2]))._replace(weight=np.ones(times.sum()))
+    heavy = heavy._replace(others=())
     for t in AT:
         assert gain_beyond(heavy, t).value == pytest.approx(gain_beyond(copied, t).value, abs=1e-12)
         assert gain_beyond(heavy, t).error > gain_beyond(copied, t).error

@@ -146,13 +146,14 @@ def test_the_features_win_what_they_know_and_the_three_gains_add_up() -> None:
 def test_a_gain_is_what_the_held_out_decisions_are_worth() -> None:
     rows = world(23, 800, sharper=3.0)
     recalibrated = build_recalibrated(rows, seed=0)
-    utility = np.array(ABSTAINING.utility)
-    before, after = ((score @ utility.T).argmax(axis=1) for score in (rows.score, recalibrated.score))
-    expected = (utility[after, rows.label] - utility[before, rows.label]).mean()
+    utility, deals = np.array(ABSTAINING.utility), (recalibrated, *recalibrated.others)
+    before, *after = ((score @ utility.T).argmax(axis=1) for score in (rows.score, *(deal.score for deal in deals)))
+    assert len(after) == 3
+    worth = np.mean([utility[each, rows.label].mean() for each in after])
+    expected = worth - utility[before, rows.label].mean()
     assert gain("gain_recalibration", rows)[0] == pytest.approx(expected, abs=1e-12)
     always = max(np.eye(3)[rows.label].mean(axis=0) @ utility.T)
-    expected = utility[after, rows.label].mean() - always
-    assert gain("gain_over_constant", rows)[0] == pytest.approx(expected, abs=1e-12)
+    assert gain("gain_over_constant", rows)[0] == pytest.approx(worth - always, abs=1e-12)
 
 
 def test_a_held_out_score_does_not_depend_on_its_own_label() -> None:

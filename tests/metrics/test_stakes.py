@@ -90,6 +90,15 @@ def test_of_equals_the_action_of_higher_scores_is_taken_and_of_classes_the_first
     assert named.response(even).tolist() == [2, 0]
 
 
+def test_the_limit_may_cost_more_than_one_row_is_worth_beyond_another() -> None:
+    """Acting wins 5, 4 and 4, and there is one place: the two rows without one lose 4 each."""
+    frame = {"p": [0.9, 0.8, 0.7], "y": [1, 1, 1], "u0": [0.0] * 3, "u1": [-5.0, -4.0, -4.0]}
+    frame |= {"u2": [-1.0] * 3, "u3": [0.0] * 3}
+    stakes = {"utility_columns": ["u0", "u1", "u2", "u3"], "capacity": 1}
+    found = decal_cli.evaluate(frame, score="p", label="y", metrics=["capacity_cost"], **stakes)
+    assert found["capacity_cost"].value == pytest.approx(8 / 3, abs=1e-12)
+
+
 @pytest.mark.parametrize("world", ["abstain", "three actions"])
 def test_intervals_at_a_capacity_hold_what_the_population_gives(world: str) -> None:
     """90 % of 60 samples of 600 rows: fewer than 46 would be a 1 in 1,000 event."""

@@ -135,7 +135,9 @@ class WorthAtCapacity(AtCapacity):
         """Utility per row that the rows without a place would add."""
         value = float((self.weight * (self.listed.wanted - self.listed.acted)) @ self.worth) / self.total
         parts = (self.weight * self.listed.wanted * self.worth - self.adds_worth) / self.total
-        most = self.worth_ends[1] - self.worth_ends[0]
+        # A row with a place loses nothing, also where acting wins on every row.
+        low, high = self.worth_ends
+        most = max(high, 0.0) - min(low, 0.0)
         return self.in_utility(value, parts).within(-most, most)
 
     @property
