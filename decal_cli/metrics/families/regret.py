@@ -82,10 +82,10 @@ def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") ->
 
     In each of five folds, a calibrator fitted to the other four decides the rows of the fold; the gain is the mean
     difference in utility to acting on p. Few rows are dealt into folds up to eight times, and the gain is the mean over
-    the deals, so that it hardly depends on the seed. It is negative where there is nothing to gain and noise costs something. The
-    calibrator is the one of lowest log loss on held-out rows of the other four folds: the score as it is, a shift,
-    Platt scaling or isotonic regression; of several classes temperature, structured vector or structured matrix
-    scaling. Its interval is for the mean gain, in the population, of the five fitted decision rules. method: isotonic
+    the deals, so that it depends less on the seed. It is negative where there is nothing to gain and noise costs
+    something. The calibrator is the one of lowest log loss on held-out rows of the other four folds: the score as it
+    is, a shift, Platt scaling or isotonic regression; of several classes temperature, structured vector or structured
+    matrix scaling. Its interval is for the mean gain, in the population, of the five fitted decision rules. method: isotonic
     takes isotonic regression in every fold.
     """
     change = change.by(method)
@@ -331,9 +331,10 @@ def gain_beyond(change: Featured) -> Estimate:
 
     It predicts the gain of the method `blend`. A logistic regression and boosted trees on the score and the features
     are weighted as in `blend` and decide held-out rows (5 folds); they are compared with the recalibrated score of the
-    same folds; few rows are dealt into folds up to four times. Over the rows on which the two decide differently, the gain is the average of two estimates: the mean
-    of what the change wins at the labels, and the same mean with a probability in place of the label. Of several
-    classes a multinomial regression on the probabilities and the features decides, and the labels alone judge.
+    same folds; few rows are dealt into folds up to four times. Over the rows on which the two decide differently, the
+    gain is the average of two estimates: the mean of what the change wins at the labels, and the same mean with a
+    probability in place of the label. Of several classes a multinomial regression on the probabilities and the
+    features decides, and the labels alone judge.
     """
     return change.gain.within(-change.before.most, change.before.most)
 
