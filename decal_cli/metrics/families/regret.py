@@ -85,8 +85,8 @@ def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") ->
     the deals, so that it depends less on the seed. It is negative where there is nothing to gain and noise costs
     something. The calibrator is the one of lowest log loss on held-out rows of the other four folds: the score as it
     is, a shift, Platt scaling or isotonic regression; of several classes temperature, structured vector or structured
-    matrix scaling. Its interval is for the mean gain, in the population, of the five fitted decision rules. method: isotonic
-    takes isotonic regression in every fold.
+    matrix scaling. Its interval is for the mean gain, in the population, of the fitted decision rules. method:
+    isotonic takes isotonic regression in every fold.
     """
     change = change.by(method)
     return change.gain.within(-change.before.most, change.before.most)
