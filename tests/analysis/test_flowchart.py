@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
+from decal_cli.analysis.flowchart.advice import ActNow
 from decal_cli.analysis.flowchart.evidence import SMOOTHED
 from decal_cli.metrics import METRICS
 
@@ -239,13 +240,30 @@ class TestDoubt:
         assert walk(evidence(NOTHING, worst=(0.001, 0.004), features=False)).action == "done"
 
     def test_whoever_cannot_wait_learns_what_the_estimates_lean_to(self) -> None:
-        assert walk(evidence(DOUBTFUL, NOTHING, NOTHING)).lean == "recalibrate"
-        advice = walk(evidence((-0.03, 0.02), DOUBTFUL, (-0.02, 0.03)))
+        assert walk(evidence(DOUBTFUL, NOTHING, NOTHING, stakes=0.19)).lean == "recalibrate"
+        advice = walk(evidence((-0.03, 0.02), DOUBTFUL, (-0.01, 0.05)))
         assert advice.action == "cannot-tell" and advice.lean == "post-train"
         assert advice.next_steps[-1].startswith("If you must decide now: fit blend")
         assert walk(evidence((-0.03, 0.02), (-0.03, 0.02), (-0.03, 0.02))).lean == "done"
         dear = {"recalibrate": 0.02, "post-train": 0.02}
         assert walk(evidence(DOUBTFUL, NOTHING, NOTHING, costs=dear)).lean == "done"
+
+    def test_there_is_always_something_to_do_now(self) -> None:
+        likely = walk(evidence((-0.03, 0.02), DOUBTFUL, (-0.01, 0.05)))
+        assert likely.act_now == ActNow("post-train", "blend", 0.02, pytest.approx(0.9044, abs=1e-4))
+        assert likely.certainty == "likely"
+        clear = walk(evidence(CLEAR, NOTHING, CLEAR))
+        assert (clear.act_now.action, clear.act_now.method, clear.certainty) == ("recalibrate", "isotonic", "clear")
+        assert clear.act_now.chance > 0.999
+        done = walk(evidence())
+        assert done.act_now.action == "done" and done.certainty == "clear" and done.act_now.chance > 0.97
+
+    def test_no_gain_within_the_tolerance_or_within_noise_is_acted_on(self) -> None:
+        small = walk(evidence((-0.005, 0.015), NOTHING, (-0.005, 0.015)))  # .005, and .01 is tolerated
+        assert small.act_now.action == "done" and "less than 0.01 utility per decision, the" in small.next_steps[-1]
+        noise = walk(evidence((-0.03, 0.06), NOTHING, (-0.03, 0.06)))  # .015, and .75 standard errors are .017
+        assert noise.act_now.action == "done" and noise.certainty == "open"
+        assert "chance could explain that easily" in noise.next_steps[-1]
 
     def test_undefined_is_unknown_with_its_reason(self) -> None:
         advice = walk(evidence(None, None, None))

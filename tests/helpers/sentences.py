@@ -150,8 +150,13 @@ def _ties(page: Page, match: re.Match[str]) -> bool:
 def _leaning(page: Page, match: re.Match[str]) -> bool:
     method, gain = match.groups()
     wanted = page[METHOD_GAINS[method]].value
-    other = page[POST_TRAINING if METHOD_GAINS[method] == RECALIBRATION else RECALIBRATION].value
-    return printed_as(gain, wanted) and wanted > 0 and not other > wanted
+    return printed_as(gain, wanted) and wanted > 0 and page.advice["act_now"]["method"] == method
+
+
+def _leaning_gain(page: Page, match: re.Match[str]) -> float:
+    """The gain of the method that is named, where its amount is right; else NaN."""
+    wanted = page[METHOD_GAINS[match[1]]].value
+    return wanted if printed_as(match[2], wanted) else math.nan
 
 
 def _nothing_wins(page: Page, _: re.Match[str]) -> bool:
@@ -335,6 +340,12 @@ SENTENCES: dict[str, Condition] = {
         )
     ),
     r"If you must decide now: leave the model as it is; by the estimates no method wins anything\.": _nothing_wins,
+    rf"If you must decide now: (?:leave the model as it is|always decide \S+); (\S+) wins {AMOUNT} by the estimates, "
+    rf"less than {AMOUNT}, the tolerance\.": (
+        lambda page, match: _leaning_gain(page, match) < page.tolerance and _limit(page, match, 3)
+    ),
+    rf"If you must decide now: (?:leave the model as it is|always decide \S+); (\S+) wins {AMOUNT} by the estimates, "
+    r"and chance could explain that easily\.": lambda page, match: _leaning_gain(page, match) >= page.tolerance,
     rf"If you must decide now: leave the model as it is; recalibration would add at most {AMOUNT}, the "
     r"tolerance\.": lambda page, match: _limit(page, match) and page[RECALIBRATION].value <= page.tolerance,
     rf"If you must decide now: always decide (\d); recalibration would add at most {AMOUNT}, the "

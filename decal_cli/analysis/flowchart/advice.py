@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
-from decal_cli.analysis.flowchart.evidence import FITS, Action, Answer, Constant, Interval, Item
+from decal_cli.analysis.flowchart.evidence import FITS, LIKELY, Action, Answer, Constant, Interval, Item
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,24 @@ class Interim:
 
 
 @dataclass(frozen=True)
+class ActNow:
+    """What to do today, however sure it is.
+
+    method: as `decal fit` knows it; None for "done". gain: what it is expected to win after its cost, per decision; 0
+    for "done". chance: that it wins anything, of "done" that no method wins more than the tolerance; None where no
+    error is known.
+    """
+
+    action: Literal["done", "recalibrate", "post-train"]
+    method: str | None
+    gain: float
+    chance: float | None
+
+
+Certainty = Literal["clear", "likely", "open"]
+
+
+@dataclass(frozen=True)
 class Advice:
     """The action with what it rests on.
 
@@ -42,7 +61,7 @@ class Advice:
     tolerance: the gain that is too small to matter. constant: the constant decision that the score does not beat.
     interim: what wins something at once. rows_needed: rows that settle an "unknown" in 4 of 5 cases; None where more
     rows alone would not, or nothing is unknown. lean: the action with the largest estimated net gain, where the walk
-    cannot tell.
+    cannot tell. act_now: what to do today.
     """
 
     steps: tuple[Step, ...]
@@ -58,6 +77,7 @@ class Advice:
     interim: Interim | None = None
     rows_needed: int | None = None
     lean: Action | None = None
+    act_now: ActNow = ActNow("done", None, 0.0, None)
     fits: Mapping[Action, str] = field(default_factory=lambda: FITS)
     """The method that each action names."""
 
@@ -65,6 +85,13 @@ class Advice:
     def method(self) -> str | None:
         """The method that the action names, as `decal fit` knows it; None where there is nothing to fit."""
         return self.fits.get(self.action)
+
+    @property
+    def certainty(self) -> Certainty:
+        """How sure act_now is: the flowchart answers, or it is likely all the same, or open."""
+        if self.action != "cannot-tell":
+            return "clear"
+        return "likely" if (self.act_now.chance or 0.0) >= LIKELY else "open"
 
     @property
     def headline(self) -> str:

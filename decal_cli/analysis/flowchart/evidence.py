@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Literal
 
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.declarations.document import Hidden
+from decal_cli.metrics.confidence import quantile
 
 Interval = tuple[float, float]
 Answer = Literal["yes", "no", "unknown"]
@@ -52,6 +55,11 @@ MOVED_BY = 0.05
 CLEAR_SIGNAL = 0.001
 """P-value up to which the features clearly say more than the score."""
 
+SHRINKAGE = 0.75
+"""Standard errors that are taken off a gain before it is acted on while it is not clear: on 126 pairs of halves of real
+data, .5 to .75 won as much as acting on the estimate itself and lost half as often or less."""
+LIKELY = 0.8
+"""The chance from which what is not clear is called likely."""
 MIN_ISOTONIC_ROWS = 1000
 """Of fewer rows curves with few parameters often recalibrate better than isotonic regression: `fit auto` compares."""
 FITS: Mapping[Action, str] = {"recalibrate": "isotonic", "post-train": "blend"}
@@ -198,6 +206,35 @@ class Evidence:
         """The action with the largest estimated gain after its cost; "done" where none beats what is free."""
         gains = {action: net for action in GAINS if (net := self.net(action)) is not None and net > self.free}
         return max(gains, key=lambda action: gains[action], default="done")
+
+    def chance(self, action: Action, above: float) -> float | None:
+        """The probability that an action wins more than this after its cost, by the error of its gain."""
+        net, error = self.net(action), self.error(action)
+        if net is None or error is None:
+            return None
+        return NormalDist().cdf((net - above) / error) if error > 0 else float(net > above)
+
+    def error(self, action: Action) -> float | None:
+        """The standard error of the gain of an action; None where it has no interval."""
+        interval = self.item(GAINS[action]).interval
+        return None if interval is None else (interval[1] - interval[0]) / (2 * quantile(self.confidence))
+
+    def shrunken(self, action: Action) -> float:
+        """The gain of an action after its cost, less SHRINKAGE standard errors; -inf where it is undefined."""
+        net, error = self.net(action), self.error(action)
+        return -math.inf if net is None or error is None else net - SHRINKAGE * error
+
+    @property
+    def now(self) -> Action:
+        """The action to take where waiting is no choice: the one with the largest shrunken gain, if that matters.
+
+        Where the user gave costs, the best buy by the estimates, which are smoothed then.
+        """
+        if self.costs:
+            return self.best
+        best = max(GAINS, key=self.shrunken)
+        matters = self.gain(GAINS[best]) == "yes" or (self.net(best) or 0.0) >= self.tolerated
+        return best if matters and self.shrunken(best) > self.free else "done"
 
     @property
     def free(self) -> float:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from decal_cli.analysis.flowchart.advice import Advice, Interim, Step
+from decal_cli.analysis.flowchart.advice import ActNow, Advice, Interim, Step
 from decal_cli.analysis.flowchart.evidence import (
     BEYOND,
     CONSTANT_LEAD,
@@ -52,8 +52,10 @@ _BACKWARDS = (
 
 def walk(evidence: Evidence) -> Advice:
     """The advice that follows from this evidence."""
+    advice = _walk(evidence)
     return replace(
-        _walk(evidence),
+        advice,
+        act_now=_act_now(evidence, advice),
         stakes=evidence.stakes,
         tolerance=evidence.tolerated,
         constant=evidence.constant,
@@ -61,6 +63,17 @@ def walk(evidence: Evidence) -> Advice:
         fits=evidence.fits,
         interim=_interim(evidence),
     )
+
+
+def _act_now(evidence: Evidence, advice: Advice) -> ActNow:
+    """The action of the flowchart where that is one, else the one with the largest shrunken gain."""
+    action = advice.lean if advice.action == "cannot-tell" else advice.action
+    if action == "recalibrate" or action == "post-train":
+        net, chance = evidence.net(action) or 0.0, evidence.chance(action, evidence.free)
+        return ActNow(action, evidence.fits[action], net, chance)
+    chances = [evidence.chance(each, evidence.free + evidence.tolerated) for each in GAINS]
+    known = [1 - chance for chance in chances if chance is not None]
+    return ActNow("done", None, 0.0, min(known, default=None))
 
 
 def _walk(evidence: Evidence) -> Advice:
@@ -283,7 +296,7 @@ def _constant_instead(evidence: Evidence, steps: tuple[Step, ...], natural: Acti
     now = () if constant is None else (f"Always decide {constant.decision} until a model beats it.",)
     if evidence.features and evidence.gain(BEYOND) == "unknown":
         more = "Whether a model on the features beats it is unknown: there are too few rows to tell."
-        lean: Action = "post-train" if evidence.best == "post-train" else "done"
+        lean: Action = "post-train" if evidence.now == "post-train" else "done"
         return Advice(steps, "cannot-tell", next_steps=(*backwards, *now, more, said(TRY)), lean=lean)
     text = "Find features that separate the outcomes better, train a new model, and start over with it."
     if not evidence.features:
@@ -308,7 +321,7 @@ def _undecided(evidence: Evidence, suboptimal: Step) -> Advice:
     doubtful = [metric for metric in (RECALIBRATION, BEYOND) if evidence.gain(metric) == "unknown"]
     counts = [rows_to_settle(evidence, evidence.item(metric)) for metric in doubtful]
     rows = max((count for count in counts if count is not None), default=None)
-    lean = "done" if _adds_nothing(evidence) else evidence.best
+    lean = "done" if _adds_nothing(evidence) else evidence.now
     if evidence.features:
         then = (*more_rows(rows, "the answer"), _leaning(evidence, lean))
         return Advice((suboptimal,), "cannot-tell", next_steps=then, rows_needed=rows, lean=lean)
@@ -330,11 +343,24 @@ def _leaning(evidence: Evidence, lean: Action) -> str:
         wins = per_decision(evidence.net(lean) or 0.0) + (" after its cost" if lean in evidence.costs else "")
         return f"{start} fit {evidence.fits[lean]}, which by the {estimates} wins {wins}."
     if _adds_nothing(evidence):
-        what = (
-            "leave the model as it is" if evidence.constant is None else f"always decide {evidence.constant.decision}"
-        )
-        return f"{start} {what}; recalibration would add at most {limit_text(evidence)}, the tolerance."
+        return f"{start} {_otherwise(evidence)}; recalibration would add at most {limit_text(evidence)}, the tolerance."
     after = " after its cost" if evidence.costs else ""
+    if evidence.best != "done" and not _adds_nothing(evidence):
+        return f"{start} {_otherwise(evidence)}; {_too_little(evidence)}."
     if evidence.constant is not None:
         return f"{start} always decide {evidence.constant.decision}; by the {estimates} no method wins more{after}."
     return f"{start} leave the model as it is; by the {estimates} no method wins anything{after}."
+
+
+def _otherwise(evidence: Evidence) -> str:
+    """What needs no fit."""
+    return "leave the model as it is" if evidence.constant is None else f"always decide {evidence.constant.decision}"
+
+
+def _too_little(evidence: Evidence) -> str:
+    """Why the largest gain by the estimates is not acted on; without costs, which another rule is for."""
+    gain = evidence.net(evidence.best) or 0.0
+    wins = f"{evidence.fits[evidence.best]} wins {per_decision(gain)} by the estimates"
+    if gain < evidence.tolerated:
+        return f"{wins}, less than {limit_text(evidence)}, the tolerance"
+    return f"{wins}, and chance could explain that easily"

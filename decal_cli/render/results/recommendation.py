@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from decal_cli.analysis.counts import CountedStep, Decided, DecisionCounts
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import FITS, GAINS, Action, Advice, Answer, Item
-from decal_cli.analysis.flowchart.advice import Interim
+from decal_cli.analysis.flowchart.advice import ActNow, Certainty, Interim
 from decal_cli.analysis.flowchart.evidence import Constant
 from decal_cli.analysis.moving import Moving
 from decal_cli.analysis.ranked import PERFECT, Kind, Ranked
@@ -80,14 +80,16 @@ class RoundData(View):
 
 
 class AdviceData(View):
-    """Where the walk ended. method, fit: the method as `decal fit` names it, null where there is nothing to fit. small:
-    the gain is clear, but within the tolerance. constant: the constant decision that acting on the score does not beat.
-    interim: what can be done at once and at no cost. rows_needed: rows that settle an unknown in 4 of 5 cases, null
-    where more rows alone would not. tried: with --try, the methods tried on this score, best first, then on the best
-    one's score, until nothing more is won.
+    """Where the walk ended. act_now: what to do today; certainty: how sure that is. method, fit: the method as `decal
+    fit` names it, null where there is nothing to fit. small: the gain is clear, but within the tolerance. constant: the
+    constant decision that acting on the score does not beat. interim: what can be done at once and at no cost.
+    rows_needed: rows that settle an unknown in 4 of 5 cases, null where more rows alone would not. tried: with --try,
+    the methods tried on this score, best first, then on the best one's score, until nothing more is won.
     """
 
     action: Action
+    act_now: ActNow
+    certainty: Certainty
     method: str | None
     gain: float | None
     interval: Interval | None
