@@ -18,8 +18,8 @@ demo: $(VENV)/.ready ## set up, then evaluate and recommend on a shipped real da
 	$(BIN)/decal recommend $(DEMO) --score p_hatesonar --label y --features 'x*' --threshold 0.3
 
 # Tests see what a user's shell has, and nothing of what this machine sets beside it.
-test: $(VENV)/.ready ## set up, then run the tests
-	env -i PATH="$$PATH" HOME="$$HOME" LANG=C.UTF-8 $(BIN)/python -m pytest
+test: $(VENV)/.ready ## set up, then run the tests; all of them: make test TESTS="-m ''"
+	env -i PATH="$$PATH" HOME="$$HOME" LANG=C.UTF-8 $(BIN)/python -m pytest $(TESTS)
 
 lint: $(VENV)/.ready ## linter, formatter and type checker
 	$(BIN)/ruff check .

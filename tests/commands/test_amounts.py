@@ -10,22 +10,14 @@ import pytest
 
 import decal_cli as decal_api
 from tests.helpers.command import Decal, refusal, valid_json
+from tests.helpers.seeded import write_amounts
 
-HEADER = "p,q,y,amount,fee,tn,fn,fp,tp,site\n"
 OWN = ("--amount", "amount", "--cost-fp", "5")
 
 
 @pytest.fixture(autouse=True)
 def table(tmp_path: Path) -> Path:
-    """Scores that are too bold, and amounts."""
-    rng = np.random.default_rng(3)
-    lines = [HEADER]
-    for k in range(400):
-        z = rng.normal()
-        y, amount, fee = int(rng.random() < 1 / (1 + np.exp(1 - z))), rng.lognormal(3, 1), 1 + rng.random()
-        p, q = 1 / (1 + np.exp(1 - 2 * z)), 1 / (1 + np.exp(1 - z - rng.normal()))
-        lines.append(f"{p:.4f},{q:.4f},{y},{amount:.2f},{fee:.2f},0,{-amount:.2f},{-fee:.2f},0,{k % 80}\n")
-    (tmp_path / "a.csv").write_text("".join(lines))
+    write_amounts(tmp_path / "a.csv")
     return tmp_path / "a.csv"
 
 
@@ -80,50 +72,6 @@ def test_recommend_and_gate_take_it(decal: Decal) -> None:
     assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "utility_share>=0").code == 2
 
 
-BAD = [
-    (("--amount", "amount"), "--amount says what a miss costs; give --cost-fp, or --cost-fp-column, too"),
-    (("--cost-fp-column", "fee"), "--cost-fp-column says what a false alarm costs; give --amount, or --cost-fn, too"),
-    ((*OWN, "--cost-fn", "2"), "the task is given more than once: --amount, --cost-fn"),
-    ((*OWN, "--cost-fn-column", "amount"), "the task is given more than once: --amount, --cost-fn-column"),
-    ((*OWN, "--cost-fp-column", "fee"), "the task is given more than once: --cost-fp-column, --cost-fp"),
-    ((*OWN, "-t", "0.3"), "the task is given more than once: --amount, --threshold, --cost-fp"),
-    ((*OWN, "--utility-columns", "tn,fn,fp,tp"), "the task is given more than once: --amount, --utility-columns"),
-    ((*OWN, "--decision-threshold", "0.4"), "--decision-threshold is one threshold, and --amount gives every row"),
-    (("--amount", "amount", "--cost-fp", "0"), "--cost-fp 0 is not a positive number"),
-    (("--amount", "amount", "--cost-fp", "nan"), "--cost-fp nan is not a positive number"),
-    (("--amount", "amonut", "--cost-fp", "5"), "no column 'amonut'; did you mean 'amount'?"),
-    (("--amount", "y", "--cost-fp", "5"), "column 'y' is taken both as"),
-    (
-        ("--utility-columns", "tn,fn,fp"),
-        "--utility-columns 'tn,fn,fp' names 3 columns, and each of two or more actions has 2",
-    ),
-    (("--utility-columns", "tn,tn,fp,tp"), "--utility-columns names 'tn' twice"),
-    (("--utility-columns", "fp,tp,tn,fn"), "wrong decisions are worth more than right ones"),
-    (("--utility-columns", "tn,fn,fp,tp", "--regimes"), "takes one utility for all rows"),
-]
-
-
-@pytest.mark.parametrize(("options", "says"), BAD, ids=[" ".join(options) for options, _ in BAD])
-def test_a_bad_decision_is_one_line(decal: Decal, options: tuple[str, ...], says: str) -> None:
-    assert says in refusal(decal("evaluate", "a.csv", "-s", "p", "-y", "y", *options))
-
-
-@pytest.mark.parametrize(
-    ("cell", "says"),
-    [
-        ("-3", "column 'amount', row 2 (line 3): amount -3 is negative"),
-        ("", "column 'amount': amount missing in 1 of 3 rows (row 2)"),
-        ("nan", "column 'amount': amount missing in 1 of 3 rows (row 2)"),
-        ("inf", "column 'amount', row 2 (line 3): amount inf is beyond 1e+15"),
-        ("1e16", "column 'amount', row 2 (line 3): amount 1e+16 is beyond 1e+15"),
-        ("lots", "'lots'"),
-    ],
-)
-def test_a_bad_amount_is_one_line(decal: Decal, tmp_path: Path, cell: str, says: str) -> None:
-    (tmp_path / "b.csv").write_text(f"p,y,amount\n0.2,0,3\n0.7,1,{cell}\n0.4,1,2\n")
-    assert says in refusal(decal("evaluate", "b.csv", *OWN))
-
-
 def test_rows_without_an_amount_can_be_dropped(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("p,y,amount\n" + "0.2,0,3\n0.7,1,\n0.4,1,2\n" * 10)
     assert "dropped 10 of 30 rows (missing amount)" in decal("evaluate", "b.csv", *OWN, "--missing", "drop").out
@@ -167,17 +115,6 @@ def test_fit_wins_what_held_out_rows_gain(decal: Decal) -> None:
     done = valid_json(decal("fit", "isotonic", "a.csv", "-s", "p", *OWN, "-o", "m.json", "-f", "json").out)
     gain = done["fit"]["gain"]
     assert gain["after"] - gain["before"] == pytest.approx(gain["value"]) and gain["interval"][0] < gain["value"]
-
-
-@pytest.mark.parametrize(
-    ("verb", "options"),
-    [
-        ("study", ("a.csv",)),
-    ],
-)
-def test_verbs_that_cannot_take_it_say_so(decal: Decal, verb: str, options: tuple[str, ...]) -> None:
-    line = refusal(decal(verb, *options, "-s", "p", "--amount", "amount"))
-    assert "--amount gives each row its own" in line
 
 
 def test_a_baseline_of_other_utilities_cannot_be_judged(decal: Decal) -> None:
@@ -288,35 +225,6 @@ def test_a_page_of_utilities_of_each_row(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "alike.csv").write_text("\n".join(rows))
     assert decal("report", "alike.csv", *OWN, "-o", "s.html").code == 0
     assert "At other thresholds" in (tmp_path / "s.html").read_text()
-
-
-BAD_LIMITED = [
-    (("evaluate", "--capacity", "0"), "--capacity 0 is not positive"),
-    (("evaluate", "--capacity", "401"), "--capacity 401 is more than the 400 rows"),
-    (("evaluate", "--capacity", "2.5"), "--capacity 2.5 is neither a whole count nor a share below 1"),
-    (("evaluate", "--capacity", "5", "--per", "day"), "no column 'day'"),
-    (("evaluate", "--capacity", "5", "--decision-threshold", "0.4"), "--decision-threshold is one threshold"),
-    (("evaluate", "--capacity", "5", "--regimes"), "takes one utility for all rows"),
-    (("report", "--capacity", "401", "-o", "r.html"), "--capacity 401 is more than the 400 rows"),
-    (("report", "--capacity", "5"), "the report needs a file"),
-    (("sweep", "--capacity-range", "0:9"), "--capacity-range: 0 is not positive"),
-    (("sweep", "--capacity-range", "10:900"), "--capacity 900 is more than the 400 rows"),
-    (("sweep", "--capacity-range", "10:90", "--capacity", "0.1"), "--capacity 0.1 is a share, and --capacity-range is"),
-    (("sweep", "--capacity-range", "10:90", "--thresholds", "0.1:0.9:0.1"), "--thresholds is of t*"),
-    (("sweep", "--capacity-range", "10:90", "--vary", "cost-fp=1:2"), "--vary and --capacity-range both say"),
-    (("recommend", "--capacity", "5", "--method", "nope"), "there is no method 'nope'"),
-]
-
-
-@pytest.mark.parametrize(("options", "says"), BAD_LIMITED, ids=[" ".join(options) for options, _ in BAD_LIMITED])
-def test_a_bad_capacity_of_such_rows_is_one_line(
-    decal: Decal, tmp_path: Path, options: tuple[str, ...], says: str
-) -> None:
-    verb, *rest = options
-    method = [rest.pop(0)] if verb == "fit" else []
-    before = set(tmp_path.iterdir())
-    assert says in refusal(decal(verb, *method, "a.csv", "-s", "p", *OWN, *rest))
-    assert set(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("rule", ["capacity_threshold>0.1", "value_capture>0.1"])

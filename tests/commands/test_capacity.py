@@ -172,21 +172,6 @@ def test_a_page_shows_the_capacity_and_what_others_would_be_worth(decal: Decal, 
     assert "Which rows have a place." in text and "At other capacities" not in text
 
 
-RANGES = {
-    ("--capacity-range", "0:9"): "--capacity-range: 0 is not positive",
-    ("--capacity-range", ".1:9"): "0.1 is a share of the rows, and 9 is a count",
-    ("--capacity-range", ".1:.2", "--capacity", "50"): "--capacity 50 is a count, and --capacity-range is not",
-    ("--capacity-range", "nan:2"): "'nan:2' are no values",
-    ("--capacity-range", "5:3000"): "--capacity 3000 is more than the 2,000 rows",
-    ("--capacity-range", ".1:.2", "--vary", "1:1=1:2"): "--vary and --capacity-range both say what varies",
-}
-
-
-@pytest.mark.parametrize("options", RANGES, ids=" ".join)
-def test_what_a_sweep_cannot_do_is_one_line(decal: Decal, options: tuple[str, ...]) -> None:
-    assert RANGES[options] in refusal(decal("sweep", *COLUMNS, *options))
-
-
 def test_a_sweep_says_what_places_are_worth_at_each_value(decal: Decal) -> None:
     """Of t*, and of the price of abstention: the numbers of evaluate there."""
     names = ("utility_at_capacity", "capacity_cost")
@@ -222,25 +207,6 @@ def test_a_day_may_be_a_cluster_and_a_group_too(decal: Decal, tmp_path: Path) ->
     assert all(each["places"]["acted"] == pytest.approx(2) for each in groups)
 
 
-WRONG = {
-    ("--capacity", "0"): "--capacity 0 is not positive; give for example 50/1000, 0.05 or 200",
-    ("--capacity", "-5"): "--capacity -5 is not positive",
-    ("--capacity", "nan"): "--capacity nan is not a count or a share",
-    ("--capacity", "inf"): "--capacity inf is not a count or a share",
-    ("--capacity", "many"): "--capacity many is not a count or a share",
-    ("--capacity", "50/0"): "--capacity 50/0 is not positive",
-    ("--capacity", "0/1000"): "--capacity 0/1000 is not positive",
-    ("--capacity", "50/-1"): "--capacity 50/-1 is not positive",
-    ("--capacity", "1/2/3"): "--capacity 1/2/3 is not a count or a share",
-    ("--capacity", "2000/1000"): "--capacity 2000/1000 is more than all rows",
-    ("--capacity", "2.5"): "--capacity 2.5 is neither a whole count nor a share below 1",
-    ("--capacity", "2001"): "--capacity 2001 is more than the 2,000 rows; give a smaller count or a share",
-    ("--per", "group"): "--per group is the column of days of a capacity; give --capacity too",
-    ("--capacity", "9", "--per", "nowhere"): "no column 'nowhere'",
-    ("--capacity", "9", "--per", "p"): "column 'p' is taken both as score and as per",
-}
-
-
 def test_places_may_be_for_any_actions_and_classes(decal: Decal) -> None:
     """The page says which action needs a place, and what the places are worth stands beside what no limit is worth."""
     three = ("--utility", "wait,0,-9;test,-1,-2;treat,-2,0", "--capacity", "60")
@@ -255,11 +221,6 @@ def test_places_may_be_for_any_actions_and_classes(decal: Decal) -> None:
         values["expected_utility"] - values["utility_at_capacity"]
     )
     assert [each["method"] for each in document["at_capacity"]] == [None, "temperature", "perfect ranking"]
-
-
-@pytest.mark.parametrize("options", WRONG, ids=" ".join)
-def test_what_cannot_be_is_one_line(decal: Decal, options: tuple[str, ...]) -> None:
-    assert WRONG[options] in refusal(decal("evaluate", *COLUMNS, *options))
 
 
 def test_other_things_that_it_does_not_go_with(decal: Decal, tmp_path: Path) -> None:

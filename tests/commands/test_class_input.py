@@ -37,55 +37,6 @@ def test_the_command_prints_classes_and_actions(decal: Decal, tmp_path: Path) ->
     assert document["metrics"].keys() == {spec.name for spec in all_choices(of_classes=True)}
 
 
-BAD = {
-    "a row that does not sum to 1": ((*SOUND[:2], "b,.2,.4,.3"), (), "row 2 (line 3): the probabilities of 'm' sum to"),
-    "a negative entry": ((*SOUND[:2], "b,-.1,.8,.3"), (), "probability -0.1 is outside [0, 1]"),
-    "an entry beyond 1": ((*SOUND[:2], "b,1.5,-.5,0"), (), "is outside [0, 1]"),
-    "a missing entry": ((*SOUND, "a,.5,,.5"), (), "probability missing in 1 of 4 rows (row 4)"),
-    "an unknown label": ((*SOUND, "d,.5,.3,.2"), (), "label is 'd', and no column is of that class"),
-    "a missing label": ((*SOUND, ",.5,.3,.2"), (), "label missing in 1 of 4 rows"),
-    "a pattern without star": (SOUND, ("--proba", "m"), "holds no star"),
-    "a pattern of nothing": (SOUND, ("--proba", "x:*"), "0 columns match"),
-    "a class that one model lacks": (
-        ("y,m:a,m:b,n:a,n:c", "a,.5,.5,.5,.5"), ("--proba", "n:*"), "has no column for class"),
-    "one model twice": (SOUND, ("--proba", "m:*"), "two patterns name the model 'm'"),
-    "scores besides": (SOUND, ("--score", "m:a"), "both --score and --proba are named"),
-    "log-odds": (SOUND, ("--logit",), "for scores of two classes"),
-    "a threshold": (SOUND, ("--threshold", ".3"), "the task is of two classes, and there are 3"),
-    "a utility of two columns": (SOUND, ("--utility", "0,-1;-1,0"), "the task is of two classes, and there are 3"),
-    "a utility of four columns": (SOUND, ("--utility", "0,1,2,3;4,5,6,7"), "4 columns, and there are 3 classes"),
-    "a utility of other classes": (SOUND, ("--utility", "a,b,d;0,1,2;3,4,5"), "column 'd' is no class"),
-    "a utility with one class twice": (SOUND, ("--utility", "a,b,b;0,1,2;3,4,5"), "column 'b' is named twice"),
-    "a price that is no number": (SOUND, ("--abstain", "nan"), "not in [0, 1]"),
-    "two tasks": (SOUND, ("--abstain", ".3", "--cost-matrix", "0,1,1;1,0,1;1,1,0"), "given more than once"),
-    "a cost matrix of ragged rows": (SOUND, ("--cost-matrix", "0,1,1;1,0;1,1,0"), "not equally long"),
-    "a cost matrix of words": (SOUND, ("--cost-matrix", "0,one,1;1,0,1"), "is not a matrix of numbers"),
-    "a utility that is not finite": (SOUND, ("--utility", "0,1,inf;1,0,1"), "not finite"),
-    "a utility that is missing": (SOUND, ("--utility", "0,1,nan;1,0,1"), "not finite"),
-    "an action named twice": (SOUND, ("--utility", "keep,0,1,1;keep,1,0,1"), "names the action 'keep' twice"),
-    "an action without a name": (SOUND, ("--utility", "keep,0,1,1;,1,0,1"), "action 1 has the name"),
-    "a utility of one row": (SOUND, ("--utility", "0,1,2"), "is not a matrix of numbers"),
-    "a utility file that is not there": (SOUND, ("--utility", "none.csv"), "none.csv"),
-    "only missing labels": (("y,m:a,m:b,m:c", ",.5,.3,.2"), ("--missing", "drop"), "every label is missing"),
-    "texts for probabilities": ((SOUND[0], "a,high,.3,.2"), (), "is not a number"),
-    "a class twice": (("y,m:1,m:1.0,m:2", "1,.5,.3,.2"), (), "two columns of --proba 'm:*' are class '1'"),
-    "a list that is none": (SOUND, ("--classes", "a,b,c"), "no column 'm:*'"),
-    "infinite probabilities": ((SOUND[0], "a,inf,.3,.2"), (), "is outside [0, 1]"),
-    "a decision threshold": (SOUND, ("--abstain", ".3", "--decision-threshold", ".5"), "--decision-threshold"),
-    "an unknown metric": (SOUND, ("-m", "brierr"), "brier"),
-    "a price outside": (SOUND, ("--abstain", "1.2"), "not in [0, 1]"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_clear_line(decal: Decal, tmp_path: Path, case: str) -> None:
-    lines, options, message = BAD[case]
-    path = write(tmp_path / "bad.csv", *lines)
-    ran = decal("evaluate", path, "--proba", "m:*", "--label", "y", *options)
-    assert ran.code == 2 and ran.out == ""
-    assert message in ran.err and ran.err.count("\n") == 1
-
-
 def random_file(path: Path, names: tuple[str, str, str], rows: int = 60) -> Path:
     rng = np.random.default_rng(2)
     score = rng.dirichlet(np.ones(3), rows)

@@ -93,18 +93,3 @@ def test_fit_keeps_clusters_apart(decal: Decal, visits: str, tmp_path: Path) -> 
     (tmp_path / "two.csv").write_text("\n".join([lines[0], *lines[200:]]) + "\n")
     line = refusal(decal("fit", "platt", "one.csv", *COLUMNS, "--cluster", "patient", "--test", "two.csv", "-o", "m"))
     assert "--test two.csv: cluster 'a33' is in the training file as well (1 such cluster)" in line
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "says"),
-    [
-        ("g,p,y\na,.2,0\n,.7,1\nb,.4,0\n", (), "column 'g': cluster missing in 1 of 3 rows (row 2); fill them in"),
-        ("g,p,y\na,.2,0\na,.7,1\n", (), "column 'g': the cluster of every row is 'a'; name the column"),
-        ("g,p,y\n,.2,0\n,.7,1\n", ("--missing", "drop"), "column 'g': the cluster of every row is missing"),
-        ("p,y\n.2,0\n.7,1\n", (), "no column 'g'; columns: p, y"),
-        ("g,p,y\na,.2,0\nb,.7,1\n", ("--features", "g"), "column 'g' is taken both as"),
-    ],
-)
-def test_bad_input(decal: Decal, tmp_path: Path, text: str, options: tuple[str, ...], says: str) -> None:
-    (tmp_path / "rows.csv").write_text(text)
-    assert says in refusal(decal("evaluate", "rows.csv", "--cluster", "g", *options))

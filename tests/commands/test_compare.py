@@ -125,21 +125,6 @@ class TestTwoColumns:
         documents = [valid_json(decal("compare", path, *PAIR[1:], *more).out) for path in (FOX, "shuffled.parquet")]
         assert json.dumps(documents[0]["comparison"]) == json.dumps(documents[1]["comparison"])
 
-    @pytest.mark.parametrize(
-        ("arguments", "says"),
-        [
-            ((FOX, "--score", "p_profanity", "--label", "y"), "needs two models, and there is 1"),
-            ((FOX, "--score", "p_*", "--label", "y", "--missing", "drop"), "name two score columns"),
-            ((FOX, "--score", "p_profanity", "--score", "p_nope", "--label", "y"), "no column 'p_nope'"),
-            ((FOX, FOX, "--score", "p_profanity", "--label", "y"), "--id"),
-            ((FOX, FOX, FOX, "--score", "p_profanity", "--label", "y", "--id", "x00"), "joins two files"),
-            ((*PAIR, "--write-splice", "out.xlsx"), "unknown kind of file"),
-            ((*PAIR, "--metric", "brierr"), "did you mean brier"),
-        ],
-    )
-    def test_every_error_is_one_line(self, decal: Decal, arguments: tuple, says: str) -> None:
-        assert says in refusal(decal("compare", *arguments))
-
 
 class TestTwoFiles:
     def test_files_are_joined_on_their_ids(self, decal: Decal, files: Callable) -> None:

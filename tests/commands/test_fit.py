@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +12,7 @@ import pytest
 
 from decal_cli.learn.methods import METHODS
 from decal_cli.learn.model_file import from_text, to_text
-from tests.helpers.command import BINARY, FOX, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, Decal, refusal, valid_json
 from tests.helpers.fitted import P_AND_Y, PROFANITY, fit_models
 
 
@@ -144,29 +141,6 @@ class TestFit:
         assert "there is nothing to fit; the advice is: " in line
         assert not (tmp_path / "m.json").exists()
         assert "auto takes what `decal recommend` advises" in refusal(decal("fit", "auto", "good.csv", "-o", "m.json"))
-
-    @pytest.mark.parametrize(
-        ("arguments", "says"),
-        [
-            (("isotonic", FOX, "--score", "p_profanity", "--score", "p_hatesonar"), "2 score columns are named"),
-            (("isotonic", BINARY, *P_AND_Y[2:], "--score", "[pq]"), "fit one at a time: --score NAME"),
-            (("isotonik", BINARY, *P_AND_Y), "there is no method 'isotonik'; did you mean isotonic"),
-            (("platt(on=q)", BINARY, *P_AND_Y), "on=q is not one of logit, p"),
-            (("glar", BINARY, *P_AND_Y, "-t", "0.3"), "glar cannot be fitted to p: needs features"),
-            (("threshold", BINARY, *P_AND_Y), "threshold cannot be fitted to p: needs a task"),
-            (("isotonic", "nowhere.csv"), "nowhere.csv: no such file"),
-            (("isotonic", BINARY, *P_AND_Y, "--test", "nowhere.csv"), "nowhere.csv: no such file"),
-            (("isotonic", BINARY, *P_AND_Y, "--test", FOX), "no column 'p'"),
-            (("isotonic", "tiny.csv"), "needs at least"),
-        ],
-        ids=lambda value: value if isinstance(value, str) else value[0],
-    )
-    def test_what_cannot_be_fitted_is_one_line(
-        self, decal: Decal, tmp_path: Path, arguments: Sequence[Any], says: str
-    ) -> None:
-        (tmp_path / "tiny.csv").write_text("p,y\n0.1,0\n0.9,1\n0.4,1\n")
-        assert says in refusal(decal("fit", *arguments, "-o", "m.json"))
-        assert os.listdir(tmp_path) == ["tiny.csv"], "nothing is written"
 
     def test_the_place_of_the_model_is_looked_at_first(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "m.json").write_text("mine")

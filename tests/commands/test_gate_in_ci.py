@@ -72,21 +72,6 @@ class TestSeveralFormats:
         assert [gate["passed"] for gate in gates] == [False, True, None, True]
         assert "brier<=0.1" in (tmp_path / "out.md").read_text()
 
-    @pytest.mark.parametrize(
-        ("formats", "says"),
-        [
-            (("json=a.json", "junit=missing/a.xml"), "no folder"),
-            (("json=a.json", "csv=a.json"), "a.json"),
-            (("json=a.json", "junit=a.json"), "named twice"),
-            (("csv", "json"), "--format json=FILE"),
-            (("nonsense=a.json",), "nonsense"),
-        ],
-    )
-    def test_all_or_none(self, decal: Decal, tmp_path: Path, formats: tuple[str, ...], says: str) -> None:
-        asked = [part for each in formats for part in ("--format", each)]
-        assert says in refusal(decal("gate", *SCORED, *MIXED, *asked))
-        assert not list(tmp_path.glob("a.*"))
-
     def test_a_file_that_is_read_is_not_written(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "rows.csv").write_bytes(BINARY.read_bytes())
         asked = ("rows.csv", "--score", "p", "--label", "y", "--rule", "brier<=1", "--write-baseline", "rows.csv")
@@ -103,14 +88,6 @@ class TestRules:
             ("B", False),
             ("B", True),
         ]
-
-    @pytest.mark.parametrize("rule", ["upper(rows)>=3", "rows>=baseline", "delta(rows)>=1", "positives>=-1"])
-    def test_what_is_counted_stands_alone(self, decal: Decal, rule: str) -> None:
-        refusal(decal("gate", *SCORED, "--rule", rule))
-
-    @pytest.mark.parametrize("rule", ["brier=0.2", "brier", "brier ~ 0.2"])
-    def test_an_error_names_the_operators(self, decal: Decal, rule: str) -> None:
-        assert "(<=, <, >= or >)" in refusal(decal("gate", *SCORED, "--rule", rule))
 
 
 def test_a_baseline_is_written_where_every_rule_passes(decal: Decal, tmp_path: Path) -> None:

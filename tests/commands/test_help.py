@@ -20,7 +20,7 @@ from decal_cli.declarations import defaults
 from decal_cli.errors import Exit
 from decal_cli.roles import DECLARATIONS
 from decal_cli.task import SPELLINGS
-from tests.helpers.command import FIXTURES, Decal, refusal
+from tests.helpers.command import FIXTURES, Decal
 
 COMMANDS = command_tree().commands
 FIRST = dict.fromkeys(COMMANDS, "Decision") | {
@@ -59,22 +59,6 @@ def test_help_says_what_is_required_and_what_is_found(decal: Decal) -> None:
     text = decal("recommend", "--help", COLUMNS="100").out
     assert "Decision (one of these is required):" in text and "found by their usual names" in text
     assert "Decision:" in decal("evaluate", "--help").out
-
-
-WRONG = {
-    ("--cost-fn", "3:8"): "--cost-fn '3:8' is not a number; --odds 3:8 is the cost of a false positive",
-    ("--threshold", "30%"): "--threshold '30%' is not a number; write --threshold 0.3",
-    ("--threshold", "0,3"): "write --threshold 0.3",
-    ("--seed", "1.5"): "--seed '1.5' is not a whole number; give for example --seed 1",
-    ("--missing", "Drop"): "--missing 'Drop' is not one of error, drop; did you mean drop?",
-    ("--metric", "ECE"): "there is no metric 'ECE'; did you mean ece?",
-    ("--json",): "no such option: --json (write -f json)",
-}
-
-
-@pytest.mark.parametrize("words", WRONG, ids=" ".join)
-def test_a_wrong_value_leads_to_what_is_meant(decal: Decal, words: tuple[str, ...]) -> None:
-    assert WRONG[words] in refusal(decal("evaluate", FIXTURES / "binary_n2000.csv", *words))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

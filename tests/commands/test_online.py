@@ -172,34 +172,6 @@ def test_pictures_are_drawn_and_stand_on_the_page(decal: Decal, drifting: Path, 
 
 
 DAY = "2024-01-01"
-HOSTILE = {
-    "time goes back": ("t,p,y\n2024-01-02,.1,0\n2024-01-01,.2,1\n", ("--time", "t"), "sort the rows by t"),
-    "time is missing": ("t,p,y\n2024-01-02,.1,0\n,.2,1\n", ("--time", "t"), "the time is missing"),
-    "time is a text": ("t,p,y\nmonday,.1,0\ntuesday,.2,1\n", ("--time", "t"), "neither a time nor a number"),
-    "no such column": ("t,p,y\n1,.1,0\n2,.2,1\n", ("--time", "when"), "no column 'when'"),
-    "a label in the middle": ("p,y\n.1,0\n.2,\n.3,1\n", (), "row 2 (line 3): the label is missing"),
-    "no label at all": ("p,y\n.1,\n.2,\n", (), "every label is missing"),
-    "a score is missing": ("p,y\n.1,0\n,1\n", (), "score missing in 1 of 2 rows"),
-    "a time without dates": ("t,p,y\n1,.1,0\n2,.2,1\n", ("--time", "t", "--delay", "7d"), "rows have no dates"),
-    "a delay that is none": ("p,y\n.1,0\n.2,1\n", ("--delay", "-3"), "is no delay"),
-    "a delay of another kind": (f"t,c,p,y\n{DAY},3,.1,0\n{DAY},4,.2,1\n", ("--time", "t", "--delay", "c"), "numbers"),
-    "a window of no rows": ("p,y\n.1,0\n.2,1\n", ("--every", "0"), "is no window"),
-    "months without dates": ("p,y\n.1,0\n.2,1\n", ("--every", "month"), "rows have no dates"),
-    "a horizon of no rows": ("p,y\n.1,0\n.2,1\n", ("--horizon", "0"), "is no number of rows"),
-    "a warm-up of no rows": ("p,y\n.1,0\n.2,1\n", ("--warm-up", "0"), "is not between"),
-    "a method that needs a score": ("q9,y\n.1,0\n.2,1\n", ("--method", "online-platt"), "needs a score"),
-    "two scores": ("p,q,y\n.1,.1,0\n.2,.1,1\n", ("-s", "p", "-s", "q"), "2 scores are named"),
-    "no decision": ("p,y\n.1,0\n.2,1\n", None, "needs the decision it is for"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", HOSTILE)
-def test_bad_input_is_one_line(decal: Decal, tmp_path: Path, case: str) -> None:
-    content, line, words = HOSTILE[case]
-    (tmp_path / "bad.csv").write_text(content)
-    done = decal("online", "bad.csv", "-y", "y", *(() if line is None else ("-t", ".3", *line)), "--state", "s.json")
-    assert words in refusal(done)
-    assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
 
 
 def test_small_and_late_streams_are_replayed(decal: Decal, tmp_path: Path) -> None:

@@ -41,28 +41,6 @@ def test_every_verb_that_judges_takes_it(decal: Decal, tmp_path: Path) -> None:
     assert done.code == 0 and "moved to it they are worth" in (tmp_path / "page.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (
-            ("--prevalence", "2"),
-            "--prevalence 2 is not a share between 0 and 1; give for example 0.02 (did you mean 0.02?)",
-        ),
-        (("--prevalence", "0"), "not a share"),
-        (("--prevalence", "1"), "not a share"),
-        (("--prevalence", "nan"), "not a share"),
-        (("--prevalence", "many"), "not a share"),
-        (("--sampled-negatives", "0"), "--sampled-negatives 0 is not a share"),
-        (("--sampled-negatives", "-1"), "not a share"),
-        (("--prevalence", ".1", "--sampled-negatives", ".1"), "give one of them"),
-        (("--keep-scores",), "name it with --prevalence"),
-        (("--prevalence", "1=.1"), "names classes, and labels are 0 and 1; give the share of labels 1"),
-    ],
-)
-def test_what_cannot_be_is_one_line(decal: Decal, options: tuple[str, ...], says: str) -> None:
-    assert says in refusal(decal("evaluate", *COLUMNS, *options))
-
-
 def test_rows_of_one_label_are_refused(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "ones.csv").write_text("p,y\n.2,1\n.4,1\n")
     assert "every label is 1" in refusal(decal("evaluate", "ones.csv", "--prevalence", ".1"))
@@ -89,19 +67,3 @@ def test_several_classes_have_a_share_each(decal: Decal) -> None:
     text = decal("evaluate", *CLASSES, "--prevalence", "0=.5,1=.3").out
     assert "are counted as a population with 50 % 0, 30 % 1, 20 % 2" in " ".join(text.split())
     assert "|prevalence:0=0.5,1=0.3,2=0.2" in text
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        (".2", "does not say which class has the share '.2'"),
-        ("0=.5", "leaves out 2 classes: 1, 2"),
-        ("0=.5,1=.6", "add up to 1.1; give shares that add up to 1"),
-        ("0=.2,1=.2,2=.2", "add up to 0.6"),
-        ("0=a,1=.2", "--prevalence 0=a is not a share"),
-        ("9=.2,1=.2", "'9' is no class; the classes are 0, 1, 2"),
-        ("0=.5,0=.2", "'0' is named twice"),
-    ],
-)
-def test_shares_of_classes_that_cannot_be_are_one_line(decal: Decal, given: str, says: str) -> None:
-    assert says in refusal(decal("evaluate", *CLASSES, "--prevalence", given))

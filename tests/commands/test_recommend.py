@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.helpers.command import BINARY, Decal, refusal, valid_json
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
@@ -59,19 +57,3 @@ class TestRecommend:
 
     def test_it_asks_for_the_decision(self, decal: Decal) -> None:
         assert "--threshold" in refusal(decal("recommend", *NAMED))
-
-    @pytest.mark.parametrize(
-        "wish",
-        [
-            ("--cost", "x"),
-            ("--cost", "-1"),
-            ("--cost", "magic=1"),
-            ("--tolerance", "-1"),
-            ("--decisions", "0"),
-            ("--per", "year"),
-            ("--names", "reject"),
-            ("--names", "same,same"),
-        ],
-    )
-    def test_a_wish_that_makes_no_sense_is_one_line(self, decal: Decal, wish: tuple[str, str]) -> None:
-        refusal(decal("recommend", *NAMED, "-t", "0.3", *wish))

@@ -88,21 +88,6 @@ def test_more_than_one_at_sign_is_refused_before_anyone_is_asked(decal: Decal) -
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        (
-            "postgresql://me:pw@host/db",
-            "postgresql://me:***@host/db: is the address of an engine, and no file; give",
-        ),
-        ("duckdb:no.db?table=a", "duckdb:no.db?table=a: is the address of an engine"),
-        ("https://me:pw@host/x.csv", "https://me:***@host/x.csv: is an address that decal does not read; download it"),
-    ],
-)
-def test_an_address_that_is_given_as_a_file(decal: Decal, given: str, text: str) -> None:
-    assert text in refusal(decal("evaluate", given, *SAID))
-
-
-@pytest.mark.parametrize(
     "line",
     [
         "https://host:8080/x.csv: cannot be read",

@@ -230,17 +230,6 @@ def test_without_features_each_method_says_once_what_it_needs(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "a study needs files by name"),
-        (("-",), "a study needs files by name"),
-        (("nowhere.parquet",), "nowhere.parquet: no such file"),
-        ((FOX, "--seeds", "0"), "--seeds 0 is not positive"),
-        ((FOX, "--workers", "0"), "--workers 0 is not positive"),
-        ((FOX, "--method", "isotonik"), "did you mean isotonic?"),
-        ((FOX, "--method", "platt(on=q)"), "on=q is not one of logit, p"),
-        ((FOX, "--thresholds", "0,0.5"), "inside (0, 1)"),
-        ((FOX, "--thresholds", "half"), "do not parse"),
-        ((FOX, "--confidence", "95"), "did you mean 0.95?"),
-        ((FOX, "-s", "nope", "-y", "y"), "no column 'nope'"),
         ((FOX, "-o", "a file"), "a file: is a file"),
         ((FOX, "-o", "foreign"), "foreign: holds files, and no study (thesis.tex, ...)"),
     ],

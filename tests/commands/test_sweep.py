@@ -9,7 +9,7 @@ import jsonschema
 import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.command import FIXTURES, Decal, refusal, valid_json
+from tests.helpers.command import FIXTURES, Decal, valid_json
 
 NAMED = (FIXTURES / "binary_n2000.csv", "--score", "p", "--label", "y")
 GRID = ("--thresholds", "0.1,0.3,0.5")
@@ -87,23 +87,6 @@ def test_a_plot_is_written_beside_the_table(decal: Decal, tmp_path: Path) -> Non
 def test_a_picture_in_the_terminal(decal: Decal) -> None:
     done = decal("sweep", *NAMED, "--plot", "-", "--picture", "brier", "--picture", "waterfall", "-t", "0.3")
     assert "o as it is" in done.out and "act on the score as it is" in done.out and "└──" in done.out
-
-
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (("--thresholds", "0:1:0.1"), "inside (0, 1)"),
-        (("--thresholds", "x"), "start:end:step"),
-        (("--prior", "gamma:1"), "beta:A,B"),
-        (("--plot", "out.gif"), "png, svg or pdf"),
-        (("--plot", "nowhere/out.png"), "no folder"),
-        (("--picture", "brier"), "--plot"),
-        (("--plot", "-", "--format", "json"), "--plot FILE"),
-        (("--confidence", "95"), "did you mean"),
-    ],
-)
-def test_what_makes_no_sense_is_one_line(decal: Decal, more: tuple[str, ...], says: str) -> None:
-    assert says in refusal(decal("sweep", *NAMED, *more))
 
 
 TASCHE = (FIXTURES / "papers" / "tasche.csv", "--weight", "weight", "-s", "optimal", "-s", "naive", "--no-intervals")

@@ -87,3 +87,15 @@ def write_counts(folder: Path, name: str, by: Sequence[str], label: str | None =
 
 def _logistic(logit: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-logit))
+
+
+def write_amounts(path: Path) -> None:
+    """400 rows of two scores that are too bold, what is lost by each decision, and utilities that say the same."""
+    rng = np.random.default_rng(3)
+    lines = ["p,q,y,amount,fee,tn,fn,fp,tp,site"]
+    for k in range(400):
+        z = rng.normal()
+        y, amount, fee = int(rng.random() < 1 / (1 + np.exp(1 - z))), rng.lognormal(3, 1), 1 + rng.random()
+        p, q = 1 / (1 + np.exp(1 - 2 * z)), 1 / (1 + np.exp(1 - z - rng.normal()))
+        lines.append(f"{p:.4f},{q:.4f},{y},{amount:.2f},{fee:.2f},0,{-amount:.2f},{-fee:.2f},0,{k % 80}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")

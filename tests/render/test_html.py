@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -138,18 +139,22 @@ def test_the_page_needs_a_file(decal: Decal) -> None:
     assert "-o report.html" in done.err
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def in_a_browser(test: Callable[..., None]) -> Callable[..., None]:
+    return pytest.mark.ci(pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")(test))
+
+
+@in_a_browser
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (800, False), (1400, False), (390, True), (1400, True)])
 def test_nothing_is_clipped_or_hard_to_read_at_any_width(page: Path, tmp_path: Path, width: int, dark: bool) -> None:
     assert defects(page, tmp_path, width, dark) == {}
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+@in_a_browser
 def test_two_models_and_groups_fit_a_phone(several: Path, tmp_path: Path) -> None:
     assert defects(several, tmp_path, 390) == {}
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+@in_a_browser
 def test_the_measurement_sees_what_is_wrong(tmp_path: Path) -> None:
     body = (
         "<h1>a</h1><h3>skips a level</h3><p style='width:900px'>wide</p><p style='color:#aaa'>pale</p>"
@@ -160,7 +165,7 @@ def test_the_measurement_sees_what_is_wrong(tmp_path: Path) -> None:
     assert set(defects(tmp_path / "bad.html", tmp_path, 390)) == {"overflow", "bars", "contrast", "pictures", "order"}
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+@in_a_browser
 def test_paper_shows_what_is_folded(page: Path, tmp_path: Path) -> None:
     """On paper nothing can be opened."""
     browse(page, tmp_path / "profile", f"--print-to-pdf={tmp_path / 'page.pdf'}")

@@ -89,31 +89,6 @@ def test_the_suffix_of_the_output_is_its_format(command: str, decal: Decal, tmp_
     assert decal(*asked, "-o", "same.json", "--format", "json").code == 0
 
 
-@pytest.mark.parametrize(
-    ("command", "output", "asked", "says"),
-    [
-        (
-            "evaluate",
-            "x.json",
-            "csv",
-            "output x.json: ends in .json, which is json, and the format is csv; name a file th",
-        ),
-        ("gate", "x.json", "github", "keep one of the two"),
-        ("sweep", "x.csv", "table", "keep one of the two"),
-        ("evaluate", "x.parquet", None, "cannot be written as parquet; end it in one of .csv, .html, .json, .md"),
-        ("recommend", "x.xml", None, "cannot be written as junit"),
-        ("report", "x.md", None, "the format is html; name a file that ends in .html"),
-    ],
-)
-def test_a_suffix_that_contradicts_the_format_is_refused(
-    command: str, output: str, asked: str | None, says: str, decal: Decal, tmp_path: Path
-) -> None:
-    more = () if asked is None else ("--format", asked)
-    rules = ("--rule", "brier<=1") if command == "gate" else ()
-    assert says in refusal(decal(command, "nowhere.csv", "-o", output, *more, *rules))
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_json_keeps_to_the_schema(command: str) -> None:
     assert valid_json(as_text(every_result()[command], "json"))["schema"] == 1

@@ -58,7 +58,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return started.address()
 
 
-both = pytest.mark.parametrize("engine", ["duckdb", "postgres"], indirect=True)
+both = pytest.mark.parametrize("engine", ["duckdb", pytest.param("postgres", marks=pytest.mark.ci)], indirect=True)
 
 
 MEASURED = [
@@ -297,6 +297,7 @@ def test_a_server_of_spark_connect_that_does_not_answer_is_one_line() -> None:
     assert "s3cret" not in str(error.value)
 
 
+@pytest.mark.ci
 def test_a_wrong_password_and_a_missing_right(decal: Decal, server: Server) -> None:
     wrong = server.address("preds", password="wr0ng")
     line = refusal(decal("evaluate", "--engine", wrong, *SAID))
@@ -309,6 +310,7 @@ def test_a_wrong_password_and_a_missing_right(decal: Decal, server: Server) -> N
     assert "permission denied for table hidden" in line
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kill", ["pg_terminate_backend", "pg_cancel_backend"])
 def test_a_connection_that_is_cut_is_one_line(decal: Decal, server: Server, kill: str) -> None:
     """A view ends its own connection, in the middle of the statement."""
@@ -320,6 +322,7 @@ def test_a_connection_that_is_cut_is_one_line(decal: Decal, server: Server, kill
     assert "s3cret" not in line
 
 
+@pytest.mark.ci
 def test_a_table_that_grows_while_it_is_read_is_read_as_it_was(server: Server) -> None:
     with server.connect() as other:
         other.execute("CREATE TABLE grows (p DOUBLE PRECISION, y INTEGER)")
@@ -331,6 +334,7 @@ def test_a_table_that_grows_while_it_is_read_is_read_as_it_was(server: Server) -
             assert engine.answer(asked)["score"].to_pylist() == [0.5]
 
 
+@pytest.mark.ci
 def test_an_open_connection_of_postgres_is_data(server: Server) -> None:
     with server.connect() as connection:
         connection.execute("CREATE TABLE opened (p DOUBLE PRECISION, y TEXT, w NUMERIC)")

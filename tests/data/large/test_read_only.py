@@ -156,6 +156,7 @@ def state(server: Server) -> list[object]:
         return [connection.execute(each).fetchall() for each in asked]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("query", named(every=HOSTILE, of_postgres=OF_POSTGRES))
 def test_postgres_only_reads(decal: Decal, server: Server, tmp_path: Path, query: str) -> None:
     """The user is a superuser, who may do all of it."""
@@ -172,12 +173,14 @@ def test_postgres_only_reads(decal: Decal, server: Server, tmp_path: Path, query
     assert "s3cret" not in line
 
 
+@pytest.mark.ci
 def test_postgres_reads_what_reads(decal: Decal, server: Server) -> None:
     for query in (*SOUND, "select case current_setting('default_transaction_read_only') when 'on' then .5 end p, 1 y"):
         done = decal("evaluate", "--engine", server.address(), "--query", query, *SAID)
         assert (done.code, done.err) == (0, "")
 
 
+@pytest.mark.ci
 def test_a_view_that_writes_is_stopped_by_the_transaction(decal: Decal, server: Server) -> None:
     before = state(server)
     with server.connect() as connection:

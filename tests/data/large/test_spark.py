@@ -27,6 +27,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'de
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("there is no Java", allow_module_level=True)
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture(scope="module")
 def preds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from decal_cli.data.large.engines.statement import statement
 from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID
 from decal_cli.tables.table import Table, tabulate
-from tests.helpers.command import Decal, refusal
+from tests.helpers.command import Decal
 
 THRESHOLDS = (0.3, 0.02, 1 / 3, 0.5)
 TABLE = CountRequest(("p",), "y", table="preds")
@@ -260,30 +260,6 @@ def test_a_table_is_named_by_its_parts() -> None:
     for wrong in ("", "a.", ".a", 'a"b', '"a"b', "a\0"):
         with pytest.raises(DecalError):
             DIALECTS["duckdb"].table(wrong)
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ((), "the score column is not named"),
-        (("--score", "p"), "the label column is not named"),
-        (("--score", "p", "--label", "y"), "rows come from one table or from one query"),
-        (
-            ("--score", "p", "--label", "y", "--table", "a", "--query", "select 1"),
-            "rows come from one table or from one query",
-        ),
-        (("--score", "p*", "--label", "y", "--table", "a"), "is a pattern"),
-        (("--score", "p", "--score", "p", "--label", "y", "--table", "a"), "named twice"),
-        (("--score", "p", "--label", "y", "--table", "a", "--group", "N"), "has the name of a column of the result"),
-        (("--score", "p", "--label", "y", "--table", "a", "-t", "0.3"), "--threshold is for --cells"),
-        (("--score", "p", "--label", "y", "--table", "a", "--cells", "-t", "3"), "threshold 3 is not in [0, 1]"),
-        (("--score", "p", "--label", "y", "--table", "a..b"), "is not the name of a table"),
-    ],
-)
-def test_a_statement_that_cannot_be_made_is_refused_in_one_line(
-    decal: Decal, words: tuple[str, ...], text: str
-) -> None:
-    assert text in refusal(decal("sql", *words))
 
 
 def test_the_command_prints_the_statement(decal: Decal) -> None:
