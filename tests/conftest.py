@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from decal_cli.tables import estimate
-from tests.helpers.command import Decal, Done, run_here, run_installed
+from tests.helpers.command import Decal, Done, blank_pictures, run_here, run_installed
 
 # Every run draws the same examples; to look for others: pytest --hypothesis-profile=search
 settings.register_profile("suite", max_examples=25, deadline=None, derandomize=True, database=None)
@@ -20,6 +20,13 @@ def seen_rows_only() -> Iterator[None]:
     """Errors of means as the rows show them, without rows that could have been missed: those of textbooks and peers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(estimate, "MISSED_ROWS", 0.0)
+        yield
+
+
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    """Pictures are not drawn, for tests that do not look at them."""
+    with blank_pictures():
         yield
 
 

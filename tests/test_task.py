@@ -36,15 +36,15 @@ def test_costs_make_the_threshold_of_claim_1(fp: float, fn: float) -> None:
     assert BinaryTask.of_costs(fp, fn).threshold == pytest.approx(fp / (fp + fn), rel=1e-14)
 
 
-@pytest.mark.parametrize("thousandths", range(1, 1000))
-def test_a_decimal_threshold_is_the_same_to_the_last_bit_however_it_is_spelled(thousandths: int) -> None:
+def test_a_decimal_threshold_is_the_same_to_the_last_bit_however_it_is_spelled() -> None:
     """A score of .007 acts at t* = .007, whether that is 7 : 993, .7 : 99.3 or [[1, 0], [0, 1/t* - 1]]."""
-    t = thousandths / 1000
-    assert BinaryTask.of_threshold(t).threshold == t
-    assert parse_odds(f"{thousandths}:{1000 - thousandths}").threshold == t
-    for scale in (0.1, 1, 3, 100):
-        assert BinaryTask.of_costs(scale * t, scale * (1 - t)).threshold == t
-    assert BinaryTask.of_utility([[1, 0], [0, 1 / t - 1]]).threshold == t
+    for thousandths in range(1, 1000):
+        t = thousandths / 1000
+        assert BinaryTask.of_threshold(t).threshold == t
+        assert parse_odds(f"{thousandths}:{1000 - thousandths}").threshold == t
+        for scale in (0.1, 1, 3, 100):
+            assert BinaryTask.of_costs(scale * t, scale * (1 - t)).threshold == t
+        assert BinaryTask.of_utility([[1, 0], [0, 1 / t - 1]]).threshold == t
 
 
 def test_the_task_of_the_regret_paper() -> None:

@@ -151,6 +151,7 @@ def numbers_of(cells: list[str]) -> list[str]:
     return [cell for cell in cells if cell]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_text_json_and_both_pages_say_the_same(decal: Decal, tmp_path: Any) -> None:
     """Two models, on all rows and in groups."""
     asked = (FOX, "-s", "p_hatesonar", "-s", "p_profanity", "-y", "y", "--missing", "drop", *MONEY)

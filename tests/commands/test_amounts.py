@@ -210,6 +210,7 @@ def test_methods_are_tried_on_utilities_of_each_row(decal: Decal, table: Path) -
     assert perfect["utility"] == pytest.approx(most) and perfect["gain"] == pytest.approx(most - as_it_is["utility"])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_of_utilities_of_each_row(decal: Decal, tmp_path: Path) -> None:
     assert decal("report", "a.csv", "-s", "p", *LIMITED, "-o", "r.html").code == 0
     text = " ".join(re.sub(r"<[^>]+>", " ", (tmp_path / "r.html").read_text()).split())

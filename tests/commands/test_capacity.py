@@ -151,6 +151,7 @@ def test_advice_says_what_each_score_is_worth_at_the_capacity(decal: Decal) -> N
     assert "which of them reach 0.3: on the rows with a place, that changes nothing. Only another order" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_shows_the_capacity_and_what_others_would_be_worth(decal: Decal, tmp_path: Path) -> None:
     assert decal("report", *COLUMNS, "-t", "0.3", "--capacity", "50/1000", "-o", "a.html").code == 0
     page = (tmp_path / "a.html").read_text()

@@ -147,6 +147,7 @@ def test_a_bound_that_nothing_can_pass_is_refused(decal: Decal, tmp_path: Path) 
     assert ran.code == 2 and "lies from 0 to 1" in ran.err
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_for_people_holds_advice_classes_and_pictures(decal: Decal, tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv")
     ran = decal("report", path, "--proba", "m:*", "--proba", "n:*", "--abstain", ".3", "-o", tmp_path / "page.html")
@@ -159,6 +160,7 @@ def test_a_page_for_people_holds_advice_classes_and_pictures(decal: Decal, tmp_p
     assert "t* =" not in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_of_three_actions_holds_what_is_done(decal: Decal, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     score = rng.random(200)

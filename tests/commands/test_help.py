@@ -131,7 +131,7 @@ def test_examples_run(decal: Decal, folder: Path, example: str) -> None:
     first, *words = shlex.split(example)
     assert first == "decal"
     if words[0] == "study":
-        words += ["--seeds", "1", "--thresholds", "0.3", "--method", "isotonic"]
+        words += ["--seeds", "1", "--workers", "1", "--thresholds", "0.3", "--method", "isotonic"]
     done = decal(*words, cwd=folder)
     assert done.code in ((0, 1) if words[0] == "gate" else (0,)), done.err
     assert done.out or "-o" in words

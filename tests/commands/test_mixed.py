@@ -150,9 +150,12 @@ def test_a_changed_kind_is_one_line(decal: Decal, folder: Path, tmp_path: Path) 
     assert not (tmp_path / "out.csv").exists() and not (tmp_path / "m.json").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_and_study_take_them_too(decal: Decal, folder: Path, tmp_path: Path) -> None:
     assert decal("report", folder / "train.csv", *COLUMNS, *TASK, "-o", "report.html").code == 0
     assert "1 category" in (tmp_path / "report.html").read_text(encoding="utf-8")
     studied = ("study", folder / "train.parquet", "--score", "p", "--label", "y", "--features", "*", "--seeds", "1")
-    done = decal(*studied, "--method", "isotonic", "--method", "stack", "--thresholds", "0.5", "-o", "study")
+    done = decal(
+        *studied, "--method", "isotonic", "--method", "stack", "--thresholds", "0.5", "--workers", "1", "-o", "study"
+    )
     assert done.code == 0, done.err

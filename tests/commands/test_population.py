@@ -28,6 +28,7 @@ def test_advice_says_what_moving_the_scores_wins(decal: Decal) -> None:
     assert kept["moving"]["kept"] == pytest.approx(moving["kept"])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_every_verb_that_judges_takes_it(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "decal.toml").write_text("prevalence = 0.05\n")
     whole = decal_api.evaluate(BINARY, score="p", label="y", threshold=0.3, prevalence=0.05)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import os
 import random
 import re
 import sys
@@ -17,12 +16,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
-from unittest.mock import patch
 
 import duckdb
 import pyarrow.parquet as pq
 
-from tests.helpers.command import FIXTURES, run_here
+from tests.helpers.command import FIXTURES, blank_pictures, run_here
 from tests.helpers.seeded import write_counts, write_seeded
 
 WALKED_VERBS = ("evaluate", "recommend", "recommend --try", "gate", "compare", "sweep", "report", "fit", "online")
@@ -190,7 +188,7 @@ def _counts(folder: Path, verb: str, given: Set[str]) -> str:
 def outcome(folder: Path, combination: Combination) -> str:
     """WORKS, the line of a refusal, or what a crash left on standard error (which is no line of decal's)."""
     as_json = [] if combination.verb == "report" else ["--format", "json"]
-    with patch("matplotlib.figure.Figure.savefig", _blank):
+    with blank_pictures():
         done = run_here(folder, (*combination.words(folder), *as_json))
     if done.code in (0, 1):
         return WORKS
@@ -198,18 +196,6 @@ def outcome(folder: Path, combination: Combination) -> str:
     if done.code == 2 and len(lines) == 1 and lines[0].startswith("decal: "):
         return lines[0].removeprefix("decal: ")
     return f"CRASH exit {done.code}: {done.err[-400:]}"
-
-
-def _blank(figure: object, file: object, **_: object) -> None:
-    """A picture takes longer to draw than all else on a page."""
-    content = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>'
-    if isinstance(file, str | os.PathLike):
-        Path(file).write_bytes(content)
-    else:
-        try:
-            file.write(content)  # type: ignore[attr-defined]
-        except TypeError:
-            file.write(content.decode())  # type: ignore[attr-defined]
 
 
 def read_outcomes() -> dict[Combination, str]:

@@ -210,10 +210,10 @@ def test_without_grouping_the_bounds_reach_down_to_zero() -> None:
     assert (np.array(low) == 0).mean(axis=0).min() >= 0.8
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
-def test_a_page_says_what_the_interval_covers(metric: Metric) -> None:
-    assert len(metric.covers) > 15
-    assert (metric.interval is None) == metric.covers.startswith("nothing: ")
+def test_a_page_says_what_the_interval_covers() -> None:
+    for metric in METRICS.values():
+        assert len(metric.covers) > 15, metric.name
+        assert (metric.interval is None) == metric.covers.startswith("nothing: "), metric.name
 
 
 VALUES = [metric for metric in METRICS.values() if metric.takes(False) and metric.interval is not None]

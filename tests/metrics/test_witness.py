@@ -123,6 +123,7 @@ def test_where_nobody_loses_no_task_is_named(printed: Run, tmp_path: Path) -> No
     assert "worst agent" not in printed("evaluate", path, "-s", "p", "-y", "y", *EXACT)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_other_texts_show_it_too(printed: Run, tmp_path: Path) -> None:
     text = printed("evaluate", TIES, "-s", "p", "-y", "y", *EXACT)
     lines = [line for line in text.splitlines() if "--utility" in line]

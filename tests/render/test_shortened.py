@@ -92,6 +92,7 @@ def test_advice_is_shown_for_the_worst() -> None:
     assert groups_in(text) == WORST
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_of_many_groups_says_that_it_takes_long_and_where_the_rest_is(
     decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_gate_and_a_sweep_work_from_counts(decal: Decal, engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["duckdb"], indirect=True)
+@pytest.mark.usefixtures("undrawn")
 def test_advice_and_a_page_work_from_counts(decal: Decal, engine: str, tmp_path: Path) -> None:
     words = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes")
     assert "Expected utility per 1,000 decisions" in decal("recommend", *words).out
