@@ -160,6 +160,11 @@ def _sentences(page: Page, text: str) -> Iterator[str]:
         yield from _split(line.strip())
     for line in re.findall(r"^(?:Always deciding|Acting on this score).*?(?=^Expected utility|^\s*$)", text, _LINES):
         yield " ".join(line.split())
+    now = re.findall(r"^Now: (.*?)(?=^\s*$)", text, _LINES)
+    if len(now) != 1:
+        yield f"(said {len(now)} times) what to do now"
+    for line in now:
+        yield from _split(" ".join(line.split()))
     yield from _on_capacity(text)
 
 

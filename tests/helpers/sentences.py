@@ -153,6 +153,19 @@ def _leaning(page: Page, match: re.Match[str]) -> bool:
     return printed_as(gain, wanted) and wanted > 0 and page.advice["act_now"]["method"] == method
 
 
+def _now(page: Page, match: re.Match[str]) -> bool:
+    """The action, the method, and the amount where it is in utility per 1,000 decisions."""
+    now = page.advice["act_now"]
+    said = match[4].startswith("utility per 1,000") is False or printed_as(match[3], 1000 * now["gain"])
+    return (match[1], match[2]) == (now["action"], now["method"]) and said
+
+
+def _percent_of(chance: float) -> str:
+    if 0.005 <= chance < 0.995:
+        return f"{100 * chance:.0f}"
+    return "under 1" if chance < 0.5 else "over 99"
+
+
 def _leaning_gain(page: Page, match: re.Match[str]) -> float:
     """The gain of the method that is named, where its amount is right; else NaN."""
     wanted = page[METHOD_GAINS[match[1]]].value
@@ -299,6 +312,21 @@ SENTENCES: dict[str, Condition] = {
     ),
     r"Find better features: post-training cannot win what is missing\.": _action_is("find-better-features"),
     r"Cannot tell yet\.": _action_is("cannot-tell"),
+    # What to do now
+    r"use the model as it is\.": lambda page, _: page.advice["act_now"]["action"] == "done",
+    r"always decide (\d)\.": (
+        lambda page, match: (
+            page.advice["act_now"]["action"] == "done"
+            and page["external_regret"].value > 0
+            and _better_constant(page, match[1])
+        )
+    ),
+    rf"(recalibrate|post-train) (?:on the features )?with (\w+), which is expected to win {NUMBER} (.*)\.": _now,
+    r"The chance that (?:it wins anything|no method wins more than the tolerance).* is (over 99|under 1|\d+) %\.": (
+        lambda page, match: match[1] == _percent_of(page.advice["act_now"]["chance"])
+    ),
+    r"That is likely, but not clear\.": lambda page, _: page.advice["certainty"] == "likely",
+    r"That is open: see what would settle it\.": lambda page, _: page.advice["certainty"] == "open",
     # Decisions counted
     rf"Acts on {NUMBER} of 1,000\.": _acted,
     rf"With (\w+): (as many|{NUMBER[1:-1]} (?:more|fewer)) false positives, "

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from decal_cli.analysis.flowchart.evidence import FITS, LIKELY, Action, Answer, Constant, Interval, Item
+from decal_cli.declarations.document import Hidden
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class ActNow:
     method: str | None
     gain: float
     chance: float | None
+    costly: Hidden[bool] = False
+    """Whether a cost was taken off the gain."""
 
 
 Certainty = Literal["clear", "likely", "open"]

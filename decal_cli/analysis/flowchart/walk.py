@@ -70,10 +70,12 @@ def _act_now(evidence: Evidence, advice: Advice) -> ActNow:
     action = advice.lean if advice.action == "cannot-tell" else advice.action
     if action == "recalibrate" or action == "post-train":
         net, chance = evidence.net(action) or 0.0, evidence.chance(action, evidence.free)
-        return ActNow(action, evidence.fits[action], net, chance)
+        return ActNow(action, evidence.fits[action], net, chance, action in evidence.costs)
+    if advice.action == "cannot-tell" and not evidence.features:
+        # What features would win is unknown.
+        return ActNow("done", None, 0.0, None)
     chances = [evidence.chance(each, evidence.free + evidence.tolerated) for each in GAINS]
-    known = [1 - chance for chance in chances if chance is not None]
-    return ActNow("done", None, 0.0, min(known, default=None))
+    return ActNow("done", None, 0.0, min((1 - chance for chance in chances if chance is not None), default=None))
 
 
 def _walk(evidence: Evidence) -> Advice:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 from decal_cli.analysis.counts import CountedStep, Decided, DecisionCounts
@@ -235,12 +234,12 @@ class Recommended:
             yield advice_table(advised, self.terms)
         for report, advice in advised:
             yield b.Heading(name_of(report), gist=advice.action)
+            yield b.Paragraph(" ".join(_now_sentences(advice, self.terms)), strong="Now:", close=True)
             yield from ranked_blocks(self.recommendation, report, self.terms)
             first = constant_line(report, advice, self.terms)
             if first is not None:
-                yield b.Paragraph(first, close=True)
-            limited = bool(self.recommendation.ranked_of(report))
-            yield replace(ladder(report.results, self.terms), close=first is None and not limited)
+                yield b.Paragraph(first)
+            yield ladder(report.results, self.terms)
             yield from filter(None, (moving_line(report, self.evaluation.population, self.terms),))
             yield from filter(None, (amount_line(report, self.evaluation.by_row, self.terms),))
             yield from filter(None, (counts_table(report, self.terms),))
@@ -317,6 +316,35 @@ def _evidence(items: Sequence[Item], terms: StatedTerms) -> Iterator[str]:
 
 def _is_amount(item: Item, terms: StatedTerms) -> bool:
     return terms.with_amounts and named(item.metric).unit == "utility"
+
+
+def _now_sentences(advice: Advice, terms: StatedTerms) -> Iterator[str]:
+    """What to do today, what it wins and how sure that is, before anything else."""
+    now, constant = advice.act_now, advice.constant
+    if now.action == "done":
+        free = constant is not None and constant.gain > 0
+        yield terms.worded(f"always decide {constant.decision}." if free and constant else "use the model as it is.")
+        if now.chance is not None:
+            beyond = " beyond that" if free else ""
+            yield f"The chance that no method wins more than the tolerance{beyond} is {_chance(now.chance)}."
+    else:
+        what = "recalibrate" if now.action == "recalibrate" else "post-train on the features"
+        after = " after its cost" if now.costly else ""
+        yield f"{what} with {now.method}, which is expected to win {terms.phrase(now.gain).strip()}{after}."
+        if now.chance is not None:
+            yield f"The chance that it wins anything{after} is {_chance(now.chance)}."
+    if advice.certainty != "clear":
+        yield (
+            "That is likely, but not clear."
+            if advice.certainty == "likely"
+            else "That is open: see what would settle it."
+        )
+
+
+def _chance(chance: float) -> str:
+    if not 0.005 <= chance < 0.995:
+        return "under 1 %" if chance < 0.5 else "over 99 %"
+    return f"{100 * chance:.0f} %"
 
 
 def constant_line(report: Report, advice: Advice, terms: StatedTerms) -> str | None:
