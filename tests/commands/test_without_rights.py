@@ -57,7 +57,10 @@ NAMED = ("-s", "p", "-y", "y")
         (("evaluate", "rows.csv", *NAMED, "-o", "fixed/x.json"), "folder fixed is not writable"),
         (("evaluate", "rows.csv", *NAMED, "-o", "fixed.json"), "fixed.json: is not writable"),
         (("evaluate", "rows.csv", *NAMED, "-o", "hidden/x.json"), "hidden/x.json: Permission denied"),
-        (("gate", "rows.csv", *NAMED, "-r", "brier<=1", "--baseline", "unreadable.csv"), "baseline unreadable.csv"),
+        (
+            ("gate", "rows.csv", *NAMED, "-r", "brier<=1", "--baseline", "unreadable.csv"),
+            "unreadable.csv: cannot be opened",
+        ),
         (("apply", "unreadable.csv", "rows.csv", "-o", "o.csv"), "model file unreadable.csv: Permission denied"),
         (("study", "rows.csv", *NAMED, "-o", "fixed/study"), "fixed/study: Permission denied"),
         (("evaluate", "rows.csv", *NAMED, "--utility", "unreadable.csv"), "utility file unreadable.csv"),
