@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DEMO := fixtures/fox_news.parquet
 
-.PHONY: demo test lint man check bench simulation agreement fuzz clean
+.PHONY: help demo test lint man check docs bench simulation agreement fuzz release-check clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -13,13 +15,13 @@ $(VENV)/.ready: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(VENV)/.ready ## set up, then evaluate and recommend on a shipped real data set
-	$(BIN)/decal evaluate $(DEMO) --score 'p_*' --label y --features 'x*' --threshold 0.3 --missing drop
-	$(BIN)/decal recommend $(DEMO) --score p_hatesonar --label y --features 'x*' --threshold 0.3
+demo: $(VENV)/.ready ## advice on a shipped real data set
+	$(BIN)/decal demo
 
-# Tests see what a user's shell has, and nothing of what this machine sets beside it.
-test: $(VENV)/.ready ## set up, then run the tests; all of them: make test TESTS="-m ''"
-	env -i PATH="$$PATH" HOME="$$HOME" LANG=C.UTF-8 $(BIN)/python -m pytest $(TESTS)
+# Tests see what a user's shell has, and nothing of what this machine sets beside it. One thread of linear algebra for
+# each process of tests: several on the same cores wait for each other, and take half as long again.
+test: $(VENV)/.ready ## run the tests; all of them: make test TESTS="-m ''"
+	env -i PATH="$$PATH" HOME="$$HOME" LANG=C.UTF-8 OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(TESTS)
 
 lint: $(VENV)/.ready ## linter, formatter and type checker
 	$(BIN)/ruff check .
@@ -32,10 +34,18 @@ man: $(VENV)/.ready ## write the man pages and the generated blocks of README an
 check: $(VENV)/.ready ## fail where a generated page is stale
 	$(BIN)/python -m decal_cli.commands.manual --check
 
+docs: $(VENV)/.docs ## build the docs site into site/; fails on a link that leads nowhere
+	$(BIN)/python -m sphinx -q -W --keep-going -E -b html -d build/docs docs site
+	@echo "site/index.html: $$(find site -name '*.html' | wc -l) pages, no broken link"
+
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
 bench: $(VENV)/.ready ## speed and memory as ratios against numpy, pyarrow and scikit-learn
 	$(BIN)/python -m benchmarks.run
 
-simulation: $(VENV)/.ready ## coverage and right advice in worlds of known truth; writes docs/simulation.md
+simulation: $(VENV)/.ready ## coverage and right advice in worlds of known truth; writes simulation/RESULTS.md
 	$(BIN)/python -m simulation.study
 
 agreement: $(VENV)/.ready ## numbers of 10^6 hard rows from memory, streams, engines and exports: an hour
@@ -45,5 +55,8 @@ fuzz: $(VENV)/.ready ## 200,000 hostile, broken and extreme inputs, and 500 kill
 	$(BIN)/python -m tests.fuzz
 	$(BIN)/python -m tests.fuzz.kills
 
-clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+release-check: $(VENV)/.ready ## build sdist and wheel, and run decal from each alone, with oldest and newest libraries
+	$(BIN)/python -m tests.helpers.release
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

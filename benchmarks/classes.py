@@ -33,7 +33,7 @@ def several_classes(runs: int) -> list[Row]:
 
     def fresh(rows: Rows) -> Inputs:
         again = Rows(rows.score, rows.label, classes=rows.classes)  # nothing remembered from the run before
-        return Inputs(again, class_decision=abstaining(0.3).for_classes(rows.classes))
+        return Inputs(again, decision=abstaining(0.3).for_classes(rows.classes))
 
     choices = [choice for choice in all_choices(of_classes=True) if choice.declared.form(True).shown]
     rows, table = overconfident(1_000_000, 10), "default table of 1,000,000 rows x 10 classes, with intervals"

@@ -208,8 +208,8 @@ def over_time(data: Data, runs: int) -> list[Row]:
     """Forecasters over time: replays in processor time, and what they keep of a stream of ten times the rows."""
     import json
 
+    from decal_cli.analysis.online.plan import known_after_rows
     from decal_cli.sequential import ONLINE, forecaster_of, parse
-    from decal_cli.sequential.clock import known_after_rows
 
     def replay(method: str, rows: int, horizon: int | None = None) -> int:
         forecaster = forecaster_of(parse(method), 1, horizon)

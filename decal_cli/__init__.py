@@ -7,6 +7,7 @@ __all__ = [
     "Answer",
     "BrierCurveDisplay",
     "Calibrator",
+    "CardAnswer",
     "CompareAnswer",
     "Costs",
     "Data",
@@ -37,9 +38,11 @@ __all__ = [
     "evaluate",
     "fit",
     "gate",
+    "model_card",
     "online",
     "recommend",
     "report",
+    "scorer",
     "study",
     "sweep",
 ]
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from decal_cli.api.acting import FitAnswer, StudyAnswer, apply, fit, study
     from decal_cli.api.answer import (
         Answer,
+        CardAnswer,
         CompareAnswer,
         EvaluateAnswer,
         GateAnswer,
@@ -60,28 +64,30 @@ if TYPE_CHECKING:
         SweepAnswer,
     )
     from decal_cli.api.calibrator import Calibrator
-    from decal_cli.api.displays import (
+    from decal_cli.api.nouns import Costs, Data, Decision, Halvings, OverTime, Rules, Statistics, Terms
+    from decal_cli.api.online import OnlineAnswer, OnlineForecaster, online
+    from decal_cli.api.pictures import (
         BrierCurveDisplay,
         DecisionCurveDisplay,
         GainsDisplay,
         GroupingDisplay,
         ReliabilityDisplay,
     )
-    from decal_cli.api.nouns import Costs, Data, Decision, Halvings, OverTime, Rules, Statistics, Terms
-    from decal_cli.api.online import OnlineAnswer, OnlineForecaster, online
-    from decal_cli.api.verbs import compare, evaluate, gate, recommend, report, sweep
-    from decal_cli.data.large.engines.opened import Engine
+    from decal_cli.api.scoring import scorer
+    from decal_cli.api.verbs import compare, evaluate, gate, model_card, recommend, report, sweep
+    from decal_cli.data.large.engines.connections import Engine
     from decal_cli.errors import DecalError
 
 _HOMES = {
     "errors": ("DecalError",),
-    "data.large.engines.opened": ("Engine",),
+    "data.large.engines.connections": ("Engine",),
     "api.nouns": ("Costs", "Data", "Decision", "Halvings", "OverTime", "Rules", "Statistics", "Terms"),
-    "api.verbs": ("compare", "evaluate", "gate", "recommend", "report", "sweep"),
+    "api.verbs": ("compare", "evaluate", "gate", "model_card", "recommend", "report", "sweep"),
     "api.acting": ("FitAnswer", "StudyAnswer", "apply", "fit", "study"),
     "api.calibrator": ("Calibrator",),
+    "api.scoring": ("scorer",),
     "api.online": ("OnlineAnswer", "OnlineForecaster", "online"),
-    "api.displays": tuple(name for name in __all__ if name.endswith("Display")),
+    "api.pictures": tuple(name for name in __all__ if name.endswith("Display")),
     "api.answer": tuple(name for name in __all__ if name.endswith("Answer")),
 }
 """Where each public name is defined."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 Interval = tuple[float, float]
 DASH = "–"
@@ -13,15 +14,12 @@ PER_DECISION = "utility per decision"
 
 
 def short(value: float, decimals: int) -> str:
-    """A number of at most this many decimals, without the zero before the point; large ones keep four digits."""
+    """A number of at most this many decimals; large ones keep four digits."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     if abs(value) >= 10:
         return f"{value:.{max(0, decimals - 2)}f}"
-    text = f"{value:.{decimals}f}"
-    if float(text) == 0:
-        text = text.lstrip("-")
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+    return unsigned_zero(f"{value:.{decimals}f}")
 
 
 def apart(one: float, other: float, decimals: int) -> tuple[str, str]:
@@ -33,9 +31,12 @@ def apart(one: float, other: float, decimals: int) -> tuple[str, str]:
     return texts
 
 
-def span(interval: Interval | None, decimals: int) -> str:
-    """'[low, high]', empty where there is no interval."""
-    return "" if interval is None else f"[{short(interval[0], decimals)}, {short(interval[1], decimals)}]"
+def span(interval: Interval | None, decimals: int, side: str | None = None) -> str:
+    """'[low, high]', or '[at least low]' where that end alone says something; empty where there is no interval."""
+    if interval is None:
+        return ""
+    low, high = (short(end, decimals) for end in interval)
+    return f"[{low}, {high}]" if side is None else f"[{side} {low if side == 'at least' else high}]"
 
 
 _BEYOND_READING = 1e15
@@ -54,11 +55,18 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def chance_words(chance: float) -> str:
+    """A probability as '83 %', and as 'over 99 %' where it is not sure."""
+    if not 0.005 <= chance < 0.995:
+        return "under 1 %" if chance < 0.5 else "over 99 %"
+    return f"{100 * chance:.0f} %"
+
+
 def alike(values: Sequence[float], digits: int = 3) -> list[str]:
     """Numbers with as many decimals as the largest of them needs for so many digits."""
     largest = max(map(abs, values), default=0.0)
     decimals = 0 if largest == 0 else min(max(digits - 1 - math.floor(math.log10(largest)), 0), MAX_DECIMALS)
-    return [_unsigned_zero(f"{value:,.{decimals}f}") for value in values]
+    return [unsigned_zero(f"{value:,.{decimals}f}") for value in values]
 
 
 def with_ends(numbers: Sequence[str], words: str) -> str:
@@ -76,8 +84,72 @@ def counts(values: Sequence[float]) -> list[str]:
     """Numbers of rows: whole where that says enough, else with decimals, all alike."""
     sizes = [abs(value) for value in values if value]
     decimals = 0 if not sizes or min(sizes) >= 9.5 else 1 if max(sizes) >= 1 else 3
-    return [_unsigned_zero(f"{value:,.{decimals}f}") for value in values]
+    return [unsigned_zero(f"{value:,.{decimals}f}") for value in values]
 
 
-def _unsigned_zero(text: str) -> str:
+def unsigned_zero(text: str) -> str:
+    """A number as written, without the sign of one that is written as zero."""
     return text if text.strip("-0.,") else text.lstrip("-")
+
+
+def decimals_for(intervals: Sequence[Interval], values: Sequence[float] = (), most: int = 6) -> int:
+    """Decimals that show two digits of the narrowest half-width; without intervals, three of the largest value."""
+    widths = [(high - low) / 2 for low, high in intervals if high > low]
+    sizes = [abs(value) for value in values if value]
+    if not widths and not sizes:
+        return 0
+    digits = 1 - math.floor(math.log10(min(widths))) if widths else 2 - math.floor(math.log10(max(sizes)))
+    return min(max(digits, 0), most)
+
+
+def fixed(value: float, decimals: int) -> str:
+    """A number of so many decimals; 0 where it rounds to that."""
+    text = unsigned_zero(f"{value:,.{decimals}f}")
+    return text if text.strip("0.") else "0"
+
+
+def within(value: float, interval: Interval | None = None, like: Interval | None = None) -> str:
+    """'721 [660, 782]' with two digits of the half-width; without an interval, three digits of the number.
+
+    An end that would be written as 0 and is not 0 gets a digit more.
+    like: the interval that a number without one has the digits of.
+    """
+    if interval is None and like is None:
+        text = f"{value:,.{decimals_for((), (value,))}f}"
+        return unsigned_zero(text.rstrip("0").rstrip(".") if "." in text else text)
+    decimals = decimals_for([each for each in (interval, like) if each is not None], (value,))
+    decimals += any(each and abs(each) < 0.5 / 10**decimals for each in interval or ())
+    first, *ends = (unsigned_zero(f"{each:,.{decimals}f}") for each in (value, *(interval or ())))
+    return f"{first} [{', '.join(ends)}]" if ends else first
+
+
+def around(value: float, interval: Interval) -> str:
+    """'[0.042, 0.052]', an interval with two digits of its half-width that holds the value as it is written."""
+    decimals = decimals_for((interval,), (value,))
+    unit = 10.0**decimals
+    low = math.floor(min(interval[0], value) * unit + 1e-9) / unit
+    high = math.ceil(max(interval[1], value) * unit - 1e-9) / unit
+    return f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+
+
+def times(interval: Interval | None, factor: float) -> Interval | None:
+    """An interval in another unit."""
+    return None if interval is None else (factor * interval[0], factor * interval[1])
+
+
+class Say(Protocol):
+    """How a page writes a utility per decision, and its interval. like: an interval whose digits it has."""
+
+    def __call__(self, value: float, interval: Interval | None = None, like: Interval | None = None) -> str: ...
+
+
+def saying(factor: float, after: str) -> Say:
+    """What writes a utility per decision as '721 [660, 782] per 1,000 decisions': times a factor, with words after."""
+
+    def say(value: float, interval: Interval | None = None, like: Interval | None = None) -> str:
+        return f"{within(factor * value, times(interval, factor), times(like, factor))} {after}"
+
+    return say
+
+
+per_thousand = saying(1000.0, "per 1,000 decisions")

@@ -8,10 +8,9 @@ from functools import cache
 
 import numpy as np
 
-from decal_cli.sequential.base_rate import CountForecaster, ForecastFTPL, ForecastHedge, RunningMean
-from decal_cli.sequential.classes import ClassFTPL
-from decal_cli.sequential.clock import known_after_rows
-from decal_cli.sequential.worst_regret import worst_v_regret
+from decal_cli.analysis.online.judged import worst_v_regret
+from decal_cli.analysis.online.plan import known_after_rows
+from decal_cli.sequential.forecasters import CountForecaster, ForecastFTPL, ForecastHedge, RunningMean, perturbed_shares
 from decal_cli.tables.table import Floats
 from simulation.sequences import SEQUENCES, against_an_adversary
 
@@ -171,15 +170,16 @@ def _class_run(
 ) -> tuple[Floats, np.ndarray]:
     if kind != "adaptive":
         label = SEQUENCES[kind](rows, N_CLASSES, rng)
-        return ClassFTPL(N_CLASSES, number, rows).replay(label, known_after_rows(rows, 0)), label
+        before = np.cumsum(label[:, None] == np.arange(N_CLASSES), axis=0) - (label[:, None] == np.arange(N_CLASSES))
+        return perturbed_shares(before, np.arange(rows), number, rows), label
     # It sets the label that is worst for what the counts alone would do, under the utility that has lost most.
-    forecaster = ClassFTPL(N_CLASSES, number, rows)
+    counts = np.zeros(N_CLASSES, dtype=np.int64)
     prediction, label, utility, looked = np.empty((rows, N_CLASSES)), np.zeros(rows, dtype=np.int64), utilities[0], 100
     for row in range(rows):
-        prediction[row] = forecaster.predict_one()
-        action = int((utility @ (forecaster.counts + math.sqrt(rows) / 2)).argmax())
+        prediction[row] = perturbed_shares(counts[None], np.array([row]), number, rows)[0]
+        action = int((utility @ (counts + math.sqrt(rows) / 2)).argmax())
         label[row] = int((utility[action] - utility.max(axis=0)).argmin())
-        forecaster.learn_one(int(label[row]))
+        counts[label[row]] += 1
         if row == looked:
             looked = int(1.5 * looked)
             so_far = [_utility_regret(prediction[: row + 1], label[: row + 1], each) for each in utilities]

@@ -10,9 +10,8 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import beta
 
-from decal_cli.sequential.calibration_alarm import log_e_process
-from decal_cli.sequential.cluster_steps import ClusterAlarm, RunningMeans, Runs
-from decal_cli.sequential.difference import difference_sequence, utility_difference
+from decal_cli.sequential.alarm import ClusterAlarm, log_e_process
+from decal_cli.sequential.differences import RunningMeans, Runs, difference_sequence, utility_difference
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import BinaryTask

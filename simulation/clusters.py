@@ -1,6 +1,6 @@
 """Coverage of intervals of rows in clusters, and of the intervals that ignore the clusters.
 
-`python -m simulation.clusters --replicates 200` prints the table of docs/simulation.md.
+`python -m simulation.clusters --replicates 200` prints the table of simulation/RESULTS.md.
 
 Clusters have 1 to 200 rows. A part of the score and a part of the log-odds beyond it are shared within a cluster, so
 that residuals go together. Weights are gamma. The truth is that of 400,000 rows of the same world: of the debiased ECE
@@ -97,16 +97,17 @@ def outcomes(world: World, replicates: int, seed: int) -> Iterator[tuple[str, bo
                     low, high = result.interval
                     holds.setdefault(spec.key, []).append(low <= truths[spec] <= high)
             both = pair_up(rows.score, sample.other, rows.label, rows.weight, rows.unit)
+            sides = paired.of_pairs(Inputs.of(TASK), Inputs.of(TASK, seed=number), both)
             values = {spec: _difference(spec, both) for spec in DELTAS}
-            for spec, (low, high) in paired.intervals(values, both, TASK, sure, number).items():
+            for spec, (low, high) in paired.intervals(values, *sides, sure, both).items():
                 holds.setdefault(f"difference of {spec.key}", []).append(low <= apart[spec] <= high)
         yield from ((name, *each) for name, each in holds.items() if len(each) == 2)
 
 
 def _difference(spec: MetricSpec, pairs: PairTable) -> float:
-    estimate = paired.difference(spec, pairs, TASK)
+    estimate = paired.difference(spec, *paired.of_pairs(Inputs.of(TASK), Inputs.of(TASK), pairs), pairs)
     assert estimate is not None  # DELTAS have an analytic one
-    return estimate.mean
+    return estimate.value
 
 
 def _binned(rows: Rows, population: Drawn) -> float:

@@ -1,7 +1,7 @@
 """Coverage of every metric's interval in the worlds of simulation/known.py.
 
 `python -m simulation.coverage --rows 2000 --replicates 100 --output DIR` writes a file for each world;
-`python -m simulation.coverage --table DIR --rows 2000` prints the table of docs/simulation.md.
+`python -m simulation.coverage --table DIR --rows 2000` prints the table of simulation/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from simulation.known import WORLDS, World, truths
 CONFIDENCE = 0.9
 NONE = float("nan")
 ELSEWHERE = ("gain_beyond", "gain_post_training")
-"""Metrics whose coverage stands in docs/simulation.md."""
+"""Metrics whose coverage stands in simulation/RESULTS.md."""
 JUDGED = [
     name
     for name, metric in METRICS.items()

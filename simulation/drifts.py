@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.sequential.calibration_alarm import first_alarm, log_e_process
+from decal_cli.sequential.alarm import first_alarm, log_e_process
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 

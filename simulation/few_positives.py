@@ -1,7 +1,7 @@
 """Coverage of every metric's interval where few rows have label 1: 3 to 20 are expected among 400.
 
-`python -m simulation.few_positives --replicates 200` prints the first table of docs/simulation.md, and with `--others`
-the second one: weights, clusters, utilities of each row, places, several classes, and two models compared.
+`python -m simulation.few_positives --replicates 200` prints the first table of simulation/RESULTS.md, and with
+`--others` the second one: weights, clusters, utilities of each row, places, several classes, and two models compared.
 
 Among rows of label 0 a number is standard normal; among those of label 1 it is 1.2 larger, and spreads a third as much,
 as much or three times as much. The score is calibrated where it spreads as much. t* is the share of label 1, so that
@@ -103,7 +103,7 @@ def _priced(rows: Rows, world: World, rng: np.random.Generator) -> Inputs:
     missed, alarm = np.exp(rng.normal(0, 0.8, len(rows))), world.threshold / (1 - world.threshold)
     return Inputs(
         replace(rows, amounts={"amount": missed, "cost_fp_column": alarm * np.exp(rng.normal(0, 0.3, len(rows)))}),
-        row_task=COSTS,
+        decision=COSTS,
     )
 
 
@@ -118,7 +118,7 @@ def _classed(rows: Rows, world: World, rng: np.random.Generator) -> Inputs:
     coin = rng.beta(2, 2, len(rows))
     score = np.column_stack(((1 - rows.score) * coin, (1 - rows.score) * (1 - coin), rows.score))
     label = np.where(rows.label == 1, 2, (rng.random(len(rows)) > coin).astype(np.int64))
-    return Inputs(Rows(score, label, classes=("a", "b", "rare")), class_decision=CLASSES)
+    return Inputs(Rows(score, label, classes=("a", "b", "rare")), decision=CLASSES)
 
 
 OTHERS: dict[str, tuple[Callable[[Rows, World, np.random.Generator], Inputs], tuple[str, ...]]] = {
@@ -142,7 +142,8 @@ def _apart(rivals: tuple[Rows, Rows], world: World) -> dict[str, tuple[float, En
     pairs = pair_up(a.score, b.score, a.label)
     found = [[value_of(parse(name), Inputs(each, world.task)) for name in COMPARED] for each in rivals]
     values = {parse(name): of_b - of_a for name, of_a, of_b in zip(COMPARED, *found, strict=True)}
-    ends = paired.intervals(values, pairs, world.task, CONFIDENCE, 0)
+    sides = paired.of_pairs(Inputs.of(world.task), Inputs.of(world.task), pairs)
+    ends = paired.intervals(values, *sides, CONFIDENCE, pairs)
     return {spec.name: (value, ends.get(spec)) for spec, value in values.items()}
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from decal_cli.errors import Undefined
-from decal_cli.learn import held_out, recalibration
-from decal_cli.learn.grouping import bounds
+from decal_cli.learn import held_out
+from decal_cli.learn.regions import bounds
 from decal_cli.metrics import METRICS, Inputs, parse, value_of
 from decal_cli.metrics.numerics import decisions
 from decal_cli.metrics.numerics.at_levels import levels_used
@@ -229,7 +229,7 @@ def _recalibrated(world: World, t: Table, seed: int, now: float) -> float:
     population, task = world.population, world.task
     held = held_out.of_table(t, seed)
     learned = held_out.cuts_of_folds(held.levels, held.of_levels, task.threshold)
-    worth = recalibration.from_top(population.pos - task.threshold * population.n) / population.total
+    worth = held_out.from_top(population.pos - task.threshold * population.n) / population.total
     at = np.searchsorted(population.score, np.append(learned, now), side="left")
     return task.u_delta * float((worth[at[:-1]] - worth[at[-1]]).mean())
 

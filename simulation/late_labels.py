@@ -10,10 +10,8 @@ import numpy as np
 from scipy.signal import lfilter
 from scipy.special import ndtr
 
-from decal_cli.sequential.calibration_alarm import log_e_process
-from decal_cli.sequential.clock import known_after_rows
-from decal_cli.sequential.cluster_steps import ClusterAlarm
-from decal_cli.sequential.delayed_alarm import DelayedAlarm
+from decal_cli.analysis.online.plan import known_after_rows
+from decal_cli.sequential.alarm import ClusterAlarm, DelayedAlarm, log_e_process
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 from simulation.cluster_streams import runs_of

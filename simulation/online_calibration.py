@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from decal_cli.analysis.online.judged import worst_v_regret
+from decal_cli.analysis.online.plan import known_after_rows
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.sequential import forecaster_of
 from decal_cli.sequential import parse as parse_online
-from decal_cli.sequential.clock import known_after_rows
-from decal_cli.sequential.decision_loss import CdlForecaster
-from decal_cli.sequential.one_step_ahead import AlmostOneStepAhead
-from decal_cli.sequential.worst_regret import worst_v_regret
+from decal_cli.sequential.forecasters import AlmostOneStepAhead, CdlForecaster
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 from simulation.sequences import SEQUENCES

@@ -1,6 +1,6 @@
 """The guarantees over time, tried: V-regret of base-rate forecasters, false alarms and power, confidence sequences.
 
-`python -m simulation.over_time` runs it whole and writes its tables into docs/simulation.md, between their markers.
+`python -m simulation.over_time` runs it whole and writes its tables into simulation/RESULTS.md, between their markers.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from decal_cli.sequential.calibration_alarm import first_alarm, log_e_process
-from decal_cli.sequential.difference import difference_sequence, utility_difference
+from decal_cli.sequential.alarm import first_alarm, log_e_process
+from decal_cli.sequential.differences import difference_sequence, utility_difference
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask

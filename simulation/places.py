@@ -1,6 +1,6 @@
 """Coverage of intervals at a limited capacity, for a task that all rows share and for utilities of each row.
 
-`python -m simulation.places --replicates 1000` prints the tables of docs/simulation.md.
+`python -m simulation.places --replicates 1000` prints the tables of simulation/RESULTS.md.
 
 The score is too steep. Rows stand by themselves, come in days of about 60 with a list each, in clusters of 1 to 19,
 or weighted. Amounts know a little of the label. The truth is that of 300 times as many rows of the same world.
@@ -63,7 +63,7 @@ def limited(rows: Rows, share: float) -> Inputs:
     """The rows of which this share can be acted on; of those with amounts, by their own utilities."""
     capacity, row_task = Capacity(f"{share:g}", share, 1.0), COSTS if rows.amounts else None
     listed = listed_rows(rows, capacity, row_task or TASK, 0)
-    return Inputs(listed, None if row_task else TASK, row_task=row_task)
+    return Inputs(listed, row_task or TASK)
 
 
 def coverage(kind: str, share: float, replicates: int, by_row: bool, rng: np.random.Generator) -> list[float]:

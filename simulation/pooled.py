@@ -1,6 +1,6 @@
 """Claims 5.2 and 6 of Gao et al. 2017 where the truth is known: what isotonic regression loses, and how it converges.
 
-`python -m simulation.pooled` prints the table of docs/simulation.md.
+`python -m simulation.pooled` prints the table of simulation/RESULTS.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How often as many rows as `recommend` names show a gain, or a utility that is good enough, in five worlds.
 
-`python -m simulation.power --replicates 300` prints the table of docs/simulation.md.
+`python -m simulation.power --replicates 300` prints the table of simulation/RESULTS.md.
 
 Of each world, the mean value and the mean half-width of the interval at some rows say how many rows are named; of as
 many fresh rows it is counted how often their interval shows the effect.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.analysis.flowchart import Evidence, Item
-from decal_cli.analysis.flowchart.rows_needed import rows_for
+from decal_cli.analysis.flowchart.walk import rows_for
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics.measure import measure
@@ -72,7 +72,7 @@ def priced(n: int, rng: np.random.Generator) -> Inputs:
     """Rows with utilities of their own."""
     score, label = _too_steep(n, rng)
     amounts = {"amount": np.exp(rng.normal(0, 0.6, n)), "cost_fp_column": rng.uniform(0.2, 0.8, n)}
-    return Inputs(Rows(score, label, amounts=amounts), row_task=COSTS)
+    return Inputs(Rows(score, label, amounts=amounts), decision=COSTS)
 
 
 def classed(n: int, rng: np.random.Generator) -> Inputs:
@@ -81,7 +81,7 @@ def classed(n: int, rng: np.random.Generator) -> Inputs:
     true, score = (np.exp(slope * known) for slope in (1.0, 1.6))
     true, score = (each / each.sum(axis=1, keepdims=True) for each in (true, score))
     label = (rng.random((n, 1)) > np.cumsum(true, axis=1)[:, :-1]).sum(axis=1)
-    return Inputs(Rows(score, label, classes=("a", "b", "c")), class_decision=CLASSES)
+    return Inputs(Rows(score, label, classes=("a", "b", "c")), decision=CLASSES)
 
 
 WORLDS = (

@@ -1,6 +1,6 @@
 """Rows of a real set, sampled at other shares of label 1 and counted as the set they came from.
 
-`python -m simulation.prevalence FILE SCORE` prints the table of docs/simulation.md.
+`python -m simulation.prevalence FILE SCORE` prints the table of simulation/RESULTS.md.
 """
 
 from __future__ import annotations

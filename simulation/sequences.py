@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.sequential.randomness import logistic, uniform
-from decal_cli.sequential.worst_regret import worst_v_regret
+from decal_cli.analysis.online.judged import worst_v_regret
+from decal_cli.sequential.forecasters import logistic, uniform
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.table import Floats
 

@@ -22,7 +22,7 @@ import numpy as np
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.recommend import EVIDENCE, Preferences, recommend
 from decal_cli.data import Dataset, Predictions
-from decal_cli.learn.class_folds import ClassRegression, Recalibrated, dealt, mixed
+from decal_cli.learn.probe import ClassRegression, Recalibrated, dealt, mixed
 from decal_cli.learn.scaling import SCALINGS, Scaling, centred, logarithms, mixing_weights, softmax
 from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics.measure import measure_all
@@ -147,7 +147,7 @@ def advised(world: Kind, n: int, rng: np.random.Generator) -> str:
     """What `decal recommend` advises on n rows."""
     rows = world.draw(n, rng).rows
     data = Dataset((), {}, (), (Predictions("model", CLASSES, rows),), ())
-    plan = Plan(EVIDENCE_OF_CLASSES, None, seed=int(rng.integers(2**31)), class_task=world.task)
+    plan = Plan(EVIDENCE_OF_CLASSES, world.task, seed=int(rng.integers(2**31)))
     return recommend(data, plan, Preferences()).advice[0].action
 
 
@@ -183,7 +183,7 @@ def _top_error(rows: Rows, score: Floats, q: Floats) -> float:
 
 def _gains(world: Kind, rows: Rows, seed: int, fresh: Drawn) -> dict[str, float]:
     """Mean gains in the population of the rules that the folds learned."""
-    inputs = Inputs(rows, None, seed, world.decision)
+    inputs = Inputs(rows, world.decision, seed)
     recalibrated: Recalibrated = inputs.get(Recalibrated)
     fold, taught = dealt(Rows(rows.score, rows.label, classes=rows.classes), seed)
     scalings, regressions = [], []
@@ -220,7 +220,7 @@ def coverage(name: str, n: int, replicates: int, rng: np.random.Generator) -> di
             fresh = world.draw(N_FRESH, rng)
         rows, seed = world.draw(n, rng).rows, int(rng.integers(2**31))
         choices = [parse(name) for name in COVERED]
-        results = measure_all(choices, Inputs(rows, None, seed, world.decision), CONFIDENCE)
+        results = measure_all(choices, Inputs(rows, world.decision, seed), CONFIDENCE)
         truth = truths(world, rows, seed, fresh)
         for choice in choices:
             low, high = results[choice].interval or (np.inf, -np.inf)
@@ -229,7 +229,7 @@ def coverage(name: str, n: int, replicates: int, rng: np.random.Generator) -> di
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print rows of the tables of docs/simulation.md."""
+    """Print rows of the tables of simulation/RESULTS.md."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--actions", type=int, default=0)
     parser.add_argument("--coverage", type=int, default=0)

@@ -1,6 +1,6 @@
-"""The study behind docs/simulation.md: coverage of intervals, and the action advised, in worlds of known truth.
+"""The study behind simulation/RESULTS.md: coverage of intervals, and the action advised, in worlds of known truth.
 
-`python -m simulation.study` runs it whole and writes its tables into docs/simulation.md, between their markers.
+`python -m simulation.study` runs it whole and writes its tables into simulation/RESULTS.md, between their markers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from decal_cli.task import BinaryTask
 from simulation.kinds import RIGHT_ACTION, Draw, Kind, draw_kind
 from simulation.worlds import World, coverage_worlds
 
-PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
+PAGE = Path(__file__).parent.parent / "simulation" / "RESULTS.md"
 STREAMS = {"coverage": 1, "features": 22, "actions": 19, "small": 20, "without": 21}
 """Of the seed; 2 was spent on regret's interval, 3 to 9 on the estimators of gains before this one,
 11 on worlds of which some had a score that no threshold makes better than a constant decision,

@@ -23,7 +23,7 @@ ROOMS = [
     "analysis",
     "render",
     *("plot", "api"),
-    "commands",
+    *("commands", "integrations"),
 ]
 """From the bottom up: a room imports only from rooms before it."""
 HEAVY = ["numpy", "pandas", "scipy", "pyarrow", "sklearn", "rich", "matplotlib", "pydantic"]

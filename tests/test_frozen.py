@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import sklearn
 
 from tests.helpers import frozen
 from tests.helpers.frozen import (
@@ -22,6 +23,19 @@ from tests.helpers.frozen import (
 )
 from tests.helpers.frozen_cases import CASES
 
+OLDER = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9)
+LEARNED = {
+    "evaluate fox news, features",
+    "evaluate regimes",
+    "recommend stakes, features",
+    "sweep features",
+    "recommend binary",
+    "recommend engine, features",
+    "recommend, methods",
+    "fit blend",
+}
+"""Cases whose numbers rest on boosted trees of scikit-learn."""
+
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -37,6 +51,8 @@ def expected() -> frozen.Record:
 
 @pytest.mark.parametrize("case", CASES)
 def test_numbers_are_those_of_the_record(case: str, inputs: Path, expected: frozen.Record) -> None:
+    if case in LEARNED and OLDER:
+        pytest.skip("the boosted trees of older versions of scikit-learn are others")
     found = differences(case, expected[case], run_frozen_case(inputs, CASES[case]))
     shown = "\n".join(f"{each.key}: was {each.was}, is {each.now}" for each in found[:30])
     assert not found, f"{len(found)} values differ from the record of '{case}':\n{shown}"

@@ -19,6 +19,7 @@ def test_hostile_input_is_judged_or_refused_in_one_line(name: str, part: int, tm
         assert one(FUZZERS[name], 1_000_000 + 20 * part + seed, str(tmp_path))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["evaluate", "fit"])
 def test_a_run_that_is_ended_leaves_the_old_output_or_the_new_one(name: str, tmp_path: Path) -> None:
     prepared(tmp_path)

@@ -185,7 +185,8 @@ def _found(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> tuple[
         if value is None:
             raise Undefined(f"{spec.key} is undefined in the baseline: {results[same[0]]['reason']}")
         ends = results[same[0]].get("interval")
-        if not _is_number(value) or not (ends is None or (len(ends) == 2 and all(map(_is_number, ends)))):
+        two = isinstance(ends, list) and len(ends) == 2 and all(map(_is_number, ends))
+        if not _is_number(value) or not (ends is None or two):
             raise Undefined(f"{spec.key} is not a number in the baseline")
         return float(value), None if ends is None else (float(ends[0]), float(ends[1]))
     if parameters:

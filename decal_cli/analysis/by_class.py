@@ -8,10 +8,9 @@ import numpy as np
 
 from decal_cli.declarations.document import Absent, Share, Size, as_key
 from decal_cli.metrics import Inputs
-from decal_cli.metrics.numerics import class_decisions
+from decal_cli.metrics.decisions import Decisions
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.table import Table
-from decal_cli.task import ClassDecision
+from decal_cli.task import ClassDecision, Task
 
 
 @dataclass(frozen=True)
@@ -70,27 +69,26 @@ class ByClass:
 
 def by_class(inputs: Inputs) -> ByClass:
     """The counts of rows of several classes."""
-    c: ClassTable = inputs.get(ClassTable)
+    c = inputs.get(ClassTable)
     size = len(c.classes)
     rows, predicted = c.count(c.label, size), c.count(c.predicted, size)
     agreeing = np.where(c.predicted == c.label, c.label, size)
     right = c.count(agreeing, size + 1)[:size]
     numbers = zip(c.classes, rows.tolist(), predicted.tolist(), right.tolist(), strict=True)
-    return ByClass(tuple(ClassCounts(*each) for each in numbers), _actions(c, inputs.class_decision))
+    return ByClass(tuple(ClassCounts(*each) for each in numbers), _by_action(inputs))
 
 
 def by_action(inputs: Inputs) -> ActionCounts | None:
     """Rows of scores by action and label, where a task of two classes has more than two actions; else None."""
     task = inputs.task
-    if inputs.of_classes or task is None or task.two_actions is not None:
-        return None
-    cells = inputs.get(Table).confusion(*task.decision_thresholds).weight.tolist()
-    names = tuple(task.actions[action] for action in task.envelope)
-    return ActionCounts(names, tuple(map(tuple, cells)), task.undominated)
+    return None if inputs.of_classes or task is None or task.two_actions is not None else _by_action(inputs)
 
 
-def _actions(c: ClassTable, decision: ClassDecision | None) -> ActionCounts | None:
-    if decision is None:
+def _by_action(inputs: Inputs) -> ActionCounts | None:
+    """None where no task says it of all rows."""
+    task, decisions = inputs.decision, inputs.find(Decisions)
+    if decisions is None or not isinstance(task, Task | ClassDecision):
         return None
-    cells = class_decisions.counts(c, decision).tolist()
-    return ActionCounts(decision.actions, tuple(map(tuple, cells)), decision.utility)
+    cells = np.zeros((len(task.taken), decisions.stakes.shape[1]))
+    np.add.at(cells, (decisions.action, decisions.units.label), decisions.units.weight)
+    return ActionCounts(task.taken, tuple(map(tuple, cells.tolist())), task.undominated)

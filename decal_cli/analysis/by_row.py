@@ -12,8 +12,9 @@ from decal_cli.learn.held_out import least_amount
 from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics.decisions import Change, Decisions
 from decal_cli.metrics.inputs import row_stakes
+from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
-from decal_cli.tables.table import Floats, MeanEstimate
+from decal_cli.tables.table import Floats
 from decal_cli.task import RowTask
 
 

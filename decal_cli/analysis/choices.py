@@ -24,7 +24,7 @@ def all_choices(of_classes: bool = False, slow: bool = False) -> tuple[MetricSpe
 
 def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
     """The readable choice of metrics that a table shows unasked: one more with features, and another without."""
-    of_classes, by_row, limited = bool(dataset.classes), plan.row_task is not None, dataset.capacity is not None
+    of_classes, by_row, limited = bool(dataset.classes), plan.by_row, dataset.capacity is not None
     more = set()
     if not of_classes and not by_row:
         with_features = any(model.rows.features is not None for model in dataset.models)

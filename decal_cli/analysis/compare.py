@@ -29,12 +29,11 @@ from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.decisions import Decisions
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import CELLS
-from decal_cli.task import ClassDecision
+from decal_cli.task import ClassDecision, RowTask
 
 IDEALS = {"zero": 0.0, "one": 1.0}
 HEADLINE = (parse("expected_utility"), parse("brier"))
@@ -217,7 +216,7 @@ def _contest(
     ids: Ids | None,
 ) -> Contest:
     """pairs: the scores of both, None for rows of several classes, which have no threshold."""
-    a, b = _sides(rows, pairs, decision, plan)
+    a, b = _sides(rows, pairs, plan)
 
     def intervals(values: Values) -> Mapping[MetricSpec, Interval]:
         sure = rows[0].sure(plan.confidence) if pairs is None else pairs.design.confidence(plan.confidence)
@@ -237,18 +236,11 @@ def _contest(
     return Contest(of_a.group, of_a.rows, of_a.positives, count, asked, headline, at, apart, swapped)
 
 
-def _sides(
-    rows: tuple[Rows, Rows], pairs: PairTable | None, decision: ClassDecision | None, plan: Plan
-) -> tuple[Inputs, Inputs]:
+def _sides(rows: tuple[Rows, Rows], pairs: PairTable | None, plan: Plan) -> tuple[Inputs, Inputs]:
     """What metrics of the two models are computed from, on units that both share."""
-    a, b = (Inputs(each, plan.task, plan.seed, decision, plan.row_task) for each in rows)
-    if plan.row_task is not None:
-        of_a, of_b = (row_stakes(each, plan.row_task) for each in rows)
-        return a.having(of_a), b.having(of_b)
-    if pairs is None or plan.task is None:
-        return a, b
-    on_a, on_b = Decisions.of_pairs(pairs, plan.task)
-    return a.having(on_a), b.having(on_b)
+    a, b = (Inputs(each, plan.decision_of(each.classes), plan.seed) for each in rows)
+    stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
+    return paired_metrics.of_pairs(a, b, pairs, *stakes)
 
 
 def _disagreements(pairs: PairTable, threshold: float) -> Disagreements | None:
@@ -267,7 +259,7 @@ def _differences(
     if plan.intervals:
         of_classes = of_a.by_class is not None
         for spec, ends in intervals(values).items():
-            method = paired_metrics.method(spec.declared, of_classes, plan.row_task is not None)
+            method = paired_metrics.method(spec.declared, of_classes, plan.by_row)
             differences[spec] = _with_interval(differences[spec], spec, ends, method)
     asked = {spec.key: differences[spec] for spec in plan.choices}
     return asked, {spec.key: differences[spec] for spec in heads if spec in values}

@@ -6,11 +6,13 @@ counts times the utilities.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from decal_cli.errors import Undefined
+import numpy as np
+
 from decal_cli.metrics import Inputs
-from decal_cli.metrics.decisions import Acting, Change, DecisionChange
+from decal_cli.metrics.decisions import Acting, Change, DecisionChange, Decisions
 from decal_cli.metrics.held_out import Featured, Recalibrating
 
 
@@ -79,10 +81,7 @@ class DecisionCounts:
 
 def count_decisions(inputs: Inputs) -> DecisionCounts | None:
     """The decisions of a model; None where they are not to act or not."""
-    try:
-        acting: Acting | None = inputs.get(Acting)
-    except Undefined:
-        return None
+    acting = inputs.find(Acting)
     if acting is None:
         return None
     weight = acting.units.weight
@@ -100,9 +99,26 @@ def count_decisions(inputs: Inputs) -> DecisionCounts | None:
 
 def _step(before: Decided, inputs: Inputs, kind: type[Change], total: float) -> CountedStep | None:
     """The decisions after a change; None where it is undefined. The probe's weights have another total."""
-    try:
-        change: Change = inputs.all_of((kind,))[0]
-    except Undefined:
+    change = inputs.find(kind)
+    if change is None:
         return None
     counted = change.decisions.times(total / change.before.units.total)
     return CountedStep(before.changed(counted), counted, change.gain.value)
+
+
+def count_actions(inputs: Inputs) -> Mapping[str, tuple[float, ...]]:
+    """The share of the rows that gets each action, as the score is ('expected_utility') and after each gain."""
+    shares: dict[str, tuple[float, ...]] = {}
+    for gain, kind in (("gain_recalibration", Recalibrating), ("gain_post_training", Featured)):
+        change = inputs.find(kind)
+        if change is None:
+            continue
+        if not shares:
+            shares["expected_utility"] = _shares(change.before)
+        shares[gain] = _shares(change.after)
+    return shares
+
+
+def _shares(decisions: Decisions) -> tuple[float, ...]:
+    weight = np.bincount(decisions.action, decisions.units.weight, len(decisions.stakes))
+    return tuple((weight / weight.sum()).tolist())

@@ -55,7 +55,7 @@ def disagreements(pairs: PairTable, threshold: float) -> Disagreements:
         # On every row, who is right alone: A, B (-1), or neither (0); by label.
         right = np.stack((b.astype(np.float64) - a, a.astype(np.float64) - b))
         lead = counted.a_right - counted.b_right
-        p_value = clustered_sign_test(lead, pairs.design.spread(*right), pairs.design)
+        p_value = clustered_sign_test(lead, pairs.units.spread(right.ravel()), pairs.design)
         return replace(counted, p_value=p_value, clustered=True)
     if pairs.weighted:
         return counted

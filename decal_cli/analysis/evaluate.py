@@ -5,32 +5,42 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from decal_cli.analysis.by_class import ActionCounts, ByClass, by_action, by_class
 from decal_cli.analysis.by_row import ByRow, by_row_of, utilities_for
 from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
-from decal_cli.analysis.counts import DecisionCounts, count_decisions
+from decal_cli.analysis.counts import DecisionCounts, count_actions, count_decisions
 from decal_cli.analysis.moving import Moving, decided, moving
-from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, by_outcome, gaps_of
+from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outcome, compare_groups
 from decal_cli.analysis.places import Places, listed_rows, places_of
 from decal_cli.analysis.reference import Reference
 from decal_cli.analysis.regimes import Regime, regimes_of
+from decal_cli.analysis.worth import LimitedWorth, Worth, worth_of
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
-from decal_cli.learn.class_folds import Recalibrated
+from decal_cli.learn.held_out import method_like
+from decal_cli.learn.probe import Recalibrated
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import Inputs, MetricSpec, Result, measure_all
-from decal_cli.metrics.numerics import class_decisions
+from decal_cli.metrics.decisions import Decisions
 from decal_cli.roles import ROW_UTILITIES_FIX
-from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population
 from decal_cli.tables.table import BINS, CELLS, Table
-from decal_cli.task import BinaryTask, ClassDecision, ClassTask, RowTask, Task, need_two_actions
+from decal_cli.task import (
+    BinaryTask,
+    ClassDecision,
+    ClassTask,
+    Decision,
+    GivenDecision,
+    RowTask,
+    Task,
+    need_two_actions,
+)
 from decal_cli.version import __version__
 
 Progress = Callable[[str], None]
@@ -68,6 +78,14 @@ class Report:
     """Where so many rows can be acted on only."""
     by_action: ActionCounts | None = None
     """Rows by action and label, where decisions are counted and two classes have more than two actions."""
+    worth: Worth | LimitedWorth | None = None
+    """What acting on the score is worth, where there is a decision."""
+    share: float | None = None
+    """The weighted share of label 1, where rows of two classes have weights."""
+    shares: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """The share of the rows that gets each action, by way of acting, where decisions are counted and there are more."""
+    unlearnable: tuple[str, ...] = ()
+    """The features that were read and of which nothing can be learned as they are."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +93,10 @@ class Plan:
     """What to compute and how: the choices of the user that stand in the signature."""
 
     choices: tuple[MetricSpec, ...]
-    task: Task | None = None
+    decision: GivenDecision | None = None
     confidence: float = CONFIDENCE
     seed: int = SEED
     intervals: bool = True
-    class_task: ClassTask | None = None
-    row_task: RowTask | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -93,34 +109,24 @@ class Plan:
         if self.seed > MAX_SEED:
             raise DecalError(f"seed {self.seed} is beyond {MAX_SEED}", "give a smaller one")
 
-    def decision_for(self, classes: Sequence[str]) -> ClassDecision | None:
-        """The task for rows of these classes, none of them being two of a score. Errors: DecalError, it is another."""
-        if not classes:
-            if self.class_task is not None:
-                raise DecalError(
-                    "the task has a utility for each of several classes, and the scores are of two",
-                    f"name the class probabilities with {Hint('proba')}, or give a task of two classes",
-                )
-            return None
-        if self.class_task is not None:
-            return self.class_task.for_classes(classes)
-        if self.task is None:
-            return None
-        if len(classes) > 2 or self.task.decision_thresholds != self.task.thresholds:
-            raise DecalError(
-                f"the task is of two classes, and there are {len(classes)}",
-                f"give {Hint('utility')} with a column for each class, or {Hint('abstain')}",
-            )
-        return ClassDecision(self.task.undominated, tuple(self.task.actions[k] for k in self.task.envelope))
+    def decision_of(self, classes: Sequence[str]) -> Decision | None:
+        """The decision on rows of these classes, () for one score. Errors: DecalError, where it is of others."""
+        return None if self.decision is None else self.decision.for_classes(classes)
 
-    def decision_of(self, classes: Sequence[str]) -> Task | ClassDecision | RowTask | None:
-        """The decision for rows of these classes, of whichever kind. Errors: DecalError, where it is for others."""
-        return self.row_task or (self.decision_for(classes) if classes or self.class_task else self.task)
+    def shared_by(self, classes: Sequence[str]) -> Task | ClassDecision | None:
+        """The same, None where rows have utilities of their own."""
+        decision = self.decision_of(classes)
+        return None if isinstance(decision, RowTask) else decision
 
     @property
-    def decides(self) -> bool:
-        """Whether a decision is named, of whichever kind."""
-        return not (self.task is None and self.class_task is None and self.row_task is None)
+    def task(self) -> Task | None:
+        """The decision, where it is one on scores of two classes that all rows share."""
+        return self.decision if isinstance(self.decision, Task) else None
+
+    @property
+    def by_row(self) -> bool:
+        """Whether every row has utilities of its own."""
+        return isinstance(self.decision, RowTask)
 
     @property
     def edges(self) -> tuple[float, ...]:
@@ -133,45 +139,34 @@ class Plan:
         """The task of two classes, where two of its actions are ever taken; else None."""
         return None if self.task is None else self.task.two_actions
 
-    def need_shared(self, verb: str) -> None:
-        """Raise a DecalError where every row has utilities of its own, which the verb cannot take."""
-        if self.row_task is not None:
-            named = self.row_task.columns[0].replace("_", "-")
+    @property
+    def simplest(self) -> Plan:
+        """The same plan, with a task of two actions where no other is ever taken."""
+        return self if self.binary is None else replace(self, decision=self.binary)
+
+    def need_shared(self, verb: str) -> Task | ClassTask | None:
+        """The decision that all rows share. Errors: DecalError, where each has its own, which the verb cannot take."""
+        if isinstance(self.decision, RowTask):
+            named = self.decision.columns[0].replace("_", "-")
             raise DecalError(
                 f"decal {verb} takes one utility for all rows, and {Hint(named)} gives each row its own",
                 "drop one of them" if "--" in verb else ROW_UTILITIES_FIX,
             )
+        return self.decision
 
     def for_rows(self, dataset: Dataset) -> Plan:
         """The plan for these rows: with one task for all of them, where their utilities are all the same."""
-        task = self.row_task
-        if task is None:
+        if not isinstance(self.decision, RowTask):
             return self
-        utilities = utilities_for(dataset, task)
+        utilities = utilities_for(dataset, self.decision)
         if not all(one.alike for one in utilities):
             return self
         (tn, fn), (fp, tp) = utilities[0].utility[..., 0].tolist()
-        return replace(self, task=BinaryTask.of_utility(((tn, fn), (fp, tp))), row_task=None)
+        return replace(self, decision=BinaryTask.of_utility(((tn, fn), (fp, tp))))
 
     def two_actions(self, verb: str) -> BinaryTask | None:
         """The task, where it has two actions. Errors: DecalError, where it has more, which the verb cannot take."""
-        self.need_shared(verb)
-        return need_two_actions(self.class_task or self.task, f"decal {verb}")
-
-
-def planned(
-    choices: Sequence[MetricSpec],
-    task: Task | ClassTask | RowTask | None,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
-    intervals: bool = True,
-) -> Plan:
-    """The plan for a task of whichever kind."""
-    if isinstance(task, ClassTask):
-        return Plan(tuple(choices), None, confidence, seed, intervals, task)
-    if isinstance(task, RowTask):
-        return Plan(tuple(choices), None, confidence, seed, intervals, row_task=task)
-    return Plan(tuple(choices), task, confidence, seed, intervals)
+        return need_two_actions(self.need_shared(verb), f"decal {verb}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +186,9 @@ class Evaluation:
     pack: Pack | None = None
     """The pack whose measures these are."""
     gaps: tuple[Gap, ...] = ()
-    """Between groups, where the pack compares them."""
+    """Between groups, where the pack compares them: of each metric the most certain first, then all that are clear."""
+    too_small: tuple[TooSmall, ...] = ()
+    """Groups that are too small to be compared."""
     capacity: Capacity | None = None
     """How many rows can be acted on; None: all."""
     by_row: ByRow | None = None
@@ -233,9 +230,9 @@ class Evaluation:
     def _task_text(self) -> str:
         if self.by_row is not None:
             return self.by_row.text
-        if self.plan.class_task is None:
-            return _task_text(self.task)
-        return hashlib.sha256(repr(self.plan.class_task).encode()).hexdigest()[:8]
+        if isinstance(self.plan.decision, ClassTask):
+            return hashlib.sha256(repr(self.plan.decision).encode()).hexdigest()[:8]
+        return _task_text(self.task)
 
 
 def evaluate(
@@ -246,11 +243,13 @@ def evaluate(
     regimes: bool = False,
     pack: Pack | None = None,
     reference: Reference | None = None,
+    then: Callable[[Report, Inputs], None] = lambda report, inputs: None,
 ) -> Evaluation:
     """Compute the plan's metrics for every model, on all rows and on every group.
 
     counted: count its decisions too. regimes: look at each bin of its score too. pack: show what else it shows.
-    reference: what metrics of a shift compare the rows with.
+    reference: what metrics of a shift compare the rows with. then: called with each report, and what it was computed
+    from.
     """
     if pack is not None:
         dataset.need_two_classes(f"evaluate {Hint('pack').words}")
@@ -258,16 +257,19 @@ def evaluate(
             raise DecalError(f"{Hint('pack', pack.name)} compares groups", f"name their column with {Hint('group')}")
     reports: list[Report] = []
     gaps: list[Gap] = []
+    too_small: list[TooSmall] = []
     sure = plan.confidence if plan.intervals else None
     plan = plan.for_rows(dataset)
-    decision = plan.decision_for(dataset.classes)
+    decision = plan.decision_of(dataset.classes)
     dataset = with_lists(dataset, plan)
     for model in dataset.models:
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            inputs = Inputs(rows, plan.task, plan.seed, decision, plan.row_task)
+            inputs = Inputs(rows, decision, plan.seed)
             inputs = inputs if reference is None else inputs.having(reference.scores[model.name])
             report = _report(model, group, inputs, plan, counted, regimes)
+            if dataset.features is not None:
+                report = replace(report, unlearnable=dataset.features.unlearnable)
             if counted and dataset.population is not None and plan.binary is not None:
                 of_rows = None if sure is None else rows.sure(sure)
                 if decided(rows, plan.binary, dataset.population):
@@ -275,24 +277,36 @@ def evaluate(
             if pack is not None and pack.by_outcome:
                 report = replace(report, by_outcome=by_outcome(rows))
             reports.append(report)
+            then(report, inputs)
         if pack is not None and pack.compares_groups:
             progress(f"{model.name}: gaps between groups")
-            asked = Inputs(None, plan.task, plan.seed, row_task=plan.row_task)
-            gaps += gaps_of(model.name, model.rows, pack.choices, asked, sure)
+            asked = Inputs(None, decision, plan.seed)
+            for _, _, comparison in compare_groups(model.name, model.rows, pack.choices, asked, sure):
+                gaps += comparison.pairs
+                too_small += comparison.too_small
     notes = dataset.all_notes
     if dataset.clusters is not None:
         notes += (*cluster_notes({r.model: (r.rows, r.clusters) for r in reports if r.group is None}),)
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
-    by_row = None if plan.row_task is None else by_row_of(dataset, plan.row_task)
-    shown = pack, tuple(gaps), dataset.capacity, by_row
-    return Evaluation(plan, *source, tuple(reports), decision, dataset.population, *shown)
+    by_row, shared = shown_of(dataset, decision)
+    shown = tuple(reports), shared, dataset.population, pack
+    return Evaluation(plan, *source, *shown, tuple(gaps), tuple(too_small), dataset.capacity, by_row)
 
 
-def with_lists(dataset: Dataset, plan: Plan) -> Dataset:
-    """The data set with what its capacity leaves to act on; itself, where there is no limit. Errors: DecalError."""
+def shown_of(dataset: Dataset, decision: Decision | None) -> tuple[ByRow | None, ClassDecision | None]:
+    """What a page shows of a decision besides its task: what utilities of rows come to, and that of several classes."""
+    by_row = by_row_of(dataset, decision) if isinstance(decision, RowTask) else None
+    return by_row, decision if isinstance(decision, ClassDecision) else None
+
+
+def with_lists(dataset: Dataset, plan: Plan, task: Decision | None = None) -> Dataset:
+    """The data set with what its capacity leaves to act on; itself, where there is no limit. Errors: DecalError.
+
+    task: the decision, by default that of the plan.
+    """
     if dataset.capacity is None:
         return dataset
-    task = plan.decision_of(dataset.classes)
+    task = plan.decision_of(dataset.classes) if task is None else task
     if dataset.classes and task is None:
         raise DecalError(
             f"{Hint('capacity')} of several classes needs a decision, which says where acting wins most",
@@ -310,7 +324,8 @@ def with_lists(dataset: Dataset, plan: Plan) -> Dataset:
 def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, counted: bool, regimes: bool) -> Report:
     rows = inputs.rows
     assert rows is not None  # it is made of them
-    results = measure_all(plan.choices, inputs, rows.sure(plan.confidence) if plan.intervals else None)
+    sure = rows.sure(plan.confidence) if plan.intervals else None
+    results = measure_all(plan.choices, inputs, sure)
     return Report(
         model.name,
         group,
@@ -324,31 +339,33 @@ def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, c
         regimes_of(inputs) if regimes else (),
         by_class(inputs) if rows.classes else None,
         _best_constant(inputs) if counted else None,
-        _recalibrator(inputs) if counted and rows.classes else None,
+        _recalibrator(inputs) if counted else None,
         clusters=clusters_of(rows),
         by_action=by_action(inputs) if counted else None,
         places=places_of(rows),
+        worth=worth_of(inputs, sure),
+        share=rows.table.base_rate if rows.weighted and not rows.classes else None,
+        shares=count_actions(inputs) if counted and (rows.classes or plan.binary is None) else {},
     )
 
 
 def _recalibrator(inputs: Inputs) -> str | None:
-    try:
-        recalibrated: Recalibrated | None = inputs.get(Recalibrated)
-    except Undefined:
-        return None
+    if not inputs.of_classes:
+        try:
+            return method_like(inputs.get(Table), inputs.seed)
+        except Undefined:
+            return None
+    recalibrated = inputs.find(Recalibrated)
     return None if recalibrated is None else recalibrated.chosen
 
 
 def _best_constant(inputs: Inputs) -> str | None:
     """The name of the best constant action, where two names do not say it all."""
-    if inputs.of_classes:
-        decision, c = inputs.class_decision, inputs.get(ClassTable)
-        return None if decision is None else decision.actions[class_decisions.best_constant(c, decision)]
-    task = inputs.task
-    if task is None or task.two_actions is not None:
+    task, decisions = inputs.decision, inputs.find(Decisions)
+    if decisions is None or not isinstance(task, Task | ClassDecision):
         return None
-    rate = inputs.get(Table).base_rate
-    return task.actions[max(task.envelope, key=lambda a: (1 - rate) * task.utility[a][0] + rate * task.utility[a][1])]
+    two = isinstance(task, Task) and task.two_actions is not None
+    return None if two else task.taken[decisions.best_constant]
 
 
 def resampled_cells(evaluation: Evaluation) -> int | None:

@@ -11,14 +11,15 @@ import numpy as np
 from decal_cli.analysis.by_row import won_by_row
 from decal_cli.analysis.compare import Difference, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan, with_lists
-from decal_cli.analysis.flowchart.evidence import MIN_ISOTONIC_ROWS
 from decal_cli.analysis.ranked import fitted_at
 from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
+from decal_cli.analysis.tryout import ends_of
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.hints import Hint, Verb
 from decal_cli.learn.curves import in_population
+from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
 from decal_cli.learn.method import (
     Applied,
     Loss,
@@ -43,15 +44,15 @@ from decal_cli.learn.model_file import Saved
 from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
-from decal_cli.metrics.confidence import quantile
 from decal_cli.metrics.decisions import Decisions
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.numbers import short
+from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
-from decal_cli.task import ClassDecision, Task
+from decal_cli.task import ClassDecision, RowTask, Task
 from decal_cli.version import __version__
 
 AUTO = "auto"
@@ -135,7 +136,7 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
 
     Errors: DecalError, where it ends in none.
     """
-    if judged_by(data, plan) is None and plan.row_task is None:
+    if plan.decision_of(data.classes) is None:
         fix = (
             f"give {Hint('utility').words} or {Hint('abstain').words}"
             if data.classes
@@ -157,11 +158,11 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
         )
     chosen = parse(advice.method)
     few = len(data.models[0].rows) < MIN_ISOTONIC_ROWS and not data.classes
-    return _of_few(data, plan, chosen) if few and chosen == OF_FEW_ROWS[0] else Advised(chosen)
+    return _of_few(data, plan, chosen) if few and chosen in OF_FEW_ROWS else Advised(chosen)
 
 
 def _of_few(data: Dataset, plan: Plan, advice: MethodSpec) -> Advised:
-    rows = training_rows(data.models[0], judged_by(data, plan), plan.seed)
+    rows = training_rows(data.models[0], plan.simplest.shared_by(data.classes), plan.seed)
     ranked = compared(OF_FEW_ROWS, rows, _loss(data, plan, rows))
     if not ranked or ranked[0].chosen == advice:
         return Advised(advice)
@@ -172,7 +173,7 @@ def _of_few(data: Dataset, plan: Plan, advice: MethodSpec) -> Advised:
     listed = ", ".join(f"{each.chosen.key} {short(sign * each.loss, 4)}" for each in others)
     why = (
         f"With few rows, {best.chosen.key} {best_of} on held-out rows: {short(sign * best.loss, 4)} "
-        f"({listed}). The advice names isotonic; the gain below is that of {best.chosen.key}."
+        f"({listed}). The advice names {advice.key}; the gain below is that of {best.chosen.key}."
     )
     return Advised(best.chosen, why)
 
@@ -203,7 +204,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
             f"{training.name} is one list-valued column, and a model takes a column for each class",
             "write the probabilities to columns such as lr:a, lr:b, lr:c",
         )
-    task = judged_by(dataset, plan)
+    task = plan.simplest.shared_by(dataset.classes)
     if test is not None:
         test = replace(test, models=(test.models[0].with_classes(dataset.classes),))
     rows = training_rows(training, task, plan.seed)
@@ -300,15 +301,10 @@ def _both_scores(dataset: Dataset, applied: Applied, name: str) -> Dataset:
 def _differences(scores: Dataset, plan: Plan, applied: Applied) -> tuple[Evaluation, Mapping[str, Difference]]:
     """The metrics of the score as it is and of the new one."""
     choices = OF_CLASSES if scores.classes else JUDGED_BY
-    choices += () if judged_by(scores, plan) is None else WITH_TASK
+    choices += () if plan.shared_by(scores.classes) is None else WITH_TASK
     comparison = compare(scores, replace(plan, choices=choices), splicing=False)
     moved = applied.threshold is not None
     return comparison.evaluation, {} if moved else comparison.contests[0].differences
-
-
-def judged_by(dataset: Dataset, plan: Plan) -> Task | ClassDecision | None:
-    """The task of these rows, whatever its actions."""
-    return plan.decision_for(dataset.classes) if dataset.classes or plan.class_task else plan.binary or plan.task
 
 
 def _gain(
@@ -318,24 +314,23 @@ def _gain(
     rows = judged.models[0].rows
     if judged.capacity is not None:
         return _gain_at(judged.capacity, performance, judged, plan, widened)
-    if plan.row_task is not None:
-        return _row_gain(performance, rows, plan)
+    if isinstance(plan.decision, RowTask):
+        return _row_gain(performance, rows, plan, plan.decision)
     if performance.gain is None or task is None:
         return None
     utility = payoffs(task)[actions_taken(rows.score, task), rows.label]
     before = float(rows.weights @ utility / rows.weights.sum())
-    sure, ends = rows.sure(plan.confidence), None
-    if plan.intervals and sure is not None:
-        reach = quantile(sure) * performance.gain.error
-        ends = performance.gain.mean - reach, performance.gain.mean + reach
-    return Gain(before, before + performance.gain.mean, ends)
+    return _gain_of(before, performance.gain, rows, plan)
+
+
+def _gain_of(before: float, gain: MeanEstimate, rows: Rows, plan: Plan) -> Gain:
+    ends = ends_of(*gain, rows, plan.confidence) if plan.intervals else None
+    return Gain(before, before + gain.mean, ends)
 
 
 def _gain_at(capacity: Capacity, performance: Performance, judged: Dataset, plan: Plan, widened: float) -> Gain | None:
     """Where so many rows can be acted on only; None for a method that moves one threshold of rows that have others."""
-    if plan.row_task is not None and performance.applied.threshold is not None:
-        return None
-    if plan.row_task is None and plan.binary is None:
+    if (performance.applied.threshold is not None) if plan.by_row else plan.binary is None:
         return None
     (model,) = with_lists(judged, plan).models
     new = fitted_at(model, capacity, plan, performance.chosen, performance.applied, widened)
@@ -343,24 +338,13 @@ def _gain_at(capacity: Capacity, performance: Performance, judged: Dataset, plan
     return Gain(new.utility - new.gain, new.utility, new.interval if plan.intervals else None)
 
 
-def _row_gain(performance: Performance, rows: Rows, plan: Plan) -> Gain | None:
+def _row_gain(performance: Performance, rows: Rows, plan: Plan, task: RowTask) -> Gain | None:
     """The same where rows have utilities of their own; None for a method that moves one threshold of all rows."""
-    assert plan.row_task is not None  # asked where there is one
     if performance.applied.threshold is not None:
         return None
-    u = row_stakes(rows, plan.row_task)
-    before = Decisions.of_rows(u).utility.value
-    mean, error = won_by_row(u, performance.applied.score, rows.score)
-    sure, ends = rows.sure(plan.confidence), None
-    if plan.intervals and sure is not None:
-        reach = quantile(sure) * error
-        ends = mean - reach, mean + reach
-    return Gain(before, before + mean, ends)
-
-
-def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
-    """What the model's file holds."""
-    return saved_model(fitting.chosen, fitting.model, fitting.training, dataset, plan, logit)
+    u = row_stakes(rows, task)
+    gain = won_by_row(u, performance.applied.score, rows.score)
+    return _gain_of(Decisions.of_rows(u).utility.value, gain, rows, plan)
 
 
 def saved_model(

@@ -11,9 +11,10 @@ op      = <= | < | >= | >
 
 delta is the metric of the second of exactly two models minus that of the first, on the rows that both have; its
 interval is the paired one. It goes without a model, a baseline, max and gap. drop is what a model lost since the
-baseline, above 0 where it became worse; it goes without max and gap, and its bound is a number. rows and positives are
-the rows of a model and group, and those of label 1; they stand alone, with a scope. A name in quotes may hold anything;
-one without ends at the next @, and loses spaces at its ends.
+baseline, above 0 where it became worse; it goes without max and gap, and its bound is a number. gap is the largest
+difference between two groups of a column, of those that have 30 rows in the denominator of the metric; its interval
+holds whichever pair has it. rows and positives are the rows of a model and group, and those of label 1; they stand
+alone, with a scope. A name in quotes may hold anything; one without ends at the next @, and loses spaces at its ends.
 """
 
 from __future__ import annotations
@@ -24,20 +25,23 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Literal
 
 from decal_cli.analysis.baseline import Baseline, Circumstances, limit_text
 from decal_cli.analysis.compare import compare
-from decal_cli.analysis.drop import drops
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
-from decal_cli.data import Dataset, on_same_rows
+from decal_cli.analysis.drop import drops, same_rows
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate, with_lists
+from decal_cli.analysis.looks import Bounded, bounded_rows, holm, look, need_same_rows, reach_of
+from decal_cli.analysis.packs import compare_groups
+from decal_cli.data import Dataset, Predictions, on_same_rows
 from decal_cli.declarations.defaults import CONFIDENCE
-from decal_cli.declarations.document import Count
+from decal_cli.declarations.document import Absent, Count, Share
 from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
 from decal_cli.limits import MAX_UTILITY
-from decal_cli.metrics import MetricSpec, parse
-from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics import Inputs, MetricSpec, Result, parse
+from decal_cli.metrics.confidence import Interval, quantile
 from decal_cli.metrics.power import rows_for
 from decal_cli.task import ClassDecision, Task
 
@@ -105,8 +109,8 @@ class Rule:
         return f"{self.change}({self.key})" if self.change else self.key
 
     def applies_to(self, report: Report) -> bool:
-        """Whether the report lies in the rule's scope; max and gap look at groups only."""
-        if self.over in ("max", "gap") and report.group is None:
+        """Whether the report lies in the rule's scope; max looks at groups only."""
+        if self.over == "max" and report.group is None:
             return False
         seen = {"model": report.model, "group": report.group}
         return all(seen[name] == value for name, value in self.scope)
@@ -114,6 +118,8 @@ class Rule:
 
 Answer = Literal["passed", "failed", "not shown", "cannot judge"]
 """What comes of a rule. Not shown: it does not hold for what was measured, which lies within the noise of the bound."""
+Family = Literal["none", "holm"]
+"""Whether the chance of a wrong failure is bounded for each rule, or for all rules together."""
 Undecided = Literal["fail", "pass"]
 """What a rule counts as that is not shown to hold nor to fail."""
 ANSWERS: dict[bool | None, Answer] = {True: "passed", False: "failed", None: "cannot judge"}
@@ -142,6 +148,10 @@ class GateRow:
     shown: bool | None = None
     rows: Count | None = None
     rows_needed: Count | None = None
+    chance: Absent[Share | None] = None
+    """How likely such rows are where the rule holds: at any look, of a sequence; else at this one."""
+    since: Absent[Count | None] = None
+    """The row of a sequence from which on it fails."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +180,18 @@ def gate(
     rules: Sequence[Rule],
     baseline: Baseline | None = None,
     progress: Progress = lambda text: None,
-    undecided: Undecided = "fail",
+    undecided: Undecided | None = None,
+    anytime: bool = False,
+    family: Family = "none",
 ) -> GateOutcome:
-    """The metrics under the rules, and the rules' judgement. Errors: DecalError, for a rule that nothing could fail."""
+    """The metrics under the rules, and the rules' judgement. Errors: DecalError, for a rule that nothing could fail.
+
+    undecided: None for the default: 'fail', of a sequence 'pass', since its promise is about clear failures. anytime:
+    rules may be judged again after every batch of rows. family: 'holm' for the chance that any of them fails wrongly.
+    """
+    undecided = undecided or ("pass" if anytime else "fail")
     plan = plan.for_rows(dataset)
-    task = plan.decision_for(dataset.classes) if dataset.classes else plan.task
+    task = plan.shared_by(dataset.classes)
     for rule in rules:
         _check_bound(rule, task, bool(dataset.classes))
     evaluation = evaluate(dataset, plan, progress)
@@ -191,9 +208,150 @@ def gate(
         if any(rule.baseline for rule in rules):
             notes = (*baseline.note(evaluation.inputs), *notes)
         evaluation = replace(evaluation, notes=(*evaluation.notes, *notes))
-    reports = evaluation.reports
-    rows = judge(rules, reports, baseline, differences, task, dropped, plan.confidence, undecided)
+    gaps = _gaps(rules, dataset, plan, progress)
+    rows = judge(rules, evaluation.reports, baseline, differences, task, dropped, plan.confidence, undecided, gaps)
+    if anytime:
+        rows = _watched(rules, rows, dataset, plan, baseline, undecided)
+    if family == "holm":
+        rows = _together(rows, 1 - plan.confidence, undecided)
+    if anytime or family == "holm":
+        evaluation = replace(
+            evaluation, notes=(*evaluation.notes, _promise(plan.confidence, anytime, family, undecided))
+        )
     return GateOutcome(evaluation, rows)
+
+
+def _promise(confidence: float, anytime: bool, family: Family, undecided: Undecided) -> str:
+    """What is promised of clear failures, in words."""
+    of_what = "any rule that holds fails clearly" if family == "holm" else "a rule that holds fails clearly"
+    looks = " at any look, of all looks at these rows in the order of the file," if anytime else ""
+    rest = "" if undecided == "pass" else "; what is not shown fails as well, which this does not count"
+    return f"the chance that {of_what}{looks} is at most {100 * (1 - confidence):.3g} %{rest}"
+
+
+def _watched(
+    rules: Sequence[Rule],
+    judged: Sequence[GateRow],
+    dataset: Dataset,
+    plan: Plan,
+    baseline: Baseline | None,
+    undecided: Undecided,
+) -> tuple[GateRow, ...]:
+    """The rules judged on rows in their order, so that they may be judged again when there are more of them."""
+    if baseline is not None and baseline.rows is not None:
+        for model in dataset.models:
+            before = baseline.model_like(model.name)
+            if before is not None:
+                need_same_rows(before, model, baseline.path)
+    by_text = {rule.text: rule for rule in rules}
+    return tuple(_watch(by_text[row.rule], row, dataset, plan, baseline, undecided) for row in judged)
+
+
+def _watch(
+    rule: Rule, row: GateRow, dataset: Dataset, plan: Plan, baseline: Baseline | None, undecided: Undecided
+) -> GateRow:
+    if rule.counted or row.bound is None or rule.choice is None:
+        return row
+    try:
+        if rule.over:
+            raise Undefined(f"{rule.over}(..) is no mean: a sequence has an interval of its own, so write '{rule.key}'")
+        values = _values_in_order(rule, rule.choice, row, dataset, plan, baseline)
+    except Undefined as undefined:
+        return GateRow(row.rule, row.model, row.group, None, row.bound, None, f"{rule.key} {undefined.reason}")
+    seen = look(values, row.bound, rule.at_most, plan.confidence)
+    holds = OPERATORS[rule.operator](seen.value, row.bound)
+    answer: Answer = "failed" if seen.since else "passed" if holds else "not shown"
+    return replace(
+        row,
+        value=seen.value,
+        estimate=seen.value,
+        interval=seen.interval,
+        distance=row.bound - seen.value if rule.at_most else seen.value - row.bound,
+        passed=answer == "passed" or (answer == "not shown" and undecided == "pass"),
+        answer=answer,
+        shown=bool(seen.since) or (holds and seen.shown),
+        rows=len(values.values),
+        rows_needed=None,
+        reason=None,
+        chance=seen.chance,
+        since=seen.since,
+    )
+
+
+def _values_in_order(
+    rule: Rule, choice: MetricSpec, row: GateRow, dataset: Dataset, plan: Plan, baseline: Baseline | None
+) -> Bounded:
+    """What the rule is about, row by row. Errors: Undefined."""
+
+    def of(model: Predictions) -> Bounded:
+        parts = dict(model.rows.by_group())
+        return bounded_rows(choice, Inputs(parts[row.group], plan.decision_of(dataset.classes), plan.seed))
+
+    models = {model.name: model for model in dataset.models}
+    task = plan.shared_by(dataset.classes)
+    if rule.change == "delta":
+        first, second = (of(model) for model in on_same_rows(dataset).models)
+        return second.less(first, reach_of(choice, first, task))
+    now = of(models[row.model])
+    if not rule.change:
+        return now
+    kept = None if baseline is None else baseline.model_like(row.model)
+    if kept is None or not same_rows(kept, models[row.model]):
+        raise Undefined("needs the baseline's scores of the same rows: a file of rows with the earlier scores")
+    before = of(kept.with_classes(models[row.model].rows.classes))
+    better, reach = choice.declared.better, reach_of(choice, now, task)
+    if better not in ("lower", "higher"):
+        raise Undefined("has no better direction, so that nothing of it is lost")
+    return before.less(now, reach) if better == "higher" else now.less(before, reach)
+
+
+def _together(rows: Sequence[GateRow], risk: float, undecided: Undecided) -> tuple[GateRow, ...]:
+    """Clear failures by Holm 1979, so that all of them together are wrong with at most this probability."""
+    chances = [_chance(row, risk) for row in rows]
+    kept = holm([chance for chance in chances if chance is not None], risk)
+    sure = iter(kept)
+    together = []
+    for row, chance in zip(rows, chances, strict=True):
+        if chance is None:
+            together.append(row)
+            continue
+        clear = next(sure)
+        row = replace(row, chance=chance)
+        if row.answer == "failed" and row.shown and not clear:
+            row = replace(row, answer="not shown", shown=False, passed=undecided == "pass", since=None)
+        together.append(row)
+    return tuple(together)
+
+
+def _chance(row: GateRow, risk: float) -> float | None:
+    """The p-value of the rule: of a sequence its own, else by a normal one from the end of the interval."""
+    if row.chance is not None or row.interval is None or row.estimate is None or row.bound is None:
+        return row.chance
+    over = -(row.distance or 0.0)
+    end = row.interval[0] if row.estimate > row.bound else row.interval[1]
+    reach = abs(row.estimate - end)
+    if reach <= 0:
+        return 1.0 if over <= 0 else 0.0
+    return NormalDist().cdf(-quantile(1 - risk) * over / reach)
+
+
+def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progress) -> tuple[Report, ...]:
+    """Of each model, and of each column of groups where there are several, the gaps that the rules ask for."""
+    choices = choices_of([rule for rule in rules if rule.over == "gap"])
+    if not choices:
+        return ()
+    asked = Inputs(None, plan.decision_of(dataset.classes), plan.seed)
+    reports = []
+    for model in with_lists(dataset, plan).models:
+        progress(f"{model.name}: gaps between groups")
+        rows, sure = model.rows, plan.confidence if plan.intervals else None
+        by_column: dict[str, dict[str, Result]] = {column: {} for column in rows.groups}
+        for column, choice, comparison in compare_groups(model.name, rows, choices, asked, sure):
+            by_column[column][choice.key] = comparison.largest
+        for column, results in by_column.items():
+            group = None if len(by_column) == 1 else column
+            reports.append(Report(model.name, group, len(rows), None, 0, model.dropped, False, results))
+    return tuple(reports)
 
 
 def _circumstances(evaluation: Evaluation) -> Circumstances:
@@ -263,6 +421,10 @@ def parse_rule(text: str) -> Rule:
             f"rule {text!r}: neither a lower nor a higher {choice.name} is better, so nothing of it is lost",
             f"write '{choice.name}<=baseline+..', or drop(..) of another metric",
         )
+    if over == "gap" and any(key == "group" for key, _ in scope):
+        raise DecalError(
+            f"rule {text!r}: gap(..) compares all groups of a column", f"drop the group: 'gap({name.strip()})<=0.1'"
+        )
     baseline = bool(bound["baseline"])
     return Rule(text.strip(), over, choice, tuple(scope), match["op"], baseline, float(number), change, counted)
 
@@ -316,12 +478,13 @@ def judge(
     dropped: Sequence[Report] = (),
     confidence: float = CONFIDENCE,
     undecided: Undecided = "fail",
+    gaps: Sequence[Report] = (),
 ) -> tuple[GateRow, ...]:
     """Every rule on every report in its scope; a rule that finds none cannot be judged.
 
     differences: reports of the difference of two models, which the rules on delta(..) look at. dropped: of what was
-    lost since the baseline, for those on drop(..). task: what the reports were measured for. confidence: of their
-    intervals.
+    lost since the baseline, for those on drop(..). gaps: of the largest gaps between groups, for gap(..). task: what
+    the reports were measured for. confidence: of their intervals.
     """
     rows: list[GateRow] = []
     for rule in rules:
@@ -330,13 +493,13 @@ def judge(
                 f"rule {rule.text!r} compares with a baseline",
                 f"name it with {Hint('baseline', 'report.json')}, or the file of its rows",
             )
-        candidates = {"": reports, "delta": differences, "drop": dropped}[rule.change]
+        candidates = gaps if rule.over == "gap" else {"": reports, "delta": differences, "drop": dropped}[rule.change]
         scoped = [report for report in candidates if rule.applies_to(report)]
         if rule.change == "delta" and not differences:
             rows.append(GateRow(rule.text, "", None, None, None, None, _not_two_models(reports)))
         elif not scoped:
             rows.append(GateRow(rule.text, "", None, None, None, None, _nothing_in_scope(rule, candidates)))
-        elif rule.over in ("max", "gap"):
+        elif rule.over == "max":
             for model in dict.fromkeys(report.model for report in scoped):
                 groups = [report for report in scoped if report.model == model]
                 rows.append(_judge(rule, model, None, groups, baseline, task))
@@ -393,9 +556,8 @@ def _or_reason(number: Callable[[], float]) -> tuple[float | None, str | None]:
 
 def _value(rule: Rule, reports: Sequence[Report]) -> float:
     """What stands left of the operator."""
-    if rule.over in ("max", "gap"):
-        values = [_in_group(rule, report) for report in reports]
-        return max(values) if rule.over == "max" else max(values) - min(values)
+    if rule.over == "max":
+        return max(_in_group(rule, report) for report in reports)
     if rule.counted:
         count = getattr(reports[0], rule.counted)
         if count is None:
@@ -448,7 +610,7 @@ def _not_two_models(reports: Sequence[Report]) -> str:
 
 
 def _nothing_in_scope(rule: Rule, reports: Sequence[Report]) -> str:
-    if rule.over in ("max", "gap") and all(report.group is None for report in reports):
+    if rule.over == "gap" or (rule.over == "max" and all(report.group is None for report in reports)):
         return f"{rule.over}(..) goes over groups: name the column with {Hint('group').words}"
     known = {
         "model": sorted({report.model for report in reports}),

@@ -49,12 +49,13 @@ def moving(rows: Rows, task: BinaryTask, population: Population, confidence: flo
         of_kept, of_moved = won(score)
         return of_moved - of_kept
 
-    gain, error = t.mean_of(change)
+    won_more = t.mean_of(change)
+    gain = won_more.value
     ends = None
     if confidence is not None:
-        reach = quantile(confidence) * error
+        reach = quantile(confidence) * won_more.error
         ends = gain - reach, gain + reach
-    before = t.mean_of(lambda score: won(score)[0]).mean
+    before = t.mean_of(lambda score: won(score)[0]).value
     after = before + gain
     return Moving(before, after, after - before, ends, population.as_made(at))
 

@@ -9,14 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.declarations.document import Positive, Share, as_key
-from decal_cli.errors import DecalError
+from decal_cli.declarations.document import Positive, Share, Size, as_key
+from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint, Verb
 from decal_cli.limits import MIN_RISK
-from decal_cli.metrics import Inputs, Interval, MetricSpec, measure_all, parse
+from decal_cli.metrics import Inputs, Interval, MetricSpec, Result, measure_all, parse
+from decal_cli.metrics.measure import estimate_of
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
+from decal_cli.tables.units import Estimate
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of the scores of each label."""
@@ -161,12 +163,16 @@ def _quantiles(score: Floats, n: Floats) -> dict[str, float]:
     return {f"{share:g}": each for share, each in zip(QUANTILES, scores, strict=True)}
 
 
+MIN_DENOMINATOR = 30
+"""Rows of the denominator of a rate below which a group stays out of the comparison."""
+
+
 @dataclass(frozen=True)
 class Gap:
-    """The largest difference of a metric between two groups of one column.
+    """The difference of a metric between two groups of one column.
 
     interval: of the difference, wide enough for all pairs of groups at once; None where a metric has none. groups: how
-    many were compared.
+    many were compared. high_rows, low_rows: of the denominator of each.
     """
 
     model: str
@@ -177,6 +183,8 @@ class Gap:
     difference: float
     interval: Interval | None
     groups: Positive
+    high_rows: Size
+    low_rows: Size
 
     @property
     @as_key
@@ -185,46 +193,141 @@ class Gap:
         return self.interval is not None and self.interval[0] > 0
 
 
-class _Measured(NamedTuple):
+class TooSmall(NamedTuple):
+    """A group that is not compared: so few rows are in the denominator of the metric."""
+
+    model: str
+    column: str
+    metric: str
     group: str
-    value: float
-    interval: Interval | None
+    rows: Size
 
 
-def gaps_of(
+@dataclass(frozen=True, eq=False)
+class GroupComparison:
+    """The groups of one column by one metric. pairs: those clearly apart and the most certain one, that first.
+
+    largest: the largest difference, with an interval that holds it whichever pair has it; undefined for fewer than two
+    groups.
+    """
+
+    pairs: tuple[Gap, ...]
+    too_small: tuple[TooSmall, ...]
+    largest: Result
+
+
+class _Compared(NamedTuple):
+    group: str
+    inputs: Inputs
+    rows: float
+
+
+def compare_groups(
     model: str, rows: Rows, choices: Sequence[MetricSpec], asked: Inputs, confidence: float | None
-) -> Iterator[Gap]:
-    """The largest gap of every metric between the groups of every column; metrics that fewer than two have: none.
+) -> Iterator[tuple[str, MetricSpec, GroupComparison]]:
+    """By column and metric, which groups are apart. confidence: None for no intervals.
 
-    Rows of two groups are different rows, so that an interval of a difference follows from those of the groups (Zou and
-    Donner 2008). Of k groups there are k (k - 1) / 2 pairs: each interval is as sure as all of them need (Bonferroni).
-    Where clusters have rows in both groups, the interval is wider than it needs to be.
+    Groups of fewer than MIN_DENOMINATOR rows in the denominator stay out, so that none of them widens an interval.
     """
     for column in rows.groups:
-        parts = list(rows.of_column(column))
-        pairs = max(math.comb(len(parts), 2), 1)
-        sure = None if confidence is None else 1 - max((1 - confidence) / pairs, MIN_RISK)
-        measured: dict[str, list[_Measured]] = {choice.key: [] for choice in choices}
-        for group, part in parts:
-            for choice, result in measure_all(
-                choices, asked.of_rows(part), None if sure is None else part.sure(sure)
-            ).items():
-                if result.value is not None:
-                    measured[choice.key].append(_Measured(group, result.value, result.interval))
-        for key, groups in measured.items():
-            if len(groups) > 1:
-                yield _largest(model, column, key, groups)
+        parts = [(group, asked.of_rows(part)) for group, part in rows.of_column(column)]
+        families: dict[tuple[str, ...], list[MetricSpec]] = {}
+        found: dict[MetricSpec, GroupComparison] = {}
+        compared: dict[MetricSpec, list[_Compared]] = {}
+        for choice in choices:
+            compared[choice] = [_Compared(group, inputs, denominator(choice, inputs)) for group, inputs in parts]
+            family = tuple(each.group for each in compared[choice] if each.rows >= MIN_DENOMINATOR)
+            families.setdefault(family, []).append(choice)
+        for family, shared in families.items():
+            sure = None if confidence is None else simultaneous(confidence, len(family), rows.cluster is not None)
+            measured = {
+                group: measure_all(shared, inputs, None if sure is None else _rows_of(inputs).sure(sure))
+                for group, inputs in parts
+                if group in family
+            }
+            for choice in shared:
+                results = [(each, measured[each.group][choice]) for each in compared[choice] if each.group in family]
+                known = [(each, result) for each, result in results if result.value is not None]
+                small = tuple(
+                    TooSmall(model, column, choice.key, each.group, each.rows)
+                    for each in compared[choice]
+                    if each.group not in family
+                )
+                found[choice] = _compare(model, column, choice.key, known, small)
+        for choice in choices:
+            yield column, choice, found[choice]
 
 
-def _largest(model: str, column: str, key: str, groups: Sequence[_Measured]) -> Gap:
-    high, low = max(groups, key=lambda each: each.value), min(groups, key=lambda each: each.value)
-    difference = high.value - low.value
-    return Gap(model, column, key, high.group, low.group, difference, _interval(high, low, difference), len(groups))
+def simultaneous(confidence: float, groups: int, clustered: bool = False) -> float:
+    """The level of each pair's interval at which those of all pairs of groups hold at once.
+
+    By the largest of the standardised differences of independent groups, which is largest in distribution where all are
+    as sure (Tukey and Kramer; Hayter 1984). Where clusters have rows in several groups, by Bonferroni.
+    """
+    pairs = math.comb(max(groups, 2), 2)
+    if pairs == 1:
+        return confidence
+    risk = (1 - confidence) / pairs
+    if not clustered:
+        from scipy.stats import studentized_range
+
+        risk = max(math.erfc(float(studentized_range.ppf(confidence, groups, math.inf)) / 2), risk)
+    return 1 - max(risk, MIN_RISK)
 
 
-def _interval(high: _Measured, low: _Measured, difference: float) -> Interval | None:
-    if high.interval is None or low.interval is None:
-        return None
-    down = math.hypot(high.value - high.interval[0], low.interval[1] - low.value)
-    up = math.hypot(high.interval[1] - high.value, low.value - low.interval[0])
-    return difference - down, difference + up
+def denominator(spec: MetricSpec, inputs: Inputs) -> float:
+    """The rows that a metric of a group rests on: of a rate those of its denominator, of a ranking the rarer label."""
+    metric, table = spec.declared, inputs.table
+    if metric.interval == "wilson":
+        try:
+            estimate = estimate_of(spec, inputs)
+        except Undefined:
+            return 0.0
+        if isinstance(estimate, Estimate) and not math.isnan(estimate.rows):
+            return round(estimate.rows, 6)
+    if metric.family == "ranking" and table is not None:
+        return round(float(table.rarer_rows), 6)
+    return float(len(_rows_of(inputs)))
+
+
+def _rows_of(inputs: Inputs) -> Rows:
+    assert inputs.rows is not None  # they are the rows of a group
+    return inputs.rows
+
+
+def _compare(
+    model: str, column: str, key: str, known: Sequence[tuple[_Compared, Result]], small: tuple[TooSmall, ...]
+) -> GroupComparison:
+    """All pairs of groups; rows of two groups are different rows, so that intervals combine (Zou and Donner 2008)."""
+    if len(known) < 2:
+        few = ", ".join(f"{each.group} ({each.rows:.0f})" for each in small)
+        why = f"; fewer than {MIN_DENOMINATOR} rows in the denominator: {few}" if few else ""
+        return GroupComparison((), small, Result(None, None, f"fewer than two groups can be compared{why}"))
+    known = sorted(known, key=lambda each: each[1].value or 0.0)
+    value = np.array([result.value for _, result in known])
+    j, i = np.triu_indices(len(known), 1)
+    apart = value[i] - value[j]
+    sure = all(result.interval is not None for _, result in known)
+    ends = np.array([result.interval or (v, v) for (_, result), v in zip(known, value, strict=True)])
+    below, above = value - ends[:, 0], ends[:, 1] - value
+    low, high = apart - np.hypot(below[i], above[j]), apart + np.hypot(above[i], below[j])
+    order = np.argsort(-(low if sure else apart), kind="stable")
+    shown = [k for place, k in enumerate(order.tolist()) if not place or (sure and low[k] > 0)]
+    pairs = tuple(
+        Gap(
+            model,
+            column,
+            key,
+            known[i[k]][0].group,
+            known[j[k]][0].group,
+            float(apart[k]),
+            (float(low[k]), float(high[k])) if sure else None,
+            len(known),
+            known[i[k]][0].rows,
+            known[j[k]][0].rows,
+        )
+        for k in shown
+    )
+    # A pair whose order noise may have turned is apart by at least 0.
+    interval = (max(float(low.max()), 0.0), max(float(high.max()), float(-low.min()))) if sure else None
+    return GroupComparison(pairs, small, Result(float(apart.max()), interval))

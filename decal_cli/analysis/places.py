@@ -11,7 +11,7 @@ import numpy as np
 from decal_cli.declarations.document import Count, Positive, Size
 from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import build_by_amount
-from decal_cli.metrics.inputs import row_stakes, shared_stakes
+from decal_cli.metrics.inputs import row_stakes, stakes_on
 from decal_cli.metrics.numerics.at_capacity import AMOUNT_RANKING, SCORE_RANKING
 from decal_cli.tables.listed import Capacity, Listed, listed
 from decal_cli.tables.row_utilities import RowUtilities
@@ -53,7 +53,7 @@ def listed_rows(rows: Rows, capacity: Capacity, task: Task | ClassDecision | Row
     act_from = None if binary is None else binary.decision_threshold
     if task is None or binary is not None:
         return listed(rows, capacity, act_from)
-    stakes = row_stakes(rows, task) if isinstance(task, RowTask) else shared_stakes(rows, task)
+    stakes = stakes_on(rows, task)
     by_gain = listed(rows, capacity, 0.0, stakes.in_place(rows.score).wins)
     if isinstance(task, RowTask) and isinstance(stakes, RowUtilities):
         return _with_others(by_gain, capacity, stakes, task, seed)

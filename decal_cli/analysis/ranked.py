@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.flowchart.evidence import SHRINKAGE
 from decal_cli.analysis.places import listed_rows
+from decal_cli.analysis.tryout import ends_of
 from decal_cli.data import Predictions
 from decal_cli.declarations.document import Share
 from decal_cli.errors import Undefined
@@ -59,6 +62,34 @@ class Ranked:
     gain: float | None = None
     interval: Interval | None = None
     reason: str | None = None
+
+
+@dataclass(frozen=True)
+class RanksNow:
+    """What gives the places today. method: None of the score as it is. gain: what it is expected to win over that, per
+    decision; chance: that it wins anything, None where no error is known.
+    """
+
+    method: str | None
+    gain: float = 0.0
+    chance: Share | None = None
+
+
+def ranks_now(ranked: Sequence[Ranked], acted_on: float, confidence: float) -> RanksNow:
+    """The method of the largest gain less SHRINKAGE standard errors, if that is above 0 and the gain matters.
+
+    acted_on: the gain from which what is not clear is acted on.
+    """
+    best, most = RanksNow(None), 0.0
+    for each in ranked:
+        if each.kind == "perfect" or each.gain is None or each.interval is None:
+            continue
+        low, high = each.interval
+        error = (high - low) / (2 * quantile(confidence))
+        if each.gain - SHRINKAGE * error > most and (each.gain >= acted_on or low > 0):
+            most = each.gain - SHRINKAGE * error
+            best = RanksNow(each.method, each.gain, NormalDist().cdf(each.gain / error) if error > 0 else 1.0)
+    return best
 
 
 def usual_fits(model: Predictions, plan: Plan) -> Iterator[Fit]:
@@ -141,9 +172,5 @@ def _row(method: str | None, kind: Kind | None, at: WorthAtCapacity) -> Ranked:
 def _compared(row: Ranked, before: WorthAtCapacity, after: WorthAtCapacity, plan: Plan, widened: float = 1.0) -> Ranked:
     """The row of a new score, with its gain."""
     gain = after.utility - before.utility
-    sure = before.rows.sure(plan.confidence)
-    ends = None
-    if sure is not None:
-        reach = quantile(sure) * widened * gain.error
-        ends = gain.value - reach, gain.value + reach
+    ends = ends_of(gain.value, widened * gain.error, before.rows, plan.confidence)
     return replace(row, gain=gain.value, interval=ends)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
 
 from decal_cli.analysis.choices import all_choices
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate, with_lists
 from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, FITS, GAINS, HEADROOM, TRY, Advice, Evidence, Item, walk
-from decal_cli.analysis.ranked import Ranked, ranked, usual_fits
-from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
+from decal_cli.analysis.ranked import Ranked, RanksNow, ranked, ranks_now, usual_fits
+from decal_cli.analysis.tryout import Picked, Trial, best, candidates, picked, run_trials
 from decal_cli.data import Dataset
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, said
 from decal_cli.limits import MAX_UTILITY
-from decal_cli.metrics import MetricSpec, Result, parse
-from decal_cli.metrics.inputs import row_stakes
+from decal_cli.metrics import Inputs, MetricSpec, Result, parse
+from decal_cli.metrics.inputs import INPUT_KINDS, row_stakes
+from decal_cli.metrics.measure import measure_all
+from decal_cli.numbers import Interval, Say, per_thousand
 from decal_cli.tables.aggregated import NEEDS_ROWS
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask, RowTask, Task
 
 if TYPE_CHECKING:
     from decal_cli.analysis.ranked import Fit
@@ -54,6 +59,10 @@ class Preferences:
     costs: tuple[tuple[str, float], ...] = ()
     satisfied_at: float | None = None
     tolerance: float | None = None
+    saying: Callable[[Sequence[float]], Say] = lambda beside: per_thousand
+    """How amounts are written beside others of the same page."""
+    names: Sequence[str] = ()
+    """Of the decisions 0 and 1; () where they have none."""
 
     @classmethod
     def parse(
@@ -97,6 +106,7 @@ class Round:
     """The methods tried on one score, best first, and the flowchart entered again with the best of them.
 
     best: None where none wins anything; report and advice, of the best one's score on held-out rows, are None then too.
+    picked: what choosing by cross-validation picks; None where nothing could be fitted.
     """
 
     score: str
@@ -104,6 +114,7 @@ class Round:
     best: Trial | None = None
     report: Report | None = None
     advice: Advice | None = None
+    picked: Picked | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +130,9 @@ class Recommendation:
     rounds: Mapping[str, tuple[Round, ...]] | None = None
     ranked: Mapping[str, tuple[Ranked, ...]] = field(default_factory=dict)
     """What each model's score is worth where so many rows can be acted on only; empty where there is no limit."""
+    holds: Mapping[str, Interval] = field(default_factory=dict)
+    """By model, the thresholds from which to which the advice on all of its rows stays the same; of two classes only,
+    where all rows share two actions and each row can be acted on."""
 
     @property
     def advised(self) -> tuple[tuple[Report, Advice], ...]:
@@ -129,9 +143,18 @@ class Recommendation:
         """The rounds of a report's model; methods are tried on all of its rows, so a group has none."""
         return () if self.rounds is None or report.group is not None else self.rounds[report.model]
 
+    def holds_of(self, report: Report) -> Interval | None:
+        """From which to which threshold the advice on a report stays the same; None where that was not looked at."""
+        return None if report.group is not None else self.holds.get(report.model)
+
     def ranked_of(self, report: Report) -> tuple[Ranked, ...]:
         """The scores of a report's model at the capacity; a group has none."""
         return () if report.group is not None else self.ranked.get(report.model, ())
+
+    def ranks_now(self, report: Report, advice: Advice) -> RanksNow | None:
+        """What gives the places today, by the rule of act_now; None where there is no limit."""
+        ranked = self.ranked_of(report)
+        return ranks_now(ranked, advice.acted_on, self.evaluation.plan.confidence) if ranked else None
 
 
 def recommend(
@@ -141,23 +164,115 @@ def recommend(
     progress: Progress = lambda text: None,
     regimes: bool = False,
     ranking: bool = True,
+    then: Callable[[Report, Elsewhere], None] = lambda report, elsewhere: None,
 ) -> Recommendation:
     """The plan's metrics and the advice on every report; regimes: look at each bin of the score too.
 
-    ranking: where so many rows can be acted on only, say what each score is worth then.
+    ranking: where so many rows can be acted on only, say what each score is worth then. then: called with each report
+    on a decision of two actions that all rows share, and its advice elsewhere.
     """
-    plan = plan.for_rows(dataset)
-    plan = replace(plan, task=plan.binary or plan.task)
+    plan = plan.for_rows(dataset).simplest
     if plan.decision_of(dataset.classes) is None:
         raise NO_DECISION
-    if plan.row_task is not None:
+    if plan.by_row:
         plan = replace(plan, choices=tuple(dict.fromkeys((*plan.choices, *BY_AMOUNT))))
-    evaluation = evaluate(dataset, plan, progress, counted=True, regimes=regimes)
+    holds: dict[str, Interval] = {}
+
+    def held(report: Report, inputs: Inputs) -> None:
+        if plan.binary is None:
+            return
+        elsewhere = Elsewhere(inputs, report, plan, preferences)
+        if dataset.capacity is None and report.group is None:
+            holds[report.model] = elsewhere.held(plan.binary, progress)
+        then(report, elsewhere)
+
+    evaluation = evaluate(dataset, plan, progress, counted=True, regimes=regimes, then=held)
     return Recommendation(
         evaluation,
-        tuple(walk(_evidence(report, plan, preferences)) for report in evaluation.reports),
+        tuple(walk(evidence_of(report, plan, preferences)) for report in evaluation.reports),
         ranked=_ranked(dataset, plan, progress) if ranking else {},
+        holds=holds,
     )
+
+
+def decides(choice: MetricSpec) -> bool:
+    """Whether a metric is another one where the decision is another."""
+    return any(INPUT_KINDS[kind].decides for kind in choice.declared.needs)
+
+
+LOOKED_AT = (
+    *(k / 1000 for k in range(1, 10)),
+    *(k / 100 for k in range(1, 100)),
+    *(k / 1000 for k in range(991, 1000)),
+)
+"""Thresholds at which advice may change."""
+STRIDE = 8
+"""How many of them a look further out steps over."""
+LOOKS = 25
+"""How many of many thresholds are looked at before those between."""
+
+
+Point = TypeVar("Point")
+
+
+def looked_at(point: Callable[[int], Point], steps: Iterable[int], same: Callable[[Point], object]) -> dict[int, Point]:
+    """Points at these steps and, where neighbours are not the same, at those between, by halves, where that changes."""
+    points = {step: point(step) for step in sorted(set(steps))}
+    gaps = list(pairwise(points))
+    while gaps:
+        low, high = gaps.pop()
+        if high - low > 1 and same(points[low]) != same(points[high]):
+            middle = (low + high) // 2
+            points[middle] = point(middle)
+            gaps += [(low, middle), (middle, high)]
+    return dict(sorted(points.items()))
+
+
+class Elsewhere:
+    """The advice on a report where the decision is another one; what the decision does not change is not done again."""
+
+    def __init__(self, inputs: Inputs, report: Report, plan: Plan, preferences: Preferences) -> None:
+        assert inputs.rows is not None  # a report is of rows
+        self._inputs, self._report, self._plan, self._preferences = inputs, report, plan, preferences
+        self._choices = tuple(choice for choice in EVIDENCE if decides(choice) and choice.declared.takes(False))
+        self._sure = inputs.rows.sure(plan.confidence) if plan.intervals else None
+
+    def advise(self, task: BinaryTask) -> tuple[Advice, Mapping[str, Result]]:
+        """The advice for this task, and the results that it follows from."""
+        there = measure_all(self._choices, self._inputs.at(task), self._sure)
+        report = replace(self._report, results={**self._report.results, **{each.key: there[each] for each in there}})
+        return walk(evidence_of(report, replace(self._plan, decision=task), self._preferences)), report.results
+
+    def held(self, task: BinaryTask, progress: Progress = lambda text: None) -> Interval:
+        """The lowest and the highest threshold, costs adding up to the same, to which the advice stays the same.
+
+        It is looked at STRIDE thresholds further out until it is another, then between these. The highest threshold
+        below and the lowest above are of LOOKED_AT.
+        """
+        own = self.advise(task)[0].same
+
+        def same(threshold: float) -> bool:
+            progress(f"{self._report.model} at {threshold:g}")
+            return self.advise(task.moved_to(threshold))[0].same == own
+
+        def last(further: Sequence[float]) -> float:
+            reached, beyond = -1, len(further)
+            while reached + 1 < beyond:
+                # Strides until it is another advice, then halves.
+                at = min(reached + STRIDE, beyond - 1) if beyond == len(further) else (reached + beyond) // 2
+                reached, beyond = (at, beyond) if same(further[at]) else (reached, at)
+            return task.threshold if reached < 0 else further[reached]
+
+        lower = [each for each in reversed(LOOKED_AT) if each < task.threshold]
+        return last(lower), last([each for each in LOOKED_AT if each > task.threshold])
+
+    def along(self, task: BinaryTask, at: Sequence[float]) -> list[Advice]:
+        """The advice at each of these thresholds, increasing, costs adding up to the same; `at` has the task's own."""
+        own = list(at).index(task.threshold)
+        steps = (*range(0, len(at), max(len(at) // LOOKS, 1)), own, len(at) - 1)
+        seen = looked_at(lambda step: self.advise(task.moved_to(at[step]))[0], steps, lambda advice: advice.same)
+        known = np.array(list(seen))
+        return [seen[known[np.searchsorted(known, step, side="right") - 1]] for step in range(len(at))]
 
 
 def _ranked(
@@ -220,27 +335,27 @@ def _rounds(
     # Loaded late: whoever only evaluates needs no method.
     from decal_cli.learn.method import new_name, training_rows, with_score
 
-    task = plan.decision_for(dataset.classes) if dataset.classes else plan.binary or plan.task
+    task = plan.simplest.shared_by(dataset.classes)
     chosen = tuple(methods) or candidates(training_rows(dataset.models[0], task, plan.seed))
     for _ in range(ROUNDS):
         model = dataset.models[0]
         rows = training_rows(model, task, plan.seed)
-        utilities = None if plan.row_task is None else row_stakes(model.rows, plan.row_task)
+        utilities = row_stakes(model.rows, plan.decision) if isinstance(plan.decision, RowTask) else None
         trials = run_trials(report, rows, chosen, dict(preferences.costs), plan.confidence, progress, utilities)
-        winner = best(trials)
+        winner, by_cv = best(trials), picked(trials, rows, plan.confidence, utilities)
         if winner is None or winner.applied is None:
-            yield Round(model.name, trials)
+            yield Round(model.name, trials, picked=by_cv)
             return
         # Decisions on the new score use t*, also where those on the old score used another threshold.
         if isinstance(task, Task):
             task = task.operated_at_best
-            plan = replace(plan, task=task)
+            plan = replace(plan, decision=task)
         again = with_score(model, winner.applied, new_name(model.name, winner.chosen))
         again = replace(again, rows=replace(again.rows, groups={}))
         dataset = replace(dataset, models=(again,))
         report = evaluate(dataset, plan, progress).reports[0]
-        advice = walk(_evidence(report, plan, preferences))
-        yield Round(model.name, trials, winner, report, advice)
+        advice = walk(evidence_of(report, plan, preferences))
+        yield Round(model.name, trials, winner, report, advice, by_cv)
         if advice.action not in ("recalibrate", "post-train"):
             return
         if advice.action == "recalibrate":
@@ -272,10 +387,10 @@ NO_DECISION = DecalError(
 )
 
 
-def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
+def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
     task = plan.binary
     # Where rows have thresholds of their own, no share of what these scores can give is defined.
-    keys = [key for key in EVIDENCE_KEYS if key in report.results and (plan.row_task is None or key != HEADROOM)]
+    keys = [key for key in EVIDENCE_KEYS if key in report.results and (not plan.by_row or key != HEADROOM)]
     results = {key: report.results[key] for key in keys}
     if _one_label(report):
         # Rows of one label say which constant action suits them, not what a method would win.
@@ -294,8 +409,22 @@ def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
         counted=BEYOND in results and results[BEYOND].reason == NEEDS_ROWS,
         best_constant=report.best_constant,
         confidence=plan.confidence or CONFIDENCE,
+        say=preferences.saying(amounts_of(report)),
+        names=preferences.names,
+        unlearnable=report.unlearnable,
         **({} if report.recalibrator is None else {"fits": {**FITS, "recalibrate": report.recalibrator}}),
     )
+
+
+def amounts_of(report: Report) -> list[float]:
+    """What decisions are worth and the largest gain, by which the unit of all amounts of the page is chosen."""
+
+    def known(*keys: str) -> list[float]:
+        results = (report.results.get(key) for key in keys)
+        return [each.value for each in results if each is not None and each.value is not None]
+
+    gains = sorted(known(*GAINS.values()), key=abs)
+    return [*known("expected_utility", "eu_never", "eu_always"), *gains[-1:]] or [0.0]
 
 
 def _one_label(report: Report) -> bool:

@@ -10,8 +10,7 @@ import numpy as np
 
 from decal_cli.declarations.document import Share, Size, as_key
 from decal_cli.errors import Undefined
-from decal_cli.learn.grouping import bin_losses, bounds_of_bins, least_variance
-from decal_cli.learn.regions import Regions
+from decal_cli.learn.regions import Regions, bin_losses, bounds_of_bins, least_variance
 from decal_cli.metrics import Inputs
 from decal_cli.metrics.numerics import decisions, regret_intervals
 from decal_cli.tables.table import BINS, Floats, Table
@@ -65,7 +64,7 @@ class Regime:
 
 def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
     """The bins from the lowest score up; none without a task."""
-    task: BinaryTask | None = inputs.get(BinaryTask)
+    task = inputs.find(BinaryTask)
     if task is None:
         return ()
     t: Table = inputs.get(Table)
@@ -74,7 +73,7 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
     below, above = regret_intervals.sides(t, levels, task)
     # One bin along the last axis, so that each keeps its own sum.
     calibration = decisions.calibration_regret(rate[:, None], below[:, None], above[:, None], task.threshold)
-    loss, lower, upper, sharp = _grouped(inputs.get(Regions), task, len(levels)).tolist()
+    loss, lower, upper, sharp = _grouped(inputs.find(Regions), task, len(levels)).tolist()
     highest = t.score[np.append(starts[1:], len(t)) - 1]
     return tuple(
         Regime(

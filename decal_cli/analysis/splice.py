@@ -16,9 +16,9 @@ import numpy as np
 from decal_cli.curves.crossings import BrierDifference, Crossing, Side, brier_difference
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.corp import squared
-from decal_cli.tables.estimate import Moments
+from decal_cli.tables.estimate import MeanEstimate, with_missed
 from decal_cli.tables.pairs import PairTable
-from decal_cli.tables.table import FEWEST_ROWS, Floats, Loss, MeanEstimate
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Loss
 from decal_cli.task import Task, UtilityRows
 
 
@@ -120,23 +120,28 @@ def _folds(pairs: PairTable, rng: np.random.Generator) -> Iterator[_Fold]:
 
 def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss: Loss, larger: bool) -> SpliceGain:
     """The splices of the other folds on each fold, against the model that is better on all rows."""
-    change = pairs.difference(loss).mean
+    of_a, of_b = (t.mean_of(loss).value for t in pairs.tables)
+    change = of_b - of_a
     single: Side = "b" if (change > 0 if larger else change < 0) else "a"
 
-    def losses(own: PairTable, cut: Cut | None) -> tuple[Floats, Floats]:
-        """Of the splice, and what it adds to those of the single model; shape (labels, k) each."""
+    spliced = won = variance = 0.0
+    of_folds = []
+    for fold, cut in zip(folds, cuts, strict=True):
+        own = fold.own
         alone = loss(own.a if single == "a" else own.b)
-        spliced = alone if cut is None else loss(cut.scores(own.a, own.b))
-        return spliced, spliced - alone
-
-    # Folds hold whole clusters, so that what is summed over clusters adds up over folds.
-    of_folds = [
-        fold.own.design.moments([(fold.own.block, losses(fold.own, cut))], 2)
-        for fold, cut in zip(folds, cuts, strict=True)
-    ]
-    moments = Moments(*(sum(parts) for parts in zip(*of_folds, strict=True)))
-    spliced, gain = (moments.estimate(pairs.total, pairs.effective_rows, which) for which in ((1, 0), (0, 1)))
-    return SpliceGain(spliced.mean, single, gain)
+        of_cut = alone if cut is None else loss(cut.scores(own.a, own.b))
+        spliced += float(of_cut.ravel() @ own.units.weight) / pairs.total
+        won += float((of_cut - alone).ravel() @ own.units.weight) / pairs.total
+        of_folds.append((own.units, (of_cut - alone).ravel()))
+    squares, missed = np.zeros(2), np.zeros(2)
+    for units, values in of_folds:
+        # Folds hold whole clusters, so that what is summed over clusters adds up over folds.
+        variance += units.spread(values - won) / pairs.total**2
+        own_squares = units.sampling.squares(units.weight)
+        squares += np.bincount(units.label, own_squares, 2)
+        missed += np.bincount(units.label, own_squares * (values - won) ** 2, 2)
+    error = with_missed(variance, (missed / np.maximum(squares, 1e-300)).max(), pairs.effective_rows)
+    return SpliceGain(spliced, single, MeanEstimate(won, float(error)))
 
 
 def _payoff_loss(payoff: UtilityRows, decision_thresholds: Sequence[float]) -> Loss:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.analysis.places import listed_rows
-from decal_cli.analysis.varied import AT_CAPACITY
-from decal_cli.curves import FeaturedRows, Grid, ThresholdCurve, curves_of
+from decal_cli.analysis.varied import AT_CAPACITY, curve_of, head_of
+from decal_cli.curves import FeaturedRows, Grid, MetricCurve, curves_of
 from decal_cli.curves.kinds import CURVE_KINDS
 from decal_cli.curves.lowest import Lowest, lowest_curve, same_rows
 from decal_cli.data import Dataset, Predictions
@@ -50,7 +47,7 @@ class Swept:
     rows: int
     positives: int
     dropped: int
-    curves: Mapping[str, ThresholdCurve]
+    curves: Mapping[str, MetricCurve]
     table: Table
     regions: Regions | None
     probed: Probed | None = None
@@ -105,7 +102,7 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
     dataset.need_two_classes("sweep")
     plan = plan.for_rows(dataset)
     plan.need_shared("sweep")
-    plan.decision_for(dataset.classes)
+    plan.decision_of(dataset.classes)
     grid = grid.having(() if plan.task is None else plan.task.thresholds)
     reports = []
     for model in dataset.models:
@@ -114,12 +111,8 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             one = _swept(model, group, rows, plan, grid)
             reports.append(replace(one, curves={**one.curves, **limited.get(group, {})}))
-    notes = dataset.all_notes
-    if dataset.clusters is not None:
-        notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
-    notes += tuple(_of_cells(reports, grid))
-    source = dataset.inputs, dataset.columns, dataset.guessed, notes
-    head = Evaluation(plan, *source, (), population=dataset.population, capacity=dataset.capacity)
+    head = head_of(dataset, plan, decided=False)
+    head = replace(head, notes=(*head.notes, *_of_cells(reports, grid)))
     return Sweep(head, grid, tuple(reports), None if dataset.apart else _lowest(dataset.models, grid, plan))
 
 
@@ -158,7 +151,7 @@ def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: 
 
 def _at_capacity(
     rows: Rows, capacity: Capacity | None, plan: Plan, grid: Grid
-) -> dict[str | None, dict[str, ThresholdCurve]]:
+) -> dict[str | None, dict[str, MetricCurve]]:
     """By group, what acting on so many rows is worth at each threshold, below which no row is acted on."""
     found: dict[str | None, dict[str, list[Result]]] = {}
     for threshold in () if capacity is None else grid.thresholds:
@@ -169,14 +162,10 @@ def _at_capacity(
             for name in AT_CAPACITY:
                 result = measure(parse(name), inputs, sure)
                 found.setdefault(group, {}).setdefault(name, []).append(result)
-    return {group: {name: _curve_of(name, each) for name, each in curves.items()} for group, curves in found.items()}
-
-
-def _curve_of(name: str, results: Sequence[Result]) -> ThresholdCurve:
-    columns = zip(*((each.value, *(each.interval or (None, None))) for each in results), strict=True)
-    value, low, high = (np.array([np.nan if one is None else one for one in column]) for column in columns)
-    none, reason = bool(np.isnan(low).all()), next((each.reason for each in results if each.reason), None)
-    return ThresholdCurve(CURVE_KINDS[name], value, None if none else low, None if none else high, reason=reason)
+    return {
+        group: {name: curve_of(name, each, CURVE_KINDS[name]) for name, each in curves.items()}
+        for group, curves in found.items()
+    }
 
 
 def ladder_results(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:

@@ -6,16 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from decal_cli.analysis.by_row import won_by_row
 from decal_cli.analysis.evaluate import Progress, Report
 from decal_cli.analysis.flowchart import GAINS, Action
 from decal_cli.errors import Undefined
+from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import Interval, Result
 from decal_cli.metrics.confidence import quantile
+from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.row_utilities import RowStakes
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Floats
+from decal_cli.tables.units import mean_over
 
 if TYPE_CHECKING:
-    from decal_cli.learn.method import Applied, MethodSpec, Performance, Training
+    from decal_cli.learn.method import Applied, MethodSpec, Training
 
 ACTIONS: Mapping[str, Action] = {"recalibration": "recalibrate", "post-training": "post-train"}
 """The action of the flowchart that a kind of method carries out; costs are given by action."""
@@ -43,6 +50,19 @@ class Trial:
     def net(self) -> float | None:
         """What it wins less what it costs."""
         return None if self.achieved.value is None else self.achieved.value - self.cost
+
+
+@dataclass(frozen=True)
+class Picked:
+    """What choosing by cross-validation picks, and what choosing so wins over acting on the score as it is.
+
+    method: None where no method wins more than the score as it is. among: what is compared. gain: after costs; each
+    fold is decided by the method that wins most on the other folds, so that no row has a part in the choice for it.
+    """
+
+    method: str | None
+    among: tuple[str, ...]
+    gain: Result
 
 
 def candidates(rows: Training) -> tuple[MethodSpec, ...]:
@@ -80,19 +100,11 @@ def run_trials(
 
 def _behind(trial: Trial, first: Trial, rows: Training, confidence: float, utilities: RowStakes | None) -> Trial:
     """The trial with its paired difference to the best one, each after its cost."""
-    from decal_cli.learn.method import won_over
-
-    task = rows.decided_by
     if trial.applied is None or first.applied is None or trial.achieved.value is None:
         return trial
-    if utilities is not None:
-        mean, error = won_by_row(utilities, first.applied.score, trial.applied.score)
-    elif task is not None:
-        mean, error = won_over(first.applied.acts(task), trial.applied.acts(task), rows, task)
-    else:
-        return trial
-    left, reach = mean - (first.cost - trial.cost), _reach(error, rows, confidence)
-    return replace(trial, behind=Result(left, None if reach is None else (left - reach, left + reach)))
+    mean, error = _won(first.applied, rows, utilities, trial.applied)
+    left = mean - (first.cost - trial.cost)
+    return replace(trial, behind=Result(left, ends_of(left, error, rows, confidence)))
 
 
 def _trial(
@@ -105,8 +117,7 @@ def _trial(
 ) -> Trial:
     from decal_cli.learn.method import missing, try_out
 
-    action = ACTIONS[chosen.declared.kind]
-    predicted = report.results[GAINS[action]]
+    predicted = report.results[GAINS[ACTIONS[chosen.declared.kind]]]
     try:
         lacking = missing(chosen, rows)
         if lacking is not None:
@@ -114,28 +125,70 @@ def _trial(
         performance = try_out(chosen, rows)
     except Undefined as undefined:
         return Trial(chosen, predicted, Result(None, None, undefined.reason), cost)
-    achieved = _achieved(performance, rows, confidence, utilities)
+    try:
+        mean, error = _won(performance.applied, rows, utilities)
+        achieved = Result(mean, ends_of(mean, error, rows, confidence))
+    except Undefined as undefined:
+        achieved = Result(None, None, undefined.reason)
     return Trial(chosen, predicted, achieved, cost, performance.applied, performance.seconds)
 
 
-def _reach(error: float, rows: Training, confidence: float) -> float | None:
-    """Half the width of an interval; None where there are too few clusters for one."""
-    sure = rows.sure(confidence)
-    return None if sure is None else quantile(sure) * error
+def _won(one: Applied, rows: Training, utilities: RowStakes | None, other: Applied | None = None) -> MeanEstimate:
+    """What acting on a new score wins over another, or over the score as it is. Errors: Undefined, with the reason."""
+    from decal_cli.learn.method import actions_taken, won_over
 
-
-def _achieved(performance: Performance, rows: Training, confidence: float, utilities: RowStakes | None) -> Result:
-    gain = performance.gain
     if utilities is not None:
-        if performance.applied.threshold is not None:
-            return Result(None, None, "moves one threshold of all rows, and here each row has its own")
-        gain = won_by_row(utilities, performance.applied.score, rows.score)
-    if gain is None:
-        return Result(None, None, "needs a task")
-    mean, error = gain
-    reach = _reach(error, rows, confidence)
-    ends: Interval | None = None if reach is None else (mean - reach, mean + reach)
-    return Result(mean, ends)
+        if one.threshold is not None:
+            raise Undefined("moves one threshold of all rows, and here each row has its own")
+        return won_by_row(utilities, one.score, rows.score if other is None else other.score)
+    task = rows.decided_by
+    if task is None:
+        raise Undefined("needs a task")
+    return won_over(one.acts(task), actions_taken(rows.score, task) if other is None else other.acts(task), rows, task)
+
+
+def picked(trials: Sequence[Trial], rows: Training, confidence: float, utilities: RowStakes | None) -> Picked | None:
+    """What most people would do: compare the usual methods by cross-validation, and keep the best.
+
+    Of other methods where none of the usual ones was tried. None: nothing was fitted.
+    """
+    from decal_cli.learn.method import folds_of
+    from decal_cli.learn.methods import usual
+
+    fitted = [each for each in trials if each.achieved.value is not None and each.applied is not None]
+    fitted = [each for each in fitted if each.chosen.key in usual(bool(rows.classes))] or fitted
+    if not fitted:
+        return None
+    now, weight, fold = _payoffs(None, rows, utilities), rows.weights, folds_of(rows)
+    won = np.vstack([np.zeros(len(rows)), *(_payoffs(each.applied, rows, utilities) - now for each in fitted)])
+    won[1:] -= np.array([each.cost for each in fitted])[:, None]
+    held_out = np.empty(len(rows))
+    for k in np.unique(fold):
+        here = fold == k
+        held_out[here] = won[(won[:, ~here] @ weight[~here]).argmax(), here]
+    mean, error = mean_over(held_out, weight, rows.unit)
+    names = tuple(each.chosen.key for each in fitted)
+    return Picked(
+        (None, *names)[(won @ weight).argmax()], names, Result(mean, ends_of(mean, WIDENED * error, rows, confidence))
+    )
+
+
+def _payoffs(applied: Applied | None, rows: Training, utilities: RowStakes | None) -> Floats:
+    """What deciding by a new score is worth, by the score as it is where there is none: by row, shape (T,)."""
+    from decal_cli.learn.method import actions_taken, payoffs
+
+    if utilities is not None:
+        return utilities.payoff(utilities.response(rows.score if applied is None else applied.score))
+    task = rows.decided_by
+    assert task is not None  # a method was judged by it
+    acts = actions_taken(rows.score, task) if applied is None else applied.acts(task)
+    return np.asarray(payoffs(task)[acts, rows.label.astype(np.int64)])
+
+
+def ends_of(mean: float, error: float, rows: Rows, confidence: float) -> Interval | None:
+    """The normal interval of a mean over rows; None where there are too few clusters for one."""
+    sure = rows.sure(confidence)
+    return None if sure is None else (mean - quantile(sure) * error, mean + quantile(sure) * error)
 
 
 def best(trials: Sequence[Trial]) -> Trial | None:

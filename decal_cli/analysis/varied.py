@@ -1,21 +1,22 @@
-"""A sweep over tasks that differ in one number: what decisions are worth, and which are made, at each of its values."""
+"""A sweep over decisions that differ in one number: what they are worth, and which rows they act on, at each value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decal_cli.analysis.by_row import by_row_of
 from decal_cli.analysis.clusters import cluster_notes, clusters_of
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, shown_of, with_lists
 from decal_cli.analysis.moving import moving
-from decal_cli.analysis.places import listed_rows
+from decal_cli.curves.kinds import CurveKind, MetricCurve
 from decal_cli.data import Dataset, Predictions
-from decal_cli.declarations.document import Hidden, Numbers, Said
+from decal_cli.data.population import parse_capacity
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Result, measure, parse
@@ -23,18 +24,20 @@ from decal_cli.metrics.confidence import wilson_ends
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.metrics.numerics.selective import risk_at
 from decal_cli.tables.classes import ClassTable, best_actions
-from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.units import mean_over
 from decal_cli.task import (
     ABSTAIN,
+    CAPACITY,
     PREVALENCE,
     BinaryTask,
     ClassDecision,
+    ClassTask,
+    Decision,
     RowTask,
-    Task,
     TaskSeries,
     Varied,
     by_entry,
@@ -43,35 +46,30 @@ from decal_cli.task import (
     by_price,
 )
 
-WORTH = ("expected_utility", "external_regret", "gain_recalibration", "gain_beyond", "gain_post_training")
+OF_FEATURES = ("gain_beyond", "gain_post_training")
+WORTH = ("expected_utility", "external_regret", "gain_recalibration", *OF_FEATURES)
 """Metrics at every value, as `evaluate` has them for that task."""
 AT_CAPACITY = ("utility_at_capacity", "capacity_cost")
 """The same where so many rows can be acted on only."""
-OF_FEATURES = ("gain_beyond", "gain_post_training")
+OF_PLACES = (*AT_CAPACITY, "shadow_price")
+"""The same where the places vary."""
+FOUND = ("capture", "precision_at_capacity", "lift", "capacity_threshold")
+"""Whom the places find."""
+BY_ROW = ("eu_score_ranking", "eu_amount_ranking")
+FOUND_BY_ROW = ("capture", "value_capture", "precision_at_capacity", "lift", "least_gain")
+"""Where every row has utilities of its own."""
 MAX_SHARES = 8
 """Actions whose shares are counted; of more, only that of the action that varies."""
 TWO_CLASSES = ("0", "1")
 COVERAGES = np.arange(1, 51) / 50
 """Of the risk-coverage curve."""
 AURC = parse("aurc")
+Masks = NDArray[np.bool_]
+_CAPACITIES = f"{Hint('capacity_range')}"
 
 
-@dataclass(frozen=True, eq=False)
-class VariedCurve:
-    """A number by the value of what varies: value, low, high, shape (V,), NaN where undefined; reason: why.
-
-    title, heading, unit: what it is, in words.
-    """
-
-    title: str
-    heading: Hidden[str]
-    unit: str
-    value: Annotated[Floats, Said(kind=Numbers)]
-    low: Annotated[Floats | None, Said(kind=Numbers | None)] = None
-    high: Annotated[Floats | None, Said(kind=Numbers | None)] = None
-    reason: str | None = None
-    of_one_row: Hidden[bool] = False
-    """Whether it is what one row is worth, and not the mean over all decisions."""
+def _kind(name: str, title: str, heading: str, unit: str) -> CurveKind:
+    return CurveKind(name, title, heading, "decision", unit, (-np.inf, np.inf), "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +94,8 @@ class VariedReport:
     group: str | None
     rows: int
     dropped: int
-    worth: Mapping[str, VariedCurve]
-    done: Mapping[str, VariedCurve]
+    worth: Mapping[str, MetricCurve]
+    done: Mapping[str, MetricCurve]
     risk: RiskCoverage | None
     table: ClassTable | None
 
@@ -107,7 +105,7 @@ class VariedReport:
         return self.model if self.group is None else f"{self.model}, {self.group}"
 
     @property
-    def courses(self) -> dict[str, VariedCurve]:
+    def courses(self) -> dict[str, MetricCurve]:
         """All of them."""
         return {**self.worth, **self.done}
 
@@ -138,8 +136,8 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
     of_price = varied is None or varied.name == ABSTAIN
     if varied is not None and varied.name == PREVALENCE:
         return _by_prevalence(dataset, plan, varied)
-    if plan.row_task is not None:
-        return by_factor(varied, plan.row_task, by_row_of(dataset, plan.row_task).to_act_or_not)
+    if isinstance(plan.decision, RowTask):
+        return by_factor(varied, plan.decision, by_row_of(dataset, plan.decision).to_act_or_not)
     if not dataset.classes:
         task = plan.task
         if varied is None or task is None or of_price:
@@ -149,8 +147,8 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
                 f"{Hint('vary')}, sweep varies t*",
             )
         return by_entry(varied, task, TWO_CLASSES, costs)
-    own = None if plan.class_task is None else plan.class_task.abstain
-    decision = plan.decision_for(dataset.classes)
+    own = plan.decision.abstain if isinstance(plan.decision, ClassTask) else None
+    decision = plan.shared_by(dataset.classes)
     if of_price:
         if decision is not None and own is None:
             raise DecalError(
@@ -183,6 +181,74 @@ def _by_prevalence(dataset: Dataset, plan: Plan, varied: Varied) -> TaskSeries:
     return by_prevalence(varied, plan.task)
 
 
+def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | None) -> TaskSeries:
+    """The capacities that are swept over, all shares or all counts; own: the user's, which is among them.
+
+    Errors: DecalError.
+    """
+    kind, steps = _steps(varied)
+    mine = None if own is None else parse_capacity(own)
+    if mine is not None and (mine.among is None) != (kind == "count"):
+        raise DecalError(
+            f"{Hint('capacity', own)} is a {'count' if mine.among is None else 'share'}, and {_CAPACITIES} is not",
+            "give both as shares, or both as counts",
+        )
+    at = None if mine is None else mine.places / (mine.among or 1.0)
+    values = tuple(sorted({*steps, *(() if at is None else (at,))}))
+    each = f", for each value of {dataset.columns['per']}" if "per" in dataset.columns else ""
+    title = f"capacity ({kind} of the rows{each})"
+    task = plan.decision_of(dataset.classes)
+    tasks = () if task is None else (task,) * len(values)
+    return TaskSeries(CAPACITY, title, values, tasks, at, counted=kind == "count")
+
+
+N_AROUND, AROUND = 13, 3.0
+"""Capacities of a picture around the user's, from none to so many times as many."""
+
+
+def capacities_around(dataset: Dataset, capacity: Capacity) -> tuple[float, ...]:
+    """Capacities below and above the user's, as far as there are rows."""
+    most = float(min(len(model.rows) for model in dataset.models)) if capacity.among is None else 1.0
+    own = capacity.places / (capacity.among or 1.0)
+    steps = (own * AROUND * k / (N_AROUND - 1) for k in range(1, N_AROUND))
+    whole = (float(round(step)) if capacity.among is None else step for step in steps)
+    return tuple(sorted({min(step, most) for step in whole if step > 0}))
+
+
+def _steps(varied: Varied) -> tuple[Literal["share", "count"], Sequence[float]]:
+    low, high = varied.values[0], varied.values[-1]
+    if low <= 0:
+        raise DecalError(f"{_CAPACITIES}: {low:g} is not positive", "give for example 0.01:0.2 or 50:500")
+    if low >= 1:
+        # Values between two ends are evenly spaced, and rows are whole.
+        return "count", [float(round(value)) for value in varied.values]
+    if high > 1:
+        raise DecalError(
+            f"{_CAPACITIES}: {low:g} is a share of the rows, and {high:g} is a count",
+            "give shares up to 1, or counts from 1",
+        )
+    return "share", varied.values
+
+
+def largest(varied: Varied) -> str:
+    """The largest capacity, as --capacity takes it. Errors: DecalError."""
+    kind, steps = _steps(varied)
+    return "1/1" if kind == "share" and steps[-1] == 1 else f"{steps[-1]:.15g}"
+
+
+def head_of(dataset: Dataset, plan: Plan, decided: bool = True) -> Evaluation:
+    """The plan and where the rows come from, with no metric in it; decided: with what the task comes to on them."""
+    notes = dataset.all_notes
+    if dataset.clusters is not None:
+        notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
+    head = Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, notes, (), population=dataset.population)
+    head = replace(head, capacity=dataset.capacity)
+    if not decided:
+        return head
+    by_row, decision = shown_of(dataset, plan.decision_of(dataset.classes))
+    return replace(head, decision=decision, by_row=by_row)
+
+
 def sweep_tasks(
     dataset: Dataset, plan: Plan, series: TaskSeries, progress: Progress = lambda text: None
 ) -> VariedSweep:
@@ -190,27 +256,32 @@ def sweep_tasks(
     reports = []
     for model in dataset.models:
         share = population_share(model.rows) if series.kind == PREVALENCE else None
-        for group, at_each in _by_group(_at_each(model.rows, share, series, dataset.capacity, plan.seed)):
+        for group, at_each in _by_group(_at_each(dataset, model, plan, share, series)):
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             reports.append(_report(model, group, at_each, plan, series, share))
-    notes = dataset.all_notes
-    if dataset.clusters is not None:
-        notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
-    source = dataset.inputs, dataset.columns, dataset.guessed, notes
-    by_row = None if plan.row_task is None else by_row_of(dataset, plan.row_task)
-    decision = plan.decision_for(dataset.classes)
-    head = Evaluation(plan, *source, (), decision, dataset.population, capacity=dataset.capacity, by_row=by_row)
-    return VariedSweep(head, series, tuple(reports))
+    head = head_of(dataset, plan)
+    return VariedSweep(replace(head, capacity=None) if series.kind == CAPACITY else head, series, tuple(reports))
 
 
-def _at_each(rows: Rows, share: float | None, series: TaskSeries, capacity: Capacity | None, seed: int) -> list[Rows]:
+def _at_each(dataset: Dataset, model: Predictions, plan: Plan, share: float | None, series: TaskSeries) -> list[Rows]:
     """The rows at each value: as they are, or counted as a population with that share of labels 1; and their places."""
-    at_each = [rows] * len(series.values)
-    if share is not None:
-        at_each = [Population.of_ones(value, share, kept=False).counted(rows) for value in series.values]
-    if capacity is None:
-        return at_each
-    return [listed_rows(each, capacity, task, seed) for each, task in zip(at_each, series.tasks, strict=True)]
+    one, rows = replace(dataset, models=(model,)), model.rows
+    capacities = [dataset.capacity] * len(series.values)
+    if series.kind == CAPACITY:
+        capacities = [Capacity(f"{value:g}", value, None if series.counted else 1.0) for value in series.values]
+    at_each = []
+    for value, capacity, task in zip(series.values, capacities, _tasks(series), strict=True):
+        counted = rows if share is None else Population.of_ones(value, share, kept=False).counted(rows)
+        if capacity is not None:
+            here = replace(one, capacity=capacity, models=(replace(model, rows=counted),))
+            counted = with_lists(here, plan, task).models[0].rows
+        at_each.append(counted)
+    return at_each
+
+
+def _tasks(series: TaskSeries) -> Sequence[Decision | None]:
+    """The task at each value, if there is one."""
+    return series.tasks or (None,) * len(series.values)
 
 
 def _by_group(at_each: list[Rows]) -> Iterator[tuple[str | None, list[Rows]]]:
@@ -222,42 +293,45 @@ def _by_group(at_each: list[Rows]) -> Iterator[tuple[str | None, list[Rows]]]:
         yield parts[0][0], [rows for _, rows in parts]
 
 
+def _names(rows: Rows, plan: Plan, series: TaskSeries) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Metrics of what decisions are worth, and of whom places find: of several classes there is no label 1."""
+    if series.kind != CAPACITY:
+        worth = WORTH if rows.features is not None else tuple(name for name in WORTH if name not in OF_FEATURES)
+        return worth if rows.listed is None else (*worth, *AT_CAPACITY), ()
+    if rows.classes:
+        return OF_PLACES, ("least_gain",)
+    worth, found = ((*OF_PLACES, *BY_ROW), FOUND_BY_ROW) if plan.by_row else (OF_PLACES, FOUND)
+    return worth if series.tasks else (), found
+
+
 def _report(
     model: Predictions, group: str | None, at_each: list[Rows], plan: Plan, series: TaskSeries, share: float | None
 ) -> VariedReport:
     rows = at_each[0]
-    inputs = Inputs(rows, None, plan.seed, row_task=plan.row_task)
+    inputs = Inputs(rows, None, plan.seed)
     sure = rows.sure(plan.confidence) if plan.intervals else None
-    c = rows.class_table if rows.classes else None
-    worth: dict[str, list[Result]] = {}
-    actions: list[Ints] = []
-    for counted, task in zip(at_each, series.tasks, strict=True):
+    c = rows.class_table if rows.classes and series.kind != CAPACITY else None
+    worth, found = _names(rows, plan, series)
+    results: dict[str, list[Result]] = {name: [] for name in (*worth, *found)}
+    for counted, task in zip(at_each, _tasks(series), strict=True):
         # A table of its own, so that what it keeps of one task is gone with the next.
-        at = inputs.having(task) if c is None else inputs.having(task, replace(c))
+        at = inputs.at(task)
+        at = at if c is None else at.having(replace(c))
         if counted is not rows:
-            at = Inputs(counted, None, plan.seed, row_task=plan.row_task).having(task)
-        for name in WORTH if rows.listed is None else (*WORTH, *AT_CAPACITY):
-            if rows.features is not None or name not in OF_FEATURES:
-                worth.setdefault(name, []).append(measure(parse(name), at, sure))
-        actions.append(_actions(counted, task))
-    courses = {name: course_of(name, results) for name, results in worth.items()}
-    if share is not None and plan.binary is not None:
-        courses |= _moved(at_each, plan.binary, share, series, sure)
-    return VariedReport(
-        model.name,
-        group,
-        len(rows),
-        model.dropped,
-        courses,
-        dict(_done(at_each, series, actions, sure)),
-        None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure),
-        c,
-    )
+            at = Inputs(counted, task, plan.seed)
+        for name, each in results.items():
+            each.append(measure(parse(name), at, sure))
+    curves = {name: curve_of(name, each) for name, each in results.items()}
+    moved = _moved(at_each, plan.binary, share, series, sure) if share is not None and plan.binary is not None else {}
+    done = {name: curves[name] for name in found} or dict(_done(at_each, series, sure))
+    risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure)
+    of_worth = {name: curves[name] for name in worth} | moved
+    return VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risk, c)
 
 
 def _moved(
     at_each: list[Rows], task: BinaryTask, share: float, series: TaskSeries, sure: float | None
-) -> dict[str, VariedCurve]:
+) -> dict[str, MetricCurve]:
     """What it is worth to move the scores to each share of labels 1, and what they are worth if they are kept."""
     moves = [
         moving(rows, task, Population.of_ones(value, share, kept=False), sure)
@@ -267,14 +341,22 @@ def _moved(
     low, high = (None, None) if sure is None else np.array([move.interval for move in moves], dtype=np.float64).T
     kept = np.array([move.kept for move in moves])
     return {
-        "utility_kept": VariedCurve("Utility of scores that are kept", "utility, scores kept", "utility", kept),
-        "gain_moving": VariedCurve(
-            "Gain of moving the scores", "gain of moving the scores", "utility", gain, low, high
-        ),
+        each.name: each
+        for each in (
+            MetricCurve(
+                _kind("utility_kept", "Utility of scores that are kept", "utility, scores kept", "utility"), kept
+            ),
+            MetricCurve(
+                _kind("gain_moving", "Gain of moving the scores", "gain of moving the scores", "utility"),
+                gain,
+                low,
+                high,
+            ),
+        )
     }
 
 
-def _actions(rows: Rows, task: Task | ClassDecision | RowTask) -> Ints:
+def _actions(rows: Rows, task: Decision) -> Ints:
     """The number of each row's action in the utility."""
     if isinstance(task, ClassDecision):
         return best_actions(rows.score, np.array(task.utility))
@@ -283,59 +365,44 @@ def _actions(rows: Rows, task: Task | ClassDecision | RowTask) -> Ints:
     return np.array(task.envelope)[np.searchsorted(task.decision_thresholds, rows.score, side="right")]
 
 
-def course_of(name: str, results: list[Result]) -> VariedCurve:
-    """A metric at each value."""
+def curve_of(name: str, results: Sequence[Result], kind: CurveKind | None = None) -> MetricCurve:
+    """A metric at each value; kind: what is said of it elsewhere."""
     metric = parse(name).declared
-    value, low, high = (
-        np.array([np.nan if number is None else number for number in column])
-        for column in zip(*((r.value, *(r.interval or (None, None))) for r in results), strict=True)
-    )
+    columns = zip(*((each.value, *(each.interval or (None, None))) for each in results), strict=True)
+    value, low, high = (np.array([np.nan if one is None else one for one in column]) for column in columns)
     reason = next((each.reason for each in results if each.reason is not None), None)
+    kind = kind or _kind(name, metric.title, metric.title.lower(), metric.unit)
     none = bool(np.isnan(low).all())
-    return VariedCurve(
-        metric.title, metric.title.lower(), metric.unit, value, None if none else low, None if none else high, reason
-    )
+    return MetricCurve(kind, value, None if none else low, None if none else high, reason=reason)
 
 
-def _done(
-    at_each: list[Rows], series: TaskSeries, actions: list[Ints], sure: float | None
-) -> Iterator[tuple[str, VariedCurve]]:
+def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterator[tuple[str, MetricCurve]]:
     """Shares of rows: that are not abstained from and of errors among them; or of each action."""
-    rows = at_each[0]
-    everyone = np.ones(len(rows), dtype=bool)
+    rows, actions = at_each[0], [_actions(*each) for each in zip(at_each, series.tasks, strict=True)]
+
+    def shares(name: str, title: str, heading: str, parts: list[Masks], wholes: list[Masks], none: str) -> MetricCurve:
+        each = [_share(*one) for one in zip(at_each, parts, wholes, strict=True)]
+        share, effective = np.array(each, dtype=np.float64).T
+        low, high = (None, None) if sure is None else wilson_ends(share, effective, sure)
+        reason = none if np.isnan(share).any() else None
+        return MetricCurve(_kind(name, title, heading, "share"), share, low, high, reason=reason)
+
+    everyone = [np.ones(len(rows), dtype=bool)] * len(actions)
     if series.kind == ABSTAIN:
-        label, last = np.asarray(rows.label), len(rows.classes)
-        accepted = [taken != last for taken in actions]
-        wrong = [taken != label for taken in actions]
-        yield "coverage", _shares(at_each, accepted, [everyone] * len(actions), sure, "Coverage", "coverage")
+        accepted = [taken != len(rows.classes) for taken in actions]
+        wrong = [taken != np.asarray(rows.label) for taken in actions]
+        yield "coverage", shares("coverage", "Coverage", "coverage", accepted, everyone, "")
         text = "Errors among the accepted"
-        yield "accepted_error", _shares(at_each, wrong, accepted, sure, text, text.lower(), "no row is accepted")
+        yield "accepted_error", shares("accepted_error", text, text.lower(), wrong, accepted, "no row is accepted")
         return
     names = series.tasks[0].actions
     numbers = range(len(names)) if len(names) <= MAX_SHARES or series.entry is None else [series.entry[0]]
     for number in numbers:
-        which = [taken == number for taken in actions]
-        title = f"Share of rows: {names[number]}"
-        yield f"share[{names[number]}]", _shares(at_each, which, [everyone] * len(actions), sure, title, names[number])
+        name, which = f"share[{names[number]}]", [taken == number for taken in actions]
+        yield name, shares(name, f"Share of rows: {names[number]}", names[number], which, everyone, "")
 
 
-def _shares(
-    at_each: list[Rows],
-    parts: list[np.ndarray],
-    wholes: list[np.ndarray],
-    sure: float | None,
-    title: str,
-    heading: str,
-    none: str | None = None,
-) -> VariedCurve:
-    """Shares of rows with Wilson's intervals."""
-    shares = [_share(rows, part, whole) for rows, part, whole in zip(at_each, parts, wholes, strict=True)]
-    share, effective = np.array(shares, dtype=np.float64).T
-    low, high = (None, None) if sure is None else wilson_ends(share, effective, sure)
-    return VariedCurve(title, heading, "share", share, low, high, none if np.isnan(share).any() else None)
-
-
-def _share(rows: Rows, part: np.ndarray, whole: np.ndarray) -> tuple[float, float]:
+def _share(rows: Rows, part: Masks, whole: Masks) -> tuple[float, float]:
     """Share of a part of some rows, NaN where there are none, and how many independent rows it rests on."""
     weight = rows.weights[whole]
     if not len(weight):

@@ -24,9 +24,8 @@ from decal_cli.api.asking import (
     thresholds_text,
     whole,
 )
-from decal_cli.api.data import unsaid
 from decal_cli.api.frames import Library, library_of, with_columns
-from decal_cli.api.nouns import Costs, Data, DecisionLike, Halvings, Names, Paths, Source, Statistics, Table
+from decal_cli.api.nouns import Costs, Data, DecisionLike, Halvings, Names, Paths, Source, Statistics, Table, unsaid
 from decal_cli.api.pictures import draw_picture
 from decal_cli.api.words import one_of, spoken
 from decal_cli.curves import parse_thresholds
@@ -189,7 +188,7 @@ def fit(
         followed = fits.advised(rows, plan, preferences) if chosen is None else fits.Advised(chosen)
         progress(followed.chosen.key)
         fitting = fits.fit(rows, plan, followed.chosen, unseen, followed.why)
-    saved = fits.saved(fitting, rows, plan, bool(given.data.logit))
+    saved = fits.saved_model(fitting.chosen, fitting.model, fitting.training, rows, plan, bool(given.data.logit))
     return FitAnswer(FittedPage(fitting, None, terms), saved, plan, library_of(given.data.source))
 
 
@@ -216,7 +215,12 @@ def apply(
     columns = columns_for(saved, one_of("missing", missing, ("error", "drop")))
     paths = paths_of(data)
     if paths is not None:
-        return _applied_to_files(saved, paths, columns, name, shown)
+        import pyarrow as pa
+
+        sources = [NewRows(path, columns, saved.column_kinds, typed=True) for path in paths]
+        parts = (each for rows in sources for each in scored(saved, rows, name, shown))
+        tables = [with_columns(each.batch.table, each.added, each.batch.known) for each in parts]
+        return pa.concat_tables(tables, promote_options="default")
     if not is_table(data):
         raise DecalError("the rows have no columns", f"name them: apply(model, {{{saved.score!r}: scores}})")
     looked_at = (*(saved.proba or (saved.score,)), *saved.features, *saved.groups)
@@ -225,18 +229,6 @@ def apply(
         if column in column_names(data):
             raise DecalError(f"there is a column {column!r} already", "name the new one: name='column'")
     return with_columns(data, each.added, each.batch.known)
-
-
-def _applied_to_files(saved: Saved, paths: Sequence[str], columns: Any, name: str | None, shown: str) -> Any:
-    import pyarrow as pa
-
-    tables = []
-    for path in paths:
-        rows = NewRows(path, columns, saved.column_kinds, typed=True)
-        tables += [
-            with_columns(each.batch.table, each.added, each.batch.known) for each in scored(saved, rows, name, shown)
-        ]
-    return pa.concat_tables(tables, promote_options="default")
 
 
 @spoken
@@ -273,7 +265,7 @@ def study(
     >>> study("a.parquet", halvings=Halvings(seeds=10), score="p")  # doctest: +SKIP
     """
     from decal_cli.analysis import study as studies
-    from decal_cli.analysis.study.store import folder_of
+    from decal_cli.analysis.study.run import folder_of
 
     given = asked(files, decision, statistics, fields, halvings or Halvings())
     (halved,) = given.others
@@ -286,11 +278,11 @@ def study(
             raise DecalError(f"{Hint(what, count)} is not positive", "give 1 or more")
     text = thresholds_text(halved.thresholds)
     if by_row := tuple(role for role in ROW_UTILITIES if not unsaid(getattr(given.decision, role))):
-        Plan((), row_task=RowTask(by_row)).need_shared("study")
+        Plan((), RowTask(by_row)).need_shared("study")
     plan = given.plan
-    if plan.decides and text != STUDY_THRESHOLDS:
+    if plan.decision is not None and text != STUDY_THRESHOLDS:
         raise DecalError(f"{Hint('thresholds')} and a task are both given", "keep one of them")
-    named = studies.tasks_named(plan.class_task or plan.task)
+    named = studies.tasks_named(plan.need_shared("study"))
     at = tuple(float(t) for t in parse_thresholds(text))
     setting = studies.Setting(at, methods_of(methods), plan.confidence, named)
     folder, columns = Path(folder_of(os.fspath(halved.folder))), columns_of(given.data, given.decision)

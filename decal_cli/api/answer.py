@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     from decal_cli.analysis.compare import Comparison
     from decal_cli.analysis.flowchart import Advice
     from decal_cli.analysis.gate import GateRow
+    from decal_cli.analysis.over_costs import Stretch
     from decal_cli.analysis.sweep import Sweep
     from decal_cli.analysis.varied import VariedSweep
     from decal_cli.data import Paired
+    from decal_cli.render.results.card import Card
     from decal_cli.render.results.comparison import Compared
     from decal_cli.render.results.gates import Gated
+    from decal_cli.render.results.over_costs import Ranged
     from decal_cli.render.results.page import ReportPage
     from decal_cli.render.results.recommendation import Recommended
     from decal_cli.render.results.sweep import Curves
@@ -132,20 +135,22 @@ class ReportsAnswer(Answer):
         except DecalError:
             return False
 
+    @property
+    def picture(self) -> str:
+        """What `plot` draws where no picture is named."""
+        return "reliability"
+
     @spoken
-    def plot(self, picture: str = "reliability", *, ax: Axes | None = None, report: int = 0) -> Axes:
+    def plot(self, picture: str | None = None, *, ax: Axes | None = None, report: int = 0) -> Axes:
         """Draw brier, decision, roc, reliability, grouping or waterfall into `ax`, or into a figure of its own.
 
-        Of several classes: reliability, confusion, risk-coverage or waterfall. report: which one of several, for
-        pictures of a single model and group.
+        Of several classes: reliability, confusion, risk-coverage or waterfall. By default what `picture` names.
+        report: which one of several, for pictures of a single model and group.
         """
-        return self._drawn(picture, ax, report)
-
-    def _drawn(self, picture: str, ax: Axes | None, report: int) -> Axes:
         from decal_cli.api.pictures import draw_picture
 
         terms = getattr(self.result, "terms", None)
-        return draw_picture(self.question.data, self.question.plan, picture, ax, report, terms)
+        return draw_picture(self.question.data, self.question.plan, picture or self.picture, ax, report, terms)
 
 
 def result_of(report: Report, key: str) -> Result:
@@ -204,10 +209,32 @@ class RecommendAnswer(ReportsAnswer):
             return advice_gist(*self.advised[0])
         return f"{len(self.advised)} reports; the first: {advice_gist(*self.advised[0])}"
 
-    @spoken
-    def plot(self, picture: str = "waterfall", *, ax: Axes | None = None, report: int = 0) -> Axes:
-        """The same; by default the gains, from the score as it is to the features."""
-        return self._drawn(picture, ax, report)
+    @property
+    def picture(self) -> str:
+        """The gains, from the score as it is to the features."""
+        return "waterfall"
+
+
+class RangeAnswer(RecommendAnswer):
+    """Advice where costs are not known: of each model and group, which advice holds from which to which number."""
+
+    result: Ranged  # type: ignore[assignment]
+
+    @property
+    def stretches(self) -> tuple[tuple[Stretch, ...], ...]:
+        """Of each report, the stretches of the number that is not known, in their order."""
+        return self.result.advice.stretches
+
+    @property
+    def advised(self) -> tuple[tuple[Report, Advice], ...]:
+        """None: advice depends on the costs. Errors: DecalError."""
+        raise DecalError("advice depends on the costs, of which a range was given", "see answer.stretches")
+
+    @property
+    def gist(self) -> str:
+        unknown = self.result.advice.unknown
+        counts = ", ".join(str(len(each)) for each in self.stretches)
+        return f"{unknown.name} from {unknown.low:g} to {unknown.high:g}: stretches {counts}"
 
 
 def advice_gist(report: Report, advice: Advice) -> str:
@@ -297,11 +324,16 @@ class CompareAnswer(ReportsAnswer):
         difference = "" if value is None else f" {short(value, 4)} {span(interval, 4)}".rstrip()
         return f"{second} - {first}, {self.comparison.contests[0].rows:,} rows: {key}{difference}"
 
-    @spoken
-    def plot(self, picture: str | None = None, *, ax: Axes | None = None, report: int = 0) -> Axes:
-        """The same; by default the Brier curves of both models, of several classes their risk-coverage curves."""
-        picture = picture or ("risk-coverage" if self.question.data.classes else "brier")
-        return self._drawn(picture, ax, report)
+    @property
+    def picture(self) -> str:
+        """The Brier curves of both models, of several classes their risk-coverage curves."""
+        return "risk-coverage" if self.question.data.classes else "brier"
+
+
+def _swept_gist(reports: Sequence[Any], what: str, at: Any) -> str:
+    """Of which models and groups there are which curves, and from where to where."""
+    names = ", ".join([*(report.name for report in reports[:3]), *(["..."] if len(reports) > 3 else [])])
+    return f"{names}: {what}, {at[0]:g} to {at[-1]:g}"
 
 
 class SweepAnswer(Answer):
@@ -316,11 +348,9 @@ class SweepAnswer(Answer):
 
     @property
     def gist(self) -> str:
-        at, reports = self.sweep.grid.thresholds, self.sweep.reports
-        curves = len(reports[0].curves)
-        return f"{', '.join(report.name for report in reports[:3])}{', ...' if len(reports) > 3 else ''}: " + (
-            f"{curves} curves at {len(at)} thresholds, {at[0]:g} to {at[-1]:g}"
-        )
+        at = self.sweep.grid.thresholds
+        what = f"{len(self.sweep.reports[0].curves)} curves at {len(at)} thresholds"
+        return _swept_gist(self.sweep.reports, what, at)
 
     @spoken
     def plot(self, picture: str = "decision", *, ax: Axes | None = None, report: int = 0) -> Axes:
@@ -342,10 +372,8 @@ class VariedAnswer(SweepAnswer):
 
     @property
     def gist(self) -> str:
-        at, reports = self.sweep.values, self.sweep.reports
-        return f"{', '.join(report.name for report in reports[:3])}{', ...' if len(reports) > 3 else ''}: " + (
-            f"{self.sweep.series.title}, {len(at)} values, {at[0]:g} to {at[-1]:g}"
-        )
+        at = self.sweep.values
+        return _swept_gist(self.sweep.reports, f"{self.sweep.series.title}, {len(at)} values", at)
 
     @spoken
     def plot(self, picture: str = "utility", *, ax: Axes | None = None, report: int = 0) -> Axes:
@@ -381,6 +409,23 @@ class ReportAnswer(ReportsAnswer):
         advice = self.result.recommendation
         said = reports_gist(self.reports) if advice is None else advice_gist(*advice.advised[0])
         return f"{said}; {len(self.result.drawings)} pictures"
+
+
+class CardAnswer(ReportsAnswer):
+    """A model card. `save('card.md')` writes it, and so does .json or .html."""
+
+    result: Card
+
+    def rows(self) -> Iterator[Sequence[Any]]:
+        """One row for each model, group and metric."""
+        yield from Evaluated(self.result.evaluation).rows()
+
+    @property
+    def gist(self) -> str:
+        items = list(self.result.items())
+        return (
+            f"{self.result.title}; {sum(each.known is not None for each in items)} of {len(items)} items say something"
+        )
 
 
 ROWS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -13,21 +14,20 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from decal_cli.analysis.choices import all_choices
-from decal_cli.analysis.evaluate import Plan, Progress, planned
+from decal_cli.analysis.evaluate import Plan, Progress
 from decal_cli.analysis.reference import Reference, against
-from decal_cli.api.data import unsaid
 from decal_cli.api.frames import Library, library_of
-from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Source, Statistics
+from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Source, Statistics, unsaid
 from decal_cli.api.words import UnknownKeyword, one_of
 from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, pair_up, read, read_pair
 from decal_cli.data.arrays import is_table
 from decal_cli.data.large.engines.address import is_address
-from decal_cli.data.large.engines.opened import Engine
-from decal_cli.data.words import number, text_of
+from decal_cli.data.large.engines.connections import Engine
+from decal_cli.data.words import text_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError
-from decal_cli.hints import Hint
+from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.roles import DECLARATIONS, ROLES, ROW_UTILITIES, several
 from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
@@ -35,6 +35,7 @@ from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from decal_cli.analysis.over_costs import Unknown
     from decal_cli.analysis.recommend import Preferences
     from decal_cli.learn.method import MethodSpec
     from decal_cli.render.terms import StatedTerms
@@ -90,7 +91,7 @@ class Asked(NamedTuple):
         sure = self.statistics
         confidence = CONFIDENCE if sure.confidence is None else real("confidence", sure.confidence)
         seed = SEED if sure.seed is None else whole("seed", sure.seed)
-        return planned((), task_given(self.decision), confidence, seed, bool(sure.intervals))
+        return Plan((), task_given(self.decision), confidence, seed, bool(sure.intervals))
 
     def question(self, plan: Plan, edges: Sequence[float] | None, *, pairs: bool = False) -> Question:
         """The checked data set and the plan; edges, pairs: as for `dataset_of`."""
@@ -176,21 +177,15 @@ def columns_of(data: Data, decision: Decision | None = None) -> Columns:
     said: dict[str, Any] = {name: getattr(data, name) for name in ("classes", "log", "missing")}
     said |= {"score": names_of("score", data.score), "positive": text_of(data.positive)}
     said |= {name: bool(getattr(data, name)) for name in ("logit", "margin", "keep_scores", "aggregated")}
-    said |= {"prevalence": _shares_text(data.prevalence)}
-    said |= {"sampled_negatives": number_text("sampled_negatives", data.sampled_negatives)}
+    said |= {name: number_text(name, getattr(data, name)) for name in ("prevalence", "sampled_negatives")}
     said |= {role: listed if several(role) else listed[0] for role, listed in named.items() if listed}
     return Columns(**said, capacity=None if decision is None else number_text("capacity", decision.capacity))
 
 
-def _shares_text(given: Any) -> str | None:
-    """A share of label 1, or of each class, as the command line takes it."""
-    if isinstance(given, Mapping):
-        return ",".join(f"{name}={number_text('prevalence', share)}" for name, share in given.items())
-    return number_text("prevalence", given)
-
-
 def number_text(name: str, given: Any) -> str | None:
-    """A number as the command line takes it: '50/1000', or what Python writes of it."""
+    """A number as the command line takes it: '50/1000', or what Python writes of it; of a mapping 'a=.2,b=.3'."""
+    if isinstance(given, Mapping):
+        return ",".join(f"{key}={number_text(name, value)}" for key, value in given.items())
     return given if given is None or isinstance(given, str) else text_of(real(name, given))
 
 
@@ -320,6 +315,11 @@ MATRICES = ("utility", "cost_matrix")
 def task_given(decision: Decision) -> Task | ClassTask | RowTask | None:
     """The decision, in one of its spellings."""
     given = decision.spelled
+    for name in (key for key in RANGED if is_range(given.get(key))):
+        raise DecalError(
+            f"{Hint(name, given[name])} is a range, and this needs one decision",
+            f"name one number; {Verb('recommend').words} answers for a range",
+        )
     for name, value in given.items():
         if name not in (*MATRICES, "odds"):
             given[name] = real(name, value)
@@ -331,6 +331,38 @@ def task_given(decision: Decision) -> Task | ClassTask | RowTask | None:
     if columns := [role for role in ROW_UTILITIES if not _unnamed(getattr(decision, role))]:
         return row_task_of(columns, given)
     return task_of(**given)
+
+
+def is_range(value: Any) -> bool:
+    """Whether it is of the form LOW:HIGH."""
+    return isinstance(value, str) and value.count(":") == 1 and ";" not in value
+
+
+def unknown_of(decision: Decision) -> Unknown | None:
+    """The number of the decision that is a range, None where there is none. Errors: DecalError."""
+    ranges = {key: value for key, value in decision.spelled.items() if key in RANGED and is_range(value)}
+    if len(ranges) > 1:
+        both = " and ".join(Hint(key).words for key in ranges)
+        raise DecalError(f"{both} are both ranges", "give one number for one of them")
+    for key, text in ranges.items():
+        try:
+            low, high = map(float, text.split(":"))
+        except ValueError:
+            low, high = math.nan, math.nan
+        if not 0 < low < high < (1 if key == "threshold" else math.inf):
+            example = "0.1:0.4" if key == "threshold" else "3:8"
+            kind = "thresholds between 0 and 1" if key == "threshold" else "costs above 0"
+            raise DecalError(f"{Hint(key, text)} is no range of {kind}", f"write the lower first: {Hint(key, example)}")
+        # Late: it brings what advice rests on.
+        from decal_cli.analysis.over_costs import Unknown
+
+        name: Any = key
+        return Unknown(name, low, high)
+    return None
+
+
+RANGED = ("threshold", "cost_fp", "cost_fn")
+"""Numbers of a decision that may be ranges."""
 
 
 def real(name: str, value: Any) -> float:
@@ -379,7 +411,8 @@ def preferences_of(costs: Costs, terms: StatedTerms) -> Preferences:
         for name, value in (("satisfied_at", costs.satisfied_at), ("tolerance", costs.tolerance))
     )
     decisions = None if terms.decisions is None else terms.number
-    return Preferences.parse(costs.by_action(), decisions, enough, tolerance)
+    stated = Preferences.parse(costs.by_action(), decisions, enough, tolerance)
+    return replace(stated, saying=terms.saying, names=terms.names or ())
 
 
 def thresholds_text(given: str | ArrayLike) -> str:
@@ -390,10 +423,5 @@ def thresholds_text(given: str | ArrayLike) -> str:
         return ",".join(repr(float(each)) for each in np.atleast_1d(np.asarray(given, dtype=np.float64)))
     except (TypeError, ValueError):
         raise DecalError(
-            f"thresholds={number_or_text(given)} are not numbers", "give numbers, or '0.05:0.95:0.05'"
+            f"thresholds={repr(given)[:60]} are not numbers", "give numbers, or '0.05:0.95:0.05'"
         ) from None
-
-
-def number_or_text(value: Any) -> str:
-    """A value as an error shows it."""
-    return number(value) if isinstance(value, float) else repr(value)[:60]

@@ -7,46 +7,355 @@ from its declaration.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
+from decal_cli.api.words import spoken
 from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STUDY_FOLDER, STUDY_THRESHOLDS, WARM_UP
-from decal_cli.declarations.option import Option, declared, option
+from decal_cli.declarations.option import Option, declared, keys_of, option
+from decal_cli.render.terms import StatedTerms
+from decal_cli.roles import DECLARATIONS, DEFAULTS
+from decal_cli.task import SPELLINGS, Varied
 
 if TYPE_CHECKING:
+    import os
+
     from numpy.typing import ArrayLike
 
-    from decal_cli.analysis.gate import Undecided
+    from decal_cli.analysis.gate import Family, Undecided
     from decal_cli.api.answer import Answer
+    from decal_cli.data.large.engines.connections import Engine
 
-from decal_cli.api.data import Data, Names, Noun, Path, Paths, Source, Table, Values, same
-from decal_cli.api.decision import Decision, DecisionLike
-from decal_cli.api.words import spoken
-from decal_cli.render import terms
+    class Frame(Protocol):
+        """A data frame that speaks the Arrow protocol: pandas, polars, pyarrow, DuckDB and others."""
 
-__all__ = [
-    "Costs",
-    "Data",
-    "Decision",
-    "DecisionLike",
-    "Halvings",
-    "Names",
-    "Noun",
-    "OverTime",
-    "Path",
-    "Paths",
-    "Rules",
-    "Source",
-    "Statistics",
-    "Table",
-    "Terms",
-    "Values",
-    "same",
-]
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+    class Array(Protocol):
+        """An array of numpy, or a series of pandas, polars or pyarrow."""
+
+        def __array__(self, *args: Any, **more: Any) -> Any: ...
+
+    class LazyFrame(Protocol):
+        """A frame of polars whose columns are yet to be computed."""
+
+        def collect_schema(self) -> Any: ...
+
+    class Connection(Protocol):
+        """An open connection of DB-API 2 or of ADBC."""
+
+        def cursor(self) -> Any: ...
+        def close(self) -> None: ...
 
 
-class Terms(terms.StatedTerms):
-    __doc__ = terms.StatedTerms.__doc__
+Path: TypeAlias = "str | os.PathLike[str]"
+Paths: TypeAlias = "Path | Sequence[Path]"
+Table: TypeAlias = "Frame | LazyFrame | Mapping[str, ArrayLike]"
+Source: TypeAlias = "ArrayLike | Table | Paths | Engine | Connection | tuple[ArrayLike, ArrayLike]"
+Values: TypeAlias = "str | ArrayLike"
+"""A column's name, or its values, shape (T,)."""
+Several: TypeAlias = "str | Sequence[str] | ArrayLike | Table"
+"""Columns' names, or their values."""
+Names: TypeAlias = "str | Sequence[str]"
+Matrix: TypeAlias = "str | Sequence[Any] | Array | Mapping[str, Sequence[float]]"
+"""A row for each action, a column for each label."""
+
+
+def column(name: str) -> Any:
+    """A field that says something of the columns, as it is declared there."""
+    return declared(DEFAULTS[name], DECLARATIONS[name])
+
+
+def same(noun: type, name: str, default: Any = None) -> Any:
+    """A field that is declared as one of a noun."""
+    return declared(default, next(each for each in fields(noun) if each.name == name).metadata["option"])
+
+
+OF_STREAM = ("label", "score", "group", "cluster", "positive", "logit", "missing")
+"""What can be said of rows over time."""
+
+
+class Noun:
+    """A part of what is asked, which never changes: a method gives another one."""
+
+    PANEL: ClassVar[str] = ""
+
+    def said(self) -> dict[str, Any]:
+        """Key -> value of every field that has been given."""
+        values = {key: getattr(self, name) for key, name in keys_of(type(self)).items()}
+        return {key: value for key, value in values.items() if not unsaid(value)}
+
+    def __repr__(self) -> str:
+        shown = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]  # type: ignore[arg-type]
+        given = (f"{name}={_brief(value)}" for name, value, default in shown if not _same(value, default))
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value).__module__.startswith("decal_cli") and bool(value == default))
+
+
+def unsaid(value: Any) -> bool:
+    """Whether a field was left as it is: None, False, or nothing in it."""
+    return value is None or value is False or (isinstance(value, (tuple, list, str)) and not value)
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 50 and not hasattr(value, "__array__") else f"<{type(value).__name__}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Data(Noun):
+    """Rows with scores and labels, and what their columns stand for.
+
+    Parameters
+    ----------
+    source
+        Path(s) of CSV, Parquet, Arrow or JSON Lines; a frame of pandas, polars, pyarrow, DuckDB or any that narwhals
+        reads; a mapping of arrays; scores, shape (T,), in [0, 1]; (scores, labels); or an open connection of DB-API or
+        ADBC with `query`.
+    label
+        Labels, shape (T,), or the name of their column.
+    score, weight, group, cluster, features
+        Names of columns, or arrays of T rows; without `score`, columns are found by their usual names.
+    id
+        Column of row ids, by which `compare` joins two files of one score each.
+    reference
+        Rows that the scores are held against, such as those of the training: a source with the same columns.
+    test
+        Rows that `fit` evaluates the model on, in place of cross-fitting.
+
+    Examples
+    --------
+    >>> data = Data({"p": [0.2, 0.8], "y": [0, 1], "site": ["a", "b"]}, score="p", label="y")
+    >>> data.by("site").clustered("patient")
+    Data(source=<dict>, label='y', score='p', group=('site',), cluster='patient')
+    """
+
+    PANEL = "Input"
+
+    source: Source
+    label: Values | None = column("label")
+    _: KW_ONLY
+    score: Names = column("score")
+    proba: Names = column("proba")
+    classes: str | None = column("classes")
+    weight: Values | None = column("weight")
+    group: Several = column("group")
+    cluster: Values | None = column("cluster")
+    features: Several = column("features")
+    log: Literal["lm-eval", "inspect"] | None = column("log")
+    positive: object = column("positive")
+    logit: bool = column("logit")
+    margin: bool = column("margin")
+    missing: Literal["error", "drop"] = column("missing")
+    prevalence: float | Mapping[str, float] | None = column("prevalence")
+    sampled_negatives: float | None = column("sampled_negatives")
+    keep_scores: bool = column("keep_scores")
+    aggregated: bool = column("aggregated")
+    query: str | None = option("With --engine: the query that gives the rows, in place of a table.", metavar="SQL")
+    id: str | None = option(
+        "Column of row ids, to join two files that hold one score each.", metavar="COLUMN", brief=True
+    )
+    reference: Source | None = option(
+        "File of rows with the same columns, such as those the model was trained on: compare the scores with theirs, "
+        "and estimate the share of labels 1 from the scores alone.",
+        metavar="FILE",
+    )
+    test: Source | None = option(
+        "Evaluate the model on this file instead of by cross-fitting. Repeatable.",
+        metavar="FILE",
+        kind=list[str],
+        brief=True,
+    )
+
+    def __post_init__(self) -> None:
+        source: Any = self.source
+        if isinstance(source, tuple) and len(source) == 2 and not any(map(_is_single, source)):
+            object.__setattr__(self, "source", source[0])
+            object.__setattr__(self, "label", source[1])
+
+    @classmethod
+    def of(cls, given: Data | Source) -> Data:
+        """Data as it is, or of a short form."""
+        return given if isinstance(given, Data) else cls(given)
+
+    def by(self, *columns: str) -> Self:
+        """The same rows, reported by every value of these columns too."""
+        return replace(self, group=columns)
+
+    def clustered(self, column: Values) -> Self:
+        """The same rows, sampled by cluster, such as the patient: a name, or shape (T,)."""
+        return replace(self, cluster=column)
+
+    def at_prevalence(self, share: float | Mapping[str, float], *, keep_scores: bool = False) -> Self:
+        """The same rows, weighted to this share of labels 1, with the scores moved to it, or kept as they are.
+
+        Of several classes a share for each: {"a": .2, "b": .3}; one that is left out has the rest.
+        """
+        return replace(self, prevalence=share, keep_scores=keep_scores)
+
+    def models(self, *scores: str) -> Self:
+        """The same rows with these score columns, each one model."""
+        return replace(self, score=scores)
+
+
+def _is_single(value: Any) -> bool:
+    """Whether it is a name, a path or a number, not an array."""
+    return isinstance(value, (str, int, float)) or hasattr(value, "__fspath__")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decision(Noun):
+    """What is decided, and what it is worth.
+
+    More than one threshold, or costs, have constructors: `costs`, `utility`, `per_row` and `abstain`.
+
+    Parameters
+    ----------
+    threshold
+        Act from this score on, t* in (0, 1): a false positive then costs t*, a false negative 1 - t*. Of `recommend`
+        also a range, '0.1:0.4', where it is not known.
+    odds
+        Cost of a false positive to that of a false negative, such as '1:19'.
+    decision_threshold
+        Score from which the model acts today, where that is not t*.
+    terms
+        The unit of the utilities, and how many decisions there are.
+
+    Examples
+    --------
+    >>> Decision.costs(fp=1, fn=19)
+    Decision(cost_fp=1, cost_fn=19)
+    >>> Decision(0.3).at_capacity("50/1000", per="day")
+    Decision(threshold=0.3, capacity='50/1000', per='day')
+    """
+
+    PANEL = "Decision"
+
+    threshold: float | str | None = option(
+        "Act when the score is T or more (t*). A false positive then costs T, a false negative 1 - T. "
+        "`recommend` takes a range, 0.1:0.4.",
+        None,
+        "-t",
+        metavar="T",
+        kind=float,
+        ranged=True,
+        brief="Act from this score on (t*); a false positive then costs T, a miss 1 - T.",
+    )
+    _: KW_ONLY
+    matrix: Matrix | None = option(
+        "Utilities 'u00,u01;u10,u11', a row for each decision and a column for each label, "
+        "or with more rows and names: 'wait,0,-20;test,-2,-3;treat,-5,-1'; or a .json, .toml or .csv file of them.",
+        metavar="MATRIX",
+        key="utility",
+        brief="Utilities 'u00,u01;u10,u11': a row for each decision, a column for each label.",
+    )
+    cost_matrix: Matrix | None = option(
+        "Costs in place of utilities, spelled as --utility: a row for each decision and a column for each label.",
+        metavar="MATRIX",
+    )
+    cost_fp: float | str | None = option(
+        "Cost of a false positive; give --cost-fn too. `recommend` takes a range, 3:8.",
+        metavar="COST",
+        kind=float,
+        brief="Cost of a false positive; give --cost-fn too.",
+        ranged=True,
+    )
+    cost_fn: float | str | None = option(
+        "Cost of a false negative; give --cost-fp too. `recommend` takes a range, 3:8.",
+        metavar="COST",
+        kind=float,
+        brief="Cost of a false negative; give --cost-fp too.",
+        ranged=True,
+    )
+    odds: str | None = option(
+        "Cost of a false positive to that of a false negative: 1:19 means t* = 0.05.", metavar="A:B", brief=True
+    )
+    price: float | None = option(
+        "With --proba: name the class, which is worth 1 where right, or abstain, which is worth 1 less this price.",
+        metavar="PRICE",
+        key="abstain",
+        brief="Of several classes: name the class, or abstain at this price.",
+        kind=float,
+    )
+    decision_threshold: float | None = option(
+        "Threshold at which the model is used today, where that is not t*.", metavar="T", kind=float
+    )
+    amount: Values | None = column("amount")
+    cost_fp_column: Values | None = column("cost_fp_column")
+    cost_fn_column: Values | None = column("cost_fn_column")
+    utility_columns: Several = column("utility_columns")
+    capacity: str | float | None = column("capacity")
+    per: Values | None = column("per")
+    varied: str | Varied | None = declared(None, Option(key="vary"))
+    terms: StatedTerms = declared(StatedTerms(), Option(key=""))
+
+    @classmethod
+    def of(cls, given: DecisionLike | None) -> Decision:
+        """A decision as it is, or of a short form: a number is a threshold, a matrix is utilities."""
+        if given is None or isinstance(given, Decision):
+            return given or cls()
+        single: Any = given
+        number = isinstance(single, float | int) or getattr(single, "ndim", 1) == 0
+        return cls(single) if number else cls(matrix=single)
+
+    @classmethod
+    def costs(cls, *, fp: float, fn: float) -> Decision:
+        """Costs of a false positive and of a false negative: t* = fp / (fp + fn)."""
+        return cls(cost_fp=fp, cost_fn=fn)
+
+    @classmethod
+    def utility(cls, matrix: Matrix, *, actions: Sequence[str] = ()) -> Decision:
+        """Utilities, shape (A, 2) or (A, K): a row for each action, a column for each label."""
+        rows: Any = matrix
+        return cls(matrix=dict(zip(actions, rows, strict=True)) if actions else matrix)
+
+    @classmethod
+    def per_row(
+        cls, *, fp: float | Values | None = None, fn: float | Values | None = None, utility: Several = ()
+    ) -> Decision:
+        """Costs that differ from row to row: names of columns or arrays, shape (T,); a number is of every row.
+
+        utility: in place of costs, the four columns of the utilities tn, fn, fp, tp.
+        """
+        costs = {"cost_fp": fp, "cost_fn": fn}
+        of_rows = {name: value if isinstance(value, (int, float)) else None for name, value in costs.items()}
+        in_columns = {f"{name}_column": value for name, value in costs.items() if of_rows[name] is None}
+        return cls(utility_columns=utility, **of_rows, **in_columns)  # type: ignore[arg-type]
+
+    @classmethod
+    def abstain(cls, price: float) -> Decision:
+        """Of several classes: name the class, worth 1 where right, or abstain, worth 1 - price, price in (0, 1)."""
+        return cls(price=price)
+
+    def at_capacity(self, k: str | float, *, per: Values | None = None) -> Self:
+        """Act on so many rows only: a share such as '50/1000' or 0.05, or a count; per: of every value of a column."""
+        return replace(self, capacity=k, per=per)
+
+    def vary(self, name: str, low: float, high: float, step: float | None = None) -> Self:
+        """Let a number of the decision vary for `sweep`: 'abstain', 'prevalence', 'capacity' or 'ACTION:CLASS'."""
+        ends = (low, high) if step is None else (low, high, step)
+        return replace(self, varied=f"{name}={':'.join(map(repr, ends))}")
+
+    def in_terms(self, **terms: Any) -> Self:
+        """The same decision, its amounts in the unit and for the number of decisions of `Terms(**terms)`."""
+        return replace(self, terms=StatedTerms(**terms))
+
+    @property
+    def spelled(self) -> dict[str, Any]:
+        """Key -> value of what names the task."""
+        keys = keys_of(Decision)
+        return {key: value for key in SPELLINGS if (value := getattr(self, keys[key])) is not None}
+
+
+DecisionLike: TypeAlias = "Decision | float | Matrix"
+"""A decision, a threshold, or utilities; and after scores, their labels."""
+
+
+class Terms(StatedTerms):
+    __doc__ = StatedTerms.__doc__
 
     @spoken
     def __post_init__(self) -> None:
@@ -133,6 +442,10 @@ class Rules(Noun):
         An earlier answer, its `to_dict()`, the path of a JSON report, or the rows with the earlier scores.
     undecided
         What a rule counts as that the rows neither show to hold nor to fail: 'fail' or 'pass'.
+    anytime
+        Whether rules may be judged again after every batch of rows: means of bounded numbers, rows in their order.
+    family
+        'holm' bounds the chance that any of the rules fails wrongly, and not only each of them.
     """
 
     PANEL = "Gate"
@@ -144,6 +457,18 @@ class Rules(Noun):
         choices=("fail", "pass"),
         shown="fail",
         brief="What a rule counts as that the rows do not decide.",
+    )
+    anytime: bool = option(
+        "Rules may be judged again whenever rows are added: the chance that a rule that holds ever fails clearly is at "
+        "most 1 - confidence. For means of bounded numbers, rows in the order of the file; what is not shown passes "
+        "unless --undecided says otherwise.",
+        False,
+    )
+    family: Family | None = option(
+        "Bound the chance that any rule fails wrongly (holm), and not only that of each rule.",
+        choices=("none", "holm"),
+        shown="none",
+        brief=True,
     )
 
 

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from decal_cli.analysis.evaluate import Evaluation, Plan
+from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.gate import GateRow
 from decal_cli.analysis.online import (
     Judged,
     OnlineRequest,
     OnlineRule,
     Replay,
+    check_goes_on,
     judge_online,
     judged,
     predicted_columns,
+    state_text,
+    unknown_rows,
 )
 from decal_cli.api.answer import Answer
-from decal_cli.api.asking import AROUND, asked, columns_of, computing, names_of, paths_of, real, whole
-from decal_cli.api.data import OF_STREAM
+from decal_cli.api.asking import AROUND, Asked, asked, columns_of, computing, names_of, paths_of, real, whole
 from decal_cli.api.frames import Library, frame_of, library_of
-from decal_cli.api.nouns import Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
+from decal_cli.api.nouns import OF_STREAM, Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
 from decal_cli.api.words import spoken
-from decal_cli.data import Stream, read_stream
+from decal_cli.data import StreamColumns, read_stream
 from decal_cli.data.arrays import stream_from_arrays
+from decal_cli.data.output import write_whole
 from decal_cli.declarations.defaults import SEED
 from decal_cli.errors import DecalError
 from decal_cli.render.results.online import Replayed
-from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential import forecaster_of, parse
 
 if TYPE_CHECKING:
@@ -112,31 +114,60 @@ def online(
     100
     """
     given = asked(data, decision, statistics, fields, over_time or OverTime())
-    data, (over_time,) = given.data, given.others
+    texts = names_of("rules", rules.rules if isinstance(rules, Rules) else rules)
+    return replayed(given, [OnlineRule.parse(text) for text in texts])
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """A file of a replay that goes on. begun: what it holds, None where it is to be made.
+
+    skip_known: whether rows that it has already are left out.
+    """
+
+    path: str
+    begun: Replay | None
+    skip_known: bool
+
+
+def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None = None) -> OnlineAnswer:
+    """A replay of the rows, whole, or from where a state ended, which is then written anew."""
+    data, plan, (over_time,) = given.data, given.plan, given.others
     if said := [name for name in data.said() if name not in (*OF_STREAM, "source")]:
         raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
-    texts = names_of("rules", rules.rules if isinstance(rules, Rules) else rules)
-    parsed = [OnlineRule.parse(text) for text in texts]
-    plan, paths = given.plan, paths_of(data.source)
-    in_time = in_words(over_time)
-    if paths is not None:
-        columns = columns_of(data, given.decision)
-        with computing() as progress:
-            progress("the stream")
-            stream = read_stream(paths, columns, in_time.columns(columns), AROUND.get().stdin)
-    else:
-        columns = columns_of(data)
-        roles: dict[str, Any] = {"time": over_time.time, "group": data.group or None, "cluster": data.cluster}
+    paths, in_time = paths_of(data.source), in_words(over_time, whole_stream=state is None)
+    columns = columns_of(data, None if paths is None else given.decision)
+    begun = None if state is None else state.begun
+    if begun is None:
         beside = in_time.columns(columns)
-        stream = stream_from_arrays(data.source, data.label, columns=columns, beside=beside, **roles)
+    else:
+        of = begun.plan
+        score, group = (() if name is None else (name,) for name in (of.score, of.group))
+        columns = replace(columns, score=score, group=group, cluster=of.cluster, logit=of.logit)
+        beside = StreamColumns(of.time, of.delay.column, of.score is not None)
     with computing() as progress:
         progress("the stream")
-        replay = in_time.replay(stream, plan, columns.logit)
-        predictions = replay.advance(stream)
-        replay.close()
-    result = replayed(replay, stream, plan, parsed, given.decision.terms)
+        if paths is not None:
+            stream = read_stream(paths, columns, beside, AROUND.get().stdin)
+        else:
+            roles: dict[str, Any] = {"time": over_time.time, "group": data.group or None, "cluster": data.cluster}
+            stream = stream_from_arrays(data.source, data.label, columns=columns, beside=beside, **roles)
+        replay = begun or in_time.replay(stream, plan, columns.logit)
+        if state is not None:
+            stream = unknown_rows(stream, replay, state.skip_known, f"state {state.path}")
+        if state is not None and begun is not None:
+            check_goes_on(replay, stream, state.path)
+        before, predictions = replay.rows, replay.advance(stream)
+        if state is None:
+            replay.close()
+    notes = stream.notes
+    if state is not None:
+        write_whole(state.path, state_text(replay).encode(), "state")
+        notes += (f"state {state.path}: had {before:,} rows, and has {replay.rows:,} now",)
+    plan = replace(plan, decision=replay.plan.task)
+    evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
     return OnlineAnswer(
-        result,
+        Replayed(judged(replay), evaluation, given.decision.terms, judge_online(rules, replay)),
         library_of(data.source),
         lambda: predicted_columns(stream, replay.plan, predictions, replay.ahead(stream)),
     )
@@ -150,20 +181,6 @@ def in_words(over_time: OverTime, whole_stream: bool = True) -> OnlineRequest:
     time = over_time.time if isinstance(over_time.time, str) else None
     methods = names_of("methods", over_time.methods)
     return OnlineRequest(time=time, methods=methods, whole=whole_stream, **texts, **numbers)  # type: ignore[arg-type]
-
-
-def replayed(
-    replay: Replay,
-    stream: Stream,
-    plan: Plan,
-    rules: Sequence[OnlineRule],
-    terms: StatedTerms,
-    notes: tuple[str, ...] = (),
-) -> Replayed:
-    """What a replay comes to, with the rules judged."""
-    plan = replace(plan, task=replay.plan.task)
-    evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, (*stream.notes, *notes), ())
-    return Replayed(judged(replay), evaluation, terms, judge_online(rules, replay))
 
 
 class OnlineForecaster:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from decal_cli.analysis.choices import shown_choices
 from decal_cli.api.answer import (
+    CardAnswer,
     CompareAnswer,
     EvaluateAnswer,
     GateAnswer,
+    RangeAnswer,
     RecommendAnswer,
     ReportAnswer,
     SweepAnswer,
@@ -19,6 +21,7 @@ from decal_cli.api.answer import (
 )
 from decal_cli.api.asking import (
     AROUND,
+    Asked,
     Question,
     asked,
     choices_of,
@@ -30,7 +33,9 @@ from decal_cli.api.asking import (
     paired_of,
     preferences_of,
     reference_of,
+    task_given,
     thresholds_text,
+    unknown_of,
 )
 from decal_cli.api.frames import library_of
 from decal_cli.api.nouns import Costs, Data, DecisionLike, Names, Path, Rules, Source, Statistics
@@ -38,10 +43,12 @@ from decal_cli.api.words import one_of, spoken
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.task import CAPACITY, parse_varied
+from decal_cli.task import CAPACITY, BinaryTask, parse_varied
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from decal_cli.analysis.over_costs import Unknown
 
 
 @spoken
@@ -104,7 +111,7 @@ def evaluate(
     reference = reference_of(given, question.data, plan)
     with computing() as progress:
         result = evaluate(question.data, plan, progress, regimes=regimes, pack=pack, reference=reference)
-    return EvaluateAnswer(Evaluated(result, reference), replace(question, plan=plan))
+    return EvaluateAnswer(Evaluated(result, reference, bool(named or metrics)), replace(question, plan=plan))
 
 
 @spoken
@@ -122,7 +129,8 @@ def recommend(
     Parameters
     ----------
     data, decision, statistics, **fields
-        As for `evaluate`; a decision is required. Amounts are in its terms: `Decision(0.3).in_terms(unit="EUR")`.
+        As for `evaluate`. Amounts are in its terms: `Decision(0.3).in_terms(unit="EUR")`. Where costs are not known, a
+        range, such as threshold="0.1:0.4", or no decision: the answer says which advice holds where.
     methods
         To try on held-out rows, such as 'platt(on=p)', or 'all'.
     costs
@@ -139,15 +147,17 @@ def recommend(
     >>> recommend((scores, [score > 0.6 for score in scores]), 0.3).advice.action
     'recalibrate'
     """
-    from decal_cli.analysis.recommend import NO_DECISION, evidence_choices, recommend, try_methods
+    from decal_cli.analysis.recommend import LOOKED_AT, evidence_choices, recommend, try_methods
     from decal_cli.render.results.recommendation import Recommended
 
     given = asked(data, decision, statistics, fields, costs or Costs())
+    unknown = unknown_of(given.decision)
+    if unknown is not None or given.plan.decision is None:
+        return _over_costs(given, unknown, bool(methods))
     plan, terms = given.plan, given.decision.terms
-    if not plan.decides:
-        raise NO_DECISION
     preferences, chosen = preferences_of(given.others[0], terms), () if methods == "all" else methods_of(methods)
-    question = given.question(plan, None if methods else plan.edges)
+    edges = plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT})
+    question = given.question(plan, None if methods else edges)
     plan = replace(plan, choices=evidence_choices(bool(question.data.classes), AROUND.get().every))
     with computing() as progress:
         if methods:
@@ -155,6 +165,42 @@ def recommend(
         else:
             recommendation = recommend(question.data, plan, preferences, progress)
     return RecommendAnswer(Recommended(recommendation, terms), replace(question, plan=plan))
+
+
+def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnswer:
+    """Advice at every number of a range; without one, at every threshold. Errors: DecalError."""
+    from decal_cli.analysis.over_costs import STEPS, Unknown, advise_over
+    from decal_cli.analysis.recommend import NO_DECISION, evidence_choices
+    from decal_cli.render.results.over_costs import Ranged
+
+    if tries:
+        raise DecalError(
+            "methods are tried for one decision", f"give one number for it, such as {Hint('threshold', '0.3')}"
+        )
+    if given.decision.capacity is not None:
+        raise DecalError(f"{Hint('capacity')} needs one decision", f"name it, such as {Hint('threshold', '0.3')}")
+    named = unknown is not None
+    unknown = unknown or Unknown("threshold", 0.01, 0.99)
+    decision = given.decision
+
+    def task(number: float) -> Any:
+        at: Any = {unknown.name: number}
+        return task_given(replace(decision, **at))
+
+    first = task(unknown.low)
+    if not isinstance(first, BinaryTask):
+        raise DecalError("a range is of costs that all rows share, of two decisions", "name one number in place of it")
+    lowest: Any = {unknown.name: unknown.low}
+    given = given._replace(decision=replace(decision, **lowest))
+    edges = sorted({task(unknown.at(step)).threshold for step in range(STEPS + 1)})
+    question = given.question(given.plan, edges)
+    if question.data.classes:
+        raise NO_DECISION if not named else DecalError("a range is for scores of two classes", "name one decision")
+    plan = replace(given.plan, choices=evidence_choices(False, False))
+    preferences = preferences_of(given.others[0], decision.terms)
+    with computing() as progress:
+        advice = advise_over(question.data, plan, preferences, unknown, task, progress)
+    return RangeAnswer(Ranged(advice, decision.terms), replace(question, plan=advice.evaluation.plan))
 
 
 @spoken
@@ -192,7 +238,7 @@ def gate(
     given = asked(data, decision, statistics, fields, rules if isinstance(rules, Rules) else Rules(rules))
     (kept,) = given.others
     parsed = [gating.parse_rule(text) for text in names_of("rules", kept.rules)]
-    example = gating.example_rule(given.plan.decides)
+    example = gating.example_rule(given.plan.decision is not None)
     if not parsed:
         raise DecalError("there is no rule to judge by", f"give for example {Hint('rule', repr(example))}")
     plan = replace(
@@ -200,11 +246,12 @@ def gate(
         choices=gating.choices_of(parsed),
         intervals=given.plan.intervals or any(rule.needs_interval for rule in parsed),
     )
-    undecided: Any = one_of("undecided", kept.undecided or "fail", get_args(gating.Undecided))
+    undecided: Any = kept.undecided and one_of("undecided", kept.undecided, get_args(gating.Undecided))
+    family: Any = one_of("family", kept.family or "none", get_args(gating.Family))
     baseline = earlier(kept.baseline, given, plan)
     question = given.question(plan, plan.edges, pairs=any(rule.change == "delta" for rule in parsed))
     with computing() as progress:
-        outcome = gating.gate(question.data, plan, parsed, baseline, progress, undecided)
+        outcome = gating.gate(question.data, plan, parsed, baseline, progress, undecided, kept.anytime, family)
     return GateAnswer(Gated(outcome), question)
 
 
@@ -299,13 +346,13 @@ def sweep(
     given = given._replace(decision=replace(decision, varied=None))
     plan = given.plan
     if limited and varied is not None:
-        from decal_cli.analysis.capacities import capacity_series, largest, sweep_capacities
+        from decal_cli.analysis.varied import capacity_series, largest
 
         # So that what --per names is read, and the largest capacity is checked against the rows.
         given = given._replace(decision=replace(given.decision, capacity=largest(varied)))
     question = given.question(plan, None if varied is not None else sorted({*plan.edges, *grid.thresholds}))
     rows, plan = question.data, plan.for_rows(question.data)
-    if varied is None and not rows.classes and plan.row_task is None:
+    if varied is None and not rows.classes and not plan.by_row:
         from decal_cli.analysis.sweep import swept
         from decal_cli.render.results.sweep import Curves
 
@@ -322,10 +369,10 @@ def sweep(
     with computing() as progress:
         if limited and varied is not None:
             series = capacity_series(rows, plan, varied, number_text("capacity", decision.capacity))
-            tasks = sweep_capacities(rows, plan, series, progress)
         else:
             in_costs = not {"cost_matrix", "cost_fp"}.isdisjoint(decision.spelled)
-            tasks = sweep_tasks(rows, plan, series_for(rows, plan, varied, in_costs), progress)
+            series = series_for(rows, plan, varied, in_costs)
+        tasks = sweep_tasks(rows, plan, series, progress)
     return VariedAnswer(VariedCurves(tasks, terms=terms), question.library)
 
 
@@ -370,3 +417,54 @@ def report(
     with computing() as progress:
         page = report_page(question.data, plan, preferences, progress, terms)
     return ReportAnswer(page, replace(question, plan=plan))
+
+
+@spoken
+def model_card(
+    data: Data | Source,
+    decision: DecisionLike | None = None,
+    *,
+    costs: Costs | None = None,
+    statistics: Statistics | None = None,
+    **fields: Any,
+) -> CardAnswer:
+    """Fill a model card: what is measured, what is advised, and what decal cannot know, item by item of TRIPOD+AI.
+
+    Parameters
+    ----------
+    data, decision, statistics, **fields
+        As for `evaluate`. Without a decision nothing is advised.
+    costs
+        As for `recommend`.
+
+    Returns
+    -------
+    CardAnswer
+        The card; its numbers are those of `recommend`.
+
+    Examples
+    --------
+    >>> scores = [k / 200 for k in range(200)]
+    >>> model_card((scores, [k % 4 == 0 for k in range(200)]), 0.3).result.title
+    'Model card: score'
+    """
+    from decal_cli.analysis.evaluate import evaluate
+    from decal_cli.analysis.recommend import LOOKED_AT, recommend
+    from decal_cli.analysis.reliability import reliability_bins
+    from decal_cli.plot import planned_for, said_before
+    from decal_cli.render.results.card import Card
+
+    given = asked(data, decision, statistics, fields, costs or Costs())
+    plan, terms = given.plan, given.decision.terms
+    preferences = preferences_of(given.others[0], terms)
+    question = given.question(plan, plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT}))
+    rows, plan = question.data, planned_for(question.data, plan)
+    AROUND.get().say(said_before(rows))
+    recommendation = None
+    with computing() as progress:
+        if plan.decision_of(rows.classes) is not None:
+            recommendation = recommend(rows, plan, preferences, progress)
+        evaluation = evaluate(rows, plan, progress) if recommendation is None else recommendation.evaluation
+        sure = plan.confidence if plan.intervals else None
+        bins = [reliability_bins(part, sure) for model in rows.models for _, part in model.rows.by_group()]
+    return CardAnswer(Card(evaluation, recommendation, bins, terms), replace(question, plan=plan))

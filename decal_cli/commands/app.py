@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from decal_cli.api.data import OF_STREAM
-from decal_cli.api.nouns import Costs, Data, Decision, Halvings, OverTime, Statistics
+from decal_cli.api.nouns import OF_STREAM, Costs, Data, Decision, Halvings, OverTime, Statistics
 from decal_cli.commands import streams
 from decal_cli.commands.line import GivenOptions
 from decal_cli.commands.options import (
@@ -22,6 +22,7 @@ from decal_cli.commands.options import (
     AdviceOptions,
     ApplyOptions,
     CompareOptions,
+    DemoOptions,
     EvaluateOptions,
     FitOptions,
     GateOptions,
@@ -30,6 +31,8 @@ from decal_cli.commands.options import (
     MetricOptions,
     OnlineOptions,
     OutputOptions,
+    PlanOptions,
+    ReportOptions,
     SqlOptions,
     StudyOptions,
     SweepOptions,
@@ -37,7 +40,7 @@ from decal_cli.commands.options import (
 from decal_cli.commands.tree import ACT, COMMANDS, EXPLAIN, JUDGE, Group, under
 from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
-from decal_cli.render.formats import FORMATS, format_for
+from decal_cli.render.formats import DEFAULT, FORMATS, format_for
 from decal_cli.roles import DECLARATIONS
 from decal_cli.task import SPELLINGS
 from decal_cli.version import __version__
@@ -130,7 +133,7 @@ def metrics_named(options: MetricOptions, form: str) -> str | list[str]:
     return options.metric or ("all" if options.all_metrics else "quick" if form in ("json", "csv") else [])
 
 
-@under(JUDGE, ONE_REQUIRED)
+@under(JUDGE, "one of these, or none where costs are not known")
 def recommend(
     decision: Decision,
     options: AdviceOptions,
@@ -176,8 +179,10 @@ def gate(
     from decal_cli.data.output import check_not_read, write_all
     from decal_cli.render.results.evaluation import Evaluated
 
+    began = time.perf_counter()
     form, files = gate_formats(options, out)
-    rules = Rules(options.rule, options.baseline, cast(Any, options.undecided))
+    given: Any = options
+    rules = Rules(options.rule, options.baseline, given.undecided, options.anytime, given.family)
     with told_to_ci(form, files):
         if not options.rule:
             example = example_rule(bool(decision.spelled))
@@ -185,6 +190,7 @@ def gate(
         answer = gate(data, decision, rules=rules, statistics=statistics)
     for path in (*files, options.write_baseline):
         check_not_read(path, [item.path for item in answer.question.data.inputs])
+    answer.result.seconds = time.perf_counter() - began
     code = outcome(answer.outcomes)
     contents = {path: as_bytes(answer.result, name) for path, name in files.items()}
     if options.write_baseline is not None and code is Exit.OK:
@@ -236,6 +242,43 @@ def gate_formats(options: GateOptions, out: OutputOptions) -> tuple[str, dict[st
     if len(alone) > 1:
         raise DecalError(f"several formats for one output: {', '.join(alone)}", f"give files: --format {alone[1]}=FILE")
     return format_for(alone[0] if alone else None, out.output, Gated), files
+
+
+@under(JUDGE)
+def plan(
+    decision: Annotated[Decision, WITHOUT_TERMS],
+    options: PlanOptions,
+    statistics: Statistics,
+    out: OutputOptions,
+) -> None:
+    """Find out how many rows to collect: for a gate, an interval, and clear advice.
+
+    Rows are planned for 80 and 90 % of samples to show it, from a pilot or from the AUC and prevalence to expect.
+
+    Example: decal plan --rule 'gain_recalibration<=0.01' --pilot preds.parquet --score p --threshold 0.3
+
+    Example: decal plan --auc 0.8 --prevalence 0.05 --threshold 0.1
+    """
+    from decal_cli.analysis.gate import parse_rule
+    from decal_cli.analysis.plan import made_up_pilot, plan_rows
+    from decal_cli.api.asking import asked
+    from decal_cli.commands.writing import emit
+    from decal_cli.render.results.planned import PlannedRows
+
+    form = format_for(options.format, out.output, PlannedRows)
+    if (options.pilot is None) == (options.auc is None or options.prevalence is None):
+        raise DecalError("rows are planned from what is known of them", "give --pilot FILE, or --auc and --prevalence")
+    rules = [parse_rule(text) for text in options.rule]
+    if options.pilot is None:
+        source: Any = made_up_pilot(options.auc or 0.0, options.prevalence or 0.0)
+        known = f"calibrated scores with AUC {options.auc:g} and {100 * (options.prevalence or 0):g} % of label 1"
+        data = Data(source)
+    else:
+        known = options.pilot
+        data = Data(options.pilot, score=options.score or (), label=options.label, features=options.features)
+    given = asked(data, decision, statistics, {})
+    question = given.question(given.plan, given.plan.edges)
+    emit(PlannedRows(plan_rows(question.data, given.plan, rules, options.half_width, known)), form, out)
 
 
 @under(JUDGE)
@@ -397,19 +440,28 @@ def online(
 @under(JUDGE)
 def report(
     decision: Decision,
+    options: ReportOptions,
     costs: Costs,
     data: Data,
     statistics: Statistics,
-    out: Annotated[OutputOptions, {"output": "HTML file to write."}],
+    out: Annotated[OutputOptions, {"output": "HTML file to write; of a card its .md, .html or .json file."}],
 ) -> None:
     """Write one self-contained HTML page: recommendation, pictures, and every metric explained.
 
     Example: decal report preds.parquet --score p --features 'x*' --threshold 0.3 -o report.html
+
+    Example: decal report preds.parquet --score p --threshold 0.3 --card -o card.md
     """
-    from decal_cli.api.verbs import report
+    from decal_cli.api.verbs import model_card, report
     from decal_cli.commands.writing import emit, pictures_possible
+    from decal_cli.render.results.card import Card
     from decal_cli.render.results.page import ReportPage
 
+    if options.card:
+        form = format_for(None if out.output else "markdown", out.output, Card)
+        form = "markdown" if form == DEFAULT else form
+        emit(model_card(data, decision, costs=costs, statistics=statistics).result, form, out)
+        return
     if out.output is None:
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
     form = format_for("html", out.output, ReportPage)
@@ -440,10 +492,11 @@ def sql(
     """
     from decal_cli.api.asking import names_of
     from decal_cli.data.large.engines.dialects import DIALECTS
-    from decal_cli.data.large.engines.request import CountRequest
-    from decal_cli.data.large.engines.statement import statement
+    from decal_cli.data.large.engines.statement import CountRequest, statement
 
     dialect = DIALECTS[options.dialect]
+    if dialect.experimental:
+        streams.say(f"decal: the dialect {options.dialect} is experimental: hold its counts against known ones first")
     if options.model is not None:
         if set(said) - {"dialect", "model", "table", "query"}:
             raise DecalError("--model scores rows, and nothing is counted", "give it with --table or --query alone")
@@ -563,6 +616,19 @@ def study(
     nothing: dict[str, Any] = {name: None for key, name in keys_of(Decision).items() if key in of_settings}
     decision = replace(decision, **nothing)
     run(options, halvings, data, decision, statistics)
+
+
+@under(EXPLAIN)
+def demo(options: DemoOptions) -> Any:
+    """Write the files of the examples, and ask for advice on one of them.
+
+    The examples of README run on these files.
+
+    Example: decal demo
+    """
+    from decal_cli.commands.demo import run
+
+    return run(options.folder)
 
 
 @under(EXPLAIN)

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, get_args
 
 import typer
 
-from decal_cli.api.data import Data, Noun
-from decal_cli.api.decision import Decision
-from decal_cli.api.nouns import Halvings, Statistics
+from decal_cli.api.nouns import Data, Decision, Halvings, Noun, Statistics
 from decal_cli.commands.options import INPUT_FORMATS, OutputOptions, column_names
 from decal_cli.declarations.option import Option, keys_of
 from decal_cli.errors import DecalError
@@ -287,7 +285,7 @@ def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
     if "engine" in line or "query" in line:
         if files or "engine" not in line:
             raise DecalError("rows come from files or from one engine", "give files, or --engine without files")
-        from decal_cli.data.large.engines.opened import Engine
+        from decal_cli.data.large.engines.connections import Engine
 
         return Engine(line["engine"], query=line.get("query"))
     if not files and pipes and piped_in() is not None:
@@ -331,7 +329,7 @@ def value_of(key: str, declared: Option, given: Any, kind: Any = None) -> Any:
         listed = ", ".join(declared.choices)
         flag = declared.flag if declared.flag.startswith("--") else Hint(key).words
         raise DecalError(f"{flag} {given!r} is not one of {listed}", near(given, declared.choices))
-    if kind not in (int, float):
+    if kind not in (int, float) or (declared.ranged and given.count(":") == 1):
         return given
     try:
         return kind(given)
@@ -342,8 +340,6 @@ def value_of(key: str, declared: Option, given: Any, kind: Any = None) -> Any:
 
 def _meant(key: str, kind: type, given: str) -> str:
     """What to write for it."""
-    if ":" in given and key in ("cost_fp", "cost_fn", "threshold"):
-        return f"--odds {given} is the cost of a false positive to that of a false negative"
     for text, scale in ((given.removesuffix("%"), 100), (given.replace(",", "."), 1)):
         try:
             if text != given:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -13,21 +14,17 @@ from decal_cli.analysis.online import (
     OnlineRule,
     Period,
     Replay,
-    check_goes_on,
     check_same,
     online_plan,
-    predicted_columns,
     replay_of,
-    state_text,
-    unknown_rows,
 )
-from decal_cli.api.asking import AROUND, asked, columns_of, computing, paths_of
+from decal_cli.api.asking import asked
 from decal_cli.api.nouns import Data, Decision, OverTime, Statistics
-from decal_cli.api.online import OnlineAnswer, in_words, online, replayed
+from decal_cli.api.online import KeptState, online, replayed
 from decal_cli.commands.line import GivenOptions
 from decal_cli.commands.options import OnlineOptions, OutputOptions
 from decal_cli.commands.writing import check_plot, emit, pictures_possible
-from decal_cli.data import StreamColumns, as_parquet, read_stream
+from decal_cli.data import as_parquet
 from decal_cli.data.output import check_writable, only_run, write_whole
 from decal_cli.documents import read_document
 from decal_cli.errors import DecalError, Exit
@@ -49,6 +46,7 @@ def run(
     said: GivenOptions,
 ) -> Exit:
     """Replay a stream, write what it comes to, and return the exit code of the rules."""
+    began = time.perf_counter()
     to_file = out.output is not None and PurePath(out.output).suffix.lower() == PREDICTIONS
     to_page = replace(out, output=None) if to_file else out
     form = format_for(options.format, to_page.output, Replayed)
@@ -62,8 +60,12 @@ def run(
     else:
         check_writable(options.state, "state")
         with only_run(options.state, "state"):
-            answer = _with_state(options.state, data, decision, over_time, statistics, options, said)
+            given = asked(data, decision, statistics, {}, over_time)
+            rules = [OnlineRule.parse(text) for text in options.rule]
+            begun = _begun(options.state, over_time, given.plan, said) if os.path.exists(options.state) else None
+            answer = replayed(given, rules, KeptState(options.state, begun, options.skip_known))
     result = answer.result
+    result.seconds = time.perf_counter() - began
     if to_file and out.output is not None:
         write_whole(out.output, as_parquet(answer.predicted), "output")
     if options.plot is not None:
@@ -71,48 +73,6 @@ def run(
     result.drawings = replay_pictures(result.judged) if form == "html" and pictures_possible() else ()
     emit(result, form, to_page)
     return outcome(result.gates)
-
-
-def _with_state(
-    state: str,
-    data: Data,
-    decision: Decision,
-    over_time: OverTime,
-    statistics: Statistics,
-    options: OnlineOptions,
-    said: GivenOptions,
-) -> OnlineAnswer:
-    """A replay that goes on where an earlier run ended, or begins; the state is written anew."""
-    plan, rules = asked(data, decision, statistics, {}).plan, [OnlineRule.parse(text) for text in options.rule]
-    begun = _begun(state, over_time, plan, said) if os.path.exists(state) else None
-    columns, paths, stdin = columns_of(data, decision), paths_of(data.source) or [], AROUND.get().stdin
-    in_time = in_words(over_time, whole_stream=False)
-    with computing() as progress:
-        progress("the stream")
-        if begun is None:
-            stream = read_stream(paths, columns, in_time.columns(columns), stdin)
-            replay = in_time.replay(stream, plan, columns.logit)
-            stream = unknown_rows(stream, replay, options.skip_known, f"state {state}")
-        else:
-            replay = begun
-            of = replay.plan
-            columns = replace(
-                columns,
-                score=() if of.score is None else (of.score,),
-                group=() if of.group is None else (of.group,),
-                cluster=of.cluster,
-                logit=of.logit,
-            )
-            stream = read_stream(paths, columns, StreamColumns(of.time, of.delay.column, of.score is not None), stdin)
-            stream = unknown_rows(stream, replay, options.skip_known, f"state {state}")
-            check_goes_on(replay, stream, state)
-        before, predictions = replay.rows, replay.advance(stream)
-    write_whole(state, state_text(replay).encode(), "state")
-    note = f"state {state}: had {before:,} rows, and has {replay.rows:,} now"
-    result = replayed(replay, stream, plan, rules, decision.terms, (note,))
-    return OnlineAnswer(
-        result, "pandas", lambda: predicted_columns(stream, replay.plan, predictions, replay.ahead(stream))
-    )
 
 
 def _begun(state: str, over_time: OverTime, plan: Plan, said: GivenOptions) -> Replay:

@@ -196,6 +196,8 @@ class GateOptions:
         brief="Report, or rows, of an earlier model, for rules such as 'drop(auc)<=0.01'.",
     )
     undecided: str | None = same(Rules, "undecided")
+    anytime: bool = same(Rules, "anytime", False)
+    family: str | None = same(Rules, "family")
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
     write_baseline: str | None = option(
         "Write the metrics as a JSON report, a baseline for later runs, if every rule passes.",
@@ -210,6 +212,29 @@ class GateOptions:
         text="Format of the result; junit=FILE writes this format into a file. Repeatable.",
         several=True,
     )
+
+
+@options("Plan")
+class PlanOptions:
+    """What rows are to show, and what is known of them beforehand."""
+
+    rule: list[str] = option(
+        "Rule that the rows are to show to hold, or to fail, such as 'gain_recalibration<=0.01'. Repeatable.",
+        [],
+        "-r",
+        metavar="RULE",
+        complete=rule_names,
+    )
+    pilot: str | None = option("File of rows like those to come, with scores and labels.", metavar="FILE")
+    score: str | None = option("Score column of the pilot.", None, "-s", metavar="COL")
+    label: str | None = option("Label column of the pilot.", None, "-y", metavar="COL")
+    features: list[str] = option(
+        "Feature columns of the pilot, for rules on gain_beyond. Repeatable.", [], metavar="COL"
+    )
+    auc: float | None = option("Without a pilot: the AUC to expect, of calibrated scores.", metavar="AUC")
+    prevalence: float | None = option("Without a pilot: the share of label 1 to expect.", metavar="SHARE")
+    half_width: float | None = option("Half-width that the interval of each rule's metric is to have.", metavar="X")
+    format: str | None = format_option("blocks", "data", "rows")
 
 
 @options("Curves")
@@ -253,6 +278,18 @@ class SweepOptions:
     all_thresholds: bool = option("Show every threshold in the table, not only some.", False, key="all")
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
     format: str | None = format_option("blocks", "data", "rows", "columns")
+
+
+@options(OUTPUT)
+class ReportOptions:
+    """What kind of page is written."""
+
+    card: bool = option(
+        "Write a model card in place of the page: what decal measured and what it cannot know, item by item of "
+        "TRIPOD+AI. A .md, .html or .json file, or Markdown to standard output.",
+        False,
+        brief="Write a model card by TRIPOD+AI, as Markdown or JSON, in place of the page.",
+    )
 
 
 @options("Method")
@@ -318,7 +355,11 @@ OF_STATEMENT = ("score", "label", "weight", "group", "cluster", "positive", "log
 class SqlOptions:
     """Which rows a database counts or scores, and how."""
 
-    dialect: str = option("Dialect of SQL.", "duckdb", choices=DIALECTS)
+    dialect: str = option(
+        "Dialect of SQL; bigquery and snowflake are experimental: no server of theirs has run them.",
+        "duckdb",
+        choices=DIALECTS,
+    )
     table: str | None = option("Table that holds the rows: table, schema.table or '\"my.table\"'.", metavar="TABLE")
     query: str | None = option("Query that gives the rows, in place of a table.", metavar="SQL")
     model: str | None = option(
@@ -341,6 +382,13 @@ class SqlOptions:
         "-t",
         metavar="T",
     )
+
+
+@options("Arguments")
+class DemoOptions:
+    """Where the files go."""
+
+    folder: str = argument("Folder to write the example file to.", "FOLDER", "fixtures")
 
 
 @options("Study")

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import ast
 import csv
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from inspect import getmodule
 from pathlib import Path
+from typing import Any
 
+from decal_cli.commands.demo import SHOWN
 from decal_cli.errors import Exit
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -41,7 +44,62 @@ def made_anew(root: Path) -> dict[Path, str]:
         body = printed[block["line"]] if block["kind"] == "run" else _TABLES[block["kind"]]()
         return f"{block['start']}{body}\n{block['end']}"
 
-    return {path: GENERATED.sub(made, text) for path, text in texts.items()}
+    anew = {path: GENERATED.sub(made, text) for path, text in texts.items()}
+    return anew | {root / "docs" / "worth.svg": worth_chart(_json_of(SHOWN), SHOWN)}
+
+
+_BAR, _LEFT, _WIDE = 30, 190, 430
+"""Height of a bar and its gap, and columns of names and of bars, in the units of the picture."""
+
+
+def worth_chart(report: Mapping[str, Any], command: str) -> str:
+    """A bar for each way of acting: what it wins per 1,000 decisions over the better constant decision, as SVG."""
+    metrics = {key: each["value"] for key, each in report["metrics"].items()}
+    never, always, now = (metrics[key] for key in ("eu_never", "eu_always", "expected_utility"))
+    best, at_stake = max(never, always), metrics["utility_at_stake"]
+    ways = {
+        "never act": never,
+        "always act": always,
+        "score as it is": now,
+        "recalibrated score": now + metrics["gain_recalibration"],
+        "score and features": now + metrics["gain_post_training"],
+        "perfect knowledge": best + at_stake,
+    }
+    won = {name: 1000 * (value - best) for name, value in ways.items()}
+    low = min(0.0, *won.values())
+    scale = _WIDE / (max(won.values()) - low)
+    start, high = _LEFT - low * scale, _BAR * len(won)
+    lines = []
+    for place, (name, value) in enumerate(won.items()):
+        top, size = 34 + _BAR * place, abs(value) * scale
+        left = start if value >= 0 else start - size
+        fill = "#b5523b" if value < 0 else "#9aa5b1" if name == "perfect knowledge" else "#2f6f9f"
+        lines += [
+            f'<text x="{_LEFT - 30}" y="{top + 15}" text-anchor="end">{name}</text>',
+            f'<rect x="{left:.1f}" y="{top}" width="{size:.1f}" height="20" fill="{fill}"/>',
+            f'<text x="{start + max(value, 0.0) * scale + 6:.1f}" y="{top + 15}">{value:+.0f}</text>',
+        ]
+    title = "Won per 1,000 decisions, over the better of deciding all alike"
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDE + 50} {high + 46}" role="img" '
+            f'font-family="sans-serif" font-size="13">',
+            f"<title>{title}: {', '.join(f'{name} {value:+.0f}' for name, value in won.items())}</title>",
+            f"<desc>Made by: {command}</desc>",
+            '<rect width="100%" height="100%" fill="#ffffff"/>',
+            f'<text x="12" y="20" font-weight="bold">{title}</text>',
+            *lines,
+            f'<line x1="{start:.1f}" y1="30" x2="{start:.1f}" y2="{high + 34}" stroke="#333333"/>',
+            "</svg>\n",
+        ]
+    )
+
+
+def _json_of(line: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "fixtures").symlink_to(FIXTURES)
+        document: dict[str, Any] = json.loads(_printed(f"{line} --format json", folder))
+    return document
 
 
 def _console(line: str) -> str:
@@ -70,6 +128,8 @@ def _printed(command: str, folder: str) -> str:
     if "fixtures/" not in command:
         # The bytes of a file that was just written, and so its digest, change with the library that wrote it.
         printed = re.sub(r"\|in:[0-9a-f]{8}\b", "|in:...", printed)
+    # No page hangs on how long a run took.
+    printed = re.sub(r' time="[0-9.]+"', ' time="..."', printed)
     if " --try" in command:
         # Processor time differs from run to run.
         printed = re.sub(r" +\d+\.\d\d s$", lambda time: "... s".rjust(len(time[0])), printed, flags=re.MULTILINE)
@@ -81,86 +141,70 @@ def _exits() -> str:
 
 
 def _metrics() -> str:
-    """A table for each family, with the sentence that its file begins with."""
+    """A list for each family, with the sentence that its file begins with."""
     from decal_cli.metrics import METRICS
 
     families = dict.fromkeys(metric.family for metric in METRICS.values())
     return "\n\n".join(f"## {name}\n\n{_family(name)}" for name in families)
 
 
+_ARROWS = {"higher": " ↑", "lower": " ↓", "zero": " → 0", "one": " → 1"}
+
+
 def _family(name: str) -> str:
+    """The sentence of a family and what all of it needs, and a line for each metric with what it needs besides."""
     from decal_cli.metrics import METRICS
     from decal_cli.metrics.inputs import INPUT_KINDS
 
     metrics = [metric for metric in METRICS.values() if metric.family == name]
-    rows = [
-        [
-            f"`{metric.name}`",
-            metric.better,
-            ", ".join(sorted({INPUT_KINDS[need].name for need in metric.needs if INPUT_KINDS[need].absent})),
-            metric.summary,
-        ]
-        for metric in metrics
-    ]
+    needs = [", ".join(sorted({INPUT_KINDS[n].name for n in each.needs if INPUT_KINDS[n].absent})) for each in metrics]
+    shared = needs[0] if len(set(needs)) == 1 else ""
     module = getmodule(metrics[0].function)
-    sentence = _first_line(module.__doc__ if module else None)
-    return f"{sentence}\n\n{_table(['metric', 'better', 'needs', 'what it is'], rows)}"
-
-
-def _intervals() -> str:
-    """How each metric's interval is made; metrics whose interval is made alike share a row."""
-    from decal_cli.metrics import METRICS
-
-    alike: dict[str, list[str]] = {}
-    for metric in METRICS.values():
-        alike.setdefault(metric.interval_text, []).append(f"`{metric.name}`")
-    return _table(["interval", "metrics"], ([text, ", ".join(names)] for text, names in alike.items()))
+    sentence = _first_line(module.__doc__ if module else None) + (f" Needs: {shared}." if shared else "")
+    own = [f" ({need})" if need and not shared else "" for need in needs]
+    lines = [
+        f"- `{metric.name}`{_ARROWS.get(metric.better, '')}{need}: {metric.summary}"
+        for metric, need in zip(metrics, own, strict=True)
+        if not metric.name.endswith("_null")
+    ]
+    nulls = ", ".join(f"`{metric.name}`" for metric in metrics if metric.name.endswith("_null"))
+    if nulls:
+        lines.append(f"- {nulls}: what chance alone shows of it, for a perfectly calibrated model with these scores.")
+    return "\n".join([sentence, "", *lines])
 
 
 def _methods() -> str:
+    """A list for each kind."""
     from decal_cli.learn.methods import METHODS
 
-    rows = ([f"`{each.name}`", each.kind, ", ".join(each.needs), each.summary] for each in METHODS.values())
-    return _table(["method", "kind", "needs", "what it is"], rows)
+    kinds: dict[str, list[str]] = {}
+    for each in METHODS.values():
+        besides = [need for need in each.needs if need != "features"]
+        needs = f" (needs {', '.join(besides)})" if besides else ""
+        kinds.setdefault(each.kind, []).append(f"- `{each.name}`{needs}: {each.summary}")
+    return "\n\n".join(f"## {kind.capitalize()}\n\n" + "\n".join(lines) for kind, lines in kinds.items())
 
 
 def _forecasters() -> str:
+    """A list of those that recalibrate the score, and one of those that predict the base rate."""
     from decal_cli.sequential import ONLINE
 
-    kinds = {True: "recalibrates the score", False: "predicts the base rate"}
-    rows = (
-        [f"`{each.name}`", kinds[each.function.needs_score], "random" * each.randomised, each.summary]
-        for each in ONLINE.values()
-    )
-    return _table(["forecaster", "kind", "", "what it is"], rows)
+    lines = {
+        needed: "\n".join(
+            f"- `{each.name}`{' (random)' * each.randomised}: {each.summary}"
+            for each in ONLINE.values()
+            if each.function.needs_score == needed
+        )
+        for needed in (True, False)
+    }
+    return f"They recalibrate the score:\n\n{lines[True]}\n\nThey predict the base rate:\n\n{lines[False]}"
 
 
 def _papers() -> str:
-    """The papers that are cited, with the metrics and methods that name them as their source."""
+    """The papers that are cited."""
     from decal_cli.declarations.papers import PAPERS
-    from decal_cli.learn.methods import METHODS
-    from decal_cli.metrics import METRICS
-    from decal_cli.sequential import ONLINE
 
-    sources = [(each.name, each.source + each.interval_text) for each in METRICS.values()]
-    sources += [(each.name, each.source) for each in (*METHODS.values(), *ONLINE.values())]
-    rows = (
-        [paper, title, ", ".join(f"`{name}`" for name, source in sources if paper in source)]
-        for paper, title in PAPERS.items()
-    )
-    return _table(["paper", "title", "source of"], rows)
-
-
-def _columns() -> str:
-    """What may be said of the columns: the option, which is also the key of a settings file."""
-    from decal_cli.roles import DECLARATIONS, Role
-
-    rows = []
-    for name, declared in DECLARATIONS.items():
-        usual = declared.usual if isinstance(declared, Role) else ()
-        option = ", ".join(filter(None, (declared.flag, f"--{name.replace('_', '-')}")))
-        rows.append([f"`{option}`", declared.help, ", ".join(f"`{each}`" for each in usual)])
-    return _table(["option", "what it names", "found by itself where it is called"], rows)
+    return "\n".join(f"- {paper}: {title}" for paper, title in PAPERS.items())
 
 
 def _formats() -> str:
@@ -172,30 +216,35 @@ def _formats() -> str:
 
     commands = get_command(app).commands.values()  # type: ignore[attr-defined]
     choices = {each.name: option.metavar for each in commands for option in each.params if option.name == "format"}
+    printing = [command for command, names in choices.items() if "table" in (names or "").split("|")]
     rows = []
     for name, declared in FORMATS.items():
         takers = [command for command, names in choices.items() if name in (names or "").split("|")]
-        what = _first_line(declared.__doc__)
-        rows.append([f"`{name}`", what, ", ".join(f"`{each}`" for each in takers)])
+        missing = [command for command in printing if command not in takers]
+        few = len(takers) <= len(missing)
+        named = ", ".join(f"`{each}`" for each in (takers if few else missing))
+        rows.append(
+            [f"`{name}`", _first_line(declared.__doc__), named if few else f"all but {named}" if named else "all"]
+        )
     return _table(["format", "what it is", "commands"], rows)
 
 
 def _pairs() -> str:
-    """A row for each capability and for each two of them, a column for each verb; refusals by number, listed below."""
+    """What each verb refuses: a capability with whatever else, or two that it takes by themselves; and why."""
     with (FIXTURES / "what_goes_with_what.csv").open(encoding="utf-8", newline="") as file:
         outcomes = {(row["verb"], row["first"], row["second"]): row["outcome"] for row in csv.DictReader(file)}
-    verbs = list(dict.fromkeys(verb for verb, _, _ in outcomes))
-    pairs = list(dict.fromkeys((first, second) for _, first, second in outcomes))
-    reasons = list(dict.fromkeys(outcome for outcome in outcomes.values() if outcome != "works"))
-
-    def cell(verb: str, pair: tuple[str, str]) -> str:
-        outcome = outcomes[verb, pair[0], pair[1]]
-        return "yes" if outcome == "works" else f"{reasons.index(outcome) + 1}"
-
-    rows = ([" + ".join(filter(None, pair)), *(cell(verb, pair) for verb in verbs)] for pair in pairs)
-    counts = (sum(outcomes[verb, first, second] == "works" for first, second in pairs) for verb in verbs)
-    table = _table(["", *verbs], [*rows, [f"of {len(pairs)}", *map(str, counts)]])
-    return "\n".join([table, "", *(f"{at}. {reason}" for at, reason in enumerate(reasons, 1))])
+    refused = {key: reason for key, reason in outcomes.items() if reason != "works"}
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for (verb, first, second), reason in refused.items():
+        alone = (verb, first, "") in refused or (verb, second, "") in refused
+        if not second or not alone:
+            verbs.setdefault((" + ".join(filter(None, (first, second))), reason.partition(" (Poss")[0]), []).append(
+                verb
+            )
+    whats: dict[tuple[str, str], list[str]] = {}
+    for (what, why), named in verbs.items():
+        whats.setdefault((", ".join(named), re.sub("^no such option: .*", "no such option", why)), []).append(what)
+    return _table(["verb", "refuses", "the answer"], ([by, ", ".join(what), why] for (by, why), what in whats.items()))
 
 
 def _rooms() -> str:
@@ -251,10 +300,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 _TABLES: dict[str, Callable[[], str]] = {
-    "columns": _columns,
     "exits": _exits,
     "formats": _formats,
-    "intervals": _intervals,
     "methods": _methods,
     "forecasters": _forecasters,
     "metrics": _metrics,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,8 @@ from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, several
 from decal_cli.task import SPELLINGS
 
-JUDGING: dict[str, tuple[str, ...]] = {"undecided": ("fail", "pass")}
-"""Keys that say how rules are judged, each with its values."""
-TERM_KEYS = tuple(keys_of(StatedTerms))
-"""The keys that say in which terms results are written."""
+JUDGING: dict[str, tuple[str, ...]] = {"undecided": ("fail", "pass"), "anytime": (), "family": ("none", "holm")}
+"""Keys that say how rules are judged, each with its values; none for true or false."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Settings:
 
     path: the file, or None. input: paths as they are to be opened. columns: by key, what is said
     of them. task: the spellings that are set. gates: rules,
-    unparsed. baseline: path to a JSON report. judging: by key of JUDGING. terms: those of TERM_KEYS that are set.
+    unparsed. baseline: path to a JSON report. judging: by key of JUDGING. terms: those of the terms that are set.
     """
 
     path: Path | None = None
@@ -93,147 +91,122 @@ def _parse(path: Path) -> dict[str, Any]:
     return toml_of(read_document(str(path), str(path), fix, MAX_SETTINGS_BYTES), str(path), fix)
 
 
-def _settings(path: Path, table: Mapping[str, Any]) -> Settings:
-    return _Reader(path).settings(table)
-
-
-_TOP_KEYS = ("input", *DECLARATIONS, "task", "gates", "confidence", "seed", "baseline", *JUDGING, *TERM_KEYS)
-
-
 @dataclass(frozen=True)
-class _Reader:
-    """Checks one settings file, key by key."""
+class _Kind:
+    """What a value must be: the test, its words, and how the value is kept."""
 
-    path: Path
+    test: Callable[[Any], bool]
+    words: str
+    kept: Callable[[Any], Any] = lambda value: value
 
-    def settings(self, table: Mapping[str, Any]) -> Settings:
-        self._known(table, _TOP_KEYS, "")
-        task = table.get("task", {})
-        if not isinstance(task, dict):
-            raise self._wrong("task", task, "a table, such as task = {threshold = 0.3}")
-        baseline = self._name("baseline", table["baseline"]) if "baseline" in table else None
-        return Settings(
-            path=self.path,
-            input=tuple(p for name in self._names("input", table.get("input", [])) for p in self._files(name)),
-            columns={key: self._column(key, table[key]) for key in DECLARATIONS if key in table},
-            task=self._task(task),
-            gates=self._names("gates", table.get("gates", [])),
-            confidence=self._confidence(table["confidence"]) if "confidence" in table else None,
-            seed=self._seed(table["seed"]) if "seed" in table else None,
-            baseline=None if baseline is None else self._beside(baseline),
-            judging={key: self._choice(key, table[key], JUDGING[key]) for key in JUDGING if key in table},
-            terms={key: self._term(key, table[key]) for key in TERM_KEYS if key in table},
-        )
 
-    def _term(self, key: str, value: Any) -> Any:
-        if key == "decisions":
-            return value if isinstance(value, str) else self._number(key, value)
-        return self._names(key, value) if isinstance(value, list) else self._name(key, value)
-
-    def _column(self, key: str, value: Any) -> Any:
-        """The value of a key about the columns, of the type that its declaration has."""
-        if choices := DECLARATIONS[key].choices:
-            return self._choice(key, value, choices)
-        if isinstance(DEFAULTS[key], bool):
-            return self._flag(key, value)
-        if several(key):
-            return self._names(key, value)
-        return self._name(key, value) if key in ROLES else self._value(key, value)
-
-    def _task(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        self._known(table, SPELLINGS, "task.")
-        task: dict[str, Any] = {}
-        for key, value in table.items():
-            if key in ("utility", "cost_matrix"):
-                task[key] = self._utility(key, value)
-            elif key == "odds":
-                task[key] = self._name("task.odds", value)
-            else:
-                task[key] = self._number(f"task.{key}", value)
-        return task
-
-    def _utility(self, key: str, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._beside(value) if value.lower().endswith((".json", ".toml", ".csv")) else value
-        rows = list(value.values()) if isinstance(value, dict) else value
-        several = isinstance(rows, list) and len(rows) >= 2
-        if several and all(isinstance(row, list) and len(row) >= 2 and all(map(_is_number, row)) for row in rows):
-            return value
-        expected = 'a text "u00,u01;u10,u11", a file name, [[u00, u01], [u10, u11]] or {wait = [u00, u01], ...}'
-        raise self._wrong(f"task.{key}", value, expected)
-
-    def _known(self, table: Mapping[str, Any], keys: tuple[str, ...], prefix: str) -> None:
-        for key in table:
-            if key in keys:
-                continue
-            if not prefix and key in SPELLINGS:
-                fix = f"it belongs to the task: task = {{{key} = ...}}"
-            elif near := nearest(key.replace("-", "_"), keys):
-                fix = f"did you mean {near!r}?"
-            else:
-                fix = "the keys are " + ", ".join(keys)
-            raise DecalError(f"{self.path}: unknown key {quote(prefix + key)}", fix)
-
-    def _wrong(self, key: str, value: Any, expected: str) -> DecalError:
-        return DecalError(f"{self.path}: {key} is {quote(value)}", f"it must be {expected}")
-
-    def _name(self, key: str, value: Any) -> str:
-        if not isinstance(value, str) or not value:
-            raise self._wrong(key, value, "a text")
-        return value
-
-    def _names(self, key: str, value: Any) -> tuple[str, ...]:
-        if isinstance(value, str) and value:
-            return (value,)
-        if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
-            raise self._wrong(key, value, "a text or a list of texts")
-        return tuple(value)
-
-    def _value(self, key: str, value: Any) -> str:
-        text = text_of(value) if isinstance(value, (bool, int, float)) else None
-        return self._name(key, value) if text is None else text
-
-    def _flag(self, key: str, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise self._wrong(key, value, "true or false")
-        return value
-
-    def _choice(self, key: str, value: Any, choices: tuple[str, ...]) -> str:
-        if value not in choices:
-            raise self._wrong(key, value, " or ".join(f'"{choice}"' for choice in choices))
-        return str(value)
-
-    def _number(self, key: str, value: Any) -> float:
-        if not _is_number(value):
-            raise self._wrong(key, value, "a number")
-        return float(value)
-
-    def _confidence(self, value: Any) -> float:
-        if not _is_number(value) or not 0 < value < 1:
-            raise self._wrong("confidence", value, f"a number between 0 and 1, such as {CONFIDENCE}")
-        return float(value)
-
-    def _seed(self, value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise self._wrong("seed", value, "a whole number, 0 or more")
-        return value
-
-    def _beside(self, name: str) -> str:
-        return str(self.path.parent / name)
-
-    def _files(self, name: str) -> list[str]:
-        if name == "-":
-            return [name]
-        path = self.path.parent / name
-        if any(c in name for c in "*?[") and not path.exists():
-            import glob
-
-            # Nothing expands a glob that stands in a file; no match is left for `read` to report.
-            if matches := sorted(glob.glob(name, root_dir=self.path.parent)):
-                return [self._beside(match) for match in matches]
-        return [str(path)]
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 def _is_number(value: Any) -> bool:
     """Finite int or float; TOML also knows inf and nan, and true is an int to Python."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _is_matrix(value: Any) -> bool:
+    rows = list(value.values()) if isinstance(value, dict) else value
+    several_rows = isinstance(rows, list) and len(rows) >= 2
+    return several_rows and all(isinstance(row, list) and len(row) >= 2 and all(map(_is_number, row)) for row in rows)
+
+
+TEXT = _Kind(_is_text, "a text")
+TEXTS = _Kind(
+    lambda value: _is_text(value) or (isinstance(value, list) and all(map(_is_text, value))),
+    "a text or a list of texts",
+    lambda value: (value,) if isinstance(value, str) else tuple(value),
+)
+VALUE = _Kind(lambda value: isinstance(value, (bool, int, float, str)) and bool(text_of(value)), "a text", text_of)
+FLAG = _Kind(lambda value: isinstance(value, bool), "true or false")
+NUMBER = _Kind(_is_number, "a number", float)
+SHARE = _Kind(
+    lambda value: _is_number(value) and 0 < value < 1, f"a number between 0 and 1, such as {CONFIDENCE}", float
+)
+COUNT = _Kind(lambda value: type(value) is int and value >= 0, "a whole number, 0 or more")
+MATRIX = _Kind(
+    lambda value: isinstance(value, str) or _is_matrix(value),
+    'a text "u00,u01;u10,u11", a file name, [[u00, u01], [u10, u11]] or {wait = [u00, u01], ...}',
+)
+AMOUNT = _Kind(lambda value: isinstance(value, str) or _is_number(value), "a number")
+
+
+def _one_of(choices: tuple[str, ...]) -> _Kind:
+    return _Kind(lambda value: value in choices, " or ".join(f'"{choice}"' for choice in choices))
+
+
+def _of_columns(key: str) -> _Kind:
+    """What is said of the columns under a key is of the type that its declaration has."""
+    if choices := DECLARATIONS[key].choices:
+        return _one_of(choices)
+    if isinstance(DEFAULTS[key], bool):
+        return FLAG
+    return TEXTS if several(key) else TEXT if key in ROLES else VALUE
+
+
+_COLUMNS = {key: _of_columns(key) for key in DECLARATIONS}
+_TASK = dict.fromkeys(SPELLINGS, NUMBER) | {"utility": MATRIX, "cost_matrix": MATRIX, "odds": TEXT}
+_JUDGING = {key: _one_of(choices) if choices else FLAG for key, choices in JUDGING.items()}
+_TERMS = dict.fromkeys(keys_of(StatedTerms), TEXT) | {"decisions": AMOUNT, "names": TEXTS}
+_OTHERS = {"input": TEXTS, "gates": TEXTS, "confidence": SHARE, "seed": COUNT, "baseline": TEXT}
+_TOP_KEYS = ("input", *DECLARATIONS, "task", "gates", "confidence", "seed", "baseline", *JUDGING, *_TERMS)
+
+
+def _settings(path: Path, table: Mapping[str, Any]) -> Settings:
+    """What a settings file says, checked key by key."""
+    _known(path, table, _TOP_KEYS, "")
+    task = table.get("task", {})
+    if not isinstance(task, dict):
+        raise _wrong(path, "task", task, "a table, such as task = {threshold = 0.3}")
+    _known(path, task, SPELLINGS, "task.")
+
+    def read(kinds: Mapping[str, _Kind], given: Mapping[str, Any] = table, prefix: str = "") -> dict[str, Any]:
+        for key in kinds.keys() & given.keys():
+            if not kinds[key].test(given[key]):
+                raise _wrong(path, prefix + key, given[key], kinds[key].words)
+        return {key: kind.kept(given[key]) for key, kind in kinds.items() if key in given}
+
+    others, spelled, terms = read(_OTHERS), read(_TASK, task, "task."), read(_TERMS)
+    for key in {"utility", "cost_matrix"} & spelled.keys():
+        if isinstance(spelled[key], str) and spelled[key].lower().endswith((".json", ".toml", ".csv")):
+            spelled[key] = str(path.parent / spelled[key])
+    if isinstance(table.get("names"), str):
+        terms["names"] = table["names"]
+    if "baseline" in others:
+        others["baseline"] = str(path.parent / others["baseline"])
+    others["input"] = tuple(found for name in others.get("input", ()) for found in _files(path.parent, name))
+    return Settings(path, columns=read(_COLUMNS), task=spelled, judging=read(_JUDGING), terms=terms, **others)
+
+
+def _known(path: Path, table: Mapping[str, Any], keys: tuple[str, ...], prefix: str) -> None:
+    for key in table:
+        if key in keys:
+            continue
+        if not prefix and key in SPELLINGS:
+            fix = f"it belongs to the task: task = {{{key} = ...}}"
+        elif near := nearest(key.replace("-", "_"), keys):
+            fix = f"did you mean {near!r}?"
+        else:
+            fix = "the keys are " + ", ".join(keys)
+        raise DecalError(f"{path}: unknown key {quote(prefix + key)}", fix)
+
+
+def _wrong(path: Path, key: str, value: Any, expected: str) -> DecalError:
+    return DecalError(f"{path}: {key} is {quote(value)}", f"it must be {expected}")
+
+
+def _files(folder: Path, name: str) -> list[str]:
+    """The files of a name, beside the settings."""
+    if name == "-":
+        return [name]
+    if any(c in name for c in "*?[") and not (folder / name).exists():
+        import glob
+
+        # Nothing expands a glob that stands in a file; no match is left for `read` to report.
+        if matches := sorted(glob.glob(name, root_dir=folder)):
+            return [str(folder / match) for match in matches]
+    return [str(folder / name)]

@@ -8,15 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from decal_cli.analysis.study import Summary
-from decal_cli.analysis.study.columns import columns_of as point_columns
+from decal_cli.analysis.study.summary import columns_of as point_columns
 from decal_cli.api.acting import study
 from decal_cli.api.nouns import Data, Decision, Halvings, Statistics
 from decal_cli.commands.options import StudyOptions
 from decal_cli.commands.streams import say
 from decal_cli.commands.writing import emit, pictures_possible
 from decal_cli.data import as_file
-from decal_cli.data.output import write_whole
-from decal_cli.data.signals import ending_as_interrupt
+from decal_cli.data.output import ending_as_interrupt, write_whole
 from decal_cli.errors import DecalError, Interrupted
 from decal_cli.plot import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
 from decal_cli.render.format import Page

@@ -2,15 +2,15 @@
 
 from decal_cli.curves.battery import FeaturedRows, curves_of
 from decal_cli.curves.grid import Grid, Prior, parse_prior, parse_thresholds
-from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, ThresholdCurve
+from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, MetricCurve
 
 __all__ = [
     "CURVE_KINDS",
     "CurveKind",
     "FeaturedRows",
     "Grid",
+    "MetricCurve",
     "Prior",
-    "ThresholdCurve",
     "curves_of",
     "parse_prior",
     "parse_thresholds",

@@ -1,39 +1,41 @@
-"""All curves of one table: what decisions cost at each t* as the score is, calibrated, and by region."""
+"""All curves of one table: a loop over decisions on units that are reduced to what the thresholds tell apart.
+
+A curve is an estimate at each t*, as `evaluate` has it for that task, so that its interval is the metric's. What is
+expected under a prior is a weighted sum of these estimates, and has an interval for the same reason.
+"""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from decal_cli.curves import heldout, sums
 from decal_cli.curves.grid import Grid
-from decal_cli.curves.kinds import CURVE_KINDS, ThresholdCurve
-from decal_cli.curves.roc import Roc
-from decal_cli.curves.sums import LevelSums, Means, levels_of
+from decal_cli.curves.held_out import gains, replaced, threshold_error
+from decal_cli.curves.kinds import CURVE_KINDS, MetricCurve
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.probe import Probed, all_deals
 from decal_cli.learn.regions import HeldOutRegions, Regions
 from decal_cli.metrics import bootstrap
-from decal_cli.metrics.confidence import bias_corrected, normal, quantile
-from decal_cli.metrics.decisions import Acting, Decisions
-from decal_cli.metrics.families.practice import false_positive_rate
-from decal_cli.metrics.families.task import ppv, sensitivity
-from decal_cli.metrics.numerics import corp, decisions, grouping
+from decal_cli.metrics.confidence import bias_corrected, quantile
+from decal_cli.metrics.decisions import Acting
+from decal_cli.metrics.families.practice import false_positive_rate, interventions_avoided
+from decal_cli.metrics.families.task import expected_utility, external_regret, net_benefit, ppv, sensitivity
+from decal_cli.metrics.numerics import clipped, corp, grouping
 from decal_cli.metrics.numerics.at_levels import at_levels
 from decal_cli.metrics.regret_cells import ScoreRegrets
 from decal_cli.tables import resample as draw
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Floats, Ints, MeanEstimate, Table
-from decal_cli.tables.units import Estimate
+from decal_cli.tables.table import BINS, Floats, Ints, Table
+from decal_cli.tables.units import Estimate, Independent, Products, Units
 from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 B = TypeVar("B")
+OfDecisions = Callable[[Acting], Estimate]
 
 MAX_ONE_THREAD = 1 << 14
 """Up to so many levels a second thread costs more than it saves."""
@@ -61,6 +64,11 @@ class Setup(NamedTuple):
         """The generator of the metrics of regret, for the same folds and draws."""
         return Seed(self.seed).generator("regret")
 
+    @property
+    def tasks(self) -> list[BinaryTask]:
+        """The unit task of every t*."""
+        return [BinaryTask.of_threshold(float(t)) for t in self.grid.at]
+
 
 class FeaturedRows(NamedTuple):
     """What the features show of the rows; held: None where there are too few rows to hold some out."""
@@ -70,9 +78,34 @@ class FeaturedRows(NamedTuple):
     probed: Probed
 
 
+class Keyed(NamedTuple):
+    """Units with a key by which they are decided: 1 where it is at least t*. key: shape (m,)."""
+
+    units: Units
+    key: Floats
+
+    @property
+    def brier(self) -> float:
+        """Twice the exact area under the Brier curve, which is the Brier score: Tasche 2021, eq. 4.2a."""
+        lost = np.where(self.units.label == 1, (1 - self.key) ** 2, self.key**2)
+        return float(self.units.sums(lost)) / self.units.total
+
+
+def levels_of(t: Table, share_known: bool, key: Floats | None = None) -> Keyed:
+    """The levels of a table by their score or another key, shape (m,): a unit for each level and label."""
+    n, pos = np.asarray(t.n, dtype=np.float64), np.asarray(t.pos, dtype=np.float64)
+    n2, pos2 = (n, pos) if t.design.plain else (t.n2, t.pos2)
+    products, squares = t.design.gram(), np.concatenate((np.maximum(n2 - pos2, 0.0), pos2))
+    sampling = Independent(squares) if products is None else Products(products)
+    rows = float(n.sum()) ** 2 / float(squares.sum())
+    label = np.repeat((0, 1), len(n))
+    units = Units(label, np.concatenate((n - pos, pos)), sampling, share_known, rows)
+    return Keyed(units, np.tile(t.score if key is None else key, 2))
+
+
 def curves_of(
     t: Table, featured: FeaturedRows | None, grid: Grid, *, confidence: float | None = CONFIDENCE, seed: int = SEED
-) -> dict[str, ThresholdCurve]:
+) -> dict[str, MetricCurve]:
     """Every curve by name, for the unit task (u_delta = 1) of each t*; without intervals where confidence is None.
 
     Means over rows have normal intervals from their standard error, with isotonic fit, levels and regions held fixed;
@@ -83,37 +116,37 @@ def curves_of(
     cells = np.arange(len(t)) if len(t) <= 2 * N_REPLAY_CELLS else t.bin_starts(N_REPLAY_CELLS)
     starts = np.unique(np.concatenate((cut, t.bin_starts(), cells)))
     setup = Setup(t, t.merge_levels(starts[starts < len(t)]), grid, confidence, seed)
-    curves = {curve.kind.name: curve for curve in _without_features(setup)}
+    curves = {curve.name: curve for curve in _without_features(setup)}
     if featured is not None:
-        curves |= {curve.kind.name: curve for curve in _with_features(setup, featured)}
+        curves |= {curve.name: curve for curve in _with_features(setup, featured)}
         curves["gain_post_training"] = _post_training(setup, curves["gain_recalibration"], curves["gain_beyond"])
     return {name: curves[name] for name in CURVE_KINDS if name in curves}
 
 
-def _without_features(s: Setup) -> Iterator[ThresholdCurve]:
-    at = s.grid.at
-    recalibrated, calibration_regret = _meanwhile(s, lambda: _held_out_gains(s), lambda: _calibration_regret(s))
-    segments, pools = levels_of(s.segments), s.table.isotonic
-    fitted = levels_of(pools, pools.pos / pools.n)
-    now = sums.of_decisions(segments, _cost(at), s.grid)
-    yield _mean(s, "brier", now, brier=_brier(s.table))
-    yield _mean(s, "brier_calibrated", sums.of_decisions(fitted, _cost(at), s.grid), brier=sums.brier_of(fitted))
-    for curve in _recalibrated(s, recalibrated, fitted):
-        yield curve
-        if curve.kind.name == "gain_recalibration":
-            yield _loss_ratio(s, now.value[s.grid.shown], curve)
-    never, acts = decisions.net_benefit_payoff(at)
-    yield _mean(s, "net_benefit", sums.of_decisions(segments, (never, acts), s.grid))
-    yield _mean(s, "net_benefit_all", sums.of_decisions(segments, (acts, acts), s.grid))
-    avoided = (decisions.INTERVENTIONS, -decisions.INTERVENTIONS * (1 - at) / at), (0.0, 0.0)
-    yield _mean(s, "interventions_avoided", sums.of_decisions(segments, avoided, s.grid))
-    regret = decisions.external_regret_payoff(s.table.base_rate, at)
-    yield _v_regret(s, sums.of_decisions(segments, regret, s.grid))
+def _without_features(s: Setup) -> Iterator[MetricCurve]:
+    recalibrated, calibration_regret = _meanwhile(s, lambda: _recalibration(s), lambda: _calibration_regret(s))
+    known, pools = s.table.design.share_known, s.table.isotonic
+    segments, fitted = levels_of(s.segments, known), levels_of(pools, known, pools.pos / pools.n)
+    now = _of_decisions(s, "brier", segments, _lost, _brier(s.table))
+    yield now
+    yield _of_decisions(s, "brier_calibrated", fitted, _lost, fitted.brier)
+    gain = recalibrated()
+    yield gain
+    yield _loss_ratio(now.value, gain)
+    yield _threshold_adjusted(s, gain.reason is None)
+    yield _of_decisions(s, "net_benefit", segments, net_benefit)
+    yield _of_decisions(s, "net_benefit_all", segments._replace(key=np.full(len(segments.key), np.inf)), net_benefit)
+    yield _of_decisions(s, "interventions_avoided", segments, interventions_avoided)
+    yield _of_decisions(s, "v_regret", segments, lambda d: 2 * external_regret(d))
     levels = at_levels(s.table, "auto")
-    best = levels_of(levels, levels.pos / levels.n)
-    yield _mean(s, "cfdl", sums.of_changes(best, levels.score, s.grid))
+    best = levels_of(levels, known, levels.pos / levels.n)
+    yield _of_estimates(s, "cfdl", replaced(best.units, np.tile(levels.score, 2), best.key, s.grid.at))
     yield calibration_regret()
-    yield from _ranking(s, segments)
+    yield _rate(s, "sensitivity", segments, sensitivity)
+    yield _rate(s, "false_positive_rate", segments, false_positive_rate)
+    precision = _rate(s, "ppv", segments, ppv)
+    yield precision
+    yield precision.times(1 / max(s.table.base_rate, 1e-300), CURVE_KINDS["lift"])
 
 
 def _meanwhile(s: Setup, first: Callable[[], A], second: Callable[[], B]) -> tuple[Callable[[], A], Callable[[], B]]:
@@ -136,276 +169,213 @@ def _second_thread(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1)
 
 
-def _cost(at: Floats) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """Cost-weighted loss of one row, payoff[decision][label]: Tasche 2021, eq. 3.3a."""
-    return (0.0, 1 - at), (at, 0.0)
+def _lost(d: Acting) -> Estimate:
+    """Cost-weighted loss per row: Tasche 2021, eq. 3.3a."""
+    return -expected_utility(d)
 
 
 def _brier(t: Table) -> float:
     """The Brier score, twice the exact area under the Brier curve: Tasche 2021, eq. 4.2a."""
     if isinstance(t, CellTable):  # whose mean scores do not know it, and whose sums do
-        return t.mean_of(corp.squared).mean
+        return t.mean_of(corp.squared).value
     if t.one_row_each:  # the same with a third of the work
         return t.sum(lambda b: (b.pos - b.score) ** 2) / t.total
     return t.sum(lambda b: b.pos * (1 - b.score) ** 2 + (b.n - b.pos) * b.score**2) / t.total
 
 
-def _mean(s: Setup, name: str, means: Means, brier: float | None = None) -> ThresholdCurve:
-    """A curve of means with normal intervals."""
-    reach = None if s.confidence is None else quantile(s.confidence) * means.error
-    return _curve(s, name, means.value, reach, means.expected, brier)
+def _decided(keyed: Keyed, at: Floats, which: Ints) -> Iterator[Acting]:
+    """The decisions by a key, at some of the thresholds, on units that all of them share."""
+    units, reached = keyed.units.by(np.searchsorted(at, keyed.key, side="right"))
+    units = replace(units, kind=np.arange(len(units)))
+    for k in which:
+        stakes = np.array(BinaryTask.of_threshold(float(at[k])).utility)
+        yield Acting(units, stakes, (reached > k).astype(np.int64))
 
 
-def _curve(
-    s: Setup,
-    name: str,
-    value: Floats,
-    reach: Floats | None,
-    expected: MeanEstimate | None,
-    brier: float | None = None,
-) -> ThresholdCurve:
-    """The curve of value -/+ reach on the thresholds shown, cut to the range."""
-    kind = CURVE_KINDS[name]
-    shown = value[s.grid.shown]
-    low = high = None
-    if reach is not None:
-        width = reach[s.grid.shown]
-        low, high = np.clip(shown - width, *kind.range), np.clip(shown + width, *kind.range)
-    mean = None if expected is None else expected.mean
-    ends = None if expected is None or s.confidence is None else normal(expected, s.confidence, *kind.range)
-    return ThresholdCurve(kind, shown, low, high, mean, ends, brier)
+def _of_decisions(s: Setup, name: str, keyed: Keyed, metric: OfDecisions, brier: float | None = None) -> MetricCurve:
+    """A metric of the decisions by a key at each t*."""
+    decided = _decided(keyed, s.grid.at, np.arange(len(s.grid.at)))
+    return _of_estimates(s, name, map(metric, decided), brier)
 
 
-def _undefined(s: Setup, name: str, reason: str) -> ThresholdCurve:
-    return ThresholdCurve(CURVE_KINDS[name], np.full(len(s.grid.shown), np.nan), reason=reason)
+def _of_estimates(s: Setup, name: str, estimates: Iterable[Estimate], brier: float | None = None) -> MetricCurve:
+    """A curve of estimates at each t*, on units that all share, with normal intervals; and their expectation."""
+    kind, prior, points, shown = CURVE_KINDS[name], s.grid.weight, [], set(s.grid.shown.tolist())
+    sums, influence, units = np.zeros(4), 0.0, None
+    for k, each in enumerate(estimates):
+        if k in shown:
+            points.append((each.value, *(() if s.confidence is None else each.normal(s.confidence))))
+        if prior is not None:
+            sums, units = sums + prior[k] * np.array((each.value, each.extra, each.missed, each.bias)), each.units
+            influence = influence + prior[k] * each.influence
+    curve = MetricCurve.of(kind, np.array(points).T, brier=brier)
+    if units is None:
+        return curve
+    mean, extra, missed, bias = sums.tolist()
+    expected = Estimate(mean, np.asarray(influence), units.by_label, *kind.range, extra, missed, bias=bias)
+    interval = None if s.confidence is None else expected.normal(s.confidence)
+    return replace(curve, expectation=mean, expectation_interval=interval)
 
 
-def _ranking(s: Setup, segments: LevelSums) -> Iterator[ThresholdCurve]:
-    """The ROC curve and what follows from it, as `evaluate` has it; the interval of lift holds the base rate fixed."""
-    roc = Roc.of_levels(segments, s.grid.at)
-    tasks = [BinaryTask.of_threshold(float(t)) for t in s.grid.at[s.grid.shown]]
-    decided = [Acting.of(Decisions.of_table(s.segments, task)) for task in tasks]
-    yield _rate(s, "sensitivity", roc.recall, [partial(sensitivity, d) for d in decided], "no row has label 1")
-    alarms = [partial(false_positive_rate, d) for d in decided]
-    yield _rate(s, "false_positive_rate", roc.false_alarms, alarms, "no row has label 0")
-    precision = [partial(ppv, d) for d in decided]
-    yield _rate(s, "ppv", roc.precision, precision, "no row is decided 1")
-    yield _rate(s, "lift", roc.precision, precision, "no row is decided 1", 1 / max(s.table.base_rate, 1e-300))
+def _rate(s: Setup, name: str, keyed: Keyed, metric: OfDecisions) -> MetricCurve:
+    """A share with Wilson's intervals; NaN where there is nothing that it is a share of."""
+    points, reason = [], None
+    for decided in _decided(keyed, s.grid.at, s.grid.shown):
+        try:
+            share = metric(decided)
+            points.append((share.value, *(() if s.confidence is None else share.wilson(s.confidence))))
+        except Undefined as undefined:
+            points.append((np.nan,) * (1 if s.confidence is None else 3))
+            reason = undefined.reason
+    return MetricCurve.of(CURVE_KINDS[name], np.array(points).T, reason)
 
 
-def _rate(
-    s: Setup, name: str, rate: Floats, shares: Sequence[Callable[[], Estimate]], none: str, factor: float = 1.0
-) -> ThresholdCurve:
-    """A share, or a multiple of it."""
-    shown, low, high = rate[s.grid.shown], None, None
-    if s.confidence is not None:
-        ends = [
-            (np.nan, np.nan) if np.isnan(r) else f().wilson(s.confidence) for r, f in zip(shown, shares, strict=True)
-        ]
-        low, high = factor * np.array(ends).T
-    return ThresholdCurve(CURVE_KINDS[name], factor * shown, low, high, reason=none if np.isnan(shown).any() else None)
+def _of_ends(s: Setup, name: str, value: Floats, ends: Floats | None) -> MetricCurve:
+    """A curve with given ends, shape (2, K); the interval of its expectation is the expectation of the ends."""
+    points = value[None] if ends is None else np.vstack((value, ends))
+    curve = MetricCurve.of(CURVE_KINDS[name], points[:, s.grid.shown])
+    if s.grid.weight is None:
+        return curve
+    mean, *edges = (points @ s.grid.weight).tolist()
+    return replace(curve, expectation=mean, expectation_interval=(edges[0], edges[1]) if edges else None)
 
 
-def _v_regret(s: Setup, means: Means) -> ThresholdCurve:
-    """Twice the curve and its interval, signed: below 0 where the score beats the base rate."""
-    z = 0.0 if s.confidence is None else quantile(s.confidence)
-    value, low, high = (2 * (means.value + side * z * means.error) for side in (0, -1, 1))
-    return _of_ends(s, "v_regret", value, low, high)
+def _undefined(s: Setup, name: str, reason: str) -> MetricCurve:
+    return MetricCurve(CURVE_KINDS[name], np.full(len(s.grid.shown), np.nan), reason=reason)
 
 
-def _of_ends(s: Setup, name: str, value: Floats, low: Floats, high: Floats) -> ThresholdCurve:
-    """A curve with given ends; the interval of its expectation is the expectation of the ends, which is wide enough."""
-    w, shown, some = s.grid.weight, s.grid.shown, s.confidence is not None
-    return ThresholdCurve(
-        CURVE_KINDS[name],
-        value[shown],
-        low[shown] if some else None,
-        high[shown] if some else None,
-        None if w is None else float(w @ value),
-        None if w is None or not some else (float(w @ low), float(w @ high)),
-    )
-
-
-def _held_out_gains(s: Setup) -> heldout.Gains | Undefined:
+def _recalibration(s: Setup) -> MetricCurve:
+    """What held-out scores win; one set of them serves every t*, and `evaluate` has the same."""
     try:
         held = held_out.of_table(s.table, s.seed)
     except Undefined as undefined:
-        return undefined
-    return heldout.gains(held.units, held.score, held.recalibrated, s.grid.at, s.grid.weight)
+        return _undefined(s, "gain_recalibration", undefined.reason)
+    return _of_estimates(s, "gain_recalibration", gains(held.units, held.score, held.recalibrated, s.grid.at))
 
 
-def _of_gains(s: Setup, name: str, gains: heldout.Gains) -> ThresholdCurve:
-    z = 0.0 if s.confidence is None else quantile(s.confidence)
-    reach = None if s.confidence is None else z * gains.error + gains.bias
-    curve = _curve(s, name, gains.value, reach, None)
-    if gains.expected is None:
-        return curve
-    value, error, bias = gains.expected
-    low, high = np.clip((value - z * error - bias, value + z * error + bias), *curve.kind.range).tolist()
-    return replace(curve, expectation=value, expectation_interval=None if reach is None else (low, high))
+def _threshold_adjusted(s: Setup, learned: bool) -> MetricCurve:
+    """The threshold that recalibrates; an interval where there are enough rows to learn from."""
+    t, at, shown = s.table, s.grid.at, s.grid.shown
+    value = np.append(t.score[t.pools], np.nan)[np.searchsorted(t.isotonic.pos / t.isotonic.n, at, side="left")][shown]
+    reason = "the isotonic fit does not reach t*: decide 0" if np.isnan(value).any() else None
+    points = [value]
+    if s.confidence is not None and learned:
+        reach = quantile(s.confidence) * threshold_error(s.segments, at, s.rng())[shown]
+        points += [value - reach, value + reach]
+    return MetricCurve.of(CURVE_KINDS["threshold_adjusted"], points, reason)
 
 
-def _recalibrated(
-    s: Setup, gains: Callable[[], heldout.Gains | Undefined], fitted: LevelSums
-) -> Iterator[ThresholdCurve]:
-    """The held-out gain of recalibration, and the threshold that recalibrates."""
-    at, shown = s.grid.at, s.grid.shown
-    z = 0.0 if s.confidence is None else quantile(s.confidence)
-    first = np.searchsorted(fitted.key, at, side="left")
-    adjusted = np.append(s.table.score[s.table.pools], np.nan)[first]
-    won = gains()
-    if isinstance(won, Undefined):
-        yield _undefined(s, "gain_recalibration", won.reason)
-        yield ThresholdCurve(CURVE_KINDS["threshold_adjusted"], adjusted[shown], reason=_unreached(adjusted[shown]))
-        return
-    yield _of_gains(s, "gain_recalibration", won)
-    reach = None if s.confidence is None else z * heldout.threshold_error(s.segments, at, s.rng())
-    crossing = _curve(s, "threshold_adjusted", adjusted, reach, None)
-    yield ThresholdCurve(crossing.kind, crossing.value, crossing.low, crossing.high, reason=_unreached(crossing.value))
-
-
-def _loss_ratio(s: Setup, loss: Floats, gain: ThresholdCurve) -> ThresholdCurve:
+def _loss_ratio(loss: Floats, gain: MetricCurve) -> MetricCurve:
     """What is lost after recalibration, on held-out rows, over what is lost now, which the interval holds fixed."""
     if gain.reason is not None:
-        return _undefined(s, "loss_ratio", gain.reason)
+        return MetricCurve(CURVE_KINDS["loss_ratio"], gain.value, reason=gain.reason)
 
-    def ratio(won: Floats | None) -> Floats | None:
-        if won is None:
-            return None
+    def ratio(won: Floats) -> Floats:
         return np.divide(np.maximum(loss - won, 0.0), loss, out=np.full_like(loss, np.nan), where=loss > 0)
 
-    value = ratio(gain.value)
-    assert value is not None
-    reason = "nothing is lost as it is" if np.isnan(value).any() else None
-    return ThresholdCurve(CURVE_KINDS["loss_ratio"], value, ratio(gain.high), ratio(gain.low), reason=reason)
+    points = [ratio(each) for each in (gain.value, gain.high, gain.low) if each is not None]
+    return MetricCurve.of(CURVE_KINDS["loss_ratio"], points, None if (loss > 0).all() else "nothing is lost as it is")
 
 
-def _unreached(adjusted: Floats) -> str | None:
-    missing = np.isnan(adjusted)
-    return "the isotonic fit does not reach t*: decide 0" if missing.any() else None
-
-
-def _calibration_regret(s: Setup) -> ThresholdCurve:
-    """The plug-in on equal-mass bins, and its bias-corrected interval; bins and segments are resampled together."""
-    t, at, segments = s.table, s.grid.at, levels_of(s.segments)
-    first = np.searchsorted(s.segments.score, t.score[t.bin_starts()], side="left")
-    cut = np.searchsorted(segments.key, at, side="left")
-    value = _regret_of(segments.neg[None], segments.pos[None], first, cut, at)[0]
+def _calibration_regret(s: Setup) -> MetricCurve:
+    """The metric on equal-mass bins at each t*."""
+    cells = [ScoreRegrets(s.table, task).bins(BINS) for task in s.tasks]
+    value = np.array([each.value for each in cells])
     if s.confidence is None:
-        return _of_ends(s, "regret_calibration", value, value, value)
-    # At each t* the interval of the metric.
-    tasks = [BinaryTask.of_threshold(float(each)) for each in at]
-    ends = [ScoreRegrets(t, task).bins(BINS).interval(s.rng(), s.confidence) for task in tasks]
-    curve = _of_ends(s, "regret_calibration", value, *np.array(ends).T)
-    w = s.grid.weight
-    if w is None:
+        return _of_ends(s, "regret_calibration", value, None)
+    ends = np.array([each.interval(s.rng(), s.confidence) for each in cells]).T
+    curve = _of_ends(s, "regret_calibration", value, ends)
+    if s.grid.weight is None:
         return curve
-    rng = s.rng()
-    neg, pos = (_resampled(rng, *pair) for pair in ((segments.neg, segments.neg2), (segments.pos, segments.pos2)))
-    draws = _regret_of(neg, pos, first, cut, at)
-    low, high = bias_corrected(float(w @ value), draws @ w, s.confidence)
-    expected = max(low, 0.0), max(high, 0.0)
-    return ThresholdCurve(curve.kind, curve.value, curve.low, curve.high, curve.expectation, expected)
+    # All t* share the draws of the rows of each bin, of which as large a part stays below each t*.
+    bins, at, weight, rng = s.table.bins(BINS), s.grid.at[:, None], s.grid.weight[:, None], s.rng()
+    joint = clipped.SwitchGains(*(np.concatenate(each) for each in zip(*(each.parts for each in cells), strict=True)))
+    neg, pos = (_drawn(rng, *each) for each in ((bins.n - bins.pos, bins.n2 - bins.pos2), (bins.pos, bins.pos2)))
+    total = np.maximum((neg + pos).sum(axis=1), 1e-300)[:, None, None]
+    gain = (pos[:, None] - at * (neg + pos)[:, None]) / total
+    lost = joint._replace(up=weight * joint.up, down=weight * joint.down).lost(gain)
+    low, high = bias_corrected(curve.expectation or 0.0, lost, s.confidence)
+    return replace(curve, expectation_interval=(max(low, 0.0), max(high, 0.0)))
 
 
-def _resampled(rng: np.random.Generator, weight: Floats, squares: Floats) -> Floats:
-    """Poisson draws of weights, shape (RESAMPLES, s)."""
-    many = (np.tile(values, bootstrap.RESAMPLES) for values in (weight, squares))
+def _drawn(rng: np.random.Generator, weight: ArrayLike, squares: ArrayLike) -> Floats:
+    """Poisson draws of weights, shape (RESAMPLES, m)."""
+    many = (np.tile(np.asarray(values, dtype=np.float64), bootstrap.RESAMPLES) for values in (weight, squares))
     return draw.weighted_poisson(rng, *many)[0].reshape(bootstrap.RESAMPLES, -1)
 
 
-def _regret_of(neg: Floats, pos: Floats, first: Ints, cut: Ints, at: Floats) -> Floats:
-    """Calibration regret at each t*, shape (draws, K), from weights of segments, shape (draws, s) each.
-
-    first: first segment of each bin; cut: first segment at or above each t*.
-    """
-    zero = np.zeros((len(neg), 1))
-    n = np.concatenate((zero, np.cumsum(neg + pos, axis=1)), axis=1)
-    rows, positives = np.add.reduceat(neg + pos, first, axis=1), np.add.reduceat(pos, first, axis=1)
-    rate = np.divide(positives, rows, out=np.zeros_like(rows), where=rows > 0)
-    total = np.maximum(n[:, -1:], 1e-300)
-    regret = np.zeros((len(neg), len(cut)))
-    for k in range(len(first)):
-        below = np.clip(n[:, cut] - n[:, first[k], None], 0, rows[:, k, None]) / total
-        above = rows[:, k, None] / total - below
-        regret += decisions.calibration_regret(rate[:, k, None, None], below[..., None], above[..., None], at[:, None])
-    return regret
-
-
-def _with_features(s: Setup, featured: FeaturedRows) -> Iterator[ThresholdCurve]:
-    at, rows = s.grid.at, featured.held
+def _with_features(s: Setup, featured: FeaturedRows) -> Iterator[MetricCurve]:
+    rows, probed = featured.held, featured.probed
     leaves = _leaves(featured.regions)
-    yield _mean(s, "brier_regions_plug_in", sums.of_decisions(leaves, _cost(at), s.grid), sums.brier_of(leaves))
-    yield from _bounds(s, featured.regions, featured.probed)
+    yield _of_decisions(s, "brier_regions_plug_in", leaves, _lost, leaves.brier)
+    yield from _bounds(s, featured.regions, probed)
     if rows is None:
         reason = "needs more rows: too few to fit on some and evaluate on the others"
-        for name in ("brier_regions", "gain_beyond"):
-            yield _undefined(s, name, reason)
+        yield from (_undefined(s, name, reason) for name in ("brier_regions", "gain_beyond"))
         return
-    by_region = sums.levels_of_rows(rows.region, rows.label, rows.weight, s.table.design.effect)
-    yield _mean(s, "brier_regions", sums.of_decisions(by_region, _cost(at), s.grid), sums.brier_of(by_region))
-    probed = featured.probed
+    squares = Independent(s.table.design.effect * rows.weight**2)
+    by_region = Keyed(Units(np.asarray(rows.label, dtype=np.int64), rows.weight, squares), rows.region)
+    yield _of_decisions(s, "brier_regions", by_region, _lost, by_region.brier)
     dealt = all_deals(probed)
-    scores = dealt.recalibrated, dealt.probe, at, s.grid.weight, dealt.judge
-    yield _of_gains(s, "gain_beyond", heldout.gains(dealt.units, *scores))
+    won = gains(dealt.units, dealt.recalibrated, dealt.probe, s.grid.at, dealt.judge)
+    yield _of_estimates(s, "gain_beyond", won)
 
 
-def _post_training(s: Setup, first: ThresholdCurve, second: ThresholdCurve) -> ThresholdCurve:
+def _post_training(s: Setup, first: MetricCurve, second: MetricCurve) -> MetricCurve:
     """The sum of the gain of recalibration and the gain beyond it, so that the three curves add up at every t*."""
     if first.reason or second.reason:
         return _undefined(s, "gain_post_training", first.reason or second.reason or "")
-    kind, value = CURVE_KINDS["gain_post_training"], first.value + second.value
-    expectation = None if s.grid.weight is None else (first.expectation or 0.0) + (second.expectation or 0.0)
-    if first.low is None or first.high is None or second.low is None or second.high is None:
-        return ThresholdCurve(kind, value, expectation=expectation)
-    # As `gain_post_training` of metrics.held_out adds their errors.
-    reach = np.hypot(first.high - first.low, second.high - second.low) / 2
-    low, high = (np.clip(value + side * reach, *kind.range) for side in (-1, 1))
-    return ThresholdCurve(kind, value, low, high, expectation, _ends_of_sum(expectation, first, second))
+
+    value, curve = first.value + second.value, CURVE_KINDS["gain_post_training"]
+    sum_of = MetricCurve.of(curve, [value, *_ends_of_sum(value, (first.low, first.high), (second.low, second.high))])
+    if first.expectation is None or second.expectation is None:
+        return sum_of
+    mean, parts = first.expectation + second.expectation, (first.expectation_interval, second.expectation_interval)
+    ends = _ends_of_sum(mean, *((None, None) if part is None else part for part in parts))
+    return replace(sum_of, expectation=mean, expectation_interval=ends or None)
 
 
-def _ends_of_sum(expectation: float | None, *parts: ThresholdCurve) -> tuple[float, float] | None:
-    ends = [part.expectation_interval for part in parts]
-    if expectation is None or None in ends:
-        return None
-    reach = math.hypot(*(high - low for low, high in filter(None, ends))) / 2
-    return expectation - reach, expectation + reach
+def _ends_of_sum(value: Any, *parts: tuple[Any, Any]) -> tuple[Any, ...]:
+    """As metrics.held_out adds the errors of gains; () where they have none."""
+    if any(low is None for low, _ in parts):
+        return ()
+    reach = np.hypot(*(high - low for low, high in parts)) / 2
+    return value - reach, value + reach
 
 
-def _leaves(regions: Regions) -> LevelSums:
+def _leaves(regions: Regions) -> Keyed:
     """Leaves of both halves by their own label frequency; squared weights are divided between the labels."""
     n, pos, n2 = (np.concatenate([getattr(half, name) for half in regions.halves]) for name in ("n", "pos", "n2"))
     n, pos, n2 = (values[n > 0] for values in (n, pos, n2))
     rate = pos / n
-    return LevelSums(rate, n - pos, pos, n2 * (1 - rate), n2 * rate)
+    squares = Independent(np.concatenate((n2 * (1 - rate), n2 * rate)))
+    return Keyed(Units(np.repeat((0, 1), len(n)), np.concatenate((n - pos, pos)), squares), np.tile(rate, 2))
 
 
-def _where_seen(s: Setup, regions: Regions, probed: Probed) -> Setup:
-    """The same without intervals where the probe clearly wins more than the trees show."""
-    try:
-        if s.confidence is not None:
-            grouping.need_seen(regions, probed, s.confidence)
-    except Undefined:
-        return s._replace(confidence=None)
-    return s
-
-
-def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[ThresholdCurve]:
+def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[MetricCurve]:
     """Bounds on the grouping regret, with the intervals that `evaluate` gives them."""
     names = "regret_grouping_lower", "regret_grouping_upper", "regret_grouping_upper_sharp"
     try:
-        plug_in = [grouping.estimated_bounds(regions, BinaryTask.of_threshold(float(t))) for t in s.grid.at]
+        plug_in = [grouping.estimated_bounds(regions, task) for task in s.tasks]
     except Undefined as undefined:
         yield from (_undefined(s, name, undefined.reason) for name in names)
         return
     values = np.array([[float(bound) for bound in bounds] for bounds in plug_in]).T
-    ends = np.repeat(values[..., None], 2, axis=2)
-    s = _where_seen(s, regions, probed)
-    if s.confidence is not None:
-        # The metrics draw from the generator of their family, so one bracket serves them all.
-        missed = grouping.missed(regions, probed, s.confidence)
-        tasks = [BinaryTask.of_threshold(float(t)) for t in s.grid.at]
-        brackets = [grouping.bracket(regions, task, s.rng(), s.confidence, missed) for task in tasks]
-        ends = np.array(brackets).transpose(1, 0, 2)
-    for name, value, (low, high) in zip(names, values, ends.transpose(0, 2, 1), strict=True):
-        yield _of_ends(s, name, value, *np.clip((low, high), *CURVE_KINDS[name].range))
+    ends = _brackets(s, regions, probed)
+    for number, name in enumerate(names):
+        yield _of_ends(s, name, values[number], None if ends is None else ends[number])
+
+
+def _brackets(s: Setup, regions: Regions, probed: Probed) -> Floats | None:
+    """Intervals of the three bounds, shape (3, 2, K); None where the probe clearly wins more than the trees show."""
+    if s.confidence is None:
+        return None
+    try:
+        grouping.need_seen(regions, probed, s.confidence)
+    except Undefined:
+        return None
+    # The metrics draw from the generator of their family, so one bracket serves them all.
+    missed = grouping.missed(regions, probed, s.confidence)
+    return np.array([grouping.bracket(regions, task, s.rng(), s.confidence, missed) for task in s.tasks]).transpose(
+        1, 2, 0
+    )

@@ -219,8 +219,8 @@ def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float
 
 def _counts(pairs: PairTable) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """Rows and positives of each pair as float64, and their sums of squared weights."""
-    block = pairs.block
-    return (block.n, block.pos), (block.n2, block.pos2)
+    n, pos, n2, pos2 = (np.asarray(each, dtype=np.float64) for each in (pairs.n, pairs.pos, *pairs.squares_of_rows))
+    return (n, pos), (n2, pos2)
 
 
 def _segments(pairs: PairTable) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp], Floats]:

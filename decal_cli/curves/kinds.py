@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from decal_cli.declarations.papers import cite
 from decal_cli.metrics import METRICS
 from decal_cli.tables.table import Floats
@@ -27,8 +30,8 @@ class CurveKind:
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdCurve:
-    """A curve on the thresholds shown: value, low, high, shape (K,); NaN where undefined, then `reason` says why.
+class MetricCurve:
+    """A curve over what varies: value, low, high, shape (K,); NaN where undefined, then `reason` says why.
 
     expectation: under the prior, with its interval. brier: twice the exact area under a Brier curve.
     """
@@ -41,6 +44,25 @@ class ThresholdCurve:
     expectation_interval: tuple[float, float] | None = None
     brier: float | None = None
     reason: str | None = None
+
+    @classmethod
+    def of(
+        cls, kind: CurveKind, points: ArrayLike, reason: str | None = None, brier: float | None = None
+    ) -> MetricCurve:
+        """Of values, (1, K), or of values, low and high ends, (3, K); ends are cut to the range of the kind."""
+        value, *ends = np.asarray(points, dtype=np.float64)
+        low, high = np.clip(ends, *kind.range) if ends else (None, None)
+        return cls(kind, value, low, high, brier=brier, reason=reason)
+
+    @property
+    def name(self) -> str:
+        """Of its kind."""
+        return self.kind.name
+
+    def times(self, factor: float, kind: CurveKind) -> MetricCurve:
+        """A curve of another kind that is a multiple of this one."""
+        low, high = (None if each is None else factor * each for each in (self.low, self.high))
+        return MetricCurve(kind, factor * self.value, low, high, reason=self.reason)
 
 
 def _of_metric(name: str, heading: str, block: Block, unit: str = "utility per decision") -> CurveKind:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decal_cli.curves.sums import LevelSums, above
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +25,11 @@ class Roc:
     base_rate: float
 
     @classmethod
-    def of_levels(cls, levels: LevelSums, at: Floats) -> Roc:
-        """Deciding 1 from each threshold on; NaN where a label has no rows."""
-        neg, pos = above(levels.key, levels[1:3], at)
-        negatives, positives = float(levels.neg.sum()), float(levels.pos.sum())
-        return cls(_over(pos, positives), _over(neg, negatives), positives / levels.total)
+    def of_table(cls, t: Table, at: Floats | None = None) -> Roc:
+        """Deciding 1 from each threshold on, by default from each score; NaN where a label has no rows."""
+        cut = np.searchsorted(t.score, t.score if at is None else at, side="left")
+        pos, neg = (np.append(np.cumsum(each[::-1])[::-1], 0.0)[cut] for each in (t.pos * 1.0, (t.n - t.pos) * 1.0))
+        return cls(_over(pos, t.positives), _over(neg, t.negatives), t.base_rate)
 
     @classmethod
     def of_precision(cls, precision: Floats, recall: Floats, base_rate: float) -> Roc:

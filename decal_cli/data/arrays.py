@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.data.capacity import as_used
-from decal_cli.data.classes import by_usual_names
-from decal_cli.data.columns import choose
-from decal_cli.data.dataset import Dataset, dataset
+from decal_cli.data.dataset import Dataset, chosen_columns, dataset
 from decal_cli.data.formats.files import translated
 from decal_cli.data.formats.sources import OwnOrigin
-from decal_cli.data.labels import label_text
 from decal_cli.data.large.aggregates import aggregates
+from decal_cli.data.population import as_used
 from decal_cli.data.stream import Stream, StreamColumns, stream_of
 from decal_cli.data.words import quote, text_of
 from decal_cli.errors import DecalError
@@ -41,57 +38,53 @@ def from_arrays(
     """
     if unknown := sorted(roles.keys() - ROLES.keys()):
         raise TypeError(f"unexpected argument {unknown[0]!r}")
-    _check_indexes({"score": data_or_score, "label": label, **roles})
-    table: dict[str, Any] = {}
-    if is_table(data_or_score):
-        table.update(_columns_of(data_or_score, "data"))
-        if label is not None and not isinstance(label, str) and not columns.score:
-            columns = replace(columns, score=tuple(table))
-    else:
-        table["score"] = _column(data_or_score, "score")
-        columns = replace(columns, score=("score",))
-        if label is None:
-            raise DecalError("scores without labels", "give label=, of shape (T,), after the scores")
-    for role, given in {"label": label, **roles}.items():
-        if given is not None:
-            names = _several(table, given, role) if several(role) else _one(table, given, role)
-            columns = columns.updated({role: names})
+    table, columns = _gathered(data_or_score, {"label": label, **roles}, columns)
+    if is_table(data_or_score) and label is not None and not isinstance(label, str) and not columns.score:
+        columns = replace(columns, score=tuple(_columns_of(data_or_score, "data")))
+    if not table:
+        raise DecalError(f"{SHOWN}: has no columns", "give scores and labels")
+    source = ArraySource(table)
     if columns.aggregated:
-        counted = aggregates([_table_source(_collected(table, tuple(table)), tuple(table))], columns)
-        return as_used(counted, columns)
-    return as_used(dataset([_source(table, columns)], columns), columns)
+        return as_used(aggregates([source.only(source.names)], columns), columns)
+    chosen = chosen_columns([source], columns)
+    source = source.only((*chosen.numbers, *chosen.texts, *chosen.features))
+    return as_used(dataset([source], columns), columns)
 
 
 def stream_from_arrays(
-    data_or_score: Any,
-    label: Any = None,
-    *,
-    columns: Columns,
-    beside: StreamColumns,
-    time: Any = None,
-    group: Any = None,
-    cluster: Any = None,
+    data_or_score: Any, label: Any = None, *, columns: Columns, beside: StreamColumns, time: Any = None, **roles: Any
 ) -> Stream:
     """Check arrays, or the columns of a table, as `read_stream` checks files.
 
-    time, group, cluster: (T,), or the name of a column. Errors: DecalError.
+    time, and group and cluster among the roles: (T,), or the name of a column. Errors: DecalError.
     """
-    _check_indexes({"score": data_or_score, "label": label, "time": time, "group": group, "cluster": cluster})
+    table, columns = _gathered(data_or_score, {"label": label, "time": time, **roles}, columns)
+    if time is not None:
+        beside = replace(beside, time=time if isinstance(time, str) else "time")
+    source = ArraySource(table)
+    return stream_of([source.only(source.names)], columns, beside)
+
+
+def _gathered(data_or_score: Any, given: Mapping[str, Any], columns: Columns) -> tuple[dict[str, Any], Columns]:
+    """All columns by name, and which of them play the roles that are given."""
+    _check_indexes({"score": data_or_score, **given})
     table: dict[str, Any] = {}
     if is_table(data_or_score):
         table.update(_columns_of(data_or_score, "data"))
     else:
         table["score"] = _column(data_or_score, "score")
         columns = replace(columns, score=("score",))
-    if label is not None:
-        columns = replace(columns, label=_one(table, label, "label"))
-    if time is not None:
-        beside = replace(beside, time=_one(table, time, "time"))
-    if group is not None:
-        columns = replace(columns, group=(_one(table, group, "group"),))
-    if cluster is not None:
-        columns = replace(columns, cluster=_one(table, cluster, "cluster"))
-    return stream_of([_table_source(_collected(table, tuple(table)), tuple(table))], columns, beside)
+        if given["label"] is None:
+            raise DecalError("scores without labels", "give label=, of shape (T,), after the scores")
+    for role, value in given.items():
+        if value is None:
+            continue
+        if role in ROLES and several(role):
+            columns = columns.updated({role: _several(table, value, role)})
+            continue
+        name = value if isinstance(value, str) else _add(table, {role: _column(value, role)})[0]
+        columns = columns.updated({role: name} if role in ROLES else {})
+    return table, columns
 
 
 def _check_indexes(given: Mapping[str, Any]) -> None:
@@ -167,10 +160,6 @@ def _interchanged(value: Any) -> Any:
     from pyarrow.interchange import from_dataframe
 
     return from_dataframe(value)
-
-
-def _one(table: dict[str, Any], given: Any, role: str) -> str:
-    return given if isinstance(given, str) else _add(table, {role: _column(given, role)})[0]
 
 
 def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
@@ -249,61 +238,13 @@ def _numbers(array: np.ndarray) -> Any:
     return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), array.size, [None, pa.py_buffer(array)])
 
 
-def _source(table: dict[str, Any], columns: Columns) -> ArraySource:
-    if not table:
-        raise DecalError(f"{SHOWN}: has no columns", "give scores and labels")
-
-    def labels_of(name: str) -> set[str]:
-        values = table[name]
-        texts = [] if isinstance(values, _Uncollected) else values.unique().to_pylist()
-        return {label for value in texts if (label := label_text(text_of(value))) is not None}
-
-    columns = by_usual_names(list(table), columns, labels_of)
-    chosen = choose(list(table), columns, SHOWN)
-    used = tuple(dict.fromkeys((*chosen.numbers, *chosen.texts, *chosen.features)))
-    return _table_source(_collected(table, used), used)
-
-
-def _table_source(table: dict[str, Any], used: tuple[str, ...]) -> ArraySource:
-    """The used columns of a table, all of one length."""
-    import pyarrow as pa
-
-    lengths = {name: len(column) for name, column in table.items() if not isinstance(column, _Uncollected)}
-    first, count = next(iter(lengths.items()))
-    for name, length in lengths.items():
-        if length != count:
-            raise DecalError(
-                f"{SHOWN}: {quote(name)} has {length} rows and {quote(first)} {count}", "give arrays of one length"
-            )
-    with translated(SHOWN, "a table"):
-        return ArraySource(list(table), pa.table({name: table[name] for name in used}))
-
-
-def _collected(table: dict[str, Any], used: tuple[str, ...]) -> dict[str, Any]:
-    """The table with the used columns of lazy frames, each frame computed once."""
-    waiting = {name: table[name] for name in used if isinstance(table[name], _Uncollected)}
-    frames = {id(each.frame): each.frame for each in waiting.values()}
-    for key, frame in frames.items():
-        names = [name for name, each in waiting.items() if id(each.frame) == key]
-        with translated(SHOWN, "a lazy frame"):
-            computed = frame.select([waiting[name].name for name in names]).collect()
-        table = {**table, **dict(zip(names, _columns_of(computed, "data").values(), strict=True))}
-    return table
-
-
 def rows_in_memory(data: Any, names: tuple[str, ...]) -> ArraySource:
     """The columns of a frame or mapping that a model looks at, as rows to be scored."""
-    import pyarrow as pa
-
-    table = _columns_of(data, "data")
-    used = tuple(name for name in dict.fromkeys(names) if name in table)
-    table = _collected(table, used)
-    lengths = sorted({len(table[name]) for name in used})
-    if len(lengths) > 1:
-        raise DecalError(f"{SHOWN}: columns have {lengths[0]} and {lengths[-1]} rows", "give arrays of one length")
-    shown = list(used) if len(used) == len(set(names)) else list(table)
-    with translated(SHOWN, "a table"):
-        return ArraySource(shown, pa.table({name: table[name] for name in used}))
+    source = ArraySource(_columns_of(data, "data"))
+    used = tuple(name for name in dict.fromkeys(names) if name in source.names)
+    found = source.only(used)
+    found.names = list(used) if len(used) == len(set(names)) else source.names
+    return found
 
 
 def column_names(data: Any) -> list[str]:
@@ -312,14 +253,41 @@ def column_names(data: Any) -> list[str]:
 
 
 class ArraySource(OwnOrigin):
-    """Columns in memory; of those not used only the names are kept."""
+    """Columns in memory, of which only those that are asked for are looked at."""
 
-    def __init__(self, names: list[str], table: Any) -> None:
-        super().__init__(SHOWN, table, "<arrays>")
-        self.names = names
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self.columns, self.names, self.shown, self.path = columns, list(columns), SHOWN, "<arrays>"
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        """pyarrow table with these columns, all of one length; each lazy frame is computed once."""
+        import pyarrow as pa
+
+        table = {name: self.columns[name] for name in dict.fromkeys((*numbers, *texts))}
+        waiting = {name: each for name, each in table.items() if isinstance(each, _Uncollected)}
+        for frame in {id(each.frame): each.frame for each in waiting.values()}.values():
+            names = [name for name, each in waiting.items() if each.frame is frame]
+            with translated(SHOWN, "a lazy frame"):
+                computed = frame.select([waiting[name].name for name in names]).collect()
+            table |= zip(names, _columns_of(computed, "data").values(), strict=True)
+        first, count = next(((name, len(column)) for name, column in table.items()), ("", 0))
+        for name, column in table.items():
+            if len(column) != count:
+                raise DecalError(
+                    f"{SHOWN}: {quote(name)} has {len(column)} rows and {quote(first)} {count}",
+                    "give arrays of one length",
+                )
+        with translated(SHOWN, "a table"):
+            return pa.table(table)
+
+    def only(self, names: Sequence[str]) -> ArraySource:
+        """The same, with what is in these columns, whose digest it has."""
+        kept = ArraySource(self.columns)
+        kept.table = self.load(names, ())
+        kept.columns = dict(zip(kept.table.column_names, kept.table.columns, strict=True))
+        return kept
 
     def sha256(self) -> str:
-        """Hex digest of the used columns."""
+        """Hex digest of the columns that are used."""
         return table_digest(self.table)
 
 

@@ -1,18 +1,85 @@
-"""Which column plays which role: as the user named it, else by its usual names."""
+"""Which column plays which role: as the user named it, else by its usual names.
+
+A pattern such as 'lr:*' names the columns of one model of several classes; what stands for the star is the class.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from decal_cli.data.classes import ClassColumns, class_columns
+from decal_cli.data.labels import label_text
 from decal_cli.data.words import listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.roles import DECLARATIONS, ROLES, Columns, several
+
+MAX_CLASSES = 10_000
+
+
+@dataclass(frozen=True)
+class ClassColumns:
+    """A model's columns, one for each class, in the order of the classes."""
+
+    model: str
+    columns: tuple[str, ...]
+    classes: tuple[str, ...]
+
+
+def class_columns(
+    patterns: Sequence[str], names: Sequence[str], shown: str, classes: str | None = None
+) -> tuple[ClassColumns, ...]:
+    """The models that patterns name, all with the classes of the first. Errors: DecalError.
+
+    classes: names, 'a,b,c', of what list-valued columns hold; None where every class has a column.
+    """
+    models: list[ClassColumns] = []
+    for pattern in patterns:
+        model = _one_model(pattern, names, shown) if classes is None else _one_list(pattern, names, shown, classes)
+        if any(model.model == other.model for other in models):
+            raise DecalError(f"two patterns name the model {quote(model.model)}", "name every model once")
+        models.append(_as_first(model, models[0], shown) if models else model)
+    return tuple(models)
+
+
+def _one_model(pattern: str, names: Sequence[str], shown: str) -> ClassColumns:
+    if pattern.count("*") != 1:
+        raise DecalError(
+            f"{Hint('proba', f'{quote(pattern)}')} holds no star, or more than one", "write 'lr:*': * is the class"
+        )
+    start, end = pattern.split("*")
+    columns = tuple(
+        name for name in names if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)
+    )
+    classes = tuple(label_text(name[len(start) : len(name) - len(end)]) or "" for name in columns)
+    if len(columns) < 2 or len(columns) > MAX_CLASSES:
+        raise DecalError(
+            f"{shown}: {len(columns)} columns match {Hint('proba', f'{quote(pattern)}')}, not 2 to {MAX_CLASSES:,}",
+            f"a column for each class; columns: {listed(names)}",
+        )
+    twice = next((name for at, name in enumerate(classes) if name in classes[:at] or not name), None)
+    if twice is not None:
+        raise DecalError(
+            f"{shown}: two columns of {Hint('proba', f'{quote(pattern)}')} are class {quote(twice)}", "rename one"
+        )
+    return ClassColumns((start + end).strip(":_-. ") or "proba", columns, classes)
+
+
+def _one_list(name: str, names: Sequence[str], shown: str, classes: str) -> ClassColumns:
+    """A model whose column holds a list of probabilities."""
+    if name not in names:
+        raise DecalError(
+            f"{shown}: no column {quote(name)}", f"with {Hint('classes')}, name one list; columns: {listed(names)}"
+        )
+    named = tuple(label_text(each) or "" for each in classes.split(","))
+    if len(named) < 2 or "" in named or len(set(named)) < len(named):
+        raise DecalError(
+            f"{Hint('classes', f'{quote(classes)}')} are not different names", "write 'a,b,c', in the list's order"
+        )
+    return ClassColumns(name, (name,), named)
 
 
 @dataclass(frozen=True)
@@ -131,57 +198,52 @@ def same_columns(chosen: Chosen, first: str, names: Sequence[str], columns: Colu
             )
 
 
-def nearest_of(name: str, names: Sequence[str], shown: str, what: str = "column") -> str:
-    """The name, which is one of these. Errors: DecalError, with the one that is spelt most like it."""
+def nearest_of(name: str, names: Sequence[str], shown: str, what: str = "column", after: str = "") -> str:
+    """The name, which is one of these. Errors: DecalError, with the one that is spelt most like it.
+
+    after: what is said of the name that is none of them.
+    """
     if name in names:
         return name
     near = nearest(name, names)
     hint = f"did you mean {quote(near)}? " if near else ""
-    raise DecalError(f"{shown}: no {what} {quote(name)}", f"{hint}{what}s: {listed(names)}")
+    raise DecalError(f"{shown}: no {what} {quote(name)}{after}", f"{hint}{what}s: {listed(names)}")
 
 
 class _Picker:
     def __init__(self, names: list[str], shown: str) -> None:
         self.names = names
-        self.known = set(names)
         self.shown = shown
-
-    def one(self, name: str) -> str:
-        return nearest_of(name, self.names, self.shown)
 
     def all(self, given: Sequence[str]) -> tuple[str, ...]:
         """Exact names, each once."""
-        return tuple(dict.fromkeys(map(self.one, given)))
+        return tuple(dict.fromkeys(nearest_of(name, self.names, self.shown) for name in given))
 
     def several(self, given: Sequence[str], others: set[str]) -> tuple[str, ...]:
         """Names and globs in the order given; a glob passes over columns that have another role.
 
         Where no column is called so, "a,b" is a list of names and globs.
         """
-        picked: dict[str, None] = {}
-        for name in self._listed(given):
-            if name in self.known or not any(c in name for c in "*?["):
-                picked[self.one(name)] = None
+        picked: list[str] = []
+        known = set(self.names)
+        split = (
+            [name] if name in known or "," not in name else filter(None, map(str.strip, name.split(",")))
+            for name in given
+        )
+        for name in (name for names in split for name in names):
+            if name in known or not any(c in name for c in "*?["):
+                picked += self.all([name])
                 continue
             hits = [n for n in self.names if n and n not in others and fnmatchcase(n, name)]
             if not hits:
                 raise DecalError(f"{self.shown}: no column matches {quote(name)}", f"columns: {listed(self.names)}")
-            picked.update(dict.fromkeys(hits))
-        return tuple(picked)
-
-    def _listed(self, given: Sequence[str]) -> list[str]:
-        names: list[str] = []
-        for name in given:
-            if name in self.known or "," not in name:
-                names.append(name)
-            else:
-                names += [part.strip() for part in name.split(",") if part.strip()]
-        return names
+            picked += hits
+        return tuple(dict.fromkeys(picked))
 
     def usual(self, role: str, free: list[str]) -> str:
         """The one free column that has a usual name of the role."""
         usual = ROLES[role].usual
-        hits = [name for name in free if any(fnmatchcase(name.lower(), pattern) for pattern in usual)]
+        hits = [name for name in free if has_usual(role, [name])]
         if len(hits) == 1:
             return hits[0]
         if not hits:
@@ -194,3 +256,31 @@ class _Picker:
             if sum(fnmatchcase(name.lower(), glob) for name in hits) > 1:
                 fix += f", or {Hint(role, repr(glob))} for all of those side by side"
         raise DecalError(f"{self.shown}: {len(hits)} columns could be the {role}: {listed(hits)}", fix)
+
+
+def by_usual_names(names: Sequence[str], columns: Columns, labels_of: Callable[[str], set[str]]) -> Columns:
+    """The columns, with 'p_*' as those of classes where the user names none and they match the labels.
+
+    labels_of: the values of a column. There must be three labels at least, each with a column p_<label>.
+    """
+    classes = {label_text(name[2:]) for name in names if name.startswith("p_") and len(name) > 2}
+    if columns.score or columns.proba or columns.logit or columns.positive is not None or len(classes) < 3:
+        return columns
+    usual = [name for name in names if name.lower() in ROLES["label"].usual]
+    label = columns.label if columns.label is not None else usual[0] if len(usual) == 1 else None
+    if label is None or label not in names:
+        return columns
+    labels = labels_of(label)
+    return columns.updated({"proba": ("p_*",)}) if len(labels) >= 3 and labels <= classes else columns
+
+
+def _as_first(model: ClassColumns, first: ClassColumns, shown: str) -> ClassColumns:
+    """The model with its columns in the order of the first one's classes."""
+    for here, there, name in ((first, model, model.model), (model, first, first.model)):
+        if lacking := [each for each in here.classes if each not in there.classes]:
+            raise DecalError(
+                f"{shown}: model {quote(name)} has no column for class {quote(lacking[0])}, which another model has",
+                "models side by side need the same classes",
+            )
+    order = [model.classes.index(name) for name in first.classes]
+    return ClassColumns(model.model, tuple(model.columns[k] for k in order), first.classes)

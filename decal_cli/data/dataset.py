@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 
-from decal_cli.data.amounts import amounts_of
-from decal_cli.data.check import (
-    Origin,
-    Part,
-    checked_scores,
-    checked_weights,
-    floats,
-    margin_notes,
-    missing_values,
-)
-from decal_cli.data.classes import by_usual_names, class_labels, class_scores, labels_in, unseen_classes
-from decal_cli.data.columns import Chosen, choose, same_columns
+from decal_cli.data.check import Scores, amounts_of, checked_weights, may_be_text, scores_of
+from decal_cli.data.classes import class_labels, class_scores, labels_in
+from decal_cli.data.columns import Chosen, by_usual_names, choose, same_columns
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.formats.sources import Source
-from decal_cli.data.labels import MISSING_LABEL, Labels, clusters, group, periods
-from decal_cli.data.percentages import parts_with_scores, percentage_notes
-from decal_cli.data.words import quote
+from decal_cli.data.labels import clusters, group, labels_of, periods
+from decal_cli.data.parts import Origin, Part, floats, loaded_parts
+from decal_cli.data.words import listed, quote
 from decal_cli.declarations.document import Count, Limit, Positive
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -34,7 +25,7 @@ from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.table import Ints
 
 
 @dataclass(frozen=True)
@@ -157,6 +148,11 @@ def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
     return chosen
 
 
+def parts_of(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> Origin:
+    """What was chosen of every input; scores may be texts, such as percentages."""
+    return loaded_parts(sources, chosen.numbers, chosen.texts, chosen.score if may_be_text(columns) else ())
+
+
 def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     """Check and assemble opened inputs."""
     if columns.logit and columns.margin:
@@ -165,113 +161,70 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         )
     chosen = chosen_columns(sources, columns)
     digests = Digests(sources)
-    parts = parts_with_scores(sources, chosen, columns)
-    origin = Origin(parts)
-    if chosen.models:
-        if columns.logit or columns.margin or columns.positive is not None:
-            raise DecalError(
-                f"{Hint('logit')}, {Hint('margin')} and {Hint('positive')} are for scores of two classes", "drop them"
-            )
-        classes = chosen.models[0].classes
-        label, unlabelled = class_labels(parts, chosen.label, classes, columns, origin)
+    parts = parts_of(sources, chosen, columns)
+    incomplete: dict[str, np.ndarray] = {}
+
+    def kept(role: str, values: Any, missing: np.ndarray | None) -> Any:
+        """The values, once it is written down which rows lack one."""
+        incomplete.update({} if missing is None else {f"missing {role}": missing})
+        return values
+
+    classes = chosen.models[0].classes if chosen.models else ()
+    if not classes:
+        label = kept("label", *labels_of(parts, chosen.label, columns))
+    elif columns.logit or columns.margin or columns.positive is not None:
+        raise DecalError(
+            f"{Hint('logit')}, {Hint('margin')} and {Hint('positive')} are for scores of two classes", "drop them"
+        )
     else:
-        classes = ()
-        label, unlabelled = labels_of(parts, chosen.label, columns, origin)
-    incomplete = {} if unlabelled is None else {"missing label": unlabelled}
-    weight = None
+        label = kept("label", *class_labels(parts, chosen.label, classes, columns))
+    weight = cluster = period = names = None
     if chosen.weight is not None:
-        weight, unweighted = checked_weights(floats(parts, chosen.weight), chosen.weight, origin, columns)
-        incomplete |= {} if unweighted is None else {"missing weight": unweighted}
-    names = cluster = None
+        values = floats(parts, chosen.weight)
+        weight = kept("weight", *checked_weights(values, chosen.weight, parts, columns))
     if chosen.cluster is not None:
-        names, cluster, unknown = clusters(parts, chosen.cluster, origin, columns.missing == "drop")
-        incomplete |= {} if unknown is None else {"missing cluster": unknown}
-    period = None
+        names, *numbered = clusters(parts, chosen.cluster, columns)
+        cluster = kept("cluster", *numbered)
     if chosen.per is not None:
-        period, undated = periods(parts, chosen.per, origin, columns.missing == "drop")
-        incomplete |= {} if undated is None else {"missing day": undated}
-    amounts, unpriced = amounts_of(parts, chosen, columns, origin)
-    incomplete |= {} if unpriced is None else {"missing amount": unpriced}
+        period = kept("day", *periods(parts, chosen.per, columns))
+    amounts = kept("amount", *amounts_of(parts, chosen, columns))
     features = None
     if chosen.features:
-        features = FeatureReader(sources, chosen.features, origin, all_columns=ALL_COLUMNS in columns.features)
+        features = FeatureReader(sources, chosen.features, parts, all_columns=ALL_COLUMNS in columns.features)
     groups = {name: group(parts, name) for name in chosen.group}
+    read_features = None if features is None else features.read
+    beside: dict[str, Any] = {"groups": groups, "features": read_features, "amounts": amounts}
     models, notes = [], []
-    absent = unseen_classes(label, classes) if classes else None
-    notes += [] if absent is None else [absent]
-    for name, of_model in _scored(parts, chosen, columns, origin):
-        reasons = incomplete if of_model.unscored is None else {"missing score": of_model.unscored, **incomplete}
-        read_features = None if features is None else features.read
-        beside: dict[str, Any] = {"groups": groups, "features": read_features, "amounts": amounts}
-        rows = Rows(of_model.score, label, weight, cluster, period, classes=classes, **beside)
-        model, note = _complete(Predictions(name, of_model.columns, rows, chosen.features), reasons, origin)
+    if classes and (absent := [name for k, name in enumerate(classes) if not (label == k).any()]):
+        notes.append(f"no row has class {listed(absent)}")
+    scored: Iterable[tuple[str, tuple[str, ...], Scores]] = (
+        *((name, (name,), scores_of(parts, name, columns)) for name in chosen.score),
+        *((model.model, model.columns, class_scores(parts, model, columns)) for model in chosen.models),
+    )
+    for name, its_columns, (score, unscored, of_scores) in scored:
+        reasons = incomplete if unscored is None else {"missing score": unscored, **incomplete}
+        rows = Rows(score, label, weight, cluster, period, classes=classes, **beside)
+        model, note = _complete(Predictions(name, its_columns, rows, chosen.features), reasons, parts)
         models.append(model)
-        notes += [*of_model.notes, *note]
-    inputs = []
-    for part, digest in zip(parts, digests.wait(), strict=True):
-        count = part.table.num_rows
-        of_part = label[part.start : part.start + count]
-        positives = None if classes else int(np.count_nonzero(of_part == 1))
-        inputs.append(Input(part.source.raw.path, count, positives, digest))
-    return Dataset(tuple(inputs), chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features, clusters=names)
+        notes += [*of_scores, *note]
+    inputs = digests.inputs(parts, None if classes else label)
+    return Dataset(inputs, chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features, clusters=names)
 
 
-class _Scores(NamedTuple):
-    """Scores of a model, the columns that hold them, the mask of those that are missing, and notes."""
-
-    score: Floats
-    columns: tuple[str, ...]
-    unscored: np.ndarray | None
-    notes: tuple[str, ...] = ()
-
-
-def _scored(parts: Sequence[Part], chosen: Chosen, columns: Columns, origin: Origin) -> Iterator[tuple[str, _Scores]]:
-    """Every model's checked scores."""
-    for name in chosen.score:
-        values = floats(parts, name)
-        score, unscored = checked_scores(values, name, origin, columns)
-        notes = margin_notes(values, name) if columns.margin else percentage_notes(parts, name)
-        yield name, _Scores(score, (name,), unscored, notes)
-    for model in chosen.models:
-        score, unscored, note = class_scores(parts, model, columns, origin)
-        yield model.model, _Scores(score, model.columns, unscored, () if note is None else (note,))
-
-
-def labels_of(
-    parts: Sequence[Part], name: str, columns: Columns, origin: Origin
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """uint8 (T,) labels, MISSING_LABEL where missing, and the mask of these (None when there is none)."""
-    labels = Labels(name, columns.positive)
-    pieces = [labels.codes(part, chunk) for part in parts for _, chunk in part.chunks(name)]
-    codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-    meaning = labels.meaning(codes, origin)
-    missing = codes == MISSING_LABEL if int(codes.max()) == MISSING_LABEL else None
-    if missing is not None:
-        if missing.all():
-            raise DecalError(
-                f"{parts[0].source.shown}, column {quote(name)}: every label is missing", "name another column"
-            )
-        if columns.missing == "error":
-            raise missing_values(missing, name, "label", origin)
-    return codes if meaning is None else meaning[codes], missing
-
-
-def _complete(model: Predictions, reasons: dict[str, np.ndarray], origin: Origin) -> tuple[Predictions, list[str]]:
+def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin) -> tuple[Predictions, list[str]]:
     """The model without the rows that there is a reason to drop, and a note that says so."""
-    if not reasons:
-        return model, []
-    incomplete = np.logical_or.reduce(list(reasons.values()))
+    incomplete = np.logical_or.reduce(list(reasons.values())) if reasons else np.zeros(1, dtype=bool)
     dropped = int(np.count_nonzero(incomplete))
     if not dropped:
         return model, []
     counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
     why = ", ".join(f"{reason}: {count:,}" if len(counts) > 1 else reason for reason, count in counts.items() if count)
-    if dropped == origin.count:
-        shown = origin.parts[0].source.shown
+    if dropped == parts.n_rows:
+        shown = parts[0].source.shown
         raise DecalError(f"{shown}, column {quote(model.name)}: no row is left ({why})", "name other columns")
     complete = np.flatnonzero(~incomplete)
     model = replace(model, rows=model.rows.take(complete), dropped=dropped, row_numbers=complete)
-    return model, [f"{model.name}: dropped {dropped:,} of {origin.count:,} rows ({why})"]
+    return model, [f"{model.name}: dropped {dropped:,} of {parts.n_rows:,} rows ({why})"]
 
 
 class Digests:
@@ -299,3 +252,12 @@ class Digests:
         for source in self.sources:
             source.raw.check_unchanged()
         return [result for result in self.done if isinstance(result, str)]
+
+    def inputs(self, parts: Origin, label: np.ndarray | None) -> tuple[Input, ...]:
+        """The inputs as results name them; label: 1 where a row is positive, None of several classes."""
+        inputs = []
+        for part, digest in zip(parts, self.wait(), strict=True):
+            of_part = slice(part.start, part.start + part.table.num_rows)
+            positives = None if label is None else int(np.count_nonzero(label[of_part] == 1))
+            inputs.append(Input(part.source.raw.path, part.table.num_rows, positives, digest))
+        return tuple(inputs)

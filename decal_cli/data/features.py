@@ -1,21 +1,171 @@
-"""Features, read when someone asks for them: columns of any kind, or one list-valued (embedding) column of numbers."""
+"""Features, read when someone asks for them: columns of any kind, or one list-valued (embedding) column of numbers.
+
+A column holds numbers, booleans, dates, categories or texts. Types of a file say it, where the file has types; texts
+that are all dates or all true and false are such in any format. Of the others those are texts to be read that have
+several words each and seldom come twice; those that come again and again are categories.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from decal_cli.data.check import NotNumbers, Origin, Part, chunk_floats, plain
 from decal_cli.data.formats.csvfile import CsvSource
 from decal_cli.data.formats.files import translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
 from decal_cli.data.formats.sources import Source
-from decal_cli.data.kinds import Texts, numbers_of, slip_error, typed_kind
-from decal_cli.data.words import number, quote
+from decal_cli.data.labels import NO_LABEL
+from decal_cli.data.parts import NotNumbers, Origin, Part, chunk_floats, is_list, is_text, lists_of, part_floats
+from decal_cli.data.texts import Texts
+from decal_cli.data.words import NUMBER, listed, number, quote
 from decal_cli.errors import DecalError
-from decal_cli.tables.features import MISSING_CODE, PLURALS, Features, Kind, kinds_text
+from decal_cli.tables.features import CODED, MISSING_CODE, PLURALS, Features, Kind, kinds_text, names_of
+from decal_cli.tables.raw_texts import MAX_CHARACTERS
+
+DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
+"""A date or a time as ISO 8601 writes it."""
+_FINER = re.compile(r"(\.\d{6})\d+")
+"""Digits of a second beyond microseconds."""
+TRUTH = {"true": 1.0, "false": 0.0}
+MIN_NUMBERS, MIN_SHARE = 20, 0.95
+"""Different numbers, and their share of the different values, from which another text in a column is a slip."""
+MIN_TEXTS, MIN_DIFFERENT, MIN_WORDS = 20, 0.5, 2.0
+"""Different values, their share of the rows that have one, and words in each on average, from which they are texts."""
+_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffef]{2}|(?<!\S)\S*[^\W\d_]\S*")
+"""What stands between spaces and has a letter; of scripts that have no spaces between words two letters."""
+PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def typed_kind(kind: Any) -> Kind | None:
+    """What the type of a column says, None where its values must be looked at; lists are none of them."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.ExtensionType):
+        return typed_kind(kind.storage_type)
+    if pa.types.is_null(kind):
+        return "missing"
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
+        return "date"
+    return None if is_text(kind) or pa.types.is_dictionary(kind) else "number"
+
+
+class FeatureTexts(Texts):
+    """A column of texts as features have it: what it holds is told by its different values."""
+
+    def __init__(self, parts: Sequence[Part], name: str) -> None:
+        super().__init__(parts, name, missing=lambda text: text.strip() in NO_LABEL)
+
+    @property
+    def kind(self) -> Kind:
+        """What the texts are."""
+        if not self.values:
+            return "missing"
+        if all(text.strip().lower() in TRUTH for text in self.values):
+            return "boolean"
+        if self.microseconds is not None:
+            return "date"
+        return "text" if self._to_be_read else "category"
+
+    @property
+    def _to_be_read(self) -> bool:
+        """Whether there are nearly as many of them as rows, of several words each."""
+        known, different = int(np.count_nonzero(self.codes != MISSING_CODE)), len(self.values)
+        if different < MIN_TEXTS or different < MIN_DIFFERENT * known:
+            return False
+        return sum(len(_WORD.findall(text[:MAX_CHARACTERS])) for text in self.values) >= MIN_WORDS * different
+
+    @cached_property
+    def microseconds(self) -> np.ndarray | None:
+        """The different values as microseconds since 1970-01-01, None where one of them is no date."""
+        return microseconds_of_texts(self.values)
+
+    def numbers(self, kind: Kind) -> np.ndarray:
+        """The rows' booleans or dates as numbers, NaN where missing; kind: 'boolean' or 'date'. Errors: NotNumbers."""
+        if kind == "boolean":
+            known: Any = [TRUTH.get(text.strip().lower()) for text in self.values]
+        elif self.microseconds is not None:
+            known = self.microseconds / PER_DAY["us"]
+        else:
+            known = [microseconds_of_texts([text]) for text in self.values]
+        wrong = next((text for text, value in zip(self.values, known, strict=True) if value is None), None)
+        if wrong is not None:
+            raise NotNumbers(wrong)
+        return self.each(known, np.nan, np.float64)
+
+    def coded(self, kind: Kind) -> tuple[np.ndarray, tuple[str, ...]]:
+        """int32 (T,) codes and the sorted names that they stand for, of categories or texts."""
+        names = sorted(self.values)
+        place = {name: code for code, name in enumerate(names)}
+        return self.each([place[text] for text in self.values], MISSING_CODE, np.int32), names_of(tuple(names), kind)
+
+    def slip(self) -> tuple[int, str, int] | None:
+        """A row with a text that is no number where all but a few different values are: row, text, how many are."""
+        wrong = [not NUMBER.fullmatch(text) for text in self.values]
+        numbers = wrong.count(False)
+        if not any(wrong) or numbers < MIN_NUMBERS or numbers < MIN_SHARE * len(wrong):
+            return None
+        row = int(self.each(wrong, False).argmax())
+        return row, self.values[self.codes[row]], numbers
+
+
+def microseconds_of_texts(texts: Sequence[str]) -> np.ndarray | None:
+    """Dates as whole microseconds since 1970-01-01, int64; None where one of the texts is no date."""
+    import pyarrow as pa
+
+    if not all(map(DATE.fullmatch, texts)):
+        return None
+    zoned = [text.endswith("Z") or bool(re.search(r":.*[+-]", text)) for text in texts]
+    values = np.empty(len(texts), dtype=np.int64)
+    for zone in (None, "UTC"):
+        here = np.flatnonzero(np.array(zoned) == (zone is not None))
+        cut = [_FINER.sub(r"\1", texts[int(k)]) for k in here]
+        try:
+            instants = pa.array(cut, pa.string()).cast(pa.timestamp("us", tz=zone))
+        except pa.ArrowInvalid:
+            return None
+        values[here] = instants.cast(pa.int64()).to_numpy()
+    return values
+
+
+def chunk_days(chunk: Any) -> np.ndarray:
+    """One pyarrow array of dates, instants, times of day or durations as days, NaN where null.
+
+    Errors: NotNumbers, for anything else.
+    """
+    import pyarrow as pa
+
+    kind = chunk.type
+    if pa.types.is_null(kind):
+        return np.full(len(chunk), np.nan)
+    if not pa.types.is_temporal(kind) or pa.types.is_interval(kind):
+        raise NotNumbers(str(kind))
+    if pa.types.is_date32(kind):
+        return chunk_floats(chunk.cast(pa.int32())).astype(np.float64)
+    per_day = PER_DAY["ms"] if pa.types.is_date64(kind) else PER_DAY[kind.unit]
+    whole = pa.int32() if kind.bit_width == 32 else pa.int64()
+    return chunk_floats(chunk.cast(whole)) / per_day
+
+
+def numbers_of(parts: Sequence[Part], name: str, kind: Kind, into: np.ndarray) -> None:
+    """Write a column of neither categories nor texts to `into`, float64 (T,). Errors: DecalError, NotNumbers."""
+    if kind == "missing":
+        into[:] = np.nan
+    elif kind != "number" and any(typed_kind(chunk.type) is None for part in parts for _, chunk in part.chunks(name)):
+        into[:] = FeatureTexts(parts, name).numbers(kind)
+    elif kind == "date":
+        for part in parts:
+            for at, chunk in part.chunks(name):
+                with translated(part.source.shown, f"dates (column {quote(name)})"):
+                    into[at : at + len(chunk)] = chunk_days(chunk)
+    else:
+        for part in parts:
+            part_floats(part, name, into[part.start : part.start + part.table.num_rows])
 
 
 class FeatureReader:
@@ -48,7 +198,9 @@ class FeatureReader:
         """
         if self.known is None:
             parts = self._parts()
-            if listed := _list_columns(parts):
+            # Asking a schema for one field after the other takes quadratic time.
+            schemas = [part.table.schema for part in parts]
+            if listed := [name for s in schemas for name, kind in zip(s.names, s.types, strict=True) if is_list(kind)]:
                 numbers = self._lists(parts, listed[0])
                 self._check(numbers, self.names * numbers.shape[1])
                 self.known = Features.of_numbers(numbers)
@@ -59,15 +211,28 @@ class FeatureReader:
     @property
     def note(self) -> str | None:
         """How many columns hold what, once they were read; None where they are numbers without gaps, as one expects."""
-        if self.known is None or (self.known.plain and set(self.known.kinds) <= {"number"} and not self.all_columns):
+        if self.known is None:
+            return None
+        nothing = self.unlearnable
+        if self.known.plain and set(self.known.kinds) <= {"number"} and not self.all_columns and not nothing:
             return None
         gaps = int(self.known.gaps.sum()) + int((self.known.codes == MISSING_CODE).any(axis=0).sum())
         columns = f"{gaps:,} column{'s' if gaps > 1 else ''}"
-        return f"features: {kinds_text(self.known.kinds)}" + (f"; {columns} with missing values" if gaps else "")
+        note = f"features: {kinds_text(self.known.kinds)}" + (f"; {columns} with missing values" if gaps else "")
+        if nothing:
+            note += f"; nothing can be learned from {listed(nothing)}: each row has its own value, or all have one"
+        return note
 
-    def _parts(self) -> list[Part]:
-        parts: list[Part] = []
-        for source, known in zip(self.sources, self.origin.parts, strict=True):
+    @property
+    def unlearnable(self) -> tuple[str, ...]:
+        """The columns of which nothing can be learned, once they were read; empty before, and of a list."""
+        if self.known is None or len(self.names) != len(self.known.kinds):
+            return ()
+        return tuple(self.names[at] for at in self.known.unlearnable)
+
+    def _parts(self) -> Origin:
+        parts = Origin()
+        for source, known in zip(self.sources, self.origin, strict=True):
             part = Part(source, source.load_typed(self.names), known.start, known.skipped)
             source.raw.check_unchanged()
             parts.append(part)
@@ -76,14 +241,14 @@ class FeatureReader:
     def _columns(self, parts: Sequence[Part]) -> Features:
         """Every column as what it holds."""
         kinds = [self._kind(parts, at) for at in range(len(self.names))]
-        others = [name for name, kind in zip(self.names, kinds, strict=True) if kind != "category"]
-        numbers = np.empty((self.origin.count, len(others)))
+        others = [name for name, kind in zip(self.names, kinds, strict=True) if kind not in CODED]
+        numbers = np.empty((self.origin.n_rows, len(others)))
         codes: list[np.ndarray] = []
         categories: list[tuple[str, ...]] = []
         at = 0
         for k, (name, kind) in enumerate(zip(self.names, kinds, strict=True)):
-            if kind == "category":
-                code, names = Texts(parts, name).categories()
+            if kind in CODED:
+                code, names = FeatureTexts(parts, name).coded(kind)
                 codes.append(code)
                 categories.append(names)
                 continue
@@ -95,7 +260,7 @@ class FeatureReader:
                 kinds[k] = "missing" if np.isnan(numbers[:, at]).all() else kind
             at += 1
         self._check(numbers, others)
-        stacked = np.column_stack(codes) if codes else np.empty((self.origin.count, 0), dtype=np.int32)
+        stacked = np.column_stack(codes) if codes else np.empty((self.origin.n_rows, 0), dtype=np.int32)
         return Features(numbers, stacked, tuple(categories), tuple(kinds))
 
     def _kind(self, parts: Sequence[Part], at: int) -> Kind:
@@ -115,11 +280,15 @@ class FeatureReader:
             return "number" if "number" in kinds else "boolean"
         if kinds == {"date"}:
             return "date"
-        texts = Texts(parts, name)
+        texts = FeatureTexts(parts, name)
         written = all(isinstance(part.source, (CsvSource, JsonLinesSource)) for part in parts)
         if written and (slip := texts.slip()):
             row, text, numbers = slip
-            raise slip_error(self.origin.place(name, row), text, numbers)
+            raise DecalError(
+                f"{self.origin.place(name, row)}: {quote(text)} is not a number, as the column's {numbers:,} other"
+                " values are",
+                "correct it, leave the cell empty if the value is missing, or name other features",
+            )
         return texts.kind
 
     def _other_kind(self, name: str, have: str, want: Kind) -> DecalError:
@@ -128,56 +297,13 @@ class FeatureReader:
             "give the same features, or fit the model again",
         )
 
-    def _lists(self, parts: Sequence[Part], name: str) -> np.ndarray:
+    def _lists(self, parts: Origin, name: str) -> np.ndarray:
         if len(self.names) > 1:
             raise DecalError(
                 f"{parts[0].source.shown}: column {quote(name)} holds lists and is one of {len(self.names)} features",
                 "name it alone, or name columns of numbers only",
             )
-        matrix: np.ndarray | None = None
-        for part in parts:
-            for at, chunk in part.chunks(name):
-                lengths, values = self._list_values(part, name, at, chunk)
-                told = lengths[lengths >= 0]
-                if matrix is None and told.size:
-                    matrix = np.full((self.origin.count, int(told[0])), np.nan)
-                if matrix is None:
-                    continue
-                wrong = (lengths >= 0) & (lengths != matrix.shape[1])
-                if wrong.any():
-                    row = int(wrong.argmax())
-                    raise DecalError(
-                        f"{self.origin.place(name, at + row)}: list of {lengths[row]} values where the first has"
-                        f" {matrix.shape[1]}",
-                        "give every row a list of the same length",
-                    )
-                # A signalling NaN, which only a damaged file has, would otherwise be announced by numpy.
-                with np.errstate(invalid="ignore"):
-                    matrix[at : at + len(chunk)][lengths >= 0] = values.reshape(told.size, matrix.shape[1])
-        if matrix is None or not matrix.shape[1]:
-            raise DecalError(
-                f"{parts[0].source.shown}, column {quote(name)}: every list is empty", "name another column"
-            )
-        return matrix
-
-    def _list_values(self, part: Part, name: str, at: int, chunk: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Length of each list, -1 where null, and all values one after the other."""
-        import pyarrow as pa
-
-        try:
-            if isinstance(chunk, pa.ExtensionArray):
-                chunk = chunk.storage
-            if not _is_list(chunk.type):
-                raise NotNumbers(str(chunk.type))
-            with translated(part.source.shown, f"lists (column {quote(name)})"):
-                lengths = plain(chunk.value_lengths().fill_null(-1))
-                return lengths, chunk_floats(chunk.flatten())
-        except NotNumbers as error:
-            place = f"{part.source.shown}, column {quote(name)}, row {part.row(at) + 1}"
-            raise DecalError(
-                f"{place}: not a list of numbers ({error})",
-                "name a column of number lists, or columns of numbers",
-            ) from None
+        return lists_of(parts, name)
 
     def _check(self, numbers: np.ndarray, names: Sequence[str]) -> None:
         """One pass of sums finds out whether anything is infinite; infinity survives every sum, as infinity or NaN."""
@@ -198,21 +324,7 @@ _FITTING: dict[Kind, set[Kind | None]] = {
     "boolean": {"number", "boolean", None},
     "date": {"date", None},
     "category": {None},
+    "text": {None},
     "missing": {"number", "boolean", "date", "category", None},
 }
 """Types of columns (None: texts) that can hold what a model was fitted on."""
-
-
-def _list_columns(parts: Sequence[Part]) -> list[str]:
-    """Names of the list-valued columns."""
-    # Asking a schema for one field after the other takes quadratic time.
-    schemas = [part.table.schema for part in parts]
-    return [name for s in schemas for name, kind in zip(s.names, s.types, strict=True) if _is_list(kind)]
-
-
-def _is_list(kind: Any) -> bool:
-    import pyarrow as pa
-
-    if isinstance(kind, pa.ExtensionType):
-        kind = kind.storage_type
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)

@@ -9,15 +9,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from decal_cli.data.check import Origin, Part, checked_scores, chunk_floats, floats
-from decal_cli.data.classes import ClassColumns, class_scores
+from decal_cli.data.check import Scores, holds_texts, may_be_text, scores_of
+from decal_cli.data.classes import class_scores
+from decal_cli.data.columns import ClassColumns, nearest_of
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.formats.csvfile import CsvSource
 from decal_cli.data.formats.files import no_rows
 from decal_cli.data.formats.sources import FileSource, InMemory, Source, open_source
 from decal_cli.data.labels import group, group_names
-from decal_cli.data.percentages import holds_texts, may_be_texts, with_numbers
-from decal_cli.data.words import MISSING, listed, nearest, quote
+from decal_cli.data.parts import Origin, Part, chunk_floats
+from decal_cli.data.words import MISSING, listed
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
 from decal_cli.tables.features import Features, Kind
@@ -60,19 +61,14 @@ class NewRows:
         if repeated := [name for name, times in Counter(self.names).items() if times > 1]:
             raise DecalError(f"{self.source.shown}: duplicate column {listed(repeated)}", "rename one of the two")
         for name in (*columns.score, *columns.proba, *columns.features, *columns.group):
-            if name not in self.names:
-                near = nearest(name, self.names)
-                hint = f"did you mean {quote(near)}? " if near else ""
-                raise DecalError(
-                    f"{self.source.shown}: no column {quote(name)}, which the model was fitted on",
-                    f"{hint}columns: {listed(self.names)}",
-                )
+            nearest_of(name, self.names, self.source.shown, after=", which the model was fitted on")
         # Of a list-valued column there are many kinds, all of them numbers.
         numbers = [name for name, kind in zip(columns.features, kinds, strict=False) if kind == "number"]
         # Scores such as '90%' stay as they are written in the rows that go out.
-        self.texts = [name for name in may_be_texts(columns.score, columns) if holds_texts(self.source, name)]
+        scores = columns.score if may_be_text(columns) else ()
+        texts = [name for name in scores if holds_texts(self.source, name)]
         known = (*columns.score, *columns.proba, *numbers)
-        self.numbers = [name for name in dict.fromkeys(known) if name not in self.texts]
+        self.numbers = [name for name in dict.fromkeys(known) if name not in texts]
         self.others = [name for name in self.names if name not in self.numbers]
         self._types = self.source.types(self.others) if typed and isinstance(self.source, CsvSource) else {}
 
@@ -98,21 +94,19 @@ class NewRows:
                 yield Part(self.source, table, 0, before)
                 before += table.num_rows
 
-    def _batch(self, part: Part, called: Mapping[str, Mapping[str | None, str]]) -> Batch:
-        origin = Origin([part])
-        if self.columns.proba:
-            model = ClassColumns(", ".join(self.columns.proba[:2]), self.columns.proba, self.columns.proba)
-            score, missing, _ = class_scores([part], model, self.columns, origin)
-        elif not self.columns.score:
-            score, missing = np.zeros(origin.count), None
+    def _batch(self, part: Part, called: Mapping[str, Mapping[str, str]]) -> Batch:
+        parts, columns = Origin([part]), self.columns
+        if columns.proba:
+            model = ClassColumns(", ".join(columns.proba[:2]), columns.proba, columns.proba)
+            score, missing, _ = class_scores(parts, model, columns)
+        elif columns.score:
+            score, missing, _ = scores_of(parts, columns.score[0], columns)
         else:
-            name = self.columns.score[0]
-            values = floats([with_numbers(part, self.texts)], name)
-            score, missing = checked_scores(values, name, origin, self.columns)
+            score, missing, _ = Scores(np.zeros(parts.n_rows), None)
         known = np.ones(len(score), dtype=bool) if missing is None else ~missing
-        features = self._features(part, origin) if self.columns.features else None
-        groups = {column: group([part], column, called[column]) for column in self.columns.group}
-        rows = Unlabelled(score, classes=self.columns.proba, groups=groups, features=features)
+        features = self._features(part, parts) if columns.features else None
+        groups = {column: group(parts, column, called[column]) for column in columns.group}
+        rows = Unlabelled(score, classes=columns.proba, groups=groups, features=features)
         return Batch(self._kept(part.table), known, rows.take(known))
 
     def _kept(self, table: Any) -> Any:
@@ -130,7 +124,7 @@ class NewRows:
         names = self.columns.features
         if len(names) == 1 and _all_missing(part.table.column(part.table.schema.get_field_index(names[0]))):
             # Of a list nothing else is left to see.
-            return Features.missing(origin.count, self.kinds)
+            return Features.missing(origin.n_rows, self.kinds)
         kinds = self.kinds if len(names) == len(self.kinds) else None
         features = FeatureReader([_Loaded(self.source, part.table)], names, origin, kinds).read()
         if len(features.kinds) != len(self.kinds):
@@ -163,8 +157,8 @@ class _Loaded(InMemory):
     """A batch that acts as a source, for those who read whole columns."""
 
     def __init__(self, source: Source, table: Any) -> None:
-        self.raw = source.raw
-        self.shown = source.shown
-        self.names = source.names
-        self.line = source.line
-        self.table = table
+        self.source, self.table = source, table
+        self.raw, self.shown, self.names = source.raw, source.shown, source.names
+
+    def line(self, row: int) -> int | None:
+        return self.source.line(row)

@@ -5,18 +5,24 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from decal_cli.data.signals import UNFINISHED, ending_as_interrupt
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 
+UNFINISHED: set[str] = set()
+"""The paths of files that are being written: a request to end removes them.
+
+A path is added before its file is made. Between any two instructions the file is thus known to whoever removes it.
+"""
 LEFTOVER = (".decal-", ".part")
 """How the name of a file that is being written begins and ends."""
 
@@ -106,6 +112,29 @@ def _is_ours(handle: int, name: str) -> bool:
         return os.path.samestat(os.fstat(handle), os.stat(name))
     except OSError:
         return False
+
+
+@contextmanager
+def ending_as_interrupt() -> Iterator[None]:
+    """Within it, a request to end (Ctrl-C, SIGTERM, a closed terminal) raises KeyboardInterrupt: work is undone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        for path in tuple(UNFINISHED):
+            with suppress(OSError):
+                os.unlink(path)
+        raise KeyboardInterrupt
+
+    requests = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heeded = [each for each in requests if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, interrupt) for each in heeded}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 @contextmanager

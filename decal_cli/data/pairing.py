@@ -9,9 +9,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from decal_cli.data.capacity import as_used
 from decal_cli.data.dataset import Dataset, Predictions
 from decal_cli.data.labels import NO_GROUP
+from decal_cli.data.population import as_used
 from decal_cli.data.reading import Counting, read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
@@ -137,15 +137,12 @@ def _row_numbers(model: Predictions) -> Ints:
 
 
 def _not_two(dataset: Dataset) -> Exception:
-    names = ", ".join(quote(model.name) for model in dataset.models)
+    names, count = ", ".join(quote(model.name) for model in dataset.models), len(dataset.models)
     fix = f"name two score columns: {Hint('score', ('p_a', 'p_b')).words}"
     if len(dataset.inputs) == 2 and len(dataset.models) == 1:
         fix = f"to join two files of one score each, name their column of row ids with {Hint('id').words}"
-    return DecalError(f"a comparison needs two models, and there {_are(len(dataset.models))}: {names}", fix)
-
-
-def _are(count: int) -> str:
-    return f"is {count}" if count == 1 else f"are {count}"
+    are = f"is {count}" if count == 1 else f"are {count}"
+    return DecalError(f"a comparison needs two models, and there {are}: {names}", fix)
 
 
 def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: BinaryIO | None) -> Paired:
@@ -169,15 +166,16 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     ids_a, ids_b = first.rows.groups[id_column], second.rows.groups[id_column]
     drop = columns.missing == "drop"
     notes = [note for side in sides for note in side.notes]
-    single_a, single_b = (
-        _single(path, id_column, ids, notes, drop) for path, ids in zip(paths, (ids_a, ids_b), strict=True)
-    )
+    single_a = _single(paths[0], id_column, ids_a, notes, drop)
+    single_b = _single(paths[1], id_column, ids_b, notes, drop)
     shared, at_a, at_b = np.intersect1d(ids_a[single_a], ids_b[single_b], assume_unique=True, return_indices=True)
     at_a, at_b = single_a[at_a], single_b[at_b]
     for path, other, ids, mine in ((paths[0], paths[1], ids_a, single_a), (paths[1], paths[0], ids_b, single_b)):
-        _lonely(path, other, id_column, ids[mine][~np.isin(ids[mine], shared, assume_unique=True)], notes, drop)
+        lonely = ids[mine][~np.isin(ids[mine], shared, assume_unique=True)]
+        _said(path, id_column, lonely, f"has no row to join in {other}", notes, drop)
     agree = first.rows.label[at_a] == second.rows.label[at_b]
-    _disagreeing(paths, id_column, ids_a[at_a[~agree]], notes, drop)
+    disagreeing = ids_a[at_a[~agree]]
+    _said(f"{paths[0]} and {paths[1]}", id_column, disagreeing, "has another label in each file", notes, drop)
     # In the order of the first file.
     at_a, at_b = at_a[agree], at_b[agree]
     order = np.argsort(at_a, kind="stable")
@@ -224,26 +222,20 @@ def _without_ids(dataset: Dataset, columns: Columns, id_column: str) -> Dataset:
 
 def _single(path: str, column: str, ids: np.ndarray, notes: list[str], drop: bool) -> np.ndarray:
     """Rows whose id is there and named once."""
-    _said(path, column, ids[ids == NO_GROUP][:1], int((ids == NO_GROUP).sum()), "is missing", notes, drop)
+    missing = ids == NO_GROUP
+    _said(path, column, ids[missing], "is missing", notes, drop)
     _, place, times = np.unique(ids, return_inverse=True, return_counts=True)
-    twice = (times[place] > 1) & (ids != NO_GROUP)
-    _said(path, column, ids[twice][:1], int(twice.sum()), "is named more than once", notes, drop)
-    return np.flatnonzero(~twice & (ids != NO_GROUP))
+    twice = (times[place] > 1) & ~missing
+    _said(path, column, ids[twice], "is named more than once", notes, drop)
+    return np.flatnonzero(~twice & ~missing)
 
 
-def _lonely(path: str, other: str, column: str, ids: np.ndarray, notes: list[str], drop: bool) -> None:
-    _said(path, column, ids[:1], len(ids), f"has no row to join in {other}", notes, drop)
-
-
-def _disagreeing(paths: Sequence[str], column: str, ids: np.ndarray, notes: list[str], drop: bool) -> None:
-    _said(f"{paths[0]} and {paths[1]}", column, ids[:1], len(ids), "has another label in each file", notes, drop)
-
-
-def _said(where: str, column: str, first: np.ndarray, count: int, what: str, notes: list[str], drop: bool) -> None:
+def _said(where: str, column: str, ids: np.ndarray, what: str, notes: list[str], drop: bool) -> None:
     """An error on such ids, or a note where they may be dropped."""
+    count = len(ids)
     if not count:
         return
-    example = "" if first[0] == NO_GROUP else f" {quote(str(first[0]))}"
+    example = "" if ids[0] == NO_GROUP else f" {quote(str(ids[0]))}"
     rows = f" ({count:,} such row{'s' if count > 1 else ''}{', dropped' if drop else ''})" if count > 1 or drop else ""
     problem = f"{where}, column {quote(column)}: id{example} {what}{rows}"
     if not drop:

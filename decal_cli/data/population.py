@@ -1,4 +1,4 @@
-"""The population that decisions are made in, where the rows were sampled from another."""
+"""A data set as it is used: in the population that decisions are made in, and at the capacity of acting on rows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,60 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MIN_PREVALENCE
 from decal_cli.roles import Columns
+from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.cells import CellTable
+from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population, Shares, class_shares, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.task.classes import few_names
 
 MAX_OFF = 1e-6
 """By how much shares of all classes may miss a sum of 1, as rounded ones do."""
+
+
+def as_used(dataset: Dataset, columns: Columns) -> Dataset:
+    """The data set in the user's population, and with the user's capacity. Errors: DecalError."""
+    dataset = in_population(dataset, columns)
+    if columns.capacity is None:
+        return dataset
+    capacity = parse_capacity(columns.capacity)
+    rows = min(len(model.rows) for model in dataset.models)
+    counts = dataset.models[0].rows
+    if isinstance(counts, Aggregated):
+        cells = isinstance(counts.table, CellTable)
+        problem = "only cells of it are known" if cells else f"{rows:,} rows are more than memory can hold"
+        raise DecalError(
+            f"{Hint('capacity')} ranks rows by their score, and {problem}",
+            f"round the scores, or draw a sample of rows, in {Hint('query')}; or give a file of rows",
+        )
+    if columns.per is None and capacity.among is None and capacity.places > rows:
+        raise DecalError(
+            f"{Hint('capacity', capacity.text)} is more than the {rows:,} rows",
+            f"give a smaller count or a share, or the column of days with {Hint('per')}",
+        )
+    return replace(dataset, capacity=capacity)
+
+
+def parse_capacity(text: str) -> Capacity:
+    """'50/1000', '0.05' or '200'. Errors: DecalError."""
+    try:
+        places, *among = (float(part) for part in text.split("/"))
+    except ValueError:
+        places, among = math.nan, []
+    share = bool(among) or places < 1
+    whole = among[0] if among else 1.0
+    wrong = ""
+    if len(among) > 1 or not all(map(math.isfinite, (places, *among))):
+        wrong = "is not a count or a share"
+    elif places <= 0 or whole <= 0:
+        wrong = "is not positive"
+    elif among and places > whole:
+        wrong = "is more than all rows"
+    elif not share and places != int(places):
+        wrong = "is neither a whole count nor a share below 1"
+    if wrong:
+        raise DecalError(f"{Hint('capacity', text)} {wrong}", "give for example 50/1000, 0.05 or 200")
+    return Capacity(text, places, whole if share else None)
 
 
 def in_population(dataset: Dataset, columns: Columns) -> Dataset:

@@ -9,12 +9,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.data.check import Origin, Part, checked_scores, floats, missing_values
+from decal_cli.data.check import scores_of
 from decal_cli.data.columns import Chosen, choose, has_usual, same_columns
-from decal_cli.data.dataset import Digests, Input, labels_of
+from decal_cli.data.dataset import Digests, Input, parts_of
 from decal_cli.data.formats.sources import Source, open_source
-from decal_cli.data.labels import MISSING_LABEL, NO_GROUP, group
-from decal_cli.data.percentages import parts_with_scores, percentage_notes
+from decal_cli.data.labels import MISSING_LABEL, NO_GROUP, group, labels_of
+from decal_cli.data.parts import Origin, Part
 from decal_cli.data.times import Clock, shown_time, times_of
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
@@ -90,83 +90,62 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
     """Check and assemble opened inputs."""
     chosen = _chosen(sources, columns, beside)
     digests = Digests(sources)
-    parts = parts_with_scores(sources, chosen, columns)
-    origin = Origin(parts)
-    label, missing = labels_of(parts, chosen.label, replace(columns, missing="drop"), origin)
-    kept, notes = np.ones(origin.count, dtype=bool), list[str]()
-    score = None
+    parts = parts_of(sources, chosen, columns)
+    label, missing = labels_of(parts, chosen.label, replace(columns, missing="drop"))
+    kept, notes, labelled = np.ones(parts.n_rows, dtype=bool), list[str](), parts.n_rows
+    values: dict[str, Any] = {"score": None}
+
+    def drop(rows: np.ndarray | None, why: str) -> None:
+        """Leave out these rows, and say so."""
+        if rows is not None and rows.any():
+            kept[rows] = False
+            notes.append(f"dropped {int(rows.sum()):,} of {parts.n_rows:,} rows ({why})")
+
     if chosen.score:
-        name = chosen.score[0]
-        score, unscored = checked_scores(floats(parts, name), name, origin, columns)
-        kept = kept if unscored is None else ~unscored
-        notes += percentage_notes(parts, name)
-        notes += [] if unscored is None else [_dropped(int(unscored.sum()), origin.count, "missing score")]
-    labelled = origin.count
+        values["score"], unscored, of_scores = scores_of(parts, chosen.score[0], columns)
+        notes += of_scores
+        drop(unscored, "missing score")
     if missing is not None:
         labelled = int(np.flatnonzero(~missing)[-1]) + 1
-        gap = missing & (np.arange(origin.count) < labelled)
+        gap = missing & (np.arange(parts.n_rows) < labelled)
         if gap.any() and columns.missing == "error":
             raise DecalError(
-                f"{origin.place(chosen.label, int(gap.argmax()))}: the label is missing, and later rows have one"
+                f"{parts.place(chosen.label, int(gap.argmax()))}: the label is missing, and later rows have one"
                 f" ({int(gap.sum()):,} such row{'s' if gap.sum() > 1 else ''})",
                 "labels may be missing only at the end, where they are not known yet; fill them in, or "
                 f"{Hint('missing', 'drop')}",
             )
-        kept &= ~gap
-        notes += [_dropped(int(gap.sum()), origin.count, "missing label before later labels")] if gap.any() else []
-        if labelled < origin.count:
-            notes.append(f"the labels of the last {origin.count - labelled:,} rows are not known yet")
+        drop(gap, "missing label before later labels")
+        if labelled < parts.n_rows:
+            notes.append(f"the labels of the last {parts.n_rows - labelled:,} rows are not known yet")
         label = np.where(label == MISSING_LABEL, 0, label).astype(np.uint8)
-    cluster = None
     if chosen.cluster is not None:
-        cluster = group(parts, chosen.cluster)
-        unknown = cluster == NO_GROUP
-        if unknown.any() and columns.missing == "error":
-            raise missing_values(unknown, chosen.cluster, "cluster", origin)
-        kept &= ~unknown
-        notes += [_dropped(int(unknown.sum()), origin.count, "missing cluster")] if unknown.any() else []
+        values["cluster"] = group(parts, chosen.cluster)
+        drop(parts.lacking(values["cluster"] == NO_GROUP, chosen.cluster, "cluster", columns), "missing cluster")
     rows = None if kept.all() else np.flatnonzero(kept)
     if rows is not None and not len(rows):
-        raise DecalError(f"{origin.shown}: no row is left", "name other columns")
-    time, clock = _time(parts, beside.time, origin, rows)
-    arrival = None
+        raise DecalError(f"{parts.shown}: no row is left", "name other columns")
+    time, clock = _time(parts, beside.time, rows)
     if beside.arrival is not None:
-        arrival, of_arrival = times_of(parts, beside.arrival, origin)
+        values["arrival"], of_arrival = times_of(parts, beside.arrival)
         if of_arrival != clock:
             raise DecalError(
-                f"{origin.shown}: column {quote(beside.arrival)} holds {of_arrival}, and time is counted in {clock}",
+                f"{parts.of_column(beside.arrival)} holds {of_arrival}, and time is counted in {clock}",
                 f"give both as dates or both as numbers, with {Hint('time')}",
             )
-    inputs = []
-    for part, digest in zip(parts, digests.wait(), strict=True):
-        of_part = slice(part.start, part.start + part.table.num_rows)
-        positives = int(np.count_nonzero(label[of_part] == 1))
-        inputs.append(Input(part.source.raw.path, part.table.num_rows, positives, digest))
-    groups = group(parts, chosen.group[0]) if chosen.group else None
-    if groups is not None and len(np.unique(groups)) > MAX_STREAM_GROUPS:
-        raise DecalError(
-            f"{origin.shown}, column {quote(chosen.group[0])}: has more than {MAX_STREAM_GROUPS:,} groups",
-            "name a column of fewer: every group has forecasters of its own",
-        )
-
-    def cut(values: Any) -> Any:
-        return values if values is None or rows is None else values[rows]
-
-    return Stream(
-        inputs=tuple(inputs),
-        columns={**chosen.roles(), **({"time": beside.time} if beside.time else {})},
-        guessed=chosen.guessed,
-        notes=tuple(notes),
-        clock=clock,
-        score=cut(score),
-        label=cut(label),
-        labelled=int(kept[:labelled].sum()),
-        time=time,
-        arrival=cut(arrival),
-        group=cut(groups),
-        row_numbers=rows,
-        cluster=cut(cluster),
-    )
+    inputs = digests.inputs(parts, label)
+    if chosen.group:
+        values["group"] = group(parts, chosen.group[0])
+        if len(np.unique(values["group"])) > MAX_STREAM_GROUPS:
+            raise DecalError(
+                f"{parts.of_column(chosen.group[0])}: has more than {MAX_STREAM_GROUPS:,} groups",
+                "name a column of fewer: every group has forecasters of its own",
+            )
+    values["label"] = label
+    roles = {**chosen.roles(), **({"time": beside.time} if beside.time else {})}
+    values = {name: each if rows is None or each is None else each[rows] for name, each in values.items()}
+    values |= {"time": time, "labelled": int(kept[:labelled].sum()), "row_numbers": rows}
+    return Stream(inputs, roles, chosen.guessed, tuple(notes), clock, **values)
 
 
 def _chosen(sources: Sequence[Source], columns: Columns, beside: StreamColumns) -> Chosen:
@@ -195,22 +174,18 @@ def _chosen(sources: Sequence[Source], columns: Columns, beside: StreamColumns) 
     return chosen
 
 
-def _dropped(count: int, total: int, why: str) -> str:
-    return f"dropped {count:,} of {total:,} rows ({why})"
-
-
-def _time(parts: Sequence[Part], name: str | None, origin: Origin, rows: Ints | None) -> tuple[NDArray[Any], Clock]:
+def _time(parts: Origin, name: str | None, rows: Ints | None) -> tuple[NDArray[Any], Clock]:
     """The time of the rows that are kept. Errors: DecalError, where it goes back."""
-    numbers = np.arange(origin.count) if rows is None else rows
+    numbers = np.arange(parts.n_rows) if rows is None else rows
     if name is None:
         return np.arange(len(numbers)), "rows"
-    time, clock = times_of(parts, name, origin)
+    time, clock = times_of(parts, name)
     time = time if rows is None else time[rows]
     back = np.flatnonzero(np.diff(time) < 0)
     if len(back):
         row = int(numbers[back[0] + 1])
         raise DecalError(
-            f"{origin.place(name, row)}: {shown_time(time[back[0] + 1], clock)} comes after"
+            f"{parts.place(name, row)}: {shown_time(time[back[0] + 1], clock)} comes after"
             f" {shown_time(time[back[0]], clock)}",
             f"sort the rows by {name}",
         )
@@ -219,5 +194,4 @@ def _time(parts: Sequence[Part], name: str | None, origin: Origin, rows: Ints | 
 
 def read_times(source: Source, name: str) -> tuple[NDArray[Any], Clock]:
     """The times of all rows of one input. Errors: DecalError, where they go back."""
-    part = Part(source, source.load_typed((name,)), 0)
-    return _time([part], name, Origin([part]), None)
+    return _time(Origin([Part(source, source.load_typed((name,)), 0)]), name, None)

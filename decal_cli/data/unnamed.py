@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import numpy as np
 
-from decal_cli.data.check import Part
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.formats.sources import Source
 from decal_cli.data.labels import group
+from decal_cli.data.parts import loaded_parts
 from decal_cli.data.words import quote, shell_word
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -42,29 +43,18 @@ def with_note(data: Dataset, sources: Sequence[Source], chosen: Chosen) -> Datas
     taken = {*chosen.numbers, *chosen.texts, *chosen.features}
     names = [name for name in sources[0].names if name not in taken and _usual(name)][:MAX_COLUMNS]
     numbers = data.models[0].row_numbers
-    for name, values in _columns(sources, names):
-        note = _note(name, rows, values if numbers is None else values[numbers])
-        if note is not None:
-            return replace(data, notes=(*data.notes, note))
+    for name in names:
+        # Columns that every file has and that hold plain values.
+        with suppress(DecalError, KeyError):
+            values = group(loaded_parts(sources, (), (name,)), name)
+            note = _note(name, rows, values if numbers is None else values[numbers])
+            if note is not None:
+                return replace(data, notes=(*data.notes, note))
     return data
 
 
 def _usual(name: str) -> bool:
     return any(fnmatchcase(name.lower(), pattern) for pattern in USUAL)
-
-
-def _columns(sources: Sequence[Source], names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """The columns that every file has and that hold plain values."""
-    for name in names:
-        parts, start = [], 0
-        try:
-            for source in sources:
-                table = source.load((), (name,))
-                parts.append(Part(source, table, start))
-                start += table.num_rows
-            yield name, group(parts, name)
-        except (DecalError, KeyError):
-            continue
 
 
 def _note(name: str, rows: Rows, values: np.ndarray) -> str | None:

@@ -30,13 +30,7 @@ def format_of(path: str) -> str:
 def as_file(path: str, columns: Mapping[str, np.ndarray]) -> bytes:
     """What a file of this name holds: columns of equal length; CSV numbers read back to the last bit."""
     if format_of(path) == ".parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        sink = pa.BufferOutputStream()
-        arrays = {encodable(name): pa.array(map(encodable, values.tolist())) for name, values in columns.items()}
-        pq.write_table(pa.table(arrays), sink)
-        return bytes(sink.getvalue())
+        return as_parquet(columns)
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -85,7 +79,10 @@ class Writer:
             if self.format == ".csv":
                 self.file.write(_as_csv(table, header=not self.begun))
             else:
-                self._parquet(table.schema).write_table(table)
+                import pyarrow.parquet as pq
+
+                self.inner = self.inner or pq.ParquetWriter(self.file, table.schema)
+                self.inner.write_table(table)
         except pa.ArrowException as error:
             reason = first_line(error).rstrip(".")
             raise DecalError(
@@ -97,13 +94,6 @@ class Writer:
         """Write what is left."""
         if self.inner is not None:
             self.inner.close()
-
-    def _parquet(self, schema: Any) -> Any:
-        import pyarrow.parquet as pq
-
-        if self.inner is None:
-            self.inner = pq.ParquetWriter(self.file, schema)
-        return self.inner
 
     def _plain(self, table: Any) -> Any:
         """Texts come with a dictionary each batch, which no format takes as it is."""

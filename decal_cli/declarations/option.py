@@ -20,7 +20,8 @@ class Option:
 
     key: how it is called on the command line, in settings and as a keyword, where the field has another name; of
     Python alone it is "". line: how the command line alone calls it. flag: one more option, such as '-s'. kind: type
-    of its values as text gives them; a list where it may be repeated. choices: its values, where these are few. panel:
+    of its values as text gives them; a list where it may be repeated. ranged: whether a number may be a text LOW:HIGH.
+    choices: its values, where these are few. panel:
     its heading in help. shown: the default that help prints, where it is found later. brief: whether the first page of
     help has it, and in which words. each: in place of one option, those declared here.
     """
@@ -39,6 +40,7 @@ class Option:
     argument: bool = False
     complete: Complete | None = None
     check: Check | None = None
+    ranged: bool = False
     each: Mapping[str, Option] = field(default_factory=dict)
 
 

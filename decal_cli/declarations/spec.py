@@ -134,12 +134,16 @@ _CALL = re.compile(r"\s*(?P<name>[A-Za-z_][\w-]*)\s*(?:\((?P<arguments>[^()]*)\)
 
 
 class Registry(dict[str, D]):
-    """Everything declared of one kind by name, in the order of declaration. noun: what one is called."""
+    """Everything declared of one kind by name, in the order of declaration.
 
-    def __init__(self, noun: str, example: str) -> None:
+    noun: what one is called. also: other names that some are known by.
+    """
+
+    def __init__(self, noun: str, example: str, **also: str) -> None:
         super().__init__()
         self.noun = noun
         self.example = example
+        self.also = also
 
     def add(self, declared: D) -> None:
         """Declare one more."""
@@ -149,6 +153,7 @@ class Registry(dict[str, D]):
 
     def named(self, name: str) -> D:
         """The one of this name, or a DecalError with the nearest names."""
+        name = self.also.get(name, name)
         if name in self:
             return self[name]
         raise DecalError(

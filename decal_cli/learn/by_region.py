@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -13,7 +13,6 @@ from decal_cli.declarations.spec import COUNT, Bins
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.learn.curves import Curve
-from decal_cli.learn.grouping import BinLosses, bin_losses, bounds
 from decal_cli.learn.method import (
     Applied,
     Training,
@@ -26,7 +25,7 @@ from decal_cli.learn.method import (
     model,
     need,
 )
-from decal_cli.learn.regions import LEAVES, POOLED_LEAVES, Narrow, build_regions, narrow
+from decal_cli.learn.regions import LEAVES, POOLED_LEAVES, BinLosses, Narrow, bin_losses, bounds, build_regions, narrow
 from decal_cli.learn.trees import Tree
 from decal_cli.tables.rows import Groups, Unlabelled
 from decal_cli.tables.table import BINS, Floats, Ints, bin_of
@@ -44,7 +43,6 @@ is expensive."""
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Glar:
     """Bins of the score, each with or without a tree of the features; bins without a tree use the isotonic curve.
 
@@ -59,8 +57,7 @@ class Glar:
     t_star: float
     adjust: str
 
-    def __post_init__(self) -> None:
-        """Refuse bins and trees that do not belong together. Errors: ValueError."""
+    def _check(self) -> None:
         need(is_increasing(self.edges), "edges of bins must not decrease")
         need(self.tree.shape == (len(self.edges) + 1,), "every bin needs the number of its tree")
         need(are_places(self.tree, NO_TREE, len(self.trees)), "a bin asks for a tree that is not there")
@@ -219,7 +216,6 @@ EVERYONE, LEAF, GROUP = 0, 1, 2
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Patches:
     """An isotonic curve, then patches in turn: `shift` for the members of `subset` whose score lies in `cell`.
 
@@ -238,8 +234,7 @@ class Patches:
     cell: Ints
     shift: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse patches of subsets or cells that are not there. Errors: ValueError."""
+    def _check(self) -> None:
         need(
             self.kind.shape == self.column.shape == self.value.shape, "every subset needs a kind, a column and a value"
         )

@@ -7,7 +7,7 @@ score, on the levels of a table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from decal_cli.learn.method import (
     Model,
     Training,
     are_probabilities,
+    for_classes,
     is_finite,
     is_increasing,
     method,
@@ -29,6 +30,7 @@ from decal_cli.learn.method import (
     note_of,
 )
 from decal_cli.learn.regions import IsotonicFit
+from decal_cli.learn.scaling import SCALINGS, Scaling, inverse_temperature, logarithms, softmax_fit, structure
 from decal_cli.tables import logistic
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.population import moved_scores
@@ -105,15 +107,13 @@ def log_likelihood(terms: list[Floats], counts: LabelCounts, coefficients: Float
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Curve:
     """A piecewise linear, increasing function of the score: at, value, shape (k,) each; constant outside."""
 
     at: Floats
     value: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse what is no increasing curve of probabilities. Errors: ValueError."""
+    def _check(self) -> None:
         need(self.at.shape == self.value.shape != (0,), "a curve needs one value for each of its points")
         need(is_increasing(self.at) and is_increasing(self.value), "a curve must not decrease")
         need(are_probabilities(self.value), "a curve's values lie in [0, 1]")
@@ -143,7 +143,6 @@ Targets = Literal["smoothed", "labels"]
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Sigmoid:
     """s(slope * x + intercept), s the logistic function; x is the score, or its logit cut to +-27.6 (on: p, logit)."""
 
@@ -156,7 +155,6 @@ class Sigmoid:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Beta:
     """s(a log p - b log(1 - p) + c), s the logistic function; a, b >= 0; p is cut to [1e-12, 1 - 1e-12]."""
 
@@ -252,11 +250,7 @@ def beta(rows: Training) -> Beta:
     t = rows.table
     need_different_scores(t, 3)
     need_overlap(t)
-    return fit_beta(t)
-
-
-def fit_beta(t: Table) -> Beta:
-    """The likeliest of the fits on the faces of a, b >= 0: it is the maximum, because the likelihood is concave."""
+    # The likeliest of the fits on the faces of a, b >= 0 is the maximum, because the likelihood is concave.
     terms, counts = list(beta_terms(t.score)), counts_of(t)
     rate = t.base_rate
     best = np.array([0.0, 0.0, np.log(rate) - np.log1p(-rate)])
@@ -290,7 +284,6 @@ MIN_KNOTS = 3
 
 
 @model
-@dataclass(frozen=True)
 class Quadratic:
     """s(square * z^2 + slope * z + intercept), s the logistic function, z the logit of the score cut to +-10."""
 
@@ -304,7 +297,6 @@ class Quadratic:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Spline:
     """s of a natural cubic spline of z, the logit of the score cut to +-10.
 
@@ -316,8 +308,7 @@ class Spline:
     bends: Floats
     intercept: float
 
-    def __post_init__(self) -> None:
-        """Refuse parts that form no spline. Errors: ValueError."""
+    def _check(self) -> None:
         need(is_increasing(self.knots) and len(self.knots) >= MIN_KNOTS, "a spline needs increasing knots")
         need(bool((np.diff(self.knots) > 0).all()), "a spline needs different knots")
         need(
@@ -362,12 +353,8 @@ def quadratic(rows: Training) -> Quadratic:
     of `platt`, so that a maximum always exists. It bends where Platt scaling cannot, for one parameter more, and needs
     three distinct scores. Far from most scores it may turn round.
     """
-    need_different_scores(rows.table, 3)
-    return fit_quadratic(rows.table)
-
-
-def fit_quadratic(t: Table) -> Quadratic:
-    """Quadratic scaling of a table of at least three levels."""
+    t = rows.table
+    need_different_scores(t, 3)
     z = _cut(t.score)
     square, slope, intercept = maximum([z**2, z], smoothed(t))
     return Quadratic(float(square), float(slope), float(intercept))
@@ -385,11 +372,7 @@ def spline(rows: Training) -> Spline:
     at the quantiles .05, .275, .5, .725 and .95 of z, and linear beyond them. The targets are those of `platt`. It
     follows calibration curves of any smooth shape with five parameters. It needs three different knots.
     """
-    return fit_spline(rows.table)
-
-
-def fit_spline(t: Table) -> Spline:
-    """Spline scaling of a table. Errors: Undefined, where the scores are too few to bend between."""
+    t = rows.table
     z = _cut(t.score)
     reached = np.cumsum(t.n) / t.total
     knots = np.unique(z[np.minimum(np.searchsorted(reached, KNOT_SHARES), len(z) - 1)])
@@ -407,15 +390,13 @@ MAX_RANKED = 500
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Steps:
     """A step function of the score. edges: increasing, (k - 1,), each belongs to the step below it; value: (k,)."""
 
     edges: Floats
     value: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse what are no steps of probabilities. Errors: ValueError."""
+    def _check(self) -> None:
         need(self.value.shape == (len(self.edges) + 1,), "steps need one value more than they have edges")
         need(
             is_increasing(self.edges) and are_probabilities(self.value), "steps need increasing edges, values in [0, 1]"
@@ -426,7 +407,6 @@ class Steps:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Binned:
     """A curve, and steps on its values."""
 
@@ -438,15 +418,13 @@ class Binned:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Abstaining:
     """A curve, and .5 for scores within `cut` of .5."""
 
     curve: Sigmoid
     cut: float
 
-    def __post_init__(self) -> None:
-        """Refuse a cut that is no distance of scores from .5. Errors: ValueError."""
+    def _check(self) -> None:
         need(0 <= self.cut <= 0.5, "a cut lies in [0, .5]")
 
     def __call__(self, rows: Unlabelled) -> Applied:
@@ -515,7 +493,6 @@ Point = tuple[float, float]
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class VennAbers:
     """p0 and p1 as step functions of the score.
 
@@ -528,8 +505,7 @@ class VennAbers:
     at1: Floats
     p1: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse what are no increasing steps of probabilities. Errors: ValueError."""
+    def _check(self) -> None:
         for at, value in ((self.at0, self.p0), (self.at1, self.p1)):
             need(value.shape == (len(at) + 1,), "steps need one value more than they have edges")
             need(is_increasing(at) and is_increasing(value), "edges and values of steps must not decrease")
@@ -621,14 +597,12 @@ NEVER = 2.0
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Threshold:
     """The score as it is; act when score >= threshold: 0 acts always, 2 never."""
 
     threshold: float
 
-    def __post_init__(self) -> None:
-        """Refuse what is no threshold of scores. Errors: ValueError."""
+    def _check(self) -> None:
         need(0 <= self.threshold <= NEVER, "a threshold of scores lies in [0, 1], or is 2 where nothing reaches it")
 
     @property
@@ -664,7 +638,6 @@ def threshold(rows: Training) -> Threshold:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class InPopulation:
     """A model of scores that are first moved to a population with other shares of the labels.
 
@@ -674,8 +647,7 @@ class InPopulation:
     factors: Floats
     fitted: Model
 
-    def __post_init__(self) -> None:
-        """Refuse what no label can count. Errors: ValueError."""
+    def _check(self) -> None:
         need(self.factors.ndim == 1 and len(self.factors) > 1, "a population has a share for each label")
         need(is_finite(self.factors) and bool((self.factors > 0).all()), "every label counts something")
 
@@ -721,3 +693,182 @@ def _least_that_moves_to(moved: float, moving: InPopulation) -> float:
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (low, middle) if float(moving.moved(np.array([middle]))[0]) >= moved else (middle, high)
     return high
+
+
+Penalty = Annotated[float, "of half the squared entries beside the diagonal, and intercepts", Between(1e-9, 1e9)]
+
+
+@model
+class ClassScaling:
+    """p' = softmax(weight @ log p + intercept), p clipped at 1e-6; weight: shape (K, K), intercept: (K,)."""
+
+    weight: Floats
+    intercept: Floats
+
+    def _check(self) -> None:
+        classes = len(self.intercept)
+        need(self.weight.shape == (classes, classes) and classes > 1, "a scaling needs K x K slopes and K intercepts")
+        need(is_finite(self.weight) and is_finite(self.intercept), "slopes must be finite")
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        return Applied(Scaling(self.weight, self.intercept)(of_size(rows, len(self.intercept))))
+
+
+@model
+class ClassCurves:
+    """An increasing curve for each class against the rest; what they give is divided by its sum."""
+
+    curves: tuple[Curve, ...]
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        score = of_size(rows, len(self.curves))
+        each = np.column_stack(
+            [np.interp(column, curve.at, curve.value) for column, curve in zip(score.T, self.curves, strict=True)]
+        )
+        total = each.sum(axis=1, keepdims=True)
+        # Where every curve says 0, nothing is known that the probabilities do not say.
+        return Applied(np.where(total > 0, each / np.where(total > 0, total, 1.0), score))
+
+
+def of_size(rows: Unlabelled, classes: int) -> Floats:
+    """The probabilities of rows of so many classes. Errors: ValueError, where there are others."""
+    need(rows.score.ndim == 2 and rows.score.shape[1] == classes, f"a model of {classes} classes meets other rows")
+    return rows.score
+
+
+def scaled(scaling: Scaling) -> ClassScaling:
+    """The scaling as a model."""
+    return ClassScaling(scaling.weight, scaling.intercept)
+
+
+def _scaled_by(name: str, rows: Training) -> ClassScaling:
+    return scaled(SCALINGS[name](rows.score, rows.label, rows.weights))
+
+
+@for_classes("temperature")
+def class_temperature(rows: Training) -> ClassScaling:
+    """p' in proportion to p^(1/T), with the likeliest T."""
+    return _scaled_by("temperature", rows)
+
+
+@for_classes("isotonic")
+def class_isotonic(rows: Training) -> ClassCurves:
+    """Isotonic regression of each class against the rest; the fits are divided by their sum."""
+    c = rows.class_table
+    return ClassCurves(tuple(Curve.fitted(c.one_vs_rest(k)) for k in range(len(rows.classes))))
+
+
+@method(
+    title="Structured vector scaling",
+    kind="recalibration",
+    source="Berta et al. 2025, structured matrix scaling, its diagonal part",
+    classes="several",
+)
+def structured_vector(rows: Training) -> ClassScaling:
+    """A slope and an intercept for the logarithm of each class's probability, near temperature scaling.
+
+    p' = softmax(a_k log p_k + b_k). What a and b move away from the best temperature is penalised, so that few rows
+    move them little. Probabilities are clipped at 1e-6 before the logarithm.
+    """
+    return _scaled_by("structured-vector", rows)
+
+
+@method(
+    title="Structured matrix scaling",
+    kind="recalibration",
+    source="Berta et al. 2025, structured matrix scaling",
+    classes="several",
+)
+def structured_matrix(rows: Training) -> ClassScaling:
+    """A linear map of the logarithms of all probabilities, near temperature scaling; for at most 20 classes.
+
+    p' = softmax(W log p + b). The diagonal of W and b are penalised for what they move away from the best temperature,
+    entries beside the diagonal more, the more the more classes there are.
+    """
+    return _scaled_by("structured-matrix", rows)
+
+
+@model
+class EnsembleTemperature:
+    """A mixture of p^s, rescaled to sum 1, of p and of equal probabilities; weights: (3,), of sum 1."""
+
+    inverse: float
+    weights: Floats
+
+    def _check(self) -> None:
+        need(self.weights.shape == (3,) and are_probabilities(self.weights), "a mixture needs three weights in [0, 1]")
+        need(abs(float(self.weights.sum()) - 1) < 1e-6 and is_finite(self.inverse), "weights must sum to 1")
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        each = _tempered(rows.score, self.inverse)
+        mixture = sum(weight * part for weight, part in zip(self.weights, each, strict=True))
+        return Applied(np.asarray(mixture / mixture.sum(axis=1, keepdims=True)))
+
+
+def _tempered(score: Floats, inverse: float) -> tuple[Floats, Floats, Floats]:
+    classes = score.shape[1]
+    scaling = Scaling(inverse * np.eye(classes), np.zeros(classes))
+    return scaling(score), score, np.full_like(score, 1 / classes)
+
+
+N_MIXING_STEPS = 1000
+"""At most so many steps of expectation and maximisation: each makes the labels likelier."""
+
+
+@method(
+    title="Ensemble temperature scaling",
+    kind="recalibration",
+    source="Zhang et al. 2020, Mix-n-Match",
+    classes="several",
+)
+def ensemble_temperature(rows: Training) -> EnsembleTemperature:
+    """Temperature scaling mixed with the probabilities as they are and with equal ones.
+
+    p' = w1 p^(1/T), rescaled to sum 1, + w2 p + w3 / K, with the likeliest T first and then the likeliest weights of
+    sum 1. The order of the classes of a row stays as it is.
+    """
+    inverse = inverse_temperature(logarithms(rows.score), rows.label, rows.weights)
+    at_label = np.column_stack([part[np.arange(len(rows)), rows.label] for part in _tempered(rows.score, inverse)])
+    share, weights = rows.weights / rows.weights.sum(), np.full(3, 1 / 3)
+    for _ in range(N_MIXING_STEPS):
+        parts = at_label * weights
+        ahead = share @ (parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300))
+        done = bool(np.abs(ahead - weights).max() < 1e-10)
+        weights = ahead
+        if done:
+            break
+    return EnsembleTemperature(inverse, weights / weights.sum())
+
+
+@method(title="Vector scaling", kind="recalibration", source=cite("Guo et al. 2017"), classes="several")
+def vector(rows: Training) -> ClassScaling:
+    """A slope and an intercept for the logarithm of each class's probability, by maximum likelihood.
+
+    p' = softmax(a_k log p_k + b_k). A penalty of .001 keeps the maximum finite where classes are separated.
+    """
+    return _likeliest(rows, 1e-3, 1e9)
+
+
+@method(
+    title="Dirichlet calibration",
+    kind="recalibration",
+    source="Kull et al. 2019, with their penalty of what lies beside the diagonal",
+    classes="several",
+)
+def dirichlet(rows: Training, *, penalty: Penalty = 10.0) -> ClassScaling:
+    """A linear map of the logarithms of all probabilities, as if they followed a Dirichlet distribution in each class.
+
+    p' = softmax(W log p + b), by maximum likelihood, less `penalty` / 2 times the squared entries of W beside its
+    diagonal and of b.
+    """
+    return _likeliest(rows, 1e-3, penalty, intercept=penalty)
+
+
+def _likeliest(rows: Training, diagonal: float, beside: float, intercept: float = 1e-3) -> ClassScaling:
+    classes = len(rows.classes)
+    _, centre = structure(classes)
+    slopes = np.full((classes, classes), beside)
+    np.fill_diagonal(slopes, diagonal)
+    penalty = np.vstack((np.full(classes, intercept), slopes))
+    at = softmax_fit(logarithms(rows.score), rows.label, rows.weights, penalty, centre)
+    return ClassScaling(at[1:].T.copy(), at[0])

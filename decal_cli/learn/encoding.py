@@ -6,6 +6,10 @@ number from the rows before it in a random order alone (ordered target statistic
 no label has a part in its own row's features. Missing is a category like any other; one that no row taught counts as
 one of the others.
 
+A column of raw texts becomes one number: what its n-grams add to the log-odds of label 1 beyond the score, by a
+logistic regression on them (tf-idf) and on the score. A row that teaches takes the number from a regression on other
+folds, so that its own label has no part in it; of several classes there is a number for each frequent one.
+
 Numbers stay what they are, with an indicator of where they are missing; missing values stay NaN. Trees take that side
 of a split that suits these rows best, linear models take the mean.
 
@@ -16,16 +20,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.features import Features, Kind, Matrix
-from decal_cli.tables.logistic import log_odds
+from decal_cli.tables.features import CODED, Features, Kind, Matrix
+from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
+from decal_cli.tables.raw_texts import BUCKETS, RawTexts
+from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.table import BLOCK, Floats, Ints
+from decal_cli.tables.threads import one_thread
 
 MIN_CATEGORY_ROWS = 10
 """Rows of a category that has an indicator."""
@@ -34,7 +41,29 @@ MAX_INDICATORS, MAX_ALL_INDICATORS = 32, 512
 PRIOR_ROWS = 10.0
 """Rows of the base rate that a category's own rows are drawn to."""
 
+MIN_TEXT_ROWS, MAX_TEXT_ROWS = 3, 16_384
+"""Texts that an n-gram stands in, of those that teach, to count; and the most rows that teach what texts say."""
+STRENGTH, EAGERNESS = 0.03, 10.0
+"""Of the texts' regression: prior variance of a slope, and by how many of it each unit of z^2 beyond 1 raises it."""
+NEAR, HOLD = 3e-3, 0.25
+"""Largest slope of its mean loss at the end; what keeps the line on the score, and tests of few texts, in bounds."""
+MAX_TEXT_CLASSES = 8
+"""Of several classes the most frequent ones, which have a number each."""
+LEAST_SCORE = 1e-3
+"""Distance from 0 and 1 at which scores are clipped before their log-odds stand beside n-grams."""
+
 R = TypeVar("R", bound=Rows)
+Weights = NDArray[np.float32]
+
+
+class CodedColumn(Protocol):
+    """What some rows teach about a column of categories or texts: the numbers that it becomes."""
+
+    def columns(self, codes: NDArray[Any], names: tuple[str, ...]) -> list[Floats]:
+        """Of rows, shape (T,) each. names: what the codes stand for."""
+
+    def unseen(self, codes: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Which rows have a value that no row taught, shape (T,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,18 +90,66 @@ class CategoryColumn:
         if not np.isfinite(self.log_odds).all():
             raise ValueError("log-odds of categories must be finite")
 
-    def places(self, codes: NDArray[Any], names: Sequence[str]) -> Ints:
-        """Place of each row's category, shape (T,). names: what the codes stand for."""
+    def _places(self, codes: NDArray[Any], names: Sequence[str]) -> Ints:
+        """Place of each row's category, shape (T,)."""
         known = {name: place for place, name in enumerate(self.names)}
         unseen = len(self.names) + 1
         # A missing value has code -1, which takes the last entry.
         return np.array([*(known.get(name, unseen) for name in names), len(self.names)], dtype=np.int64)[codes]
 
-    def columns(self, place: Ints) -> list[Floats]:
+    def columns(self, codes: NDArray[Any], names: tuple[str, ...]) -> list[Floats]:
         """The column's indicators, then its log-odds, shape (T,) each."""
+        place = self._places(codes, names)
         indicators = self.indicator[place]
         columns = [(indicators == k).astype(np.float64) for k in range(int(self.indicator.max()) + 1)]
         return columns + ([self.log_odds[place]] if len(self.log_odds) else [])
+
+    def unseen(self, codes: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Which rows have a category that is not among the names."""
+        return self._places(codes, names) == len(self.names) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """One column of raw texts as numbers.
+
+    gram: int64 (k,), increasing, the n-grams that count, by bucket. rarity: (k,), the inverse document frequency of
+    each. weight: (numbers, k), what it adds to each number, in a text of length 1.
+    """
+
+    gram: Ints
+    rarity: Weights
+    weight: Weights
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not belong to the n-grams. Errors: ValueError."""
+        if self.gram.ndim != 1 or self.rarity.shape != self.gram.shape or self.weight.shape[1:] != self.gram.shape:
+            raise ValueError("a text column needs one entry for each n-gram")
+        if np.any((self.gram < 0) | (self.gram > BUCKETS)) or (np.diff(self.gram) <= 0).any():
+            raise ValueError(f"n-grams are numbers up to {BUCKETS:,}, in order")
+        if not (np.isfinite(self.rarity).all() and np.isfinite(self.weight).all() and (self.rarity > 0).all()):
+            raise ValueError("weights of n-grams must be finite")
+
+    def columns(self, codes: NDArray[Any], names: tuple[str, ...]) -> list[Floats]:
+        """What the n-grams of each row add up to, shape (T,) each; 0 where none of them counts."""
+        texts = names if isinstance(names, RawTexts) else RawTexts(names)
+        different, row = np.unique(codes, return_inverse=True)
+        values = np.zeros((len(self.weight), len(different)))
+        for start in range(0, len(different), BLOCK):
+            part = slice(start, start + BLOCK)
+            values[:, part] = self._values(texts.grams(different[part]))
+        return list(values[:, row])
+
+    def _values(self, grams: Any) -> Floats:
+        """Of texts, shape (numbers, texts)."""
+        rarity, weight = np.zeros(BUCKETS + 1), np.zeros((BUCKETS + 1, len(self.weight)))
+        rarity[self.gram], weight[self.gram] = self.rarity, self.rarity.astype(np.float64)[:, None] * self.weight.T
+        length = np.sqrt(grams @ rarity**2)
+        return (grams @ weight).T / np.where(length > 0, length, 1.0)
+
+    def unseen(self, codes: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.bool_]:
+        """None: every text has n-grams."""
+        return np.zeros(len(codes), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,66 +157,62 @@ class Encoder:
     """Typed features as numbers.
 
     kinds: of the columns that it was taught. kept: which columns of numbers are taken, those that some row has a value
-    of; gaps: which of them get an indicator of missing values. categories: one for each column of categories.
+    of; gaps: which of them get an indicator of missing values. categories: one for each column of categories or texts.
     """
 
     kinds: tuple[Kind, ...]
     kept: Ints
     gaps: Ints
-    categories: tuple[CategoryColumn, ...]
+    categories: tuple[CategoryColumn | TextColumn, ...]
 
     def __post_init__(self) -> None:
         """Refuse columns that are not there. Errors: ValueError."""
-        n_categories = self.kinds.count("category")
+        coded = [kind for kind in self.kinds if kind in CODED]
         columns = np.concatenate((self.kept, self.gaps))
-        if len(self.categories) != n_categories or np.any((columns < 0) | (columns >= len(self.kinds) - n_categories)):
-            raise ValueError("an encoder needs one entry for each column of categories, and columns that are there")
+        of_kind = {"category": CategoryColumn, "text": TextColumn}
+        if [type(each) for each in self.categories] != [of_kind[kind] for kind in coded]:
+            raise ValueError("an encoder needs one entry for each column of categories or texts")
+        if np.any((columns < 0) | (columns >= len(self.kinds) - len(coded))):
+            raise ValueError("an encoder needs columns that are there")
         if any((np.diff(each) <= 0).any() for each in (self.kept, self.gaps)):
             raise ValueError("an encoder takes every column once, in order")
 
     def __call__(self, features: Features) -> Matrix:
         """The features of new rows as numbers, shape (T, columns). Errors: Undefined, where a column's kind changed."""
         features = features.as_kinds(self.kinds)
-        return self._matrix(features, [each.columns(place) for each, place in self._places(features)])
+        return self.matrix(features, [each.columns(codes, names) for each, codes, names in self._coded(features)])
 
     def unseen(self, features: Features) -> NDArray[np.bool_]:
         """Which rows have a category that no row taught, shape (T,)."""
         unseen = np.zeros(len(features), dtype=bool)
-        for each, place in self._places(features.as_kinds(self.kinds)):
-            unseen |= place == len(each.names) + 1
+        for each, codes, names in self._coded(features.as_kinds(self.kinds)):
+            unseen |= each.unseen(codes, names)
         return unseen
 
-    def taught_by(self, features: Features, statistics: Sequence[Floats | None]) -> Matrix:
-        """The features of the rows that taught it, with each row's own ordered statistics."""
-        columns = [
-            each.columns(place) if own is None else [*each.columns(place)[:-1], own]
-            for (each, place), own in zip(self._places(features), statistics, strict=True)
-        ]
-        return self._matrix(features, columns)
-
-    def _places(self, features: Features) -> list[tuple[CategoryColumn, Ints]]:
-        columns = zip(self.categories, features.codes.T, features.categories, strict=True)
-        return [(each, each.places(codes, names)) for each, codes, names in columns]
-
-    def _matrix(self, features: Features, columns: Sequence[Sequence[Floats]]) -> Matrix:
+    def matrix(self, features: Features, coded: Sequence[Sequence[Floats]]) -> Matrix:
+        """The numbers of rows, beside what their categories and texts become, column by column."""
         numbers = features.numbers
         missing = [np.isnan(numbers[:, k]).astype(np.float64) for k in self.gaps]
-        indicators = [column for each in columns for column in each]
-        return np.column_stack((numbers[:, self.kept], *missing, *indicators))
+        return np.column_stack((numbers[:, self.kept], *missing, *(column for each in coded for column in each)))
+
+    def _coded(self, features: Features) -> list[tuple[CodedColumn, NDArray[Any], tuple[str, ...]]]:
+        return list(zip(self.categories, features.codes.T, features.categories, strict=True))
 
 
 def encoded(rows: R, *, seed: int) -> tuple[Encoder | None, R]:
     """What rows in canonical order teach, and these rows with numbers as features.
 
-    None, and the rows as they are, where the features are numbers without gaps, or where there are none.
+    None, and the rows as they are, where the features are numbers without gaps, or where there are none. What a
+    category says of several classes is learned of the most frequent one against the rest.
     """
     if rows.features is None or (features := rows.typed).plain:
         return None, rows
     order = Seed(seed).generator("encoding").permutation(len(rows))
-    most = max(1, min(MAX_INDICATORS, MAX_ALL_INDICATORS // max(1, len(features.categories))))
+    coded = [kind for kind in features.kinds if kind in CODED]
+    most = max(1, min(MAX_INDICATORS, MAX_ALL_INDICATORS // max(1, coded.count("category"))))
     taught = [
-        _taught(codes, names, rows, order, most)
-        for codes, names in zip(features.codes.T, features.categories, strict=True)
+        _taught_texts(codes, names, rows, order) if kind == "text" else _taught(codes, names, rows, order, most)
+        for kind, codes, names in zip(coded, features.codes.T, features.categories, strict=True)
     ]
     some = ~np.isnan(features.numbers).all(axis=0)
     encoder = Encoder(
@@ -148,8 +221,7 @@ def encoded(rows: R, *, seed: int) -> tuple[Encoder | None, R]:
         _different(features.numbers, np.flatnonzero(features.gaps & some)),
         tuple(column for column, _ in taught),
     )
-    matrix = encoder.taught_by(features, [own for _, own in taught])
-    return encoder, replace(rows, features=matrix)
+    return encoder, replace(rows, features=encoder.matrix(features, [own for _, own in taught]))
 
 
 def encoded_for(rows: Rows, learn: NDArray[np.bool_], *, seed: int) -> Matrix:
@@ -172,9 +244,9 @@ def _different(numbers: Matrix, columns: Ints) -> Ints:
 
 
 def _taught(
-    codes: NDArray[Any], names: Sequence[str], rows: Rows, order: Ints, most: int
-) -> tuple[CategoryColumn, Floats | None]:
-    """A column of categories, and the ordered log-odds of the rows that taught it; None where it has none."""
+    codes: NDArray[Any], names: tuple[str, ...], rows: Rows, order: Ints, most: int
+) -> tuple[CategoryColumn, list[Floats]]:
+    """A column of categories, and what it becomes of the rows that taught it, with each row's own ordered log-odds."""
     count = np.bincount(codes + 1, minlength=len(names) + 1)
     taught = np.flatnonzero(count[1:])
     # Places in the column: the names that these rows have, missing, others.
@@ -184,15 +256,97 @@ def _taught(
     indicator = _indicators(rows_of, most)
     kept = tuple(names[int(k)] for k in taught)
     if np.count_nonzero(rows_of) < 3:
-        return CategoryColumn(kept, indicator, np.empty(0)), None
+        column = CategoryColumn(kept, indicator, np.empty(0))
+        return column, column.columns(codes, names)
     weight = rows.weights / rows.weights.mean()
-    positive = weight * rows.label
+    positive = weight * _targets(rows)[0][0]
     # One row more, half of each label: some of these rows may have one label only.
     rate = float((positive.sum() + 0.5) / (weight.sum() + 1))
     all_rows, all_positive = (np.append(np.bincount(place, each, len(taught) + 1), 0.0) for each in (weight, positive))
     rows_before, positive_before = (_sums_before(place, order, each) for each in (weight, positive))
     column = CategoryColumn(kept, indicator, _drawn(all_rows, all_positive, rate))
-    return column, _drawn(rows_before, positive_before, rate)
+    return column, [*column.columns(codes, names)[:-1], _drawn(rows_before, positive_before, rate)]
+
+
+def _targets(rows: Rows) -> list[tuple[Floats, Floats]]:
+    """What is learned of, as 0 and 1, and its score, shape (T,) each: label 1, or the frequent classes, most first."""
+    if not rows.classes:
+        return [(rows.label.astype(np.float64), rows.score)]
+    frequent = np.argsort(-np.bincount(rows.label, rows.weights, len(rows.classes)), kind="stable")
+    return [((rows.label == k).astype(np.float64), rows.score[:, k]) for k in frequent[:MAX_TEXT_CLASSES]]
+
+
+def _taught_texts(
+    codes: NDArray[Any], names: tuple[str, ...], rows: Rows, order: Ints
+) -> tuple[TextColumn, list[Floats]]:
+    """A column of texts, and what it becomes of the rows that taught it, each by regressions on other folds."""
+    texts = names if isinstance(names, RawTexts) else RawTexts(names)
+    some = np.sort(order[:MAX_TEXT_ROWS])
+    grams, targets = texts.grams(codes[some]), [(label[some], score[some]) for label, score in _targets(rows)]
+    weight = rows.weights[some]
+    with one_thread():
+        column = _regressed(grams, targets, weight)
+        own, fold = column.columns(codes, texts), _folds(rows, order)[some]
+        for k in range(FOLDS):
+            here = fold == k
+            others = [(label[~here], score[~here]) for label, score in targets]
+            part = _regressed(grams[~here], others, weight[~here])
+            for values, mine in zip(own, part.columns(codes[some[here]], texts), strict=True):
+                values[some[here]] = mine
+    return column, own
+
+
+def _folds(rows: Rows, order: Ints) -> Ints:
+    """The fold of each row; clusters stay whole, as far as there are enough of them."""
+    fold = np.empty(len(rows), dtype=np.int64)
+    fold[order] = np.arange(len(rows)) % FOLDS
+    if rows.unit is None or int(rows.unit.max()) + 1 < FOLDS:
+        return fold
+    return fold[np.unique(rows.unit, return_index=True)[1]][rows.unit]
+
+
+def _regressed(grams: Any, targets: Sequence[tuple[Floats, Floats]], weight: Floats) -> TextColumn:
+    """A penalised regression of each target on the n-grams of texts and its score.
+
+    An n-gram that the score clearly does not explain, by a score test of its own, is penalised less.
+    """
+    count = np.bincount(grams.indices, minlength=BUCKETS + 1)
+    gram = np.flatnonzero((count >= MIN_TEXT_ROWS) & (count < grams.shape[0]))
+    rarity = (np.log((1 + grams.shape[0]) / (1 + count[gram])) + 1).astype(np.float32)
+    columns = grams[:, gram].astype(np.float64)
+    row = np.repeat(np.arange(grams.shape[0]), np.diff(columns.indptr))
+    columns.data = rarity[columns.indices].astype(np.float64)
+    columns.data /= np.sqrt(np.bincount(row, columns.data**2, grams.shape[0]))[row]
+    slopes = [_slopes(columns, row, log_odds(score, LEAST_SCORE), label, weight) for label, score in targets]
+    return TextColumn(gram, rarity, np.array(slopes, dtype=np.float32))
+
+
+def _slopes(columns: Any, row: Ints, known: Floats, label: Floats, weight: Floats) -> Floats:
+    """Of the n-grams; row: of each entry of the columns; known: log-odds. 0 where there is one label only."""
+    from scipy.optimize import minimize
+
+    slopes = np.zeros(columns.shape[1])
+    if len(np.unique(label)) < 2:
+        return slopes
+    weight = weight / weight.mean()
+    line, hold = np.vstack((np.ones(len(label)), known)), np.full(2, HOLD)
+    start, _ = climb(lambda at: row_slopes(line, weight, weight * label, at, hold, np.zeros(2)), np.zeros(2), NEAR)
+    expected = expit(start @ line)
+    off, spread = weight * (label - expected), weight**2 * expected * (1 - expected)
+    sums = [np.bincount(columns.indices, each[row], columns.shape[1]) for each in (off, spread)]
+    scale = np.sqrt(1 + EAGERNESS * np.maximum(sums[0] ** 2 / (sums[1] + HOLD) - 1, 0.0))
+    turned = columns.T
+
+    def loss(at: Floats) -> tuple[float, Floats]:
+        """Per row: penalised log loss and its gradient, at the line's two parameters and the scaled slopes."""
+        total = at[:2] @ line + columns @ (scale * at[2:])
+        value = weight @ (np.logaddexp(0.0, total) - label * total) + at[2:] @ at[2:] / (2 * STRENGTH)
+        less = weight * (expit(total) - label)
+        gradient = np.concatenate((line @ less, scale * (turned @ less) + at[2:] / STRENGTH))
+        return float(value) / len(label), gradient / len(label)
+
+    found = minimize(loss, np.append(start, slopes), jac=True, method="L-BFGS-B", options={"gtol": NEAR})
+    return np.asarray(scale * found.x[2:])
 
 
 def _drawn(weight: Floats, positive: Floats, rate: float) -> Floats:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,15 @@ from decal_cli.declarations.defaults import SEED
 from decal_cli.declarations.spec import Declaration, Registry, Spec, parameters_of
 from decal_cli.errors import Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint, said
-from decal_cli.learn.encoding import CategoryColumn, Encoder, encoded
+from decal_cli.learn.encoding import CategoryColumn, Encoder, TextColumn, encoded
 from decal_cli.learn.probe import WIDENED
 from decal_cli.tables.classes import best_actions
-from decal_cli.tables.estimate import mean_over
+from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.features import Matrix
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows, Unlabelled
-from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, MeanEstimate
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints
+from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
 ROUNDING = 1e-9
@@ -138,7 +139,7 @@ def actions_taken(score: Floats, task: Task | ClassDecision, at_best: bool = Fal
 
 def payoffs(task: Task | ClassDecision) -> Floats:
     """The utility of every action that is ever taken, at each label, shape (A, K)."""
-    return np.array(task.utility if isinstance(task, ClassDecision) else task.undominated)
+    return np.array(task.undominated)
 
 
 class Model(Protocol):
@@ -162,19 +163,30 @@ SAVED_AS: dict[type, str] = {}
 """The name of each in a model file."""
 
 
-def model(cls: M, saved_as: str = "") -> M:
-    """Declare a class of fitted models; model files name it, as it is called where they say nothing else."""
-    SAVED_AS[cls] = saved_as or cls.__name__
+def _in_files(cls: type) -> None:
+    SAVED_AS[cls] = getattr(cls, "SAVED_AS", cls.__name__)
     MODELS[SAVED_AS[cls]] = cls
+
+
+_in_files(CategoryColumn)
+_in_files(TextColumn)
+_in_files(Encoder)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def model(cls: M) -> M:
+    """Declare a class of fitted models: a frozen dataclass, whose `_check` refuses, with a ValueError, what is none.
+
+    Model files name it as it is called, or by its SAVED_AS.
+    """
+    if hasattr(cls, "_check"):
+        cls.__post_init__ = cls._check  # type: ignore[attr-defined]
+    dataclass(frozen=True, eq=False)(cls)
+    _in_files(cls)
     return cls
 
 
-model(CategoryColumn)
-model(Encoder)
-
-
 @model
-@dataclass(frozen=True, eq=False)
 class Encoded:
     """A model on features with categories or missing values, and the encoder that makes numbers of them for it."""
 
@@ -218,8 +230,8 @@ class Method(Declaration):
 
 
 MethodSpec = Spec[Method]
-METHODS: Registry[Method] = Registry("method", "platt(on=p)")
-"""Every declared method by name, in the order of declaration."""
+METHODS: Registry[Method] = Registry("method", "platt(on=p)", sigmoid="platt", boosting="stack-boosting")
+"""Every declared method by name, in the order of declaration; scikit-learn's users know some by other names."""
 
 
 def missing(spec: MethodSpec, rows: Training) -> str | None:
@@ -259,10 +271,7 @@ def _fit_classes(spec: MethodSpec, rows: Training) -> Model:
         raise Undefined("needs rows of two classes at least")
     encoder = None
     if spec.declared.takes("features"):
-        # What a category says is learned of the most frequent class against the rest.
-        binary = replace(rows, label=(rows.label == np.argmax(seen)).astype(np.float64))
-        encoder, binary = encoded(binary, seed=rows.seed)
-        rows = replace(rows, features=binary.features)
+        encoder, rows = encoded(rows, seed=rows.seed)
     fitted = function(rows, **spec.parameters)
     return fitted if encoder is None else Encoded(encoder, fitted)
 
@@ -373,12 +382,18 @@ def brier_score(applied: Applied, rows: Training) -> float:
     return float(np.average((applied.score - rows.label) ** 2, weights=rows.weights))
 
 
+def folds_of(rows: Training) -> Ints:
+    """The fold that each row is held out in when a method is tried, shape (T,)."""
+    fold = np.empty(len(rows), dtype=np.int64)
+    fold[rows.order] = rows.take(rows.order).places(rows.generator(FOLDS)) % FOLDS
+    return fold
+
+
 def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:
     """Each fold as a mask of the rows, with the model that the other folds fit, and these."""
     if len(rows) < 2 * FEWEST_ROWS:
         raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
-    fold = np.empty(len(rows), dtype=np.int64)
-    fold[rows.order] = rows.take(rows.order).places(rows.generator(FOLDS)) % FOLDS
+    fold = folds_of(rows)
     for k in range(FOLDS):
         here = fold == k
         others = rows.take(~here)

@@ -13,9 +13,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -24,8 +23,7 @@ from numpy.typing import NDArray
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.errors import Undefined
-from decal_cli.learn.class_folds import ClassRegression, class_blend, mixed
-from decal_cli.learn.curves import Curve
+from decal_cli.learn.curves import ClassScaling, Curve, of_size, scaled
 from decal_cli.learn.method import (
     METHODS,
     NO_FEATURES,
@@ -42,10 +40,20 @@ from decal_cli.learn.method import (
     model,
     need,
 )
-from decal_cli.learn.probe import EQUAL, N_SEEDS, SURE, blend_weights, blended, standardised, without_empty
+from decal_cli.learn.probe import (
+    EQUAL,
+    N_SEEDS,
+    SURE,
+    ClassRegression,
+    blend_weights,
+    blended,
+    class_blend,
+    mixed,
+    standardised,
+    without_empty,
+)
 from decal_cli.learn.regions import LARGEST, Narrow, fits_of_other_folds, narrow, with_score
 from decal_cli.learn.scaling import linear, logarithms, softmax
-from decal_cli.learn.scalings import ClassScaling, of_size, scaled
 from decal_cli.learn.trees import Forest, baseline_of
 from decal_cli.limits import MAX_PROBES, MAX_TREES
 from decal_cli.tables.logistic import expit, log_odds
@@ -69,19 +77,18 @@ def float_columns(rows: Unlabelled) -> Floats:
     return np.clip(features_of(rows).astype(np.float64), -LARGEST, LARGEST)
 
 
-@partial(model, saved_as="Units")
-@dataclass(frozen=True, eq=False)
+@model
 class ColumnScale:
     """The unit of each column: it is shifted by mean and divided by scale, shape (columns,) each.
 
     A missing value counts as 0 in these units: as the mean, where the columns are standardised.
     """
 
+    SAVED_AS = "Units"
     mean: Floats
     scale: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse a scale that divides by zero. Errors: ValueError."""
+    def _check(self) -> None:
         if self.mean.ndim != 1 or self.mean.shape != self.scale.shape:
             raise ValueError("every column needs one mean and one scale")
         if not (np.isfinite(self.mean).all() and np.isfinite(self.scale).all() and (self.scale > 0).all()):
@@ -128,7 +135,6 @@ def _known_units(column: Floats, weight: Floats) -> Floats:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Planes:
     """Linear functions of columns in their units. coefficient: shape (planes, columns); intercept: (planes,)."""
 
@@ -136,8 +142,7 @@ class Planes:
     coefficient: Floats
     intercept: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse coefficients that do not belong to the columns. Errors: ValueError."""
+    def _check(self) -> None:
         if self.intercept.ndim != 1 or self.coefficient.shape != (len(self.intercept), len(self.units.mean)):
             raise ValueError("a linear model needs one coefficient for each column and one intercept")
         if not (np.isfinite(self.coefficient).all() and np.isfinite(self.intercept).all()):
@@ -154,7 +159,6 @@ class Planes:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class ScoreColumn:
     """The log-odds of the recalibrated score, placed before the features.
 
@@ -164,8 +168,7 @@ class ScoreColumn:
     curve: Curve
     least: float
 
-    def __post_init__(self) -> None:
-        """Refuse log-odds that may be infinite. Errors: ValueError."""
+    def _check(self) -> None:
         if not 0 < self.least <= 0.5:
             raise ValueError("log-odds need probabilities that are kept away from 0 and 1")
 
@@ -233,7 +236,6 @@ Sizes = Literal["decal", "scikit-learn"]
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Refitted:
     """Logistic regression on the features: one plane, a coefficient for each feature."""
 
@@ -244,7 +246,6 @@ class Refitted:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Stacked:
     """Logistic regression on the recalibrated score (the first coefficient) and the features (the others)."""
 
@@ -260,7 +261,6 @@ class Stacked:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class StackedForest:
     """Trees on the score (column 0) and the features; the sum of their values is the score."""
 
@@ -271,15 +271,13 @@ class StackedForest:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class StackedBoosting:
     """Trees on the score (column 0) and the features; the baseline plus the sum of their values is the log-odds."""
 
     forest: Forest
     baseline: float
 
-    def __post_init__(self) -> None:
-        """Refuse log-odds that are not finite. Errors: ValueError."""
+    def _check(self) -> None:
         need(is_finite(self.baseline), "log-odds must be finite")
 
     def log_odds(self, rows: Unlabelled) -> Floats:
@@ -369,25 +367,22 @@ def stack_forest(
     linear nor monotone in the features. The model file holds the trees. `trees=100,sizes=scikit-learn` is the forest
     of Perez-Lebel et al. 2025, whose trees grow until every leaf has one label.
     """
+    return StackedForest(Forest.of_forest(grown_forest(_columns(rows), rows.label > 0.5, rows, trees, sizes)))
+
+
+def grown_forest(columns: Narrow, label: NDArray[Any], rows: Training, trees: int, sizes: str) -> Any:
+    """A fitted RandomForestClassifier of so many trees; columns, label: of the rows as it sees them."""
     from sklearn.ensemble import RandomForestClassifier
 
-    columns = _columns(rows)
-    forest = RandomForestClassifier(
-        trees,
-        **(forest_sizes(*columns.shape) if sizes == "decal" else {}),
-        n_jobs=1,
-        random_state=rows.seed % N_SEEDS,
-    )
-    return StackedForest(Forest.of_forest(forest.fit(columns, rows.label > 0.5, _weights(rows))))
-
-
-def forest_sizes(rows: int, columns: int) -> dict[str, Any]:
-    """The sizes of a forest's trees, as scikit-learn names them."""
-    return {
-        "max_samples": int(np.clip(_TREE_SHARE * rows, 1, _MAX_TREE_ROWS)),
-        "max_features": int(min(columns, _SPLIT_ROOTS * columns**0.5)),
+    count, width = columns.shape
+    given = {
+        "max_samples": int(np.clip(_TREE_SHARE * count, 1, _MAX_TREE_ROWS)),
+        "max_features": int(min(width, _SPLIT_ROOTS * width**0.5)),
         "min_samples_leaf": _MIN_FOREST_LEAF,
     }
+    seed = rows.seed % N_SEEDS
+    forest = RandomForestClassifier(trees, **(given if sizes == "decal" else {}), n_jobs=1, random_state=seed)
+    return forest.fit(columns, label, _weights(rows))
 
 
 @method(
@@ -410,28 +405,26 @@ def stack_boosting(
     rows are held out to stop early: the number of trees is fixed. `rounds=100,sizes=scikit-learn` is the boosting of
     Perez-Lebel et al. 2025, which stops early where there are more than 10,000 rows.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    boosted = HistGradientBoostingClassifier(
-        max_iter=rounds,
-        **(boosting_sizes(len(rows)) if sizes == "decal" else {}),
-        random_state=rows.seed % N_SEEDS,
-    )
-    with one_thread():
-        boosted.fit(without_empty(_columns(rows)), rows.label > 0.5, _weights(rows))
+    boosted = grown_boosting(_columns(rows), rows.label > 0.5, rows, rounds, sizes)
     return StackedBoosting(Forest.of_boosting(boosted), baseline_of(boosted))
 
 
-def boosting_sizes(rows: int) -> dict[str, Any]:
-    """The sizes and steps of boosted trees, as scikit-learn names them."""
-    return {
+def grown_boosting(columns: Narrow, label: NDArray[Any], rows: Training, rounds: int, sizes: str) -> Any:
+    """A fitted HistGradientBoostingClassifier of so many rounds; columns, label: of the rows as it sees them."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    given = {
         "learning_rate": _LEARNING_RATE,
         "max_leaf_nodes": _MAX_LEAVES,
         "max_bins": _MAX_BINS,
         "max_features": _SPLIT_SHARE,
-        "min_samples_leaf": int(np.clip(rows // _LEAF_PART, *_LEAF_RANGE)),
+        "min_samples_leaf": int(np.clip(len(rows) // _LEAF_PART, *_LEAF_RANGE)),
         "early_stopping": False,
     }
+    seed = rows.seed % N_SEEDS
+    boosting = HistGradientBoostingClassifier(max_iter=rounds, **(given if sizes == "decal" else {}), random_state=seed)
+    with one_thread():
+        return boosting.fit(without_empty(columns), label, _weights(rows))
 
 
 _MAX_WEIGHED_ROWS = 16_384
@@ -439,7 +432,6 @@ _MAX_WEIGHED_ROWS = 16_384
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Blended:
     """Log-odds of a regression, boosted trees and the recalibrated score; weights: shape (4,), the intercept first."""
 
@@ -447,8 +439,7 @@ class Blended:
     boosting: StackedBoosting
     weights: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse weights that do not belong to the parts. Errors: ValueError."""
+    def _check(self) -> None:
         if self.weights.shape != EQUAL.shape or not np.isfinite(self.weights).all():
             raise ValueError("a blend needs an intercept and three weights, all finite")
 
@@ -518,12 +509,28 @@ EVEN = 0.5
 _LAST_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE]-?\d+)?$")
 
 
+class Deciding:
+    """What decides 0 or 1 in each cell of thresholds; its score is the integral of the decisions over these.
+
+    edges: shape (cells + 1,), increasing from 0 to 1; cell k is from edge k to edge k + 1.
+    """
+
+    edges: Floats
+
+    def decisions(self, rows: Unlabelled) -> NDArray[np.bool_]:
+        """The decisions of rows, shape (T, cells)."""
+        raise NotImplementedError
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        step = max(1, MAX_DECISIONS // (len(self.edges) - 1))
+        blocks = (np.arange(at, min(at + step, len(rows))) for at in range(0, max(len(rows), 1), step))
+        return Applied(np.concatenate([mean_decision(self.decisions(rows.take(one)), self.edges) for one in blocks]))
+
+
 @model
-@dataclass(frozen=True, eq=False)
-class Probes:
+class Probes(Deciding):
     """Classifiers for thresholds: probe k decides 1 where its plane is not below 0.
 
-    edges: shape (probes + 1,), increasing from 0 to 1; probe k stands for the thresholds from edge k to edge k + 1.
     The planes' columns are the log-odds of the recalibrated score and the features.
     """
 
@@ -531,18 +538,12 @@ class Probes:
     planes: Planes
     edges: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse edges that are no grid. Errors: ValueError."""
+    def _check(self) -> None:
         need_grid(self.edges, len(self.planes.intercept))
 
     def decisions(self, rows: Unlabelled) -> NDArray[np.bool_]:
         """The decisions of the probes, shape (T, probes)."""
         return self.planes(self.score(rows)) >= 0
-
-    def __call__(self, rows: Unlabelled) -> Applied:
-        step = max(1, MAX_DECISIONS // len(self.planes.intercept))
-        blocks = (np.arange(at, min(at + step, len(rows))) for at in range(0, max(len(rows), 1), step))
-        return Applied(np.concatenate([mean_decision(self.decisions(rows.take(one)), self.edges) for one in blocks]))
 
 
 def grid(probes: int) -> Floats:
@@ -565,35 +566,28 @@ def _of_same_sum(weight: Floats, other: Floats) -> Floats:
 
 
 @model
-@dataclass(frozen=True, eq=False)
-class LearnedProbes:
+class LearnedProbes(Deciding):
     """Models for thresholds, each fitted with the costs of its own; probe k decides 1 where it scores at least 1/2."""
 
     learners: tuple[Model, ...]
     edges: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse edges that are no grid. Errors: ValueError."""
+    def _check(self) -> None:
         need_grid(self.edges, len(self.learners))
 
     def decisions(self, rows: Unlabelled) -> NDArray[np.bool_]:
         """The decisions of the probes, shape (T, probes)."""
         return np.column_stack([learner(rows).score >= EVEN for learner in self.learners])
 
-    def __call__(self, rows: Unlabelled) -> Applied:
-        return Applied(mean_decision(self.decisions(rows), self.edges))
-
 
 @model
-@dataclass(frozen=True, eq=False)
-class GivenDecisions:
+class GivenDecisions(Deciding):
     """Decisions for thresholds that stand in the rows themselves. places: of their columns among the features."""
 
     places: Ints
     edges: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse edges that are no grid, and places that are none. Errors: ValueError."""
+    def _check(self) -> None:
         need_grid(self.edges, len(self.places))
         if not np.issubdtype(self.places.dtype, np.integer) or self.places.ndim != 1 or (self.places < 0).any():
             raise ValueError("decisions stand in columns of features")
@@ -604,9 +598,6 @@ class GivenDecisions:
         if self.places.max() >= features.shape[1]:
             raise Undefined(NO_FEATURES)
         return np.asarray(features[:, self.places] >= EVEN)
-
-    def __call__(self, rows: Unlabelled) -> Applied:
-        return Applied(mean_decision(self.decisions(rows), self.edges))
 
 
 def need_grid(edges: Floats, probes: int) -> None:
@@ -689,7 +680,6 @@ def probing(
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class ClassPlane:
     """Logits: weight @ log p + slopes @ z + intercept, z the features in `column`, standardised and cut.
 
@@ -704,8 +694,7 @@ class ClassPlane:
     centre: Floats
     spread: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse parts that do not belong together. Errors: ValueError."""
+    def _check(self) -> None:
         classes, columns = len(self.intercept), len(self.column)
         need(self.weight.shape == (classes, classes), "a plane needs K x K slopes on the probabilities")
         need(self.slopes.shape == (classes, columns), "a plane needs a slope for each class and feature")
@@ -734,7 +723,6 @@ class ClassPlane:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class ClassMixture:
     """Logits of a regression and of recalibrated probabilities, mixed by two weights."""
 
@@ -742,8 +730,7 @@ class ClassMixture:
     scaling: ClassScaling
     weights: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse weights that do not belong to the parts. Errors: ValueError."""
+    def _check(self) -> None:
         need(self.weights.shape == (2,) and is_finite(self.weights), "a mixture needs two finite weights")
 
     def __call__(self, rows: Unlabelled) -> Applied:
@@ -792,7 +779,6 @@ def _need_order(order: Ints) -> None:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class ClassForest:
     """The mean of trees' probabilities. values: (nodes, K), those of each leaf; order: (K,), of the classes."""
 
@@ -800,8 +786,7 @@ class ClassForest:
     values: Floats
     order: Ints
 
-    def __post_init__(self) -> None:
-        """Refuse values that do not belong to the trees. Errors: ValueError."""
+    def _check(self) -> None:
         _need_order(self.order)
         need(self.values.shape == (len(self.forest.nodes.left), len(self.order)), "every node needs K probabilities")
         need(are_probabilities(self.values), "probabilities lie in [0, 1]")
@@ -818,7 +803,6 @@ class ClassForest:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class ClassBoosting:
     """Logits that are sums of trees. forests: of the classes in `grown`, (g,); baseline: (K,); order: (K,)."""
 
@@ -827,8 +811,7 @@ class ClassBoosting:
     baseline: Floats
     order: Ints
 
-    def __post_init__(self) -> None:
-        """Refuse parts that do not belong together. Errors: ValueError."""
+    def _check(self) -> None:
         _need_order(self.order)
         need(len(self.grown) == len(self.forests) and are_places(self.grown, 0, len(self.order)), "trees need a class")
         need(self.baseline.shape == self.order.shape and is_finite(self.baseline), "every class needs a finite logit")
@@ -845,16 +828,9 @@ class ClassBoosting:
 @for_classes("stack-forest")
 def stack_forest_classes(rows: Training, *, trees: int = 60, sizes: str = "decal") -> ClassForest:
     """The mean probabilities of trees grown on resampled rows, from the probabilities and the features."""
-    from sklearn.ensemble import RandomForestClassifier
-
     order = _class_order(rows)
     columns, label = _class_columns(rows, order), np.argsort(order)[rows.label]
-    forest = RandomForestClassifier(
-        trees,
-        **(forest_sizes(*columns.shape) if sizes == "decal" else {}),
-        n_jobs=1,
-        random_state=rows.seed % N_SEEDS,
-    ).fit(columns, label, _weights(rows))
+    forest = grown_forest(columns, label, rows, trees, sizes)
     values = np.zeros((sum(each.tree_.node_count for each in forest.estimators_), len(order)))
     values[:, forest.classes_] = np.vstack([each.tree_.value[:, 0, :] for each in forest.estimators_])
     return ClassForest(Forest.of_forest(forest), values, order)
@@ -863,17 +839,9 @@ def stack_forest_classes(rows: Training, *, trees: int = 60, sizes: str = "decal
 @for_classes("stack-boosting")
 def stack_boosting_classes(rows: Training, *, rounds: int = 120, sizes: str = "decal") -> ClassBoosting:
     """Trees on the probabilities and the features, a tree for each class in each round; at most 2,400 trees."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     order = _class_order(rows)
     columns, label = _class_columns(rows, order), np.argsort(order)[rows.label]
-    boosted = HistGradientBoostingClassifier(
-        max_iter=max(1, min(rounds, MAX_CLASS_TREES // len(order))),
-        **(boosting_sizes(len(rows)) if sizes == "decal" else {}),
-        random_state=rows.seed % N_SEEDS,
-    )
-    with one_thread():
-        boosted.fit(without_empty(columns), label, _weights(rows))
+    boosted = grown_boosting(columns, label, rows, max(1, min(rounds, MAX_CLASS_TREES // len(order))), sizes)
     # Of two classes seen there are trees for the second alone.
     grown = boosted.classes_ if len(boosted.classes_) > 2 else boosted.classes_[1:]
     baseline = np.full(len(order), UNSEEN)

@@ -6,7 +6,6 @@ The trees are converted from scikit-learn, applied without it, and give the same
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ MAX_PAIRS = 2**18
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Tree:
     """Nodes of one tree, root first; arrays of shape (nodes,).
 
@@ -42,8 +40,7 @@ class Tree:
     missing_left: NDArray[np.bool_]
     value: Floats
 
-    def __post_init__(self) -> None:
-        """Refuse nodes that form no tree: a model file may come from anywhere. Errors: ValueError."""
+    def _check(self) -> None:
         arrays = (self.left, self.right, self.feature, self.threshold, self.value, self.missing_left)
         if any(array.ndim != 1 or len(array) != len(self.left) for array in arrays) or not len(self.left):
             raise ValueError("a tree needs one entry for each node in every array")
@@ -136,15 +133,13 @@ class Tree:
 
 
 @model
-@dataclass(frozen=True, eq=False)
 class Forest:
     """A sum of trees. nodes: of all trees, one tree after the other; starts: the root of each tree, (trees,)."""
 
     nodes: Tree
     starts: Whole
 
-    def __post_init__(self) -> None:
-        """Refuse roots that are not among the nodes. Errors: ValueError."""
+    def _check(self) -> None:
         whole = self.starts.ndim == 1 and len(self.starts) and np.issubdtype(self.starts.dtype, np.integer)
         if not whole or self.starts.min() < 0 or self.starts.max() >= len(self.nodes.left):
             raise ValueError("a forest needs roots that are among its nodes")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from statistics import NormalDist
 
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import CellRun, Floats, Loss, MeanEstimate, Table
-
-Interval = tuple[float, float]
-"""The low and the high end."""
-Values = Iterator[tuple[CellRun, Floats, Floats]]
+from decal_cli.limits import MIN_RISK
+from decal_cli.tables.estimate import MeanEstimate
+from decal_cli.tables.table import Floats
+from decal_cli.tables.units import Interval as Interval
+from decal_cli.tables.units import quantile as quantile
 
 MEAN = "mean of a per-row score: normal, from its standard error"
 WILSON = "Wilson score interval"
@@ -21,9 +19,9 @@ _MIN_BEND = 1e-6
 """Below it the transformation is the identity, but for rounding."""
 
 
-def quantile(confidence: float) -> float:
-    """The two-sided normal quantile: 1.96 at confidence .95."""
-    return NormalDist().inv_cdf((1 + confidence) / 2)
+def one_sided(confidence: float) -> float:
+    """The confidence of the two-sided interval each end of which holds at this one: .9 for .95; hardly any up to .5."""
+    return max(2 * confidence - 1, MIN_RISK)
 
 
 def normal(estimate: MeanEstimate, confidence: float, low: float = -math.inf, high: float = math.inf) -> Interval:
@@ -67,15 +65,6 @@ def bias_corrected(value: float, draws: Floats, confidence: float, centre: float
     middle = value - (float(draws.mean()) - (value if centre is None else centre))
     reach = quantile(confidence) * float(draws.std(ddof=1))
     return middle - reach, middle + reach
-
-
-def of_mean(loss: Loss, low: float = 0.0, high: float = math.inf) -> Callable[..., Interval]:
-    """The interval of a mean per-row loss."""
-
-    def interval(t: Table, *, confidence: float) -> Interval:
-        return normal(t.mean_of(loss), confidence, low, high)
-
-    return interval
 
 
 def wilson(part: float, whole: float, effective: float, confidence: float) -> Interval:

@@ -80,7 +80,7 @@ class Decisions:
             self.units,
             label=label,
             weight=np.append(self.units.weight, np.zeros(count)),
-            sampling=self.units.sampling.followed(count),
+            sampling=self.units.sampling.followed(self.units.weight),
             kind=np.append(np.zeros(rows, dtype=np.int64), 1 + (action * labels + label)[rows:]),
         )
         return Decisions(units, stakes, action)
@@ -114,7 +114,7 @@ class Decisions:
 
     def constant(self, action: int) -> Estimate:
         """Mean utility per row where every row gets this action, whatever the model says."""
-        worth = replace(self.units, kind=()).mean(self.worth[action])
+        worth = self.units.by_label.mean(self.worth[action])
         return self._within(worth, self.stakes[action : action + 1])
 
     @cached_property

@@ -10,18 +10,21 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from decal_cli.declarations.spec import Declaration, Registry, parameters_of
+from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import Change, Decisions
 from decal_cli.metrics.numerics.at_capacity import WorthAtCapacity
+from decal_cli.metrics.numerics.gaps import central
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets
-from decal_cli.metrics.result import Witness
+from decal_cli.metrics.result import Side, Witness
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import Floats
 from decal_cli.tables.units import Estimate
 from decal_cli.task import ClassDecision, Task
 
@@ -54,6 +57,8 @@ class Metric(Declaration):
     noisy: bool = False
     rarer: int = 0
     """Rows of the rarer label below which its interval holds the truth too seldom, so that there is none."""
+    side: Side | None = None
+    """Which end of its interval says something, where that is one."""
     slow: bool = False
     """Takes seconds: measured where it is named, or every metric is."""
     value_text: Callable[..., str] | None = None
@@ -129,22 +134,23 @@ METRICS: Registry[Metric] = Registry("metric", "ece(bins=20)")
 
 
 def metric(
-    *,
     title: str,
     better: Better,
     unit: Unit,
     source: str,
     range: tuple[float, float] = (-math.inf, math.inf),
+    *,
     size_free: bool = True,
     shown: bool = False,
     interval: IntervalOf = "bootstrap",
     interval_text: str = "",
-    covers: str = "",
+    covers: str = covered.POPULATION,
     witness: Callable[..., Witness] | None = None,
     loads: str = "",
     noisy: bool = False,
     rarer: int = 0,
     text: Callable[..., str] | None = None,
+    side: Side | None = None,
 ) -> Callable[[F], F]:
     """Declare the decorated function as a metric.
 
@@ -156,7 +162,8 @@ def metric(
     supremum is attained. loads: a heavy module that the metric imports late. noisy: above 0 by noise alone, the more so
     the better the model is calibrated, so that two models cannot be compared by a bootstrap of their difference.
     rarer: rows of the rarer label from which on there is an interval. text: a function of the metric's own arguments
-    that writes the value, where rounding would change what it means.
+    that writes the value, where rounding would change what it means. side: which end of the interval says something,
+    where the other one is but what the quantity can be.
     """
 
     def declare(function: F) -> F:
@@ -182,6 +189,7 @@ def metric(
                 noisy=noisy,
                 rarer=rarer,
                 value_text=text,
+                side=side,
             )
         )
         return function
@@ -253,55 +261,51 @@ def _form(
     )
 
 
-def like(name: str, *, title: str, interval: IntervalOf, source: str = "", interval_text: str = "") -> Callable[[F], F]:
-    """Declare the decorated function as a metric that is in all else as another one, which is declared before it.
-
-    source, interval_text: those of the other one, where they are empty.
-    """
+def like(name: str, title: str, source: str = "", **others: Any) -> Callable[[F], F]:
+    """Declare the decorated function as a metric that is in all else as another one, which is declared before it."""
     of = METRICS[name]
-    return metric(
-        title=title,
-        better=of.better,
-        unit=of.unit,
-        source=source or of.source,
-        range=of.range,
-        size_free=of.size_free,
-        shown=of.shown,
-        interval=interval,
-        interval_text=interval_text or of.interval_text,
-        covers=of.covers,
-        noisy=of.noisy,
-        rarer=of.rarer,
-    )
+    shared = ("better", "unit", "range", "size_free", "shown", "interval", "covers", "noisy", "rarer")
+    given = {each: getattr(of, each) for each in shared}
+    given["interval_text"] = of.interval_text.removesuffix(_from(of.rarer))
+    return metric(title, source=source or of.source, **given | others)
 
 
-def null_of(
-    name: str,
-    *,
-    title: str,
-    interval: Callable[..., Interval],
-    source: str = "parametric bootstrap",
-    interval_text: str = "",
-) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    """Declare the decorated function as the value that chance alone gives a metric of a perfectly calibrated model.
+Draws = Callable[..., Floats]
 
-    Its unit, and whether a table prints it unasked, are those of the metric, which is declared before it.
+
+def null_of(name: str, title: str, source: str = "parametric bootstrap") -> Callable[[Draws], Callable[..., float]]:
+    """Declare the value that chance alone gives a metric of a perfectly calibrated model: the mean of its draws.
+
+    The decorated function gives the draws. The unit, and whether a table prints it unasked, are those of the metric,
+    which is declared before it. Its interval is the central range of the draws.
     """
+
+    def declare(draws: Draws) -> Callable[..., float]:
+        @wraps(draws)
+        def mean(*given: Any, **parameters: Any) -> float:
+            return float(draws(*given, **parameters).mean())
+
+        @wraps(draws)
+        def interval(*given: Any, confidence: float, **parameters: Any) -> Interval:
+            return central(draws(*given, **parameters), confidence)
+
+        return computed_null_of(name, title, source, interval)(mean)
+
+    return declare
+
+
+def computed_null_of(
+    name: str, title: str, source: str, interval: Callable[..., Interval], **texts: Any
+) -> Callable[[F], F]:
+    """The same where the mean is computed, not drawn: the decorated function gives it."""
     of = METRICS[name]
+    texts = {
+        "interval_text": f"central range of the {name} of a calibrated model",
+        "covers": f"no quantity: the central range of {name} over samples of these scores from a perfectly calibrated "
+        "model, of which a new sample's lies inside as often as the confidence says",
+    } | texts
     return metric(
-        title=title,
-        better="neither",
-        unit=of.unit,
-        source=source,
-        range=(0, 1),
-        size_free=False,
-        shown=of.shown,
-        interval=interval,
-        interval_text=interval_text or f"central range of the {name} of a calibrated model",
-        covers=(
-            f"no quantity: the central range of {name} over samples of these scores from a perfectly calibrated model, "
-            "of which a new sample's lies inside as often as the confidence says"
-        ),
+        title, "neither", of.unit, source, (0, 1), size_free=False, shown=of.shown, interval=interval, **texts
     )
 
 
@@ -310,9 +314,15 @@ def _from(rarer: int) -> str:
 
 
 def _text_of(interval: IntervalOf) -> str:
-    if callable(interval) or interval in ("normal", "wilson"):
+    """How the interval is made, where the declaration does not say it."""
+    if callable(interval):
         return "analytic"
-    return "none" if interval is None else "bias-corrected bootstrap of the table"
+    return {
+        "normal": "mean of a per-row payoff: normal, from its standard error",
+        "wilson": "Wilson score interval",
+        "bootstrap": "bias-corrected bootstrap of the table",
+        None: "none",
+    }[interval]
 
 
 def _positional(function: Callable[..., Any]) -> tuple[type, ...]:

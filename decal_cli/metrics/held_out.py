@@ -14,8 +14,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
-from decal_cli.learn.class_folds import ClassProbed, Recalibrated
-from decal_cli.learn.probe import WIDENED, Probed, all_deals
+from decal_cli.learn.probe import WIDENED, ClassProbed, Probed, Recalibrated, all_deals
 from decal_cli.metrics.decisions import Change, Decisions
 from decal_cli.tables.classes import best_actions
 from decal_cli.tables.resample import TIE

@@ -29,7 +29,7 @@ NOT_BY_ROW = "is for utilities that all rows share, and here each row has its ow
 
 def _form(spec: MetricSpec, inputs: Inputs) -> Metric:
     """What the metric is on these rows; as declared, where it has no meaning on them."""
-    return spec.declared.on(inputs.of_classes, inputs.row_task is not None)
+    return spec.declared.on(inputs.of_classes, inputs.by_row)
 
 
 def value_of(spec: MetricSpec, inputs: Inputs) -> float:
@@ -40,7 +40,7 @@ def value_of(spec: MetricSpec, inputs: Inputs) -> float:
 def estimate_of(spec: MetricSpec, inputs: Inputs) -> float | Estimate:
     """The same, with what each unit adds to it where the metric is smooth in them."""
     metric = _form(spec, inputs)
-    if inputs.row_task is not None and metric.shares_task:
+    if inputs.by_row and metric.shares_task:
         raise Undefined(NOT_BY_ROW)
     estimate = metric.function(*inputs.all_of(metric.needs), **spec.parameters)
     if not math.isfinite(float(estimate)):
@@ -127,7 +127,8 @@ def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -
         within = within._replace(bound=min(within.bound, max(value - low, high - value)))
     interval, why = (None, None) if confidence is None else _interval_or_reason(spec, inputs, estimate, confidence)
     witness, text = _witness(spec, inputs), _text(spec, inputs)
-    return Result(value, interval, witness=witness, text=text, within=within, no_interval=why)
+    side = None if interval is None else _form(spec, inputs).side
+    return Result(value, interval, witness=witness, text=text, within=within, no_interval=why, side=side)
 
 
 def measure_all(

@@ -26,6 +26,7 @@ from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.clusters import root_of
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints, Table
 from decal_cli.tables.units import Units
 from decal_cli.task import ClassDecision, Task, task_of_rows
@@ -82,7 +83,7 @@ class ScoreRegrets(Regrets):
     def swaps(self) -> Lost:
         return Swaps(Decisions.of_table(self.t, self.task))
 
-    def bins(self, bins: int) -> Cells:
+    def bins(self, bins: int) -> ScoreCells:
         cells = self.t.bins(bins)
         below = [sides(self.t, cells, step)[0] * self.t.total for step in self.task.steps]
         return ScoreCells(cells, np.array(below), self.task)
@@ -105,22 +106,23 @@ class ScoreCells:
     task: Task
 
     @cached_property
-    def _parts(self) -> clipped.SwitchGains:
+    def parts(self) -> clipped.SwitchGains:
+        """What each step would add in each cell."""
         n, pos = np.asarray(self.cells.n, dtype=np.float64), np.asarray(self.cells.pos, dtype=np.float64)
         return clipped.parts(n, pos, gaps.concentration(self.cells), self.cells.total, self.task, self.below)
 
     @property
     def value(self) -> float:
-        return self.task.u_delta * max(float(self._parts.lost(self._parts.gain)), 0.0)
+        return self.task.u_delta * max(float(self.parts.lost(self.parts.gain)), 0.0)
 
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
-        low, high = clipped.interval(self._parts, rng, confidence)
+        low, high = clipped.interval(self.parts, rng, confidence)
         return self.task.u_delta * low, self.task.u_delta * min(high, 1.0)
 
     def null(self, rng: np.random.Generator) -> Floats:
         cells, at = self.cells, np.array(self.task.thresholds)[:, None]
         draws = (cells.design.relabelled(cells, rng, cells.score)[0] for _ in range(gaps.N_NULL_DRAWS))
-        return self.task.u_delta * np.array([self._parts.lost((pos - at * cells.n) / cells.total) for pos in draws])
+        return self.task.u_delta * np.array([self.parts.lost((pos - at * cells.n) / cells.total) for pos in draws])
 
 
 def regrets_of_rows(u: RowStakes) -> Regrets:
@@ -141,20 +143,13 @@ class ThresholdRegrets(Regrets):
         return RowCells(self.u, decided.table, of_row, acts)
 
     def bins(self, bins: int) -> RowCells:
-        table = self.u.rows.table
-        of_row = self._of_row(table.bin_starts(bins))
-        return RowCells(self.u, table.bins(bins), of_row, self.u.acts(self.u.rows.score))
+        rows = self.u.rows
+        of_row = _of_row(rows, rows.table.bin_starts(bins))
+        return RowCells(self.u, rows.table.bins(bins), of_row, self.u.acts(rows.score))
 
     def levels(self, levels: Levels) -> Cells:
-        table = self.u.rows.table
-        cells = at_levels(table, levels)
-        of_row = self._of_row(np.arange(len(table)) if cells is table else table.bin_starts())
+        cells, of_row = _at_levels(self.u.rows, levels)
         return RowCells(self.u, cells, of_row, self.u.acts(cells.score[of_row]))
-
-    def _of_row(self, starts: Ints) -> Ints:
-        """The number of each row's cell, by the first level of each."""
-        rows = self.u.rows
-        return np.searchsorted(rows.table.score[starts], rows.score, side="right") - 1
 
     def need_rows(self) -> None:
         need_rows(self.u.rows.table)
@@ -166,40 +161,33 @@ class StakesRegrets(Regrets):
 
     u: RowStakes
 
-    @property
-    def _scores(self) -> Floats:
-        """The probability of each class, shape (T, K)."""
-        score = self.u.rows.score
-        return score if score.ndim > 1 else np.column_stack((1 - score, score))
-
     @cached_property
     def _taken(self) -> Ints:
         return self.u.response(self.u.rows.score)
 
+    def _cells(self, cell: Ints, action: Ints) -> Cells:
+        units, score = self.u.rows.units, self.u.rows.score
+        of_classes = score if score.ndim > 1 else np.column_stack((1 - score, score))
+        return StakesCells(units, units.sampling.squares(units.weight), self.u.utility, of_classes, cell, action)
+
     def swaps(self) -> Lost:
-        _, of_row = np.unique(self._taken, return_inverse=True)
-        return StakesCells(self.u, self._scores, of_row, self._taken)
+        return self._cells(np.unique(self._taken, return_inverse=True)[1], self._taken)
 
     def bins(self, bins: int) -> Cells:
         rows = self.u.rows
         if rows.classes:
             worth = np.sort(self.u.expected_each(rows.score), axis=0)
-            of_row = class_decisions.cells_of_margins(self._taken, worth[-1] - worth[-2], rows.weight, bins).of_row
-        else:
-            starts = rows.table.score[rows.table.bin_starts(bins)]
-            of_row = np.searchsorted(starts, rows.score, side="right") - 1
-        return StakesCells(self.u, self._scores, of_row, self._taken)
+            margins = class_decisions.cells_of_margins(self._taken, worth[-1] - worth[-2], rows.weight, bins)
+            return self._cells(margins.of_row, self._taken)
+        return self._cells(_of_row(rows, rows.table.bin_starts(bins)), self._taken)
 
     def levels(self, levels: Levels) -> Cells:
         rows = self.u.rows
         if rows.classes:
             used = levels_or_cells(rows.class_table, levels)
-            return StakesCells(self.u, self._scores, used.of_row, self.u.response(used.score[used.of_row]))
-        table = rows.table
-        cells = at_levels(table, levels)
-        starts = table.score if cells is table else table.score[table.bin_starts()]
-        of_row = np.searchsorted(starts, rows.score, side="right") - 1
-        return StakesCells(self.u, self._scores, of_row, self.u.response(cells.score[of_row]))
+            return self._cells(used.of_row, self.u.response(used.score[used.of_row]))
+        cells, of_row = _at_levels(rows, levels)
+        return self._cells(of_row, self.u.response(cells.score[of_row]))
 
     def need_rows(self) -> None:
         if self.u.rows.classes:
@@ -208,11 +196,28 @@ class StakesRegrets(Regrets):
             need_rows(self.u.rows.table)
 
 
+def _of_row(rows: Rows, starts: Ints) -> Ints:
+    """The number of each row's cell, by the first level of each."""
+    return np.searchsorted(rows.table.score[starts], rows.score, side="right") - 1
+
+
+def _at_levels(rows: Rows, levels: Levels) -> tuple[Table, Ints]:
+    """Levels of the score, or bins in their place, and the number of each row's."""
+    table = rows.table
+    cells = at_levels(table, levels)
+    return cells, _of_row(rows, np.arange(len(table)) if cells is table else table.bin_starts())
+
+
 @dataclass(frozen=True, eq=False)
 class StakesCells:
-    """Rows in cells. score: of each class, (T, K); cell: the number of each row's; action: what it gets, (T,)."""
+    """Rows in cells. square: squared weights, (T,). stakes: (A, K), or (A, K, T) where every row has its own.
 
-    u: RowStakes
+    score: of each class, (T, K); cell: the number of each row's; action: what it gets, (T,).
+    """
+
+    units: Units
+    square: Floats
+    stakes: Floats
     score: Floats
     cell: Ints
     action: Ints
@@ -220,20 +225,28 @@ class StakesCells:
     @cached_property
     def _counts(self) -> tuple[Floats, Floats]:
         """Rows of each cell by class, (m, K), by weight and by squared weight."""
-        classes, units = self.score.shape[1], self.u.rows.units
-        place, shape = self.cell * classes + self.u.label, (int(self.cell.max()) + 1, classes)
-        sums = (units.weight, units.sampling.squares(units.weight))
-        rows, squares = (np.bincount(place, each, shape[0] * classes).reshape(shape).astype(float) for each in sums)
+        classes = self.score.shape[1]
+        place, shape = self.cell * classes + self.units.label, (int(self.cell.max()) + 1, classes)
+        sums = (np.bincount(place, each, shape[0] * classes) for each in (self.units.weight, self.square))
+        rows, squares = (each.reshape(shape).astype(np.float64) for each in sums)
         return rows, squares
+
+    @cached_property
+    def _of_cell(self) -> Ints:
+        """The action of each cell, (m,), where rows share their stakes, so that all of its rows get one."""
+        return self.action[np.unique(self.cell, return_index=True)[1]]
 
     def _lost(self, counts: Floats) -> float:
         """Per row, by the shares of the classes in each cell; counts: (m, K)."""
+        if self.stakes.ndim == 2:
+            worth = counts @ self.stakes.T
+            lost = worth.max(axis=1) - worth[np.arange(len(counts)), self._of_cell]
+            return float(lost.sum() / max(counts.sum(), 1e-300))
         n = counts.sum(axis=1, keepdims=True)
         share = np.divide(counts, n, out=np.zeros_like(counts), where=n > 0)[self.cell]
-        worth = self.u.expected_each(share)
+        worth = np.einsum("akt,tk->at", self.stakes, share)
         lost = worth.max(axis=0) - worth[self.action, np.arange(len(self.action))]
-        weight = self.u.rows.weights
-        return float(weight @ lost / weight.sum())
+        return float(self.units.weight @ lost / self.units.total)
 
     @property
     def value(self) -> float:
@@ -242,6 +255,8 @@ class StakesCells:
     @property
     def _draws(self) -> int:
         """As many as take some seconds."""
+        if self.stakes.ndim == 2:
+            return class_decisions.N_DRAWS
         return int(np.clip(MOST_ROW_DRAWS // len(self.cell), MIN_DRAWS, class_decisions.N_DRAWS))
 
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
@@ -255,11 +270,10 @@ class StakesCells:
 
     def null(self, rng: np.random.Generator) -> Floats:
         rows, squares = (each.sum(axis=1) for each in self._counts)
-        weight = self.u.rows.weights
-        chance = np.array([np.bincount(self.cell, weight * column, len(rows)) for column in self.score.T]).T
-        effective = as_whole(rows**2 / squares)
+        chance = np.array([np.bincount(self.cell, self.units.weight * column, len(rows)) for column in self.score.T]).T
+        effective = as_whole(rows / (squares / rows))
         labels = rng.multinomial(effective, chance / chance.sum(axis=1, keepdims=True), (self._draws, len(rows)))
-        return np.array([self._lost(draw.astype(np.float64)) for draw in labels])
+        return np.array([self._lost(draw * (rows / effective)[:, None]) for draw in labels])
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,19 +295,23 @@ class ClassRegrets(Regrets):
     def _utility(self) -> Floats:
         return np.array(self.decision.utility, dtype=np.float64)
 
+    def _cells(self, cell: Ints, of_cell: Ints) -> Cells:
+        c, square = self.c, self.c.effect * self.c.units.weight**2
+        return StakesCells(c.units, square, self._utility, c.score, cell, of_cell[cell])
+
     def swaps(self) -> Lost:
         return Swaps(Decisions.of_classes(self.c, self.decision))
 
     def bins(self, bins: int) -> Cells:
         if self._as_scores is not None and self._as_scores.task.two_actions is not None:
             return self._as_scores.bins(bins)
-        return ClassCells(self.c, self._utility, *class_decisions.margin_cells(self.c, self.decision, bins))
+        return self._cells(*class_decisions.margin_cells(self.c, self.decision, bins))
 
     def levels(self, levels: Levels) -> Cells:
         if self._as_scores is not None:
             return self._as_scores.levels(levels)
         used = levels_or_cells(self.c, levels)
-        return ClassCells(self.c, self._utility, used.of_row, best_actions(used.score, self._utility))
+        return self._cells(used.of_row, best_actions(used.score, self._utility))
 
     def need_rows(self) -> None:
         need_class_rows(self.c)
@@ -341,40 +359,3 @@ class Swaps:
     def _reduced(self) -> tuple[Units, Ints]:
         """Units that differ in action, label and cluster alone, and the action of each."""
         return self.d.units.by(self.d.action)
-
-
-@dataclass(frozen=True, eq=False)
-class ClassCells:
-    """cell: the number of each row's, (T,); action: what all rows of a cell get, (m,)."""
-
-    c: ClassTable
-    utility: Floats
-    cell: Ints
-    action: Ints
-
-    def _counts(self, squares: bool = False) -> Floats:
-        classes = len(self.c.classes)
-        number = self.cell * classes + self.c.label
-        return self.c.count(number, len(self.action) * classes, squares).reshape(len(self.action), classes)
-
-    @property
-    def value(self) -> float:
-        return float(class_decisions.lost(self._counts(), self.action, self.utility)) / self.c.total
-
-    def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
-        """Bias-corrected: the classes of each cell drawn again from those seen there."""
-        seen, squares = self._counts(), self._counts(squares=True)
-        unit = np.divide(squares, seen, out=np.ones_like(seen), where=seen > 0)
-        draws = rng.poisson(seen / unit, (class_decisions.N_DRAWS, *seen.shape)) * unit
-        total = np.maximum(draws.sum(axis=(1, 2)), 1e-300)
-        lost = class_decisions.lost(np.asarray(draws, dtype=np.float64), self.action, self.utility) / total
-        low, high = intervals.bias_corrected(self.value, lost, confidence)
-        # Near 0, where what is lost is cut, the draws are skewed: their spread falls short of their upper tail.
-        return intervals.holding((max(low, 0.0), max(high, gaps.central(lost, confidence)[1])), self.value)
-
-    def null(self, rng: np.random.Generator) -> Floats:
-        weight = np.ones(len(self.c)) if self.c.weight is None else self.c.weight
-        chance = np.array([np.bincount(self.cell, weight * column, len(self.action)) for column in self.c.score.T]).T
-        share = chance / chance.sum(axis=1, keepdims=True)
-        cells = class_decisions.calibrated_counts(self.c, self.cell, share, class_decisions.N_DRAWS, rng)
-        return class_decisions.lost(cells, self.action, self.utility) / self.c.total

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from decal_cli.metrics.confidence import Interval
+
+Side = Literal["at least", "at most"]
+"""Of an interval one end of which alone says something: the other is the most, or least, that there can be."""
 
 
 class Witness(NamedTuple):
@@ -38,7 +41,8 @@ class Result:
     """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum.
 
     text: how the value is written where rounding it as usual would change what it means; empty elsewhere. within: of a
-    value from cells of the score. no_interval: why there is no interval, where the metric has one on other rows.
+    value from cells of the score. no_interval: why there is no interval, where the metric has one on other rows. side:
+    which end of the interval says something, where the other is but what the quantity can be.
     """
 
     value: float | None
@@ -48,6 +52,7 @@ class Result:
     text: str = ""
     within: Within | None = None
     no_interval: str | None = None
+    side: Side | None = None
 
     @property
     def missing(self) -> str | None:

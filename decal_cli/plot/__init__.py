@@ -1,11 +1,10 @@
 """Pictures of a sweep, a study or a replay: the only room that knows matplotlib, imported when one is drawn."""
 
-from decal_cli.plot.experiment import experiment_files, experiment_pictures
 from decal_cli.plot.groups import draw_groups
 from decal_cli.plot.online import draw_replay, replay_pictures
 from decal_cli.plot.page import PICTURES, SHARED, Panel, can_draw, draw, draw_on, draw_panels, ready
 from decal_cli.plot.report import CLASS_PICTURES, draw_classes_on, planned_for, report_page, said_before
-from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study
+from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study, experiment_files, experiment_pictures
 from decal_cli.plot.text import draw_text
 from decal_cli.plot.varied import draw_tasks, draw_tasks_on, draw_tasks_text, task_pictures
 

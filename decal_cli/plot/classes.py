@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from decal_cli.analysis.varied import RiskCoverage
 from decal_cli.metrics.families.bins import ece
 from decal_cli.numbers import short, span
 from decal_cli.plot.names import drawable
-from decal_cli.plot.style import GREY, below, style_of
+from decal_cli.plot.style import GREY, MAX_BANDS, below, style_of
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.table import BINS, Table
 
@@ -64,7 +65,8 @@ def confusion(axes: Any, done: ActionCounts, classes: Sequence[str], name: str) 
                       color="white" if dark else "black")  # fmt: skip
     for axis, names in ((axes.xaxis, classes), (axes.yaxis, done.actions)):
         # From the last one, which is to abstain where that is an action.
-        shown = range(len(names) - 1, -1, -(-len(names) // MAX_TICKS))
+        step = math.ceil(len(names) / MAX_TICKS)
+        shown = range(len(names) - 1, -1, -step)
         labels = [drawable(names[k], "png") for k in shown]
         axis.set_ticks(shown, labels, fontsize=8 if len(labels) <= 10 else 6)
     if len(classes) > 4:
@@ -84,7 +86,7 @@ def risk_coverage(axes: Any, curves: Sequence[tuple[str, RiskCoverage]]) -> None
         area = "" if risk.area.value is None else f" {short(risk.area.value, 4)} {span(risk.area.interval, 4)}".rstrip()
         axes.plot(risk.coverage, risk.error, color=style.colour, marker=style.marker, markevery=10, ms=4.5,
                   label=f"{name}: AURC{area}" if area else name)  # fmt: skip
-        if risk.low is not None and len(curves) <= 2:
+        if risk.low is not None and len(curves) <= MAX_BANDS:
             axes.fill_between(risk.coverage, risk.low, risk.high, color=style.colour, alpha=0.13, lw=0)
     axes.set(title="Risk-coverage curve", xlabel="share of rows that are accepted, the surest first",
              ylabel="share of errors among them", xlim=(0, 1))  # fmt: skip

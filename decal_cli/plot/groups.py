@@ -37,6 +37,7 @@ def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:
     measures = [key for key in pack.measures if any(report.results[key].value is not None for report in reports)]
     down = math.ceil(len(measures) / _ACROSS)
     models = list(dict.fromkeys(report.model for report in evaluation.reports))
+    rows = {report.group: f"{report.rows:,} rows" for report in reports}
     high = 1.3 + 0.24 * len(groups) * max(len(models) / 2, 1)
     with matplotlib.rc_context(RC), any_name():
         figure = Figure(figsize=(3.9 * _ACROSS, high * down + 0.4), layout=layout())
@@ -44,11 +45,12 @@ def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:
             axes = figure.add_subplot(down, _ACROSS, number + 1)
             _panel(axes, evaluation, key, groups, models)
             axes.set_title(pack.measures[key])
-            labels = [drawable(group, form) for group in groups] if number % _ACROSS == 0 else []
+            labels = [f"{drawable(group, form)} ({rows[group]})" for group in groups] if number % _ACROSS == 0 else []
             axes.set_yticks(range(len(groups)), labels or [""] * len(groups))
-        if len(models) > 1:
-            handles = figure.axes[0].get_legend_handles_labels()
-            figure.legend(handles[0], [drawable(name, form) for name in models], loc="outside lower center", ncols=4)
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        if len(models) == 1:
+            handles, labels = handles[-1:], labels[-1:]
+        figure.legend(handles, [drawable(name, form) for name in labels], loc="outside lower center", ncols=4)
         return saved(figure, form)
 
 
@@ -63,6 +65,7 @@ def _panel(axes: Any, evaluation: Evaluation, key: str, groups: list[str], model
         for at, group in enumerate(groups):
             _dot(axes, of_model.get(group), key, at + shift, look.colour, look.marker)
         axes.plot([], [], color=look.colour, marker=look.marker, label=model)
+    axes.plot([], [], color="0.4", linewidth=1, linestyle=":", label="all rows")
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.locator_params(axis="x", nbins=5)
 

@@ -13,7 +13,8 @@ from decal_cli.analysis.online import Judged, Window
 from decal_cli.plot.page import layout, ready, saved
 from decal_cli.plot.style import GREY, RC, THRESHOLD, below, style_of
 from decal_cli.render.blocks import Picture
-from decal_cli.sequential.confidence_sequence import sequence_of_sums
+from decal_cli.sequential.alarm import MAX_LOG_E
+from decal_cli.sequential.differences import sequence_of_sums
 
 N_PERIODS = 4
 """Periods whose reliability is drawn."""
@@ -64,6 +65,11 @@ def _panels(judged: Judged) -> list[tuple[str, str, Drawn]]:
     if judged.clusters is not None:
         gain = "No band is drawn, because rows of a cluster are not independent; the table has intervals."
     evidence = f"The {_measure(judged)} grows while the score is wrong; the dashed line is where the alarm is raised."
+    evidence += " The axis is logarithmic: a step up multiplies it by the same factor everywhere."
+    # A p-value is 2 over the most that either of two e-processes has been.
+    most = MAX_LOG_E if judged.p_value is None else MAX_LOG_E - math.log(2)
+    if max(judged.course.log_e, default=0.0) >= most:
+        evidence += f" It is counted up to {math.exp(most):.0e} and is flat from there on."
     reliability = "Points on the diagonal are calibrated; periods from light to dark."
     panels: list[tuple[str, str, Drawn]] = [("Utility won by recalibration, added up", gain, _gain)]
     if not judged.course.total:
@@ -109,6 +115,8 @@ def _gain(axes: Any, judged: Judged) -> None:
 
 def _evidence(axes: Any, judged: Judged) -> None:
     """The evidence on a logarithmic axis, the level of the alarm, and the alarm."""
+    from matplotlib.ticker import MaxNLocator
+
     at, plan = _times(judged), judged.plan
     axes.plot(at, np.array(judged.course.log_e) / math.log(10), color=style_of(0).colour, label=_measure(judged))
     level = -math.log10(plan.alpha)
@@ -120,7 +128,10 @@ def _evidence(axes: Any, judged: Judged) -> None:
         )
         axes.axvline(where, color=THRESHOLD, lw=0.8)
     axes.set_title("Evidence against calibration")
-    axes.set_ylabel(f"log10 of the {_measure(judged)}")
+    # Logarithms on a linear axis: an e-value may be smaller than the least number that a logarithmic axis can show.
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.yaxis.set_major_formatter(lambda power, _: f"{10.0**power:,.6g}" if abs(power) < 300 else f"1e{power:+.0f}")
+    axes.set_ylabel(f"{_measure(judged)} (logarithmic axis)")
     _name_axis(axes, judged)
     below(axes)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from decal_cli.analysis.sweep import Sweep, ladder_results
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
+from decal_cli.numbers import plain
 from decal_cli.plot import panels
 from decal_cli.plot.names import any_name, with_drawable_names
 from decal_cli.plot.notebook import show_when_the_cell_ends
@@ -40,12 +41,19 @@ Panelled = Callable[[Any], None]
 """Draws one panel into axes."""
 
 
+class Alone(NamedTuple):
+    """A panel as an SVG file of its own; frame: as a Picture block has it, () unless the panel has one pair of axes."""
+
+    svg: bytes
+    frame: tuple[float, ...]
+
+
 class Panel(NamedTuple):
     """One panel as a picture of its own; number: of the report that it shows, None where it shows them all."""
 
     picture: str
     number: int | None
-    svg: bytes
+    drawn: Alone
 
 
 def draw(sweep: Sweep, pictures: tuple[str, ...], path: str) -> bytes:
@@ -59,28 +67,30 @@ def draw(sweep: Sweep, pictures: tuple[str, ...], path: str) -> bytes:
 
 def draw_panels(sweep: Sweep, pictures: tuple[str, ...], terms: StatedTerms) -> Iterator[Panel]:
     """Each panel of these pictures as an SVG file of its own, on no background."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
     sweep = with_drawable_names(sweep, "svg")
-    with matplotlib.rc_context(RC), any_name():
-        for picture in pictures:
-            for number, cell in enumerate(_cells(sweep, picture, terms)):
-                figure = Figure(figsize=_ALONE, layout=layout())
-                cell((figure, figure.add_gridspec(1, 1)[0, 0]))
-                shown = None if picture in SHARED else number
-                yield Panel(picture, shown, saved(figure, "svg", transparent=True))
+    for picture in pictures:
+        for number, cell in enumerate(_cells(sweep, picture, terms)):
+            yield Panel(picture, None if picture in SHARED else number, _alone(cell))
 
 
-def drawn_alone(panel: Panelled) -> bytes:
+def drawn_alone(panel: Panelled) -> Alone:
     """A panel as an SVG file of its own, on no background."""
+    return _alone(lambda place: panel(place[0].add_subplot(place[1])))
+
+
+def _alone(cell: Cell) -> Alone:
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(RC), any_name():
         figure = Figure(figsize=_ALONE, layout=layout())
-        panel(figure.add_subplot())
-        return saved(figure, "svg", transparent=True)
+        cell((figure, figure.add_gridspec(1, 1)[0, 0]))
+        svg = saved(figure, "svg", transparent=True)
+        if len(figure.axes) > 1:
+            return Alone(svg, ())
+        (axes,) = figure.axes
+        box = axes.get_position()
+        return Alone(svg, (box.x0, box.x1, box.y0, box.y1, *axes.get_xlim(), *axes.get_ylim()))
 
 
 def saved(figure: Any, form: str, **options: Any) -> bytes:
@@ -174,8 +184,11 @@ def task_or_middle(sweep: Sweep) -> Task:
 
 def worded(task: Task) -> str:
     """The decision of a waterfall, in a few characters."""
-    unit = "" if task.u_delta == 1 else f", u_delta = {task.u_delta:.4g}"
-    return f"t* = {', '.join(f'{at:.4g}' for at in task.thresholds)}{unit}"
+    at = f"t* = {', '.join(f'{at:.4g}' for at in task.thresholds)}"
+    if not isinstance(task, BinaryTask):
+        return at
+    (u00, u01), (u10, u11) = task.utility
+    return f"{at}: a false alarm costs {plain(u00 - u10)}, a miss {plain(u11 - u01)}"
 
 
 def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> Any:

@@ -7,30 +7,33 @@ from typing import Any
 
 import numpy as np
 
+from decal_cli.analysis.positions import Positions
 from decal_cli.analysis.regimes import regimes_of
 from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.curves.roc import Roc
-from decal_cli.curves.sums import levels_of
 from decal_cli.hints import Hint
 from decal_cli.learn.regions import IsotonicFit
 from decal_cli.metrics import Inputs
 from decal_cli.numbers import short
 from decal_cli.plot.scale import axis_of, score_range, value_range
-from decal_cli.plot.style import GREY, LINES, THRESHOLD, Style, below, marks, style_of
+from decal_cli.plot.style import GREY, LINES, THRESHOLD, WAY_LINES, Style, below, marks, style_of
 from decal_cli.tables.table import BINS
 from decal_cli.task import BinaryTask
 
+MAX_DASHED = 3
+"""Models and groups up to which a panel shows each of them recalibrated as well."""
+
 
 def brier(axes: Any, sweep: Sweep) -> None:
-    """Brier curves: as it is, calibrated, by region; of several models the first two."""
+    """Brier curves: as it is, calibrated, by region; of several models the first two, of many only the first."""
     at, reports = sweep.grid.thresholds, sweep.reports
-    alone = len(reports) == 1
+    alone, few = len(reports) == 1, len(reports) <= MAX_DASHED
     for number, report in enumerate(reports):
         style = style_of(number)
         for name, (line, words) in LINES.items():
             curve = report.curves.get(name)
-            if curve is None or (not alone and name not in ("brier", "brier_calibrated")):
+            if curve is None or (not alone and name not in ("brier", "brier_calibrated")[: 1 + few]):
                 continue
             main = name == "brier"
             label = words if alone else (report.name if main else None)
@@ -46,12 +49,12 @@ def brier(axes: Any, sweep: Sweep) -> None:
                       label="better constant decision")  # fmt: skip
             if lost.max() > 0:
                 axes.fill_between(at, fit.value, now.value, facecolor="none", edgecolor="0.6", hatch="////", lw=0,
-                                  label="miscalibration (half of corp_mcb)")  # fmt: skip
-    if not alone:
+                                  label="miscalibration")  # fmt: skip
+    if not alone and few:
         axes.plot([], [], "-", color=GREY, label="as it is")
-        axes.plot([], [], "--", color=GREY, label="calibrated (isotonic)")
+        axes.plot([], [], "--", color=GREY, label=LINES["brier_calibrated"][1])
     axes.set(title="Brier curves", xlabel="threshold t*", xlim=_thresholds(sweep))
-    axes.set_ylabel("utility lost per decision\n(u_delta = 1)")
+    axes.set_ylabel("lost per decision\n(both costs add up to 1)")
     axes.set_ylim(bottom=0)
     _mark_thresholds(axes, sweep.thresholds)
     below(axes)
@@ -92,21 +95,43 @@ def roc(axes: Any, sweep: Sweep) -> None:
     at = np.linspace(0, 1, 201)
     for number, report in enumerate(sweep.reports):
         t, style = report.table, style_of(number)
-        pools = levels_of(t.isotonic, t.isotonic.pos / t.isotonic.n)
-        kinks = pools.key[(pools.key > 0) & (pools.key < 1)]
-        brier_at = Roc.of_levels(pools, pools.key).brier(kinks)
-        points, hull = Roc.of_levels(levels_of(t), t.score), Roc.of_brier(brier_at, kinks, t.base_rate, at)
+        fit = t.isotonic.pos / t.isotonic.n
+        kinks = fit[(fit > 0) & (fit < 1)]
+        hull = Roc.of_brier(Roc.of_table(t.isotonic).brier(kinks), kinks, t.base_rate, at)
+        points = Roc.of_table(t)
         x, y = (np.append(each, 0.0) for each in (points.false_alarms, points.recall))
         axes.plot(x, y, "-", color=style.colour, lw=1.4, label=report.name if several else "as it is",
                   **marks(number, len(x), len(sweep.reports)))  # fmt: skip
         axes.plot(at, hull.recall, "--", color=style.colour, lw=1.1, label=None if several else "calibrated: its hull")
         if sweep.head.plan.task is not None:
-            own = Roc.of_levels(levels_of(t), np.array(sweep.head.plan.task.decision_thresholds))
+            own = Roc.of_table(t, np.array(sweep.head.plan.task.decision_thresholds))
             label = _named(sweep.thresholds) if number == 0 else None
             axes.plot(own.false_alarms, own.recall, style.marker, color=THRESHOLD, ms=6, ls="", label=label)
     if several:
         axes.plot([], [], "--", color=GREY, label="calibrated: its hull")
     axes.set(title="ROC curves", xlabel="false positive rate", ylabel="recall", xlim=(0, 1), ylim=(0, 1.01))
+    below(axes)
+
+
+def worth(axes: Any, sweep: Sweep, positions: Sequence[Positions], unit: float, words: str) -> None:
+    """What ways of acting win over the better constant decision, at every t*; of several models, by the first two.
+
+    unit: what turns gains for u_delta 1 into amounts, which are measured in these words.
+    """
+    alone, few, (left, right) = len(positions) == 1, len(positions) <= MAX_DASHED, _thresholds(sweep)
+    for number, (report, each) in enumerate(zip(sweep.reports, positions, strict=True)):
+        won, shown = each.over_constant(), (each.at >= left) & (each.at <= right)
+        for way, (line, label) in WAY_LINES.items():
+            if way not in won or not (alone or way == "now" or (way == "recalibrate" and few)):
+                continue
+            said = label if alone else report.name if way == "now" else None
+            axes.plot(each.at[shown], unit * won[way][shown], line, color=style_of(number).colour, label=said,
+                      lw=1.8 if way == "now" else 1.3)  # fmt: skip
+    if not alone and few:
+        axes.plot([], [], "--", color=GREY, label=WAY_LINES["recalibrate"][1])
+    axes.axhline(0, color=GREY, lw=1, ls=(0, (1, 1.5)), label="better constant decision")
+    axes.set(title="Won over the better constant decision", xlabel="threshold t*", ylabel=words, xlim=(left, right))
+    _mark_thresholds(axes, sweep.thresholds)
     below(axes)
 
 
@@ -122,7 +147,7 @@ def reliability_curve(axes: Any, sweep: Sweep, number: int) -> None:
     axes.plot(fit.at, fit.value, "-", color=style.colour, label="isotonic fit")
     bins = t.bins(BINS)
     axes.plot(bins.score, bins.pos / bins.n, ls="", marker=style.marker, ms=5, mfc="white", mec=style.colour,
-              label=f"{BINS} equal-mass bins")  # fmt: skip
+              label=f"{BINS} bins of as many rows")  # fmt: skip
     left, right = score_range([t], sweep.head.plan.task)
     shown = (band.score >= left) & (band.score <= right)
     high = value_range([bins.pos / bins.n, band.high[shown], fit(np.array([left, right])), np.array([left, right])])
@@ -157,7 +182,7 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
     """Frequencies of regions within bins of the score, around the calibration curve."""
     report, style = sweep.reports[number], style_of(number)
     loss = report.grouping_loss
-    title = "Grouping" if loss is None else f"Grouping (loss {short(loss, 4)})"
+    title = "Grouping" if loss is None else f"Grouping (loss seen {short(loss, 4)})"
     axes.set(title=f"{title}: {report.name}", xlabel="score (mean of the bin)", ylabel="frequency of label 1",
              xlim=score_range([report.table], sweep.head.plan.task), ylim=(-0.02, 1.02))  # fmt: skip
     if report.regions is None:
@@ -188,11 +213,11 @@ def _mark_crossing(axes: Any, report: Swept, task: BinaryTask | None, style: Sty
         return
     reach = [each.least_variance**0.5 for each in bins]
     axes.errorbar([each.score for each in bins], [each.rate for each in bins], reach, fmt="none", ecolor="0.2", lw=0.9,
-                  capsize=2.5, zorder=2.5, label="root of Vmin")  # fmt: skip
+                  capsize=2.5, zorder=2.5, label="may differ so far without another decision")  # fmt: skip
     crossed = [each for each in bins if (each.grouping_loss or 0.0) > each.least_variance]
     if crossed:
         axes.plot([each.score for each in crossed], [each.rate for each in crossed], ls="", marker=style.marker, ms=5,
-                  color=style.colour, zorder=4, label="grouping loss above Vmin")  # fmt: skip
+                  color=style.colour, zorder=4, label="rows differ more")  # fmt: skip
 
 
 def _thresholds(sweep: Sweep) -> tuple[float, float]:
@@ -229,7 +254,9 @@ def _mark_changes(axes: Any, fit: IsotonicFit, task: BinaryTask | None, ends: tu
     differ = (at >= task.decision_threshold) != reached
     if reached.any() and not reached.all():
         adjusted = at[reached.argmax()]
-        axes.axvline(adjusted, color=THRESHOLD, lw=1.1, ls=(0, (1, 1.5)), label=f"t_f = {adjusted:.3g}")
+        axes.axvline(
+            adjusted, color=THRESHOLD, lw=1.1, ls=(0, (1, 1.5)), label=f"recalibrated, t* is reached at {adjusted:.3g}"
+        )
     if differ.any():
         axes.fill_between(at, 0, 1, where=differ, transform=axes.get_xaxis_transform(), color=THRESHOLD, alpha=0.12,
                           lw=0, label="decisions that change")  # fmt: skip

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, GAINS
-from decal_cli.analysis.study.columns import BASE
-from decal_cli.analysis.study.points import OF_SCORES
-from decal_cli.analysis.study.summary import Summary, short_title
-from decal_cli.analysis.study.tasks import OF_CLASSES
+from decal_cli.analysis.study.points import OF_CLASSES, OF_SCORES, PREDICTORS
+from decal_cli.analysis.study.summary import BASE, BEYOND_SUFFIX, StudyPoints, Summary, short_title
+from decal_cli.learn.methods import parse
 from decal_cli.plot.names import drawable
 from decal_cli.plot.page import on_axes
 from decal_cli.plot.style import COLOURS, GREY, RC, style_of
+from decal_cli.tables.table import Floats
 
+_PAPER = "Perez-Lebel et al. 2025"
 RECALIBRATION, POST_TRAINING = GAINS["recalibrate"], GAINS["post-train"]
 _WIDE, _HIGH = 10.0, 4.9
 _LONG = {BASE: "isotonic regression"}
@@ -193,7 +195,6 @@ _DRAWERS: dict[str, Callable[[Any, Summary], bool]] = {
     "correlations": _correlations,
     "time": _time,
 }
-_PAPER = "Perez-Lebel et al. 2025"
 STUDY_PICTURES = {
     "recalibration": f"Gain of isotonic recalibration against what was estimated beforehand ({_PAPER}, fig. 4a)",
     "post-training": f"Gain of post-training against what was estimated beforehand ({_PAPER}, fig. 6a)",
@@ -203,3 +204,212 @@ STUDY_PICTURES = {
     "time": f"Gain beyond isotonic recalibration against processor time ({_PAPER}, fig. 7)",
 }
 """Each picture and what it shows."""
+
+
+AGAINST = {
+    "regret_calibration": 9,
+    "regret": 10,
+    "auc": 11,
+    "accuracy": 12,
+    "brier": 13,
+    "ece": 14,
+    "cl": 15,
+    "mce": 16,
+    "rmsce": 17,
+}
+"""Estimates against which every method's gain is drawn, and the number of the paper's figure."""
+UNITS = {"u_delta": "per unit of u_delta", "utility": "in the paper's units, where u_delta is 1/t*"}
+"""Ends of the names of pictures, and what captions say of the unit."""
+NEAREST = 0.2
+"""Share of the points that a local line is fitted to, as in the paper."""
+MOST_ACROSS = 5
+_PLACES = 60
+"""Local lines at most."""
+
+
+def experiment_files() -> list[str]:
+    """Names of all the pictures there can be."""
+    return [f"{name}-{unit}.png" for unit in UNITS for name, _, _ in _PAPERS_DRAWERS]
+
+
+def experiment_pictures(summary: Summary) -> Iterator[tuple[str, str, bytes]]:
+    """Name, caption and PNG of each picture that the study has methods and points for."""
+    import matplotlib
+
+    for unit, words in UNITS.items():
+        for name, caption, drawer in _PAPERS_DRAWERS:
+            with matplotlib.rc_context(RC):
+                figure = drawer(summary, unit)
+                if figure is not None:
+                    out = io.BytesIO()
+                    figure.savefig(out, format="png", dpi=100, metadata={"Software": None})
+                    yield f"{name}-{unit}.png", f"{caption}; {words} ({_PAPER})", out.getvalue()
+
+
+def _points(summary: Summary, unit: str) -> StudyPoints:
+    return summary.points if unit == "u_delta" else summary.points.in_utility
+
+
+def _new_figure(wide: float, high: float) -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(wide, high), layout="constrained")
+
+
+def _of_kind(points: StudyPoints, kind: str) -> list[str]:
+    return [name for name in points.gains if parse(name).declared.kind == kind]
+
+
+def _r2(summary: Summary, unit: str) -> Any:
+    """The squared correlation of every estimate with every method's gain, and with its gain beyond recalibration."""
+    relations = summary.relations if unit == "u_delta" else summary.in_utility
+    names = [name for name in PREDICTORS if any(name == each for each, _ in relations)]
+    if not names:
+        return None
+    totals = list(summary.points.gains)
+    beyond = [name for name in summary.points.targets if name.endswith(BEYOND_SUFFIX)]
+    parts = [part for part in (totals, beyond) if part]
+    figure = _new_figure(3.2 + 0.62 * len(names), 1.4 + 0.3 * sum(map(len, parts)))
+    grid = figure.subplots(len(parts), 1, squeeze=False, height_ratios=[len(part) for part in parts])
+    for axes, targets in zip(grid[:, 0], parts, strict=True):
+        values = np.array([[_value(relations, name, target) for name in names] for target in targets])
+        axes.imshow(values, cmap="Greys", vmin=0, vmax=1.4, aspect="auto")
+        for row, column in np.argwhere(np.isfinite(values)):
+            shade = "white" if values[row, column] > 0.8 else "black"
+            text = f"{values[row, column]:.2f}"
+            axes.text(column, row, text, ha="center", va="center", fontsize=8, color=shade)
+        axes.set_yticks(range(len(targets)), [_short(target.removesuffix(BEYOND_SUFFIX)) for target in targets])
+        axes.set_xticks(range(len(names)), [short_title(name).replace(" ", "\n") for name in names], fontsize=8)
+        axes.tick_params(length=0)
+        axes.grid(visible=False)
+        axes.set_title("r² with the gain" + (f" beyond {BASE}" if targets is beyond else ""))
+    return figure
+
+
+def _value(relations: Any, estimate: str, target: str) -> float:
+    relation = relations.get((estimate, target))
+    return float("nan") if relation is None else float(relation.r2)
+
+
+def _short(method: str) -> str:
+    return drawable(method, "png")
+
+
+def _against(estimate: str) -> Callable[[Summary, str], Any]:
+    def draw(summary: Summary, unit: str) -> Any:
+        points = _points(summary, unit)
+        relations = summary.relations if unit == "u_delta" else summary.in_utility
+        kind = {"regret_calibration": "recalibration", "regret": "post-training"}.get(estimate)
+        methods = list(points.gains) if kind is None else _of_kind(points, kind)
+        methods = [name for name in methods if (estimate, name) in relations]
+        if not methods:
+            return None
+        across = min(MOST_ACROSS, len(methods))
+        down = math.ceil(len(methods) / across)
+        figure = _new_figure(2.4 * across, 0.4 + 2.2 * down)
+        for k, method in enumerate(methods):
+            axes = figure.add_subplot(down, across, k + 1)
+            x, y = points.estimates[estimate], points.gains[method]
+            if kind is not None:
+                ends = [np.nanmin([x, y]), np.nanmax([x, y])]
+                axes.plot(ends, ends, color=GREY, linewidth=1)
+            axes.plot(x, y, linestyle="", marker=".", markersize=2.5, alpha=0.5, color=style_of(0).colour)
+            r2 = relations[estimate, method].r2
+            axes.set_title(_short(method) + ("" if np.isnan(r2) else f"\nr² {r2:.2f}"), fontsize=8)
+        figure.supxlabel(f"{short_title(estimate)} (one half)", fontsize=9)
+        figure.supylabel("gain (other half)", fontsize=9)
+        return figure
+
+    return draw
+
+
+def _two_panels(
+    summary: Summary, unit: str, panels: Sequence[tuple[str, Sequence[str]]], x: Floats, label: str, smooth: bool
+) -> Any:
+    """Mean gain of methods beyond isotonic regression along x, a panel for each group of methods."""
+    points = _points(summary, unit)
+    some = [(title, methods) for title, methods in panels if methods]
+    if BASE not in points.gains or not some:
+        return None
+    figure = _new_figure(5.2 * len(some), 4.6)
+    for k, (title, methods) in enumerate(some):
+        axes = figure.add_subplot(1, len(some), k + 1)
+        for number, method in enumerate(methods):
+            more = points.gains[method] - points.gains[BASE]
+            usable = np.isfinite(more)
+            at, values = (_local_lines if smooth else _means)(x[usable], more[usable])
+            colour, marker = style_of(number)
+            look = {"linewidth": 1.4} if smooth else {"marker": marker, "markersize": 4}
+            axes.plot(at, values, color=colour, label=_short(method), **look)
+        axes.axhline(0, color=GREY, linewidth=1, zorder=0.5)
+        if not smooth:
+            axes.set_xscale("logit")
+            axes.set_xticks(np.unique(x), [f"{t:g}" for t in np.unique(x)], fontsize=7)
+            axes.set_xticks([], minor=True)
+        axes.set_xlabel(label)
+        axes.set_ylabel(f"mean gain beyond {BASE}")
+        axes.set_title(title)
+        axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
+    return figure
+
+
+def _means(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    at, place = np.unique(x, return_inverse=True)
+    return at, np.bincount(place, y) / np.bincount(place)
+
+
+def _local_lines(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """A line fitted to the points nearest to each of up to 60 of them, by tricube weights (LOWESS in one pass).
+
+    Only where points are: between two groups of points the line of one, carried on, may lead anywhere.
+    """
+    nearest = max(int(NEAREST * len(x)), min(len(x), 3))
+    even = np.linspace(x.min(), x.max(), _PLACES)
+    places = np.unique([x[np.abs(x - place).argmin()] for place in even])
+    values = np.empty(len(places))
+    for k, place in enumerate(places):
+        far = np.abs(x - place)
+        width = max(float(np.partition(far, nearest - 1)[nearest - 1]), 1e-9)
+        weight = np.clip(1 - (far / width) ** 3, 0, 1) ** 3 + 1e-12
+        middle, mean = weight @ x / weight.sum(), weight @ y / weight.sum()
+        spread = weight @ (x - middle) ** 2
+        slope = weight @ ((x - middle) * (y - mean)) / spread if spread > 1e-12 else 0.0
+        # A mean lies among what it is the mean of; a line at the end of its points need not.
+        around = y[far <= width]
+        values[k] = np.clip(mean + slope * (place - middle), around.min(), around.max())
+    return places, values
+
+
+def _by_threshold(summary: Summary, unit: str) -> Any:
+    points = summary.points
+    panels = (
+        ("Post-training", _of_kind(points, "post-training")),
+        ("Recalibration", [name for name in _of_kind(points, "recalibration") if name != BASE]),
+    )
+    return _two_panels(summary, unit, panels, points.threshold, "t*", smooth=False)
+
+
+def _by_distance(summary: Summary, unit: str) -> Any:
+    points = summary.points
+    panels = [("Recalibration", [name for name in _of_kind(points, "recalibration") if name != BASE])]
+    distance = np.abs(points.threshold - points.base_rate)
+    return _two_panels(summary, unit, panels, distance, "distance of t* from the event rate", smooth=True)
+
+
+_PAPERS_DRAWERS: tuple[tuple[str, str, Callable[[Summary, str], Any]], ...] = (
+    ("r2", "Squared correlation of every estimate with the gain of every method, figs. 4b, 5b and 6b", _r2),
+    *(
+        (
+            f"against-{name.replace('_', '-')}",
+            f"Gain of every method against {short_title(name)}, fig. {number}",
+            _against(name),
+        )
+        for name, number in AGAINST.items()
+    ),
+    ("by-threshold", "Mean gain beyond isotonic regression at each t*, figs. 18 and 19", _by_threshold),
+    (
+        "by-distance",
+        "Mean gain beyond isotonic regression by the distance of t* from the event rate, fig. 20",
+        _by_distance,
+    ),
+)

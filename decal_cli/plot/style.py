@@ -12,11 +12,17 @@ COLOURS = ("#1b3a6b", "#e0701a", "#14664a", "#c77cc0", "#6b2a2a", "#4aa8de", "#5
 MARKERS = "osD^vPX*"
 LINES = {
     "brier": ("-", "as it is"),
-    "brier_calibrated": ("--", "calibrated (isotonic)"),
-    "brier_regions": ("-.", "by region (held out)"),
-    "brier_regions_plug_in": (":", "by region (plug-in)"),
+    "brier_calibrated": ("--", "recalibrated (same rows)"),
+    "brier_regions": ("-.", "with features (held out)"),
+    "brier_regions_plug_in": (":", "with features (same rows)"),
 }
 """Line style and words of each way of deciding."""
+WAY_LINES = {
+    "now": ("-", "score as it is"),
+    "recalibrate": ("--", "recalibrated (held out)"),
+    "post-train": ("-.", "with features (held out)"),
+}
+"""The same of what each way of acting wins."""
 
 RC: Any = {
     "font.size": 9,
@@ -36,6 +42,10 @@ RC: Any = {
     "svg.hashsalt": "decal",
     "svg.fonttype": "none",
 }
+
+
+MAX_BANDS = 2
+"""Curves that are drawn with a band; those of more hide each other."""
 
 
 class Style(NamedTuple):

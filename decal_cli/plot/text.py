@@ -9,7 +9,6 @@ import numpy as np
 
 from decal_cli.analysis.sweep import Sweep, Swept, ladder_results
 from decal_cli.curves.roc import Roc
-from decal_cli.curves.sums import levels_of
 from decal_cli.hints import Hint
 from decal_cli.learn.regions import IsotonicFit
 from decal_cli.numbers import short
@@ -46,7 +45,7 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
             "Net benefit: true positives per row over t*", series, width, -0.25 * max(top, 1e-9), ends=axis_of(sweep)
         )
     elif picture == "roc":
-        rocs = [Roc.of_levels(levels_of(r.table), r.table.score) for r in sweep.reports]
+        rocs = [Roc.of_table(r.table) for r in sweep.reports]
         series = [
             (MARKS[i % 8], r.name, one.false_alarms, one.recall)
             for i, (r, one) in enumerate(zip(sweep.reports, rocs, strict=True))

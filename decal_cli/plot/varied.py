@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.varied import VariedCurve, VariedReport, VariedSweep
+from decal_cli.analysis.varied import VariedReport, VariedSweep
+from decal_cli.curves.kinds import MetricCurve
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
+from decal_cli.numbers import PER_DECISION
 from decal_cli.plot.classes import class_reliability, risk_coverage
 from decal_cli.plot.names import any_name, drawable
 from decal_cli.plot.page import Panelled, layout, on_axes, ready, saved
-from decal_cli.plot.style import COLOURS, GREY, RC, THRESHOLD, below, marks, style_of
+from decal_cli.plot.style import COLOURS, GREY, MAX_BANDS, RC, THRESHOLD, below, marks, style_of
 from decal_cli.plot.text import MARKS, canvas
 from decal_cli.render.blocks import Block
 from decal_cli.task import ABSTAIN, CAPACITY, TaskSeries
@@ -88,7 +90,7 @@ def draw_tasks_text(sweep: VariedSweep, pictures: tuple[str, ...], width: int) -
             series = [(MARKS[i % 8], r.name, at, r.worth[_utility_of(sweep)].value)
                       for i, r in enumerate(sweep.reports)]  # fmt: skip
             low = min(float(np.nanmin(y)) for *_, y in series)
-            title = sweep.reports[0].worth[_utility_of(sweep)].title
+            title = sweep.reports[0].worth[_utility_of(sweep)].kind.title
             drawn.append(canvas(f"{title} over the {sweep.series.title}", series, width, low, ends=ends))
         elif picture == "risk-coverage":
             risks = [(MARKS[i % 8], r.name, r.risk.coverage, r.risk.error)
@@ -96,7 +98,7 @@ def draw_tasks_text(sweep: VariedSweep, pictures: tuple[str, ...], width: int) -
             drawn.append(canvas("Errors among the surest rows over their share of all", risks, width, 0.0))
         else:
             for report in sweep.reports:
-                shares = [(MARKS[i % 8], course.heading, at, course.value)
+                shares = [(MARKS[i % 8], course.kind.heading, at, course.value)
                           for i, course in enumerate(_shares(sweep, report))]  # fmt: skip
                 drawn.append(canvas(f"{report.name}: shares of rows", shares, width, 0.0, 1.0, ends))
     return tuple(drawn)
@@ -107,10 +109,13 @@ def _named(report: VariedReport, form: str) -> VariedReport:
     return replace(report, model=drawable(report.model, form), group=group)
 
 
-def panels_of(sweep: VariedSweep, picture: str) -> list[Panelled]:
-    """The panels of a picture: one of all reports together, or one of each."""
+def panels_of(sweep: VariedSweep, picture: str, factor: float = 1.0, worth: str = PER_DECISION) -> list[Panelled]:
+    """The panels of a picture: one of all reports together, or one of each.
+
+    factor: of utilities per decision, and worth, what amounts are then.
+    """
     if picture == "utility":
-        return [lambda axes: _utility(axes, sweep)]
+        return [lambda axes: _utility(axes, sweep, factor, worth)]
     if picture == "risk-coverage":
         curves = [(report.name, report.risk) for report in sweep.reports if report.risk is not None]
         return [lambda axes: risk_coverage(axes, curves)]
@@ -128,14 +133,14 @@ def _utility_of(sweep: VariedSweep) -> str:
     return "utility_at_capacity" if sweep.series.kind == CAPACITY else "expected_utility"
 
 
-def _shares(sweep: VariedSweep, report: VariedReport) -> list[VariedCurve]:
+def _shares(sweep: VariedSweep, report: VariedReport) -> list[MetricCurve]:
     """What is drawn of the rows that something is done with."""
     if sweep.series.kind != CAPACITY:
         return list(report.done.values())
     return [report.done[name] for name in ("capture", "value_capture", "precision_at_capacity") if name in report.done]
 
 
-def _utility(axes: Any, sweep: VariedSweep) -> None:
+def _utility(axes: Any, sweep: VariedSweep, factor: float, worth: str) -> None:
     """What decisions are worth at each value, of every model, with its interval; dashed: the best constant action.
 
     Over capacities, dashed: the same scores without a limit; where every row has utilities of its own, dotted: ranked
@@ -144,19 +149,20 @@ def _utility(axes: Any, sweep: VariedSweep) -> None:
     at = sweep.values
     for number, report in enumerate(sweep.reports):
         style, now = style_of(number), report.worth[_utility_of(sweep)]
-        axes.plot(at, now.value, color=style.colour, label=report.name, **marks(number, len(at), len(sweep.reports)))
-        if now.low is not None and len(sweep.reports) <= 2:
-            axes.fill_between(at, now.low, now.high, color=style.colour, alpha=0.13, lw=0)
+        each = marks(number, len(at), len(sweep.reports))
+        axes.plot(at, factor * now.value, color=style.colour, label=report.name, **each)
+        if now.low is not None and now.high is not None and len(sweep.reports) <= MAX_BANDS:
+            axes.fill_between(at, factor * now.low, factor * now.high, color=style.colour, alpha=0.13, lw=0)
         if sweep.series.kind == CAPACITY:
             unlimited = now.value + report.worth["capacity_cost"].value
-            axes.plot(at, unlimited, "--", color=style.colour, lw=1.2)
+            axes.plot(at, factor * unlimited, "--", color=style.colour, lw=1.2)
             for name, (line, _) in OTHER_RANKINGS.items():
                 if name in report.worth:
-                    axes.plot(at, report.worth[name].value, line, color=style.colour, lw=1.2)
+                    axes.plot(at, factor * report.worth[name].value, line, color=style.colour, lw=1.2)
             continue
         gain = report.worth["gain_recalibration"].value
         if not np.isnan(gain).all():
-            axes.plot(at, now.value + gain, ":", color=style.colour, lw=1.2)
+            axes.plot(at, factor * (now.value + gain), ":", color=style.colour, lw=1.2)
     if sweep.series.kind == CAPACITY:
         axes.plot([], [], "--", color=GREY, label="without a limit")
         for name, (line, label) in OTHER_RANKINGS.items():
@@ -165,9 +171,9 @@ def _utility(axes: Any, sweep: VariedSweep) -> None:
     else:
         first = sweep.reports[0].worth
         constant = first["expected_utility"].value + first["external_regret"].value
-        axes.plot(at, constant, "--", color=GREY, label="best constant action")
+        axes.plot(at, factor * constant, "--", color=GREY, label="best constant action")
         axes.plot([], [], ":", color=GREY, label="recalibrated, on held-out rows")
-    axes.set(title="What decisions are worth", xlabel=sweep.series.title, ylabel="utility per decision")
+    axes.set(title="What decisions are worth", xlabel=sweep.series.title, ylabel=worth)
     _mark_own(axes, sweep)
     below(axes)
 
@@ -177,7 +183,7 @@ def _actions(axes: Any, sweep: VariedSweep, report: VariedReport) -> None:
     courses = _shares(sweep, report)
     for number, course in enumerate(courses):
         colour = COLOURS[number % len(COLOURS)]
-        axes.plot(sweep.values, course.value, color=colour, label=drawable(course.heading, "png"))
+        axes.plot(sweep.values, course.value, color=colour, label=drawable(course.kind.heading, "png"))
         if course.low is not None and len(courses) <= 4:
             axes.fill_between(sweep.values, course.low, course.high, color=colour, alpha=0.13, lw=0)
     title = "Which rows are acted on" if sweep.series.kind == CAPACITY else "What is done"

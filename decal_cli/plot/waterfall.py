@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from decal_cli.metrics import Result
-from decal_cli.numbers import short
+from decal_cli.numbers import MAX_DECIMALS
 from decal_cli.plot.style import style_of
 from decal_cli.render.terms import StatedTerms
 
@@ -47,19 +48,24 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
     ends = _reach(now, list(constants.values()), steps)
     factor, words = terms.scale(*ends)
     low, high = (factor * end for end in ends)
+    decimals = min(max(2 - math.floor(math.log10(high - low)), 0), MAX_DECIMALS)
+
+    def said(value: float, sign: str = "") -> str:
+        text = f"{value:{sign},.{decimals}f}"
+        return text if text.strip("+-0.,") else text.lstrip("+-")
+
     for row, value in enumerate(constants.values()):
-        _constant(axes, row, factor * value, low, high)
+        _constant(axes, row, factor * value, low, high, said(factor * value))
     own = len(constants)
     axes.plot(factor * now, own, marker=style.marker, ms=8, color=style.colour)
-    _say(axes, factor * now, own, short(factor * now, 3))
+    _say(axes, factor * now, own, said(factor * now))
     axes.axvline(factor * now, color=style.colour, lw=0.8, ls=(0, (1, 1.5)))
     for row, step in enumerate(steps, own + 1):
         axes.barh(row, factor * step.size, left=factor * step.start, height=0.55, **{"lw": 0.8, **step.look})
         if step.gain.interval is not None:
             axes.plot([factor * end for end in step.ends], [row, row], color="black", lw=1.1, marker="|", ms=6)
         reach = factor * max(step.start, step.start + step.size, *step.ends)
-        sign = "+" if step.size >= 0 else "-"
-        _say(axes, min(reach, high), row, f"{sign}{short(abs(factor * step.size), 3)}")
+        _say(axes, min(reach, high), row, said(factor * step.size, "+") + (" →" if reach > high else ""))
     names = [*constants, "act on the score as it is", *(step.name for step in steps)]
     axes.set_yticks(range(len(names)), map(terms.worded, names))
     axes.invert_yaxis()
@@ -90,7 +96,7 @@ def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:
     if beyond.value is not None:
         steps.append(_Step("with the features", after, beyond, look={"color": "0.6"}))
     elif worst.value is not None:
-        look = {"facecolor": "white", "edgecolor": "0.4", "hatch": "...."}
+        look = {"facecolor": "0.95", "edgecolor": "0.4", "linestyle": ":"}
         name = "every label known\n(upper limit, no estimate)"
         steps.append(_Step(name, after, Result(worst.value), estimated=False, look=look))
     return steps
@@ -112,13 +118,13 @@ def _reach(now: float, constants: Sequence[float], steps: Sequence[_Step]) -> tu
     return (low, high) if high > low else (low - wide, high + wide)
 
 
-def _constant(axes: Any, row: int, at: float, low: float, high: float) -> None:
+def _constant(axes: Any, row: int, at: float, low: float, high: float, text: str) -> None:
     """A constant decision as a stroke; beyond the axis, an arrow at its end."""
     outside = not low <= at <= high
     place = float(np.clip(at, low, high))
     mark = {"marker": "<" if at < low else ">", "ms": 7, "mew": 0} if outside else {"marker": "|", "ms": 14, "mew": 2}
     axes.plot(place, row, color="0.35", clip_on=False, **mark)
-    _say(axes, place, row, short(at, 3) + (", off the axis" if outside else ""))
+    _say(axes, place, row, text + (", off the axis" if outside else ""))
 
 
 def _say(axes: Any, x: float, y: float, text: str) -> None:

@@ -5,7 +5,7 @@ A result yields blocks in reading order. A format has one method for each of the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, dataclass_transform
 
@@ -137,7 +137,8 @@ class Row(Shown):
     """A row of a table.
 
     section: rows that follow each other in one section stand below its name. chosen: it is the one that was picked.
-    empty: it says only that there is nothing to say. apart: it does not belong to the rows above.
+    empty: it says only that there is nothing to say. apart: it does not belong to the rows above. key: what a script
+    knows it by.
     """
 
     cells: tuple[Cell, ...]
@@ -145,6 +146,7 @@ class Row(Shown):
     chosen: bool = False
     empty: bool = False
     apart: bool = False
+    key: str = ""
 
 
 class TextTable(Block):
@@ -152,7 +154,8 @@ class TextTable(Block):
 
     title, caption: what it shows. keys: so many columns name the rows, and are repeated where the others do not fit
     beside each other; 0 where a table is not to be split. stacked: intervals stand below their values. dense: its
-    columns stand close together. picks: one of its rows may be chosen.
+    columns stand close together. picks: one of its rows may be chosen. beside: where there is room, its sections stand
+    side by side, each with its name above; of names and values.
     """
 
     columns: tuple[Column, ...]
@@ -163,10 +166,22 @@ class TextTable(Block):
     stacked: bool = False
     dense: bool = False
     picks: bool = False
+    beside: bool = False
+
+
+class Movable(Block):
+    """A table whose numbers a reader moves with sliders, where a script may run.
+
+    names: of its sections. data: what the script needs to know, of `analysis.positions`.
+    """
+
+    table: TextTable
+    names: tuple[str, ...]
+    data: Mapping[str, Any]
 
 
 class Bars(Block):
-    """Named values as bars from the lowest to the highest; names, values: what these are, as headings."""
+    """Named values as bars; names, values: what these are, as headings."""
 
     title: str
     names: str
@@ -175,7 +190,7 @@ class Bars(Block):
 
 
 class Bar(Shown):
-    """One bar; text: its value as it is written; share: of the longest bar's length, in [0, 1]."""
+    """One bar; text: its value as written; share: of the longest possible bar, in [-1, 1]; below 0 to the left."""
 
     name: str
     text: str
@@ -189,12 +204,13 @@ class AnsweredQuestions(Block):
 
 
 class AnsweredQuestion(Shown):
-    """One question."""
+    """One question; number: by which the documentation calls it, and which several may share."""
 
     question: str
     answer: str
     reason: str
     evidence: tuple[str, ...]
+    number: int
 
 
 class Conclusion(Block):
@@ -221,7 +237,9 @@ class Facts(Block):
 class Picture(Block):
     """A picture: an SVG file's bytes, or a name of a file beside the page, or lines of characters.
 
-    caption: what it shows, or what to see in it where a title says what it shows.
+    caption: what it shows, or what to see in it where a title says what it shows. finding: what it comes to, for those
+    who do not see it. kind: of picture. frame: where its axes are, as shares of its width and height from the lower
+    left corner (left, right, bottom, top), and their ends (x, then y); () where nothing is shown to move in it.
     """
 
     caption: str
@@ -229,6 +247,9 @@ class Picture(Block):
     svg: bytes = b""
     file: str = ""
     lines: tuple[str, ...] = ()
+    finding: str = ""
+    frame: tuple[float, ...] = ()
+    kind: str = ""
 
 
 class Folded(Block):
@@ -241,7 +262,8 @@ class Folded(Block):
 class Check(Shown):
     """A rule, and whether it holds; None where that cannot be judged. place: its model and group.
 
-    answer: passed, failed, or not shown, which counts as one of the two.
+    answer: passed, failed, or not shown, which counts as one of the two. numbers: of the outcome, in full.
+    file: the first of those that the rows come from.
     """
 
     rule: str
@@ -249,6 +271,8 @@ class Check(Shown):
     passed: bool | None
     outcome: str
     answer: str = "cannot judge"
+    numbers: tuple[tuple[str, float], ...] = ()
+    file: str = ""
 
     @property
     def sentence(self) -> str:

@@ -57,19 +57,20 @@ def number(
     fewer: int | None = None,
     reason: str | None = None,
     text: str = "",
+    side: str | None = None,
 ) -> Cell:
     """A number with its interval, or a dash; fewer: decimals where there is little room; reason: why it is a dash.
 
-    text: the number as it must be written, where it must not be rounded.
+    text: the number as it must be written, where it must not be rounded. side: the end that alone says something.
     """
     if value is None:
         return Cell((DASH,), reason=reason or "")
-    parts = _parts(value, interval, decimals, text)
-    return Cell(parts, fewer=() if fewer is None else _parts(value, interval, fewer, text))
+    parts = _parts(value, interval, decimals, text, side)
+    return Cell(parts, fewer=() if fewer is None else _parts(value, interval, fewer, text, side))
 
 
-def _parts(value: float, interval: Interval | None, decimals: int, text: str = "") -> tuple[str, ...]:
-    return tuple(filter(None, (text or short(value, decimals), span(interval, decimals))))
+def _parts(value: float, interval: Interval | None, decimals: int, text: str, side: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, (text or short(value, decimals), span(interval, decimals, side))))
 
 
 def counted(rows: float) -> str:

@@ -8,10 +8,13 @@ from typing import Annotated, Any
 
 from decal_cli.analysis.gate import GateRow
 from decal_cli.declarations.document import Limit
+from decal_cli.render.results.card import CardData
 from decal_cli.render.results.comparison import ComparedData
 from decal_cli.render.results.evaluation import MeasuredData, Measures
 from decal_cli.render.results.fitting import FittedData
 from decal_cli.render.results.online import ReplayedData
+from decal_cli.render.results.over_costs import RangedData
+from decal_cli.render.results.planned import PlannedData
 from decal_cli.render.results.recommendation import AdvisedData
 from decal_cli.render.results.source import Provenance
 from decal_cli.render.results.study import StudiedData
@@ -24,6 +27,7 @@ _GATES, _LOWEST = {"gates": list[GateRow]}, {"lowest": LowestData | None}
 _REPORTS: tuple[tuple[str, type[View], type[View], type[View], dict[str, Any], dict[str, Any]], ...] = (
     ("evaluate", Measures, Measures, MeasuredData, {}, {}),
     ("recommend", Provenance, Provenance, AdvisedData, {}, {}),
+    ("recommend of a range", Provenance, Provenance, RangedData, {}, {}),
     ("gate", Provenance, Measures, MeasuredData, _GATES, _GATES),
     ("sweep", Provenance, Provenance, SweptData, {}, _LOWEST),
     ("sweep --vary", Provenance, Provenance, VariedData, {}, {}),
@@ -42,7 +46,7 @@ def _documents() -> Iterator[type[View]]:
         flat = f"What `decal {command}` prints of one model: its fields, and the same under reports."
         yield _view(f"{name}One", flat, shared, report, reports=one, **of_one)
         yield _view(f"{name}Several", "The same of several models or groups.", shared, reports=several, **of_several)
-    yield from (ComparedData, FittedData, ReplayedData, StudiedData)
+    yield from (CardData, ComparedData, FittedData, PlannedData, ReplayedData, StudiedData)
 
 
 def _view(name: str, text: str, *bases: type[View], **keys: Any) -> type[View]:
@@ -56,8 +60,9 @@ def schema_text() -> str:
     """The file `report.schema.json`."""
     title = f"decal report, schema {SCHEMA}"
     description = (
-        "What `decal evaluate|recommend|gate|compare|sweep|fit|study|online --format json` print. Models and groups "
-        "stand under reports, each whole in itself; the fields of an only one are flat as well. Numbers are at full "
-        "precision; an undefined one is null with its reason."
+        "What `decal evaluate|recommend|gate|plan|compare|sweep|fit|study|online --format json` print, and the card of "
+        "`decal report --card -o card.json`. Models and "
+        "groups stand under reports, each whole in itself; the fields of an only one are flat as well. Numbers are at "
+        "full precision; an undefined one is null with its reason."
     )
     return json.dumps(schema_of(title, description, DOCUMENTS), indent=2) + "\n"

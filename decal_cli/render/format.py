@@ -20,16 +20,27 @@ Written = TypeVar("Written")
 
 @dataclass(frozen=True)
 class Page:
-    """The page results are written on. width: in columns; color: terminal colours."""
+    """The page results are written on. width: in columns; color: terminal colours; ascii: it takes no other signs."""
 
     width: int = 100
     color: bool = False
+    ascii: bool = False
 
     @classmethod
     def of_terminal(cls, stream: TextIO) -> Page:
         """The terminal's page; 100 columns without colour where output goes elsewhere and COLUMNS says nothing."""
         color = stream.isatty() and "NO_COLOR" not in os.environ
-        return cls(width=max(40, shutil.get_terminal_size((100, 24)).columns), color=color)
+        width = max(40, shutil.get_terminal_size((100, 24)).columns)
+        return cls(width, color, ascii=not _takes(stream.encoding or "ascii", "█→–"))
+
+
+def _takes(encoding: str, signs: str) -> bool:
+    """Whether an encoding has these signs."""
+    try:
+        signs.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 class Format(ABC):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+_BETWEEN = 3
+"""Columns between sections that stand side by side."""
 _TONES = {"good": "green", "doubtful": "yellow", "": ""}
 
 
@@ -87,6 +89,40 @@ def banks(table: TextTable, width: int) -> list[RichTable]:
         if size == 1 or all(_total(table, widths, part) <= width for part in parts):
             return [_rich(table, way, part) for part in parts]
     return [_rich(table, way, kept)]
+
+
+def side_by_side(table: TextTable, width: int) -> list[list[str | tuple[str, str]]]:
+    """Lines, in parts with their styles: its sections beside each other, as many in a row as the width takes."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for row in table.rows:
+        sections.setdefault(row.section, []).append((row.cells[0].text, row.cells[1].text))
+    blocks = []
+    for heading, rows in sections.items():
+        names, values = (_widest(texts) for texts in zip(*rows, strict=True))
+        total = max(len(heading), names + values + 1)
+        lines = [f"{name:<{names}} {value:>{total - names - 1}}" for name, value in rows]
+        blocks.append((total, heading, lines))
+    banked: list[list[tuple[int, str, list[str]]]] = []
+    for block in blocks:
+        if banked and sum(each[0] + _BETWEEN for each in banked[-1]) + block[0] <= width:
+            banked[-1].append(block)
+        else:
+            banked.append([block])
+    written: list[list[str | tuple[str, str]]] = []
+    for bank in banked:
+        if written:
+            written.append([""])
+        gaps = [" " * _BETWEEN] * (len(bank) - 1) + [""]
+        written.append(
+            [(f"{heading:<{total}}{gap}", "bold") for (total, heading, _), gap in zip(bank, gaps, strict=True)]
+        )
+        for k in range(max(len(lines) for _, _, lines in bank)):
+            parts = [
+                f"{lines[k] if k < len(lines) else '':<{total}}{gap}"
+                for (total, _, lines), gap in zip(bank, gaps, strict=True)
+            ]
+            written.append(["".join(parts)])
+    return written
 
 
 def _widths(table: TextTable, way: Layout) -> list[int]:

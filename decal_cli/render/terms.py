@@ -11,11 +11,13 @@ from decal_cli.declarations.option import Option, declared, option
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_UTILITY
-from decal_cli.numbers import PER_DECISION, Interval, alike
+from decal_cli.numbers import PER_DECISION, Interval, Say, alike, saying
 
 PER_THOUSAND = 1000.0
 """Decisions that amounts speak of, where the user does not say how many there are."""
 _CONSTANT = re.compile(r"\b([Aa]lways decid(?:e|ing)) ([01])\b")
+_LEAST = 0.1
+"""Of a million, the smallest amount that is written in millions."""
 _SIZES = ((1e9, "billion "), (1e6, "million "), (1.0, ""))
 
 
@@ -104,9 +106,14 @@ class StatedTerms:
         return _CONSTANT.sub(lambda found: f"{found[1]} '{names[int(found[2])]}'", text)
 
     def scale(self, *values: float) -> tuple[float, str]:
-        """What turns these utilities per decision into amounts, and the words that follow: 'million EUR'."""
-        largest = max(abs(value * self.number) for value in values)
-        size, word = next((each for each in _SIZES if largest >= each[0]), _SIZES[-1])
+        """What turns these utilities per decision into amounts, and the words that follow: 'million EUR'.
+
+        A small amount beside a large one is written out: '7,200 EUR', and not '0.007 million EUR'.
+        """
+        sizes = [abs(value * self.number) for value in values]
+        least = min((each for each in sizes if each), default=0.0)
+        fitting = (each for each in _SIZES if max(sizes) >= each[0] and least >= each[0] * _LEAST)
+        size, word = next(fitting, _SIZES[-1])
         return self.number / size, f"{word}{self.unit or ''}".strip()
 
     def amounts(self, *values: float) -> tuple[list[str], str]:
@@ -121,6 +128,11 @@ class StatedTerms:
         first, *ends = alike([number * factor for number in numbers])
         shown = f" [{', '.join(ends)}]" if ends else ""
         return " ".join(filter(None, (first, words, self.span))) + shown
+
+    def saying(self, beside: Sequence[float]) -> Say:
+        """What writes a utility per decision as '8.9 [6.2, 11.6] million EUR a year'; beside: the page's others."""
+        factor, words = self.scale(*beside)
+        return saying(factor, " ".join(filter(None, (words, self.span))))
 
     def phrase(self, value: float, interval: Interval | None = None, more: str = "") -> str:
         """A utility per decision as '8.9 [6.2, 11.6] million EUR a year'; more: words after the numbers."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -133,3 +134,163 @@ def online(name: str, *, source: str) -> Callable[[F], F]:
         return forecaster
 
     return declare
+
+
+Make = Callable[[int], Forecaster]
+"""A fresh forecaster with this seed."""
+
+
+def forecaster_of(spec: OnlineSpec, seed: int, horizon: int | None, *, groups: bool = False) -> Forecaster:
+    """A fresh forecaster; horizon: how many rows there will be, None where that is not known.
+
+    groups: whether it is to run in each group on its own: an InsideGroups. Nobody knows how many rows a part will have,
+    so that inside parts the horizon is not used.
+    """
+    parameters = dict(spec.parameters)
+    bins = parameters.pop("bins", 0)
+
+    def make(seed: int, horizon: int | None = None) -> Forecaster:
+        forecaster = spec.declared.function
+        made_with: dict[str, int | None] = {"seed": seed} if forecaster.randomised else {}
+        if forecaster.uses_horizon:
+            made_with["horizon"] = horizon
+        return forecaster(**made_with, **parameters)
+
+    def in_bins(seed: int) -> Forecaster:
+        return InsideBins(make, bins, seed) if bins else make(seed)
+
+    if groups:
+        return InsideGroups(in_bins, seed)
+    return InsideBins(make, bins, seed) if bins else make(seed, horizon)
+
+
+class Inside(Forecaster):
+    """A forecaster for each part that has rows, made when its first row comes."""
+
+    def __init__(self, make: Make, seed: int) -> None:
+        self.make, self.seed = make, seed
+        self.parts: dict[str, Forecaster] = {}
+        self.title = make(seed).title  # type: ignore[misc]
+
+    def part(self, name: str) -> Forecaster:
+        """The forecaster of a part; each has random numbers of its own."""
+        if name not in self.parts:
+            self.parts[name] = self.make(zlib.crc32(f"{self.seed} {name}".encode()))
+        return self.parts[name]
+
+    def _replay(self, names: Sequence[str], part: Ints, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+        """All predictions at once, part by part; part: the number of each row's name, shape (P + T,)."""
+        predictions, before = np.empty(len(known)), len(score) - len(known)
+        last = int(known[-1]) if len(known) else 0
+        for number in np.unique(part).tolist():
+            forecaster, inside = self.part(names[number]), part == number
+            own_known = np.concatenate(([0], np.cumsum(inside)))[known]
+            own, new = np.flatnonzero(inside), inside[before:]
+            predictions[new] = forecaster.replay(score[own], label[own], own_known[new])
+            # Labels that came after the part's own last row are learned too: nobody keeps them for it.
+            learned = int(own_known[new][-1]) if new.any() else 0
+            for row in own[learned : np.searchsorted(own, last)].tolist():
+                forecaster.learn_one(float(score[row]), int(label[row]))
+        return predictions
+
+    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+        """Whether each part awaits its own of these rows."""
+        name = self._names(score, group)
+        return {*name.tolist()} <= self.parts.keys() and all(
+            part.awaits(score[name == own], group[name == own]) for own, part in self.parts.items()
+        )
+
+    def account(self) -> float | None:
+        """Those of the parts, added up."""
+        of_parts = [part.account() for part in self.parts.values()]
+        known = [each for each in of_parts if each is not None]
+        return sum(known) if known and len(known) == len(of_parts) else None
+
+    def state(self) -> State:
+        """What each part knows."""
+        return {"parts": {name: self.parts[name].state() for name in sorted(self.parts)}}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.parts = {}
+        for name, known in state["parts"].items():
+            self.part(self._name(name)).restore(known)
+
+    @abstractmethod
+    def _names(self, score: Floats, group: NDArray[Any]) -> NDArray[Any]:
+        """The name of the part that each of these rows is in, shape (P,)."""
+
+    @abstractmethod
+    def _name(self, text: str) -> str:
+        """The name of a part, as a state gives it. Errors: ValueError where there is no such part."""
+
+
+class InsideBins(Inside):
+    """In each bin of the score on its own; bins: how many, of equal width, the last one with its upper end.
+
+    A forecaster of the base rate becomes one that recalibrates the score.
+    """
+
+    def __init__(self, make: Make, bins: int, seed: int) -> None:
+        super().__init__(make, seed)
+        self.bins = bins
+
+    def predict_one(self, score: float) -> float:
+        """What the forecaster of the score's bin predicts."""
+        return self._of(score).predict_one(score)
+
+    def learn_one(self, score: float, label: int) -> None:
+        """Teach the forecaster of the score's bin."""
+        self._of(score).learn_one(score, label)
+
+    def _of(self, score: float) -> Forecaster:
+        return self.part(str(int(self._bins(np.array([score]))[0])))
+
+    def _bins(self, score: Floats) -> Ints:
+        return np.minimum((score * self.bins).astype(np.int64), self.bins - 1)
+
+    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+        """All predictions at once, bin by bin."""
+        exact = score.astype(np.float64)
+        return self._replay([str(number) for number in range(self.bins)], self._bins(exact), exact, label, known)
+
+    def _names(self, score: Floats, group: NDArray[Any]) -> NDArray[Any]:
+        return self._bins(score).astype(str)
+
+    def _name(self, text: str) -> str:
+        if not 0 <= int(text) < self.bins:
+            raise ValueError(f"there is no bin {text}")
+        return str(int(text))
+
+    def guarantee(self, rows: int) -> Guarantee | None:
+        """That of each bin, added up: at most what it is where all bins have as many rows."""
+        per_bin = max(1, -(-rows // self.bins))
+        of_bin = self.make(self.seed).guarantee(per_bin)
+        if of_bin is None:
+            return None
+        return of_bin._replace(bound=of_bin.bound * per_bin * self.bins / rows)
+
+
+class InsideGroups(Inside):
+    """In each group on its own: predict_one, learn_one and replay also take the group."""
+
+    def predict_one(self, score: float, group: str = "") -> float:
+        """What the forecaster of the group predicts."""
+        return self.part(group).predict_one(score)
+
+    def learn_one(self, score: float, label: int, group: str = "") -> None:
+        """Teach the forecaster of the group."""
+        self.part(group).learn_one(score, label)
+
+    def replay(
+        self, score: Floats, label: NDArray[np.uint8], known: Ints, group: Sequence[str] | None = None
+    ) -> Floats:
+        """All predictions at once, group by group; group: of each of the P + T rows."""
+        names, part = np.unique(np.array([""] * len(score) if group is None else group, dtype=str), return_inverse=True)
+        return self._replay(names.tolist(), part, score.astype(np.float64), label, known)
+
+    def _names(self, score: Floats, group: NDArray[Any]) -> NDArray[Any]:
+        return group.astype(str)
+
+    def _name(self, text: str) -> str:
+        return text

@@ -1,79 +1,94 @@
-"""What goes on from a state: each class names the attributes that are its state, and how JSON gives them back."""
+"""What goes on from a state: the attributes that a class annotates are its state, and their types read it from JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import UnionType
+from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from decal_cli.tables.table import Floats, Ints
-
-Kept = Mapping[str, Callable[[Any], Any]]
-"""The names of attributes, and what reads each from JSON."""
-
 
 class Resumable:
-    """An object whose state is the attributes that KEPT names, each with what reads it from JSON.
+    """An object whose state is the attributes that its class annotates, other than class variables.
 
-    An attribute that is resumable itself goes on in place; what reads it is not asked.
+    Their types are numbers, text, None, arrays, lists, tuples, deques and dicts, dataclasses and named tuples of these,
+    and what is resumable itself, which goes on in place.
     """
-
-    KEPT: ClassVar[Kept] = {}
 
     def state(self) -> dict[str, Any]:
         """What it knows, apart from what it was made with, as JSON holds it: of bounded size."""
-        return {name: plain(getattr(self, name)) for name in self.KEPT}
+        return {name: plain(getattr(self, name)) for name in _kept(type(self))}  # type: ignore[arg-type]
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from such a state. Errors: KeyError, IndexError, TypeError or ValueError, where it is none."""
-        for name, read in self.KEPT.items():
-            held = getattr(self, name)
-            if isinstance(held, Resumable):
-                held.restore(state[name])
-            else:
-                setattr(self, name, read(state[name]))
+        for name, hint in _kept(type(self)).items():  # type: ignore[arg-type]
+            setattr(self, name, read(hint, state[name], getattr(self, name)))
         self._check()
 
     def _check(self) -> None:
         """Raise a ValueError where the parts of a state contradict each other."""
 
 
+@cache
+def _kept(cls: Any) -> dict[str, Any]:
+    hints = get_type_hints(cls)
+    return {name: hint for name, hint in hints.items() if ClassVar not in (hint, get_origin(hint))}
+
+
 def plain(value: Any) -> Any:
-    """A value as JSON; -inf, the logarithm of nothing, as None."""
+    """A value as JSON; -inf, the logarithm of nothing, as None; what has numbers as keys as pairs in their order."""
     if isinstance(value, Resumable):
         return value.state()
+    if dataclasses.is_dataclass(value):
+        return {item.name: plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
-    if isinstance(value, str) or not isinstance(value, (Sequence, float)):
-        return value
+        if value and all(isinstance(key, int) for key in value):
+            return [[key, plain(value[key])] for key in sorted(value)]
+        return {key: plain(each) for key, each in value.items()}
     if isinstance(value, float):
         return None if value == -np.inf else value
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return value
     return [plain(each) for each in value]
 
 
-def whole_or_none(value: Any) -> int | None:
-    """A whole number, where there is one."""
-    return None if value is None else int(value)
+def read(hint: Any, value: Any, held: Any = None) -> Any:
+    """What `plain` made of a value of this type. held: what stands in its place now: arrays keep their kind of numbers,
+
+    and what is resumable goes on. Errors: as for `Resumable.restore`.
+    """
+    origin, args = get_origin(hint), get_args(hint)
+    if isinstance(held, Resumable):
+        held.restore(value)
+        return held
+    if hint is Any:
+        return value
+    if origin is UnionType:
+        return None if value is None else read(args[0], value, held)
+    if origin is np.ndarray:
+        dtype = held.dtype if isinstance(held, np.ndarray) else np.dtype(get_args(args[1])[0])
+        return np.array([-np.inf if each is None else each for each in value], dtype)
+    if origin is dict:
+        return _read_dict(args, value, held)
+    if origin is not None:
+        before = held if held and len(held) == len(value) else [None] * len(value)
+        return origin(read(args[0], *pair) for pair in zip(value, before, strict=True))
+    if dataclasses.is_dataclass(hint):
+        hints = get_type_hints(hint)
+        return hint(**{name: read(each, value[name], getattr(held, name, None)) for name, each in hints.items()})  # type: ignore[operator]
+    if issubclass(hint, tuple):
+        return hint(*(read(*pair) for pair in zip(get_type_hints(hint).values(), value, strict=True)))
+    return hint(value)
 
 
-def wholes(values: Sequence[Any]) -> list[int]:
-    """A list of whole numbers."""
-    return [int(each) for each in values]
-
-
-def int_array(values: Sequence[Any]) -> Ints:
-    """Whole numbers, shape (k,)."""
-    return np.array(values, dtype=np.int64)
-
-
-def float_array(values: Sequence[Any]) -> Floats:
-    """Numbers, shape (k,)."""
-    return np.array(values, dtype=float)
-
-
-def log_array(values: Sequence[Any]) -> Floats:
-    """Logarithms, shape (k,); None for that of nothing."""
-    return np.array([-np.inf if each is None else each for each in values])
+def _read_dict(args: tuple[Any, ...], value: Any, held: Any) -> dict[Any, Any]:
+    key_of, hint = args
+    if held and isinstance(next(iter(held.values())), Resumable) and value.keys() != held.keys():
+        raise ValueError("it has other methods")
+    pairs = value.items() if isinstance(value, Mapping) else value
+    return {key_of(key): read(hint, each, (held or {}).get(key)) for key, each in pairs}

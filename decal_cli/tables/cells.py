@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.coarse_clusters import CoarseClusters
+from decal_cli.tables.clusters import Clustered
 from decal_cli.tables.design import INDEPENDENT, Weighted
-from decal_cli.tables.estimate import MeanEstimate, moments_by_label, moments_of
 from decal_cli.tables.table import CELLS, Floats, Loss, Table
+from decal_cli.tables.units import Estimate
 
 GRID = 1 << 16
 """Cells of equal width in [0, 1]."""
@@ -33,6 +32,15 @@ class PowerLoss:
     def __call__(self, score: Floats) -> Floats:
         return self.compute(score)
 
+    @property
+    def in_sums(self) -> tuple[Floats, Floats]:
+        """The weights of the loss and of its square in the sums that cells keep of each label, (2, 7) each."""
+        weights = np.zeros((2, 2, N_POWERS + 2))
+        for label, powers in enumerate(self.powers):
+            weights[0, label, : len(powers)] = powers
+            weights[1, label, : 2 * len(powers) - 1] = np.convolve(powers, powers)
+        return weights[0], weights[1]
+
 
 @dataclass(frozen=True)
 class LogLoss:
@@ -42,6 +50,17 @@ class LogLoss:
 
     def __call__(self, score: Floats) -> Floats:
         return self.compute(score)
+
+    @property
+    def in_sums(self) -> tuple[Floats, Floats]:
+        """As those of a PowerLoss."""
+        value, square = np.eye(N_POWERS + 2)[N_POWERS:]
+        return np.tile(value, (2, 1)), np.tile(square, (2, 1))
+
+
+def _weighted(weights: Floats, sums: Floats) -> Floats:
+    """Weighted sums of the sums of each label, (2, 7) and (2, 7, ..) to (2, ..); those of weight 0 may be infinite."""
+    return np.array([sum(w * of for w, of in zip(*each, strict=True) if w) for each in zip(weights, sums, strict=True)])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,52 +103,29 @@ class CellTable(Table):
         """This table: its levels are few enough to resample."""
         return self
 
-    def mean_of(self, loss: Loss) -> MeanEstimate:
+    def mean_of(self, loss: Loss) -> Estimate:
         """Exact for the losses whose sums are known; any other is that of the mean scores."""
-        if isinstance(loss, PowerLoss):
-            return self.cached(loss, lambda _: self._of_powers(loss.powers))
-        if isinstance(loss, LogLoss):
-            return self.cached(loss, lambda _: self._of_log())
-        return super().mean_of(loss)
+        if not isinstance(loss, (PowerLoss, LogLoss)):
+            return super().mean_of(loss)
+        return self.cached(loss, lambda _: self._exact(*loss.in_sums))
 
-    def _of_powers(self, powers: Sequence[Sequence[float]]) -> MeanEstimate:
-        """Mean of a polynomial of the score, by label, of degree 2 at most."""
-        firsts, by_cell, parts = [], np.empty((2, len(self))), []
-        for label, coefficients in enumerate(powers):
-            sums, squares = self._totals(label)
-            squared = np.convolve(coefficients, coefficients)
-            firsts.append(float(np.dot(coefficients, sums[: len(coefficients)])))
-            cross, second = np.dot(coefficients, squares[: len(coefficients)]), np.dot(squared, squares[: len(squared)])
-            parts.append((second, cross, squares[0]))
-            by_cell[label] = np.tensordot(coefficients, self.sums[label, : len(coefficients)], axes=1)
-        return self._estimate(firsts, parts, by_cell)
+    def _exact(self, value: Floats, square: Floats) -> Estimate:
+        """The mean of what a row has, by the weights of it and of its square in the sums of each label, (2, 7) each."""
+        totals = self.sums.sum(axis=2)
+        squares = totals if self.squares is None else self.squares.sum(axis=2)
+        first = _weighted(value, totals)
+        of_squares = np.stack((squares[:, 0], _weighted(value, squares), _weighted(square, squares)), axis=1)
 
-    def _of_log(self) -> MeanEstimate:
-        totals = [self._totals(label) for label in (0, 1)]
-        firsts = [float(sums[N_POWERS]) for sums, _ in totals]
-        parts = [(squares[N_POWERS + 1], squares[N_POWERS], squares[0]) for _, squares in totals]
-        return self._estimate(firsts, parts, self.sums[:, N_POWERS])
-
-    def _totals(self, label: int) -> tuple[Floats, Floats]:
-        """Sums over all rows of one label, and the same of squared weights."""
-        sums = self.sums[label].sum(axis=1)
-        return sums, sums if self.squares is None else self.squares[label].sum(axis=1)
-
-    def _estimate(
-        self, firsts: Sequence[float], parts: Sequence[tuple[float, float, float]], by_cell: Floats
-    ) -> MeanEstimate:
-        """firsts, parts: as `moments_by_label` has them. by_cell: what the rows of each label and cell add, (2, m)."""
-        known = self.design.share_known
-        moments = moments_by_label(firsts, self.positives, parts) if known else moments_of(sum(firsts), parts)
-        if isinstance(self.design, CoarseClusters) and np.isfinite(sum(firsts)):
+        def by_cell() -> Floats:
             n = self.sums[:, 0]
-            values = np.divide(by_cell, n, out=np.zeros_like(n), where=n > 0)
-            columns = values[None]
-            if known:
-                zero, one = np.eye(2)[:, :, None]
-                columns = np.array([zero * values, one * values, one * np.ones(len(self))])
-            moments = moments._replace(units=moments.units + self.design.added(columns))
-        return moments.estimate(self.total, self.effective_rows)
+            return np.divide(_weighted(value, self.sums), n, out=np.zeros_like(n), where=n > 0)
+
+        def between(centre: Floats) -> float:
+            if not isinstance(self.design, Clustered) or not np.isfinite(first).all():
+                return 0.0
+            return self.design.between(by_cell() - centre[:, None])
+
+        return self.units.mean_of_sums(first, of_squares, lambda: by_cell().ravel(), between)
 
     @property
     def infinite(self) -> bool:

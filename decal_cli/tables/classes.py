@@ -19,6 +19,9 @@ from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
 from decal_cli.tables.units import Units, units_of_rows
 
 T = TypeVar("T")
+NEARLY = 1e-12
+"""Expected utilities this close, as a share of the largest utility, are equal: the first action is taken, or for two
+classes the last. So are probabilities: the first class is predicted."""
 MIN_LEVEL_ROWS = 30
 """Rows of a level from which on, as the median, levels count as they are."""
 
@@ -113,14 +116,15 @@ class ClassTable:
             part = slice(start, start + BLOCK)
             highest[part] = self.score[part, 0]
             for number, column in enumerate(self.score[part].T[1:], start=1):
-                higher = column > highest[part]
+                # Moved to other shares, equal probabilities differ in their last bit.
+                higher = column > highest[part] + NEARLY
                 np.copyto(highest[part], column, where=higher)
                 np.copyto(predicted[part], number, where=higher)
         return highest, predicted
 
     @property
     def predicted(self) -> Ints:
-        """The number of the most probable class of each row, the first of equals, shape (T,)."""
+        """The number of the most probable class of each row, the first of equals within NEARLY, shape (T,)."""
         return self._highest[1]
 
     @cached_property
@@ -219,9 +223,6 @@ class ClassTable:
         return {}
 
 
-NEARLY = 1e-12
-"""Expected utilities this close, as a share of the largest utility, are equal: the first action is taken, or for two
-classes the last."""
 WORTH_BLOCK = 1 << 13
 """Rows whose expected utilities are held at once: with those of ten actions they fit the processor's cache."""
 

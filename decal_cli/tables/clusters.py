@@ -9,7 +9,6 @@ independent rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from decal_cli.errors import Undefined
 from decal_cli.limits import MIN_RISK
 from decal_cli.tables import resample as draw
 from decal_cli.tables.design import Counted, Counts, Design, Floats, Replicates, Resample, as_weighted
-from decal_cli.tables.estimate import CellRun, dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.threads import one_thread
 
 Ints = NDArray[np.int64]
@@ -31,35 +30,38 @@ FEW_CLUSTERS = 30
 """Effective clusters below which intervals of clustered rows are rough."""
 MAX_DENSE = 1 << 21
 """Clusters times cells up to which their counts are held as a whole matrix."""
+MAX_ROUNDING = 1e-9
+"""Parts of rows that are less come of sums of floats, which are added up in several orders."""
+MAX_POINTS = 4
+"""Scores that all rows of one cluster, cell and label are taken to have at most."""
 MAX_GRAM_CELLS = 1024
 """Cells up to which every pair of them has its covariance."""
 
 
 class RowsOfCells(NamedTuple):
-    """The rows behind the cells of a table, in order of their cells: cell, cluster, label, and weight or None.
+    """The rows behind the cells of a table, in order of their cells: cell, cluster, label, weight and its square.
 
-    Of rows that were counted an entry is all rows of one cell, cluster and label. squares: sums of their squared
-    weights, and weight the sums of their weights. alike: weight is the number of rows, each of which counts one.
+    Of rows that were counted an entry is all rows of one cell, cluster and label, with the sums of both. weighted:
+    whether rows have weights of their own.
     """
 
     cell: Ints
     unit: Ints
     label: NDArray[Any]
-    weight: Floats | None
-    squares: Floats | None = None
-    alike: bool = False
+    weight: Floats
+    square: Floats
+    weighted: bool
+
+    @classmethod
+    def of(cls, cell: Ints, unit: Ints, label: NDArray[Any], weight: Floats | None) -> RowsOfCells:
+        """Rows that are held each, with weights, or None where each counts one."""
+        each = np.ones(len(cell)) if weight is None else weight
+        return cls(cell, unit, label, each, each**2, weight is not None)
 
     def take(self, which: NDArray[Any]) -> RowsOfCells:
         """Some of the rows, by mask or index."""
-        weight, squares = (None if each is None else each[which] for each in (self.weight, self.squares))
-        return RowsOfCells(self.cell[which], self.unit[which], self.label[which], weight, squares, self.alike)
-
-    @property
-    def squared(self) -> Floats | None:
-        """Squared weights, None where all are 1."""
-        if self.weight is None or self.alike:
-            return self.weight
-        return self.weight**2 if self.squares is None else self.squares
+        weight, square = self.weight[which], self.square[which]
+        return RowsOfCells(self.cell[which], self.unit[which], self.label[which], weight, square, self.weighted)
 
 
 class Clustered(Design):
@@ -76,20 +78,15 @@ class Clustered(Design):
         self.size = size
         self.times = times
         self.effect = effect
-        self.weighted = rows.weight is not None and not rows.alike
+        self.weighted = rows.weighted
         self._residuals: tuple[Floats, Floats] | None = None
 
     @classmethod
     def of_rows(cls, rows: RowsOfCells, size: int, score: Floats) -> Clustered:
         """Each cluster drawn once. score: of every row."""
         times = np.ones(int(rows.unit.max()) + 1)
-        effect = design_effect(rows.label - score, rows.weight, rows.unit, rows.squared)
+        effect = design_effect(rows.label - score, rows.weight, rows.unit, rows.square)
         return cls(rows, size, times, max(effect, 1.0))
-
-    @cached_property
-    def weights(self) -> Floats:
-        """Of the rows, ones where they have none."""
-        return np.ones(len(self.rows.cell)) if self.rows.weight is None else self.rows.weight
 
     @cached_property
     def _times_of_rows(self) -> Floats | float:
@@ -105,7 +102,7 @@ class Clustered(Design):
         """The design effect on the mean of a value of each label and cell, (2, m)."""
         rows = self.rows
         of_rows = values[(rows.label > 0).astype(np.intp), rows.cell]
-        return design_effect(of_rows, rows.weight, rows.unit, rows.squared)
+        return design_effect(of_rows, rows.weight, rows.unit, rows.square)
 
     @property
     def clusters(self) -> int:
@@ -121,17 +118,16 @@ class Clustered(Design):
         return confidence_of(self.effective_clusters, confidence)
 
     @cached_property
-    def own_squares(self) -> tuple[Floats, Floats]:
+    def _own(self) -> tuple[Floats, Floats]:
         """Squared weights of each cell, of all rows and of those with label 1; the design effect counts them up."""
         rows = self.rows
-        squared = np.ones(len(rows.cell)) if rows.squared is None else rows.squared
-        each = squared * self._times_of_rows * self.effect
+        each = rows.square * self._times_of_rows * self.effect
         pos2 = np.bincount(rows.cell, each * rows.label, self.size).astype(np.float64)
         n2 = np.bincount(rows.cell, each, self.size).astype(np.float64)
         return n2, np.minimum(pos2, n2)
 
-    def squares(self, cells: Counted) -> tuple[Counts, Counts]:
-        return self.own_squares
+    def own_squares(self, cells: Counted) -> tuple[Counts, Counts]:
+        return self._own
 
     def taken(self, which: NDArray[Any]) -> Design:
         kept = np.arange(self.size)[which]
@@ -160,7 +156,7 @@ class Clustered(Design):
         """Sums over the rows of each cell, of label 0 and of label 1, of their weights times this."""
         rows = self.rows
         place = rows.cell + self.size * (rows.label > 0)
-        sums = np.bincount(place, self.weights * per_row, 2 * self.size).astype(np.float64)
+        sums = np.bincount(place, self.rows.weight * per_row, 2 * self.size).astype(np.float64)
         return sums[: self.size], sums[self.size :]
 
     def resample(self, cells: Counted, rng: np.random.Generator, draws: int | None = None) -> Resample:
@@ -224,25 +220,22 @@ class Clustered(Design):
     def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
         return as_weighted(cells).part(cells, neg, pos)
 
-    def _over_units(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Floats | None:
-        rows, units = self.rows, len(self.times)
-        sums, at = np.zeros((values + 1, units)), 0
-        sums[-1] = self._totals
-        for block, of_block in blocks:
-            size = len(block.score)
-            part = slice(*np.searchsorted(rows.cell, (at, at + size)))
-            place = rows.cell[part] - at + size * (rows.label[part] > 0)
-            for number, each in enumerate(of_block):
-                columns = [np.broadcast_to(each[label], block.score.shape) for label in (0, 1)]
-                of_rows = np.concatenate(columns)[place] * self.weights[part]
-                sums[number] += np.bincount(rows.unit[part], of_rows, units)
-            at += size
+    def squares(self, weight: Floats) -> Floats:
+        n2, pos2 = self._own
+        return np.concatenate((n2 - pos2, pos2))
+
+    def covariance(self, influence: Floats, weight: Floats) -> Floats:
+        rows = self.rows
+        place = rows.cell + self.size * (rows.label > 0)
+        units = len(self.times)
+        sums = np.stack([np.bincount(rows.unit, each[place] * self.rows.weight, units) for each in influence])
         return np.asarray((self.times * sums) @ sums.T)
 
-    def spread(self, neg: Floats, pos: Floats) -> float:
-        rows = self.rows
-        each = np.concatenate((neg, pos))[rows.cell + self.size * (rows.label > 0)] * self.weights
-        return float(self.times @ np.bincount(rows.unit, each, len(self.times)) ** 2)
+    def between(self, values: Floats) -> float:
+        """What clusters add to the variance of the sum of a value of each label and cell, (2, m)."""
+        influence = values.ravel()
+        alone = float(self.squares(influence) @ influence**2) / self.effect
+        return float(self.covariance(influence[None], influence)[0, 0]) - alone
 
     def gram(self) -> Floats | None:
         return self._gram
@@ -252,26 +245,17 @@ class Clustered(Design):
         if self.size > MAX_GRAM_CELLS:
             return None
         rows = self.rows
-        weight = self.weights * np.sqrt(self._times_of_rows)
+        weight = self.rows.weight * np.sqrt(self._times_of_rows)
         place = rows.cell + self.size * (rows.label > 0)
         if len(self.times) * self.size <= MAX_DENSE:
             size = 2 * self.size
             sums = np.bincount(rows.unit * size + place, weight, len(self.times) * size).reshape(-1, size)
             return np.asarray(sums.T @ sums)
-        counts = self.by_cluster()
-        return np.asarray((counts.T @ counts).toarray())
-
-    def by_cluster(self) -> Any:
-        """Weights of each cluster in the cells, of label 0 and then of label 1: a sparse matrix (G, 2m).
-
-        A cluster that was drawn several times counts by the root of it, so that products count by it.
-        """
         from scipy.sparse import csr_matrix
 
-        rows = self.rows
-        weight = self.weights * np.sqrt(self._times_of_rows)
-        place = rows.cell + self.size * (rows.label > 0)
-        return csr_matrix((weight, (rows.unit, place)), shape=(len(self.times), 2 * self.size))
+        # A cluster that was drawn several times counts by the root of it, so that products count by it.
+        counts = csr_matrix((weight, (rows.unit, place)), shape=(len(self.times), 2 * self.size))
+        return np.asarray((counts.T @ counts).toarray())
 
     def scattered(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats]:
         chance = rng.standard_normal(len(self.times)) * np.sqrt(self.times)
@@ -349,3 +333,70 @@ def places(unit: Ints | None, rows: int, rng: np.random.Generator, parts: int) -
         raise Undefined(f"needs at least {parts} clusters to learn from some and judge on others")
     place = rng.permutation(clusters)[unit]
     return (place * rows // clusters) // parts * parts + place % parts
+
+
+class CountedRows(NamedTuple):
+    """All rows of one cell, cluster and label each, shape (k,).
+
+    cell: numbers in any order. unit: any numbers of clusters. rows: how many. weight, squares: sums of their weights
+    and of their squared weights, or None.
+    """
+
+    cell: Ints
+    unit: Ints
+    label: Ints
+    rows: Floats
+    weight: Floats | None = None
+    squares: Floats | None = None
+
+    def design(self, size: int, score: Floats) -> Clustered | None:
+        """The design of so many cells, each of which has a score, (size,); None where every cluster is one row."""
+        some = np.flatnonzero(self.rows > 0)
+        some = some[np.argsort(self.cell[some], kind="stable")]
+        names, unit = np.unique(self.unit[some], return_inverse=True)
+        if len(names) == round(float(self.rows.sum())):
+            return None
+        cell, label = self.cell[some], self.label[some]
+        if self.weight is None or self.squares is None:
+            behind = RowsOfCells(cell, unit, label, self.rows[some], self.rows[some], False)
+        else:
+            behind = RowsOfCells(cell, unit, label, self.weight[some], self.squares[some], True)
+        return Clustered.of_rows(behind, size, score[cell])
+
+    def parted(self, cells: Floats, mean: Floats, spread: Floats, ends: tuple[Floats, Floats]) -> CountedRows:
+        """The same by the cells within their cells, which have so much weight of each label, (2, m), in order.
+
+        mean, spread, ends: of the scores of these rows, their standard deviation, the least and the greatest, (k,). The
+        rows of a label go to the parts in order of their scores, which are taken to be as far apart as they spread. So
+        each is where it belongs where one or two rows are counted at a time, and nearly there where more are.
+        """
+        parts = []
+        for label, of_parts in enumerate(cells):
+            some = np.flatnonzero((self.label == label) & (self.rows > 0))
+            points = np.minimum(self.rows[some], MAX_POINTS).astype(np.int64)
+            mine = np.repeat(some, points)
+            number = np.arange(len(mine)) - np.repeat(np.cumsum(points) - points, points)
+            points = np.repeat(points, points)
+            off = (number - (points - 1) / 2) / np.sqrt(np.maximum(points**2 - 1, 1) / 12)
+            score = np.clip(mean[mine] + spread[mine] * off, ends[0][mine], ends[1][mine])
+            order = np.lexsort((self.unit[mine], score))
+            if self.weight is None:
+                # Whole numbers of rows stay whole.
+                weight = self.rows[mine] * (number + 1) // points - self.rows[mine] * number // points
+            else:
+                weight = self.weight[mine] / points
+            mine, of_rows, of_cells = mine[order], np.cumsum(weight[order]), np.cumsum(of_parts)
+            cuts = np.union1d(of_rows, of_cells)
+            size = np.diff(cuts, prepend=0.0)
+            entry = np.searchsorted(of_rows, cuts - size / 2, side="right")
+            cell = np.searchsorted(of_cells, cuts - size / 2, side="right")
+            within = (entry < len(mine)) & (cell < len(of_parts))
+            from_, size, cell = mine[entry[within]], size[within], cell[within]
+            share = size / (self.rows if self.weight is None else self.weight)[from_]
+            kept = share > MAX_ROUNDING
+            parts.append((cell[kept], from_[kept], share[kept]))
+        cell, entry, share = (np.concatenate(each) for each in zip(*parts, strict=True))
+        again = CountedRows(cell, self.unit[entry], self.label[entry], self.rows[entry] * share)
+        if self.weight is None or self.squares is None:
+            return again
+        return again._replace(weight=self.weight[entry] * share, squares=self.squares[entry] * share)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables.design import Counts, Floats
-from decal_cli.tables.estimate import MIN_WEIGHT, MeanEstimate, with_missed
 
 Ints = NDArray[np.int64]
 
@@ -26,26 +24,6 @@ class Confusion(NamedTuple):
     squares: Floats
     products: Floats | None = None
     share_known: bool = False
-
-    def variance(self, values: Floats) -> float:
-        """Of the weighted sum of a value of each cell, (actions, 2), that has mean 0."""
-        if self.products is not None:
-            by_label = values.T.ravel()
-            return max(float(by_label @ self.products @ by_label), 0.0)
-        return float(self.squares.ravel() @ values.ravel() ** 2)
-
-    def mean(self, utility: Sequence[Sequence[float]]) -> MeanEstimate:
-        """Mean over rows of utility[action][label], and its standard error."""
-        values, weights = np.array(utility, dtype=np.float64), self.weight.ravel()
-        mean = float(values.ravel() @ weights / weights.sum())
-        middle: float | Floats = mean
-        if self.share_known:
-            middle = (self.weight * values).sum(axis=0) / np.maximum(self.weight.sum(axis=0), MIN_WEIGHT)
-        total = float(weights.sum())
-        # A row that could have been missed may have either label, with an action that some row has.
-        farthest = float(((values - middle)[self.weight.any(axis=1)] ** 2).max())
-        variance = self.variance(values - middle) / total**2
-        return MeanEstimate(mean, float(with_missed(variance, farthest, total**2 / float(self.squares.sum()))))
 
 
 def parted(n: Counts, pos: Counts, cuts: Ints, total: float, positives: float) -> Floats:

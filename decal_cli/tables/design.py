@@ -8,8 +8,9 @@ errors and may be resampled itself. That is why the design is a part of the tabl
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables import resample as draw
-from decal_cli.tables.estimate import CellRun, Floats, Moments, RowSums, by_label
+from decal_cli.tables.units import Floats, Ints, Sampled, Sampling, products_of
 
 Counts = NDArray[Any]
 """Rows as int64, or their weights as float64."""
@@ -79,12 +80,12 @@ class Counted:
     @property
     def n2(self) -> Counts:
         """Sum of squared weights in each cell, shape (m,)."""
-        return self.design.squares(self)[0]
+        return self.design.own_squares(self)[0]
 
     @property
     def pos2(self) -> Counts:
         """The same of the rows with label 1."""
-        return self.design.squares(self)[1]
+        return self.design.own_squares(self)[1]
 
     @cached_property
     def effective_rows(self) -> float:
@@ -110,15 +111,56 @@ class Counted:
     @property
     def squares_of_rows(self) -> tuple[Counts, Counts]:
         """n2 and pos2, which are n and pos where every row is one by itself."""
-        return (self.n, self.pos) if self.design.plain else self.design.squares(self)
+        return (self.n, self.pos) if self.design.plain else self.design.own_squares(self)
+
+    @cached_property
+    def units(self) -> Sampled:
+        """The rows of label 0 of each cell, then those of label 1."""
+        return CellUnits(self)
 
     def split(self, rng: np.random.Generator) -> tuple[Counts, Counts]:
         """The rows of each cell dealt to folds: negatives and positives, shape (FOLDS, m) each."""
         return self.design.split(self, rng)
 
 
-class Design(ABC):
-    """How the rows of cells were sampled."""
+@dataclass(frozen=True, eq=False)
+class CellUnits(Sampled):
+    """A unit for the rows of each cell and label, made when one looks at them: a table may have many cells."""
+
+    cells: Counted
+    kind = ()
+
+    @cached_property
+    def label(self) -> Ints:  # type: ignore[override]
+        return np.repeat((0, 1), len(self.cells.n))
+
+    @cached_property
+    def weight(self) -> Floats:  # type: ignore[override]
+        pos = np.asarray(self.cells.pos, dtype=np.float64)
+        return np.concatenate((self.cells.n - pos, pos))
+
+    @cached_property
+    def sampling(self) -> Sampling:  # type: ignore[override]
+        return self.cells.design
+
+    @cached_property
+    def share_known(self) -> bool:  # type: ignore[override]
+        return self.cells.design.share_known
+
+    @cached_property
+    def rows(self) -> float:  # type: ignore[override]
+        return self.cells.effective_rows
+
+    @cached_property
+    def total(self) -> float:
+        return self.cells.total
+
+    def weight_of(self, label: int) -> float:
+        return self.cells.positives if label else self.cells.negatives
+
+
+class Design(Sampling):
+    """How the rows of cells were sampled. Its units are the rows of label 0 of each cell, then those of label 1."""
 
     weighted: bool
     """Whether cells hold sums of weights; else they hold counts of rows."""
@@ -141,12 +183,18 @@ class Design(ABC):
         """The confidence to ask of normal quantiles; None where there is too little for any interval."""
         return confidence
 
+    def squares(self, weight: Floats) -> Floats:
+        return weight
+
+    def covariance(self, influence: Floats, weight: Floats) -> Floats:
+        return products_of(influence, self.squares(weight))
+
     def need_folds(self) -> None:
         """Raise Undefined where there are too few clusters to hold some out."""
         return None
 
     @abstractmethod
-    def squares(self, cells: Counted) -> tuple[Counts, Counts]:
+    def own_squares(self, cells: Counted) -> tuple[Counts, Counts]:
         """Sums of squared weights of all rows and of those with label 1, shape (m,) each."""
 
     @abstractmethod
@@ -181,10 +229,6 @@ class Design(ABC):
         """The folds: their negatives and positives of each cell, and the design of their rows."""
         return [(neg, pos, self.part(cells, neg, pos)) for neg, pos in zip(*self.split(cells, rng), strict=True)]
 
-    def spread(self, neg: Floats, pos: Floats) -> float | None:
-        """Sum over clusters of the squared sum of a value of each cell and label; None where rows are independent."""
-        return None
-
     def gram(self) -> Floats | None:
         """Sum over clusters of the products of their counts in the cells, of label 0 and then of label 1: (2m, 2m).
 
@@ -207,21 +251,6 @@ class Design(ABC):
         pos, neg = rng.poisson(rows * chance, shape), rng.poisson(rows * (1 - chance), shape)
         return Replicates(neg, pos, cells.unit)
 
-    def moments(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Moments:
-        """Moments of values that depend on cell and label, (labels, k) each, given block by block."""
-        blocks = iter(blocks)
-        if self.share_known:
-            blocks, values = by_label(blocks), 2 * values + 1
-        sums = RowSums(values)
-        units = self._over_units(sums.watched(blocks), values)
-        return Moments(sums.first, sums.rows.sum(axis=0) if units is None else units, sums.rows, self.share_known)
-
-    def _over_units(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Floats | None:
-        """Sums over independent units of products of values and of 1; None where these are rows. Takes all blocks."""
-        for _ in blocks:
-            pass
-        return None
-
 
 class IndependentRows(Design):
     """Every row was sampled by itself and counts one."""
@@ -229,7 +258,7 @@ class IndependentRows(Design):
     weighted = False
     plain = True
 
-    def squares(self, cells: Counted) -> tuple[Counts, Counts]:
+    def own_squares(self, cells: Counted) -> tuple[Counts, Counts]:
         return cells.n, cells.pos
 
     def taken(self, which: NDArray[Any]) -> Design:
@@ -276,8 +305,11 @@ class Weighted(Design):
         self.n2 = n2
         self.pos2 = pos2
 
-    def squares(self, cells: Counted) -> tuple[Counts, Counts]:
+    def own_squares(self, cells: Counted) -> tuple[Counts, Counts]:
         return self.n2, self.pos2
+
+    def squares(self, weight: Floats) -> Floats:
+        return np.concatenate((self.n2 - self.pos2, self.pos2))
 
     def taken(self, which: NDArray[Any]) -> Design:
         return Weighted(self.n2[which], self.pos2[which])
@@ -317,7 +349,7 @@ def joined(parts: Sequence[Counted]) -> Design:
     """The design of the cells of several tables, one after the other."""
     if all(part.design.plain for part in parts):
         return INDEPENDENT
-    n2, pos2 = (np.concatenate([part.design.squares(part)[k] for part in parts]).astype(np.float64) for k in (0, 1))
+    n2, pos2 = (np.concatenate([part.design.own_squares(part)[k] for part in parts]).astype(np.float64) for k in (0, 1))
     return Weighted(n2, pos2)
 
 

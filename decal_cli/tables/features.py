@@ -13,19 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
+from decal_cli.tables.raw_texts import RawTexts
 
 Matrix = NDArray[Any]
 """Shape (T, d)."""
 Codes = NDArray[np.int32]
-Kind = Literal["number", "boolean", "date", "category", "missing"]
+Kind = Literal["number", "boolean", "date", "category", "text", "missing"]
 PLURALS: Mapping[Kind, str] = {
     "number": "numbers",
     "boolean": "booleans",
     "date": "dates",
     "category": "categories",
+    "text": "texts",
     "missing": "only missing values",
 }
 """What a column holds, by kind, as users read it."""
+CODED: frozenset[Kind] = frozenset({"category", "text"})
+"""Kinds of columns that are held as codes of names, and not as numbers."""
 MISSING_CODE = -1
 
 
@@ -33,10 +37,10 @@ MISSING_CODE = -1
 class Features:
     """Columns of rows, each of one kind; `features[which]` are those of some rows, by mask or index.
 
-    numbers: float64 (T, d), all columns but categories: numbers, booleans as 0 and 1, dates as days since 1970-01-01;
-    NaN where missing. codes: int32 (T, k), the columns of categories: index of each row's category, MISSING_CODE where
-    missing. categories: of each of these columns the names, sorted and each once. kinds: of every column, in the order
-    in which they were named; both blocks keep it.
+    numbers: float64 (T, d), all columns but categories and texts: numbers, booleans as 0 and 1, dates as days since
+    1970-01-01; NaN where missing. codes: int32 (T, k), the columns of categories and texts: index of each row's
+    category or text, MISSING_CODE where missing. categories: of each of these columns the names, sorted and each once;
+    those of texts are `RawTexts`. kinds: of every column, in the order in which they were named; both blocks keep it.
     """
 
     numbers: Matrix
@@ -52,9 +56,10 @@ class Features:
     @classmethod
     def missing(cls, rows: int, kinds: tuple[Kind, ...]) -> Features:
         """Rows of which no value is known."""
-        n_categories = kinds.count("category")
-        codes = np.full((rows, n_categories), MISSING_CODE, dtype=np.int32)
-        return cls(np.full((rows, len(kinds) - n_categories), np.nan), codes, ((),) * n_categories, kinds)
+        coded = [kind for kind in kinds if kind in CODED]
+        codes = np.full((rows, len(coded)), MISSING_CODE, dtype=np.int32)
+        names = tuple(names_of((), kind) for kind in coded)
+        return cls(np.full((rows, len(kinds) - len(coded)), np.nan), codes, names, kinds)
 
     def __len__(self) -> int:
         """Number of rows, T."""
@@ -71,6 +76,16 @@ class Features:
             if not np.isnan(self.numbers.sum()):
                 return np.zeros(self.numbers.shape[1], dtype=bool)
         return np.asarray(np.isnan(self.numbers).any(axis=0))
+
+    @cached_property
+    def unlearnable(self) -> list[int]:
+        """Numbers of the columns of which nothing can be learned, among all.
+
+        All rows have the same value, or none, or nearly every row a category of its own, such as an id.
+        """
+        numbers, coded = iter(_constant(self.numbers)), zip(self.codes.T, self.categories, strict=True)
+        nothing = (_says_nothing(kind, *next(coded)) if kind in CODED else bool(next(numbers)) for kind in self.kinds)
+        return [at for at, each in enumerate(nothing) if each]
 
     @property
     def plain(self) -> bool:
@@ -109,9 +124,10 @@ class Features:
         as_numbers, as_codes = [], []
         nothing = np.full(len(self), np.nan)
         for have, want in zip(self.kinds, kinds, strict=True):
-            column: Any = next(codes) if have == "category" else next(numbers)
-            if want == "category":
-                as_codes.append(column if have == want else (np.full(len(self), MISSING_CODE, dtype=np.int32), ()))
+            column: Any = next(codes) if have in CODED else next(numbers)
+            if want in CODED:
+                code, names = column if have in CODED else (np.full(len(self), MISSING_CODE, dtype=np.int32), ())
+                as_codes.append((code, names_of(names, want)))
             else:
                 as_numbers.append(nothing if want == "missing" else column)
         return Features(
@@ -122,10 +138,36 @@ class Features:
         )
 
 
+def names_of(names: tuple[str, ...], kind: Kind) -> tuple[str, ...]:
+    """The names of a column of codes as its kind has them."""
+    return RawTexts(names) if kind == "text" and not isinstance(names, RawTexts) else names
+
+
 def number_kinds(columns: int) -> tuple[Kind, ...]:
     """The kinds of so many columns of numbers."""
     number: Kind = "number"
     return (number,) * columns
+
+
+MIN_IDS, ID_SHARE = 20, 0.9
+"""Rows with a value, and the share of different ones among them, from which categories are ids."""
+
+
+def _constant(numbers: Matrix) -> NDArray[np.bool_]:
+    """Which columns hold one value in all rows, or none, shape (d,)."""
+    constant = ((numbers[:1] == numbers[-1:]) | np.isnan(numbers[:1])).all(axis=0)
+    for at in np.flatnonzero(constant):
+        column = numbers[:, at]
+        constant[at] = bool((column == column[0]).all() or np.isnan(column).all())
+    return np.asarray(constant)
+
+
+def _says_nothing(kind: Kind, codes: Codes, names: Sequence[str]) -> bool:
+    count = np.bincount(codes + 1, minlength=len(names) + 1)
+    known, different = int(count[1:].sum()), int(np.count_nonzero(count[1:]))
+    return int(np.count_nonzero(count)) < 2 or (
+        kind == "category" and known >= MIN_IDS and different >= ID_SHARE * known
+    )
 
 
 def _side_by_side(columns: list[Any], rows: int, dtype: Any) -> Any:
@@ -135,12 +177,12 @@ def _side_by_side(columns: list[Any], rows: int, dtype: Any) -> Any:
 def mismatch(have: Sequence[Kind], want: Sequence[Kind]) -> int | None:
     """The first column whose kind is not the wanted one, None where all fit.
 
-    A column of only missing values fits any kind, and booleans are numbers. Errors: Undefined, where there are more or
-    fewer columns.
+    A column of only missing values fits any kind, booleans are numbers, and texts categories. Errors: Undefined, where
+    there are more or fewer columns.
     """
     if len(have) != len(want):
         raise Undefined(f"needs {len(want)} features, and there are {len(have)}")
-    alike = {"boolean": "number"}
+    alike = {"boolean": "number", "text": "category"}
     for at, (one, other) in enumerate(zip(have, want, strict=True)):
         if "missing" not in (one, other) and alike.get(one, one) != alike.get(other, other):
             return at

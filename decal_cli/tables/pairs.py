@@ -7,7 +7,7 @@ gives the tables of both models, so that what the models share cancels in their 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.cells import CellTable, LogLoss, PowerLoss
+from decal_cli.tables.cells import CellTable
 from decal_cli.tables.clusters import Clustered, RowsOfCells
 from decal_cli.tables.confusion import Confusion
 from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, Weighted
-from decal_cli.tables.estimate import CellRun, MeanEstimate, Moments
 from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
+from decal_cli.tables.units import Estimate, Sampled
 
-PairLoss = Callable[[Floats, Floats], Floats]
-"""Maps the scores of A and of B, shape (k,) each, to a difference B - A at each label, shape (labels, k)."""
+Sums = tuple[Floats, Floats]
+"""Sums over the rows of each label, (2,), and of squared weights times powers 0, 1 and 2, (2, 3)."""
 PAIR_GRID = 1 << 8
 """Cells of equal width on each side."""
 
@@ -47,39 +47,21 @@ class PairTable(Counted):
         """Number of distinct pairs, k."""
         return len(self.a)
 
-    @cached_property
+    @property
     def tables(self) -> tuple[Table, Table]:
         """The tables of A and of B."""
-        return self._table(0, self.n, self.pos, self.design), self._table(1, self.n, self.pos, self.design)
+        return self.on_units
+
+    @cached_property
+    def on_units(self) -> tuple[Table, Table]:
+        """The tables of A and of B, whose estimates are on the units of the pairs."""
+        a, b = (self._table(side, self.n, self.pos, self.design) for side in (0, 1))
+        return SideTable.of(self, a, self.a), SideTable.of(self, b, self.b)
 
     @cached_property
     def levels(self) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
         """Of A and of B: the distinct scores, and each pair's place among them, shape (k,)."""
         return np.unique(self.a, return_inverse=True), np.unique(self.b, return_inverse=True)
-
-    @cached_property
-    def block(self) -> CellRun:
-        """All pairs, under the score of A."""
-        n, pos = np.asarray(self.n, dtype=np.float64), np.asarray(self.pos, dtype=np.float64)
-        return CellRun(
-            self.a,
-            n,
-            pos,
-            *((n, pos) if self.design.plain else (self.n2, self.pos2)),
-        )
-
-    def mean_of(self, loss: PairLoss) -> MeanEstimate:
-        """Mean over rows of a difference and its standard error, that of a ratio of sums."""
-        return self.estimate(self.design.moments([(self.block, (loss(self.a, self.b),))], 1))
-
-    def estimate(self, moments: Moments) -> MeanEstimate:
-        """The mean over rows of what these are the moments of."""
-        return moments.estimate(self.total, self.effective_rows)
-
-    def difference(self, loss: Loss) -> MeanEstimate:
-        """Mean over rows of a loss of B minus that of A, and its standard error."""
-
-        return self.mean_of(lambda a, b: loss(b) - loss(a))
 
     def confusion(self, *thresholds: float) -> Confusion:
         """Weights by the actions of both and label: the action of A times the number of actions, plus that of B."""
@@ -150,18 +132,47 @@ class PairTable(Counted):
 
 
 @dataclass(frozen=True, eq=False)
+class SideTable(Table):
+    """The table of one model of two. place: the level of each pair, shape (k,)."""
+
+    pairs: PairTable = field(kw_only=True)
+    place: Ints = field(kw_only=True)
+
+    @classmethod
+    def of(cls, pairs: PairTable, t: Table, score: Floats) -> SideTable:
+        """The same table, whose means are on the units of the pairs; score: of each pair."""
+        return cls(t.score, t.n, t.pos, t.design, pairs=pairs, place=np.searchsorted(t.score, score))
+
+    @cached_property
+    def units(self) -> Sampled:
+        """Those of the pairs."""
+        return self.pairs.units
+
+    def of_units(self, values: Floats) -> Floats:
+        return values[:, self.place].ravel()
+
+    def mean_of(self, loss: Loss) -> Estimate:
+        """Mean over rows of a loss."""
+        return self.cached(loss, lambda t: t.mean(lambda: loss(t.score)))
+
+
+@dataclass(frozen=True, eq=False)
 class CellPairs(PairTable):
     """Cells of two scores, each as one pair of mean scores, with the exact sums of what the two losses differ by.
 
-    sides: the tables of A and of B, in cells. squared, logarithmic: moments of B - A of the squared loss and of the log
-    loss. What the rows of a cell are decided is exact where the threshold is an edge of both sides.
+    sides: the tables of A and of B, in cells. sums: of B - A of the squared loss and of the log loss, by the name
+    of its mean, as `Sampled.mean_of_sums` takes them. What the rows of a cell are decided is exact where the threshold
+    is an edge of both sides.
     """
 
     sides: tuple[CellTable, CellTable] = field(kw_only=True)
-    squared: Moments = field(kw_only=True)
-    logarithmic: Moments = field(kw_only=True)
+    sums: Mapping[str, Sums] = field(kw_only=True)
 
-    @cached_property
+    def difference(self, name: str) -> Estimate:
+        """What the losses of two models differ by on average, B - A."""
+        return self.units.mean_of_sums(*self.sums[name], lambda: np.zeros(2 * len(self)))
+
+    @property
     def tables(self) -> tuple[Table, Table]:
         """The tables of A and of B, in cells."""
         return self.sides
@@ -170,14 +181,6 @@ class CellPairs(PairTable):
     def cells(self) -> PairTable:
         """This: it is small."""
         return self
-
-    def difference(self, loss: Loss) -> MeanEstimate:
-        """Exact for the losses whose sums are known, and for decisions at edges of cells."""
-        if isinstance(loss, PowerLoss):
-            return self.estimate(self.squared)
-        if isinstance(loss, LogLoss):
-            return self.estimate(self.logarithmic)
-        return super().difference(loss)
 
     def decided_at(self, threshold: float) -> bool:
         """Whether every row is known to be decided at a threshold, by both models."""
@@ -204,7 +207,7 @@ def pair_up(
     weight = None if weight is None else weight[order]
     design: Design = INDEPENDENT
     if unit is not None:
-        rows = RowsOfCells(np.cumsum(new) - 1, unit[order], label, weight)
+        rows = RowsOfCells.of(np.cumsum(new) - 1, unit[order], label, weight)
         design = Clustered.of_rows(rows, len(starts), (a + b) / 2)
     if weight is None:
         n = np.diff(np.append(starts, len(a)))

@@ -84,7 +84,5 @@ class Recount:
     def _clustered(self, design: Clustered, score: Floats) -> Clustered:
         behind = design.rows
         factor = np.array(self.factors)[np.asarray(behind.label, dtype=np.intp)]
-        ones = np.ones(len(factor))
-        weight, squares = (ones if each is None else each for each in (behind.weight, behind.squared))
-        rows = behind._replace(weight=weight * factor, squares=squares * factor**2, alike=False)
+        rows = behind._replace(weight=behind.weight * factor, square=behind.square * factor**2, weighted=True)
         return Clustered.of_rows(rows, design.size, score[behind.cell])

@@ -7,9 +7,9 @@ on ten million levels a full-length temporary costs more than the sort itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
@@ -19,10 +19,11 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.tables.clusters import Clustered, RowsOfCells
 from decal_cli.tables.confusion import Confusion, parted
 from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, Weighted, joined
-from decal_cli.tables.estimate import CellRun, MeanEstimate, Moments
+from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.threads import sort
+from decal_cli.tables.units import Estimate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -107,20 +108,46 @@ class Table(Counted):
         """The levels in runs of at most BLOCK."""
         ones = np.ones(min(BLOCK, len(self)) if self.one_row_each else 0)
         ones.flags.writeable = False
+        squares = cache(lambda: self.squares_of_rows)
+
+        def squares_of(part: slice) -> tuple[Floats, Floats]:
+            n2, pos2 = squares()
+            return n2[part], pos2[part]
+
         for start in range(0, len(self), BLOCK):
             part = slice(start, start + BLOCK)
             pos = self.pos[part].astype(np.float64)
             n = ones[: len(pos)] if self.one_row_each else self.n[part].astype(np.float64)
-            squares = (n, pos) if self.design.plain else (self.n2[part], self.pos2[part])
-            yield CellRun(self.score[part], n, pos, *squares)
+            yield CellRun(self.score[part], n, pos, None if self.design.plain else partial(squares_of, part))
 
     def sum(self, term: Callable[[CellRun], Floats]) -> float:
         """Sum over levels of a term that is computed block by block."""
         return float(sum(float(term(block).sum()) for block in self.blocks()))
 
-    def mean_of(self, loss: Loss) -> MeanEstimate:
-        """Mean over rows of a loss and its standard error, that of a ratio of sums; computed once per loss function."""
-        return self.cached(loss, lambda t: t.average((block, loss(block.score)) for block in t.blocks()))
+    def mean_of(self, loss: Loss) -> Estimate:
+        """Mean over rows of a loss; computed once per loss function."""
+        return self.cached(loss, lambda t: t.mean(lambda: loss(t.score)) if t.design.clustered else t._mean_of(loss))
+
+    def mean(self, values: Callable[[], Floats]) -> Estimate:
+        """Mean over rows of a number of each label and level, (2, m)."""
+        return self.units.mean(self.of_units(values()))
+
+    def of_units(self, values: Floats) -> Floats:
+        """Numbers of each label and level, (2, m), as those of the units."""
+        return values.ravel()
+
+    def _mean_of(self, loss: Loss) -> Estimate:
+        """The same block by block."""
+        first, squares = np.zeros(2), np.zeros((2, 3))
+        for block in self.blocks():
+            values = loss(block.score)
+            for label, (weight, weight2) in enumerate(block.by_label):
+                of_label = np.broadcast_to(values[label], block.score.shape)
+                weighted = weight2 * of_label
+                first[label] += (sums := dot(weight, of_label))
+                cross = sums if weight2 is weight else weighted.sum()
+                squares[label] += weight2.sum(), cross, dot(weighted, of_label)
+        return self.units.mean_of_sums(first, squares, lambda: loss(self.score).ravel())
 
     def cached(self, key: object, compute: Callable[[Table], T]) -> T:
         """compute(self), computed once under this key: metrics that share a pass over the table share its result."""
@@ -135,14 +162,6 @@ class Table(Counted):
     @cached_property
     def _cache(self) -> dict[object, Any]:
         return {}
-
-    def average(self, values: Iterable[tuple[CellRun, Floats]]) -> MeanEstimate:
-        """Mean over rows of values by label, shape (labels, k), given block by block; and its standard error."""
-        return self.moments(((each, (of,)) for each, of in values), 1).estimate(self.total, self.effective_rows)
-
-    def moments(self, values: Iterable[tuple[CellRun, Sequence[Floats]]], columns: int) -> Moments:
-        """Moments of several such columns of values in one pass; for the errors of their signed sums."""
-        return self.design.moments(values, columns)
 
     def confusion(self, *thresholds: float) -> Confusion:
         """Weights by action and label; the action is how many of the increasing thresholds the score reaches."""
@@ -256,15 +275,6 @@ class Table(Counted):
     def isotonic(self) -> Table:
         """The table of the isotonic fit's pools: pos / n strictly increases and is the fitted probability."""
         return self.merge_levels(self.pools)
-
-    def calibrated_blocks(self) -> Iterator[tuple[CellRun, Floats]]:
-        """The blocks, each with the isotonic fit at its levels."""
-        starts, fit = self.pools, self.isotonic.pos / self.isotonic.n
-        for number, block in enumerate(self.blocks()):
-            low, high = number * BLOCK, number * BLOCK + len(block.score)
-            first, last = int(np.searchsorted(starts, low, side="right")) - 1, int(np.searchsorted(starts, high))
-            lengths = np.diff(np.concatenate(([low], starts[first + 1 : last], [high])))
-            yield block, np.repeat(fit[first:last], lengths)
 
     def resample(self, rng: np.random.Generator) -> Table:
         """A bootstrap draw of the rows, made from the cells alone (never from row order)."""
@@ -391,5 +401,5 @@ def _tabulate_clustered(score: Floats, label: NDArray[Any], weight: Floats | Non
         order = np.lexsort((weight, label, score))
     score = score[order] + 0.0
     level = np.cumsum(np.concatenate(([False], score[1:] != score[:-1])))
-    rows = RowsOfCells(level, unit[order], label[order], None if weight is None else weight[order])
+    rows = RowsOfCells.of(level, unit[order], label[order], None if weight is None else weight[order])
     return Table(t.score, t.n, t.pos, Clustered.of_rows(rows, len(t), score))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +13,9 @@ T = TypeVar("T")
 _MANY = 1 << 20
 """Numbers from which on sorting them in two threads saves time."""
 
+_WORTH_THREADS = 50_000
+"""Rows from which on trees are grown in several threads."""
+
 
 def one_thread() -> AbstractContextManager[Any]:
     """One thread for linear algebra: callers fit many models at a time, and sums are the same on any machine."""
@@ -20,6 +23,13 @@ def one_thread() -> AbstractContextManager[Any]:
 
     limits: AbstractContextManager[Any] = threadpool_limits(1)
     return limits
+
+
+def one_thread_for(rows: int) -> AbstractContextManager[Any]:
+    """One thread where there are few rows: trees grown in several wait for each other on a busy machine, where they
+    take ten times as long, and save little on an idle one.
+    """
+    return one_thread() if rows < _WORTH_THREADS else nullcontext()
 
 
 def beside(work: Callable[[], T]) -> Callable[[], T]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.estimate import Floats, dot, with_missed
+from decal_cli.tables.estimate import Floats, MeanEstimate, dot, with_missed
 
 Ints = NDArray[np.int64]
 MAX_ROUNDING = 1e-13
@@ -35,22 +35,39 @@ class Sampling(ABC):
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         """Of k estimates, by the influence of each unit on each of them, shape (k, m): shape (k, k)."""
 
+    @abstractmethod
+    def squares(self, weight: Floats) -> Floats:
+        """Each unit's own part of the variance: the sum of the squared weights of its rows, shape (m,)."""
+
     @property
     def keys(self) -> tuple[Ints, ...]:
         """What tells units apart in the sampling, shape (m,) each."""
         return ()
 
-    @abstractmethod
-    def reduced(self, order: Ints, starts: Ints) -> Sampling:
+    def reduced(self, order: Ints, starts: Ints, weight: Floats) -> Sampling:
         """The sampling of runs of units that are put together: the units in an order, and where each run starts."""
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.searchsorted(starts, np.arange(len(order)), side="right") - 1
+        return Parts(self, weight, place)
 
-    @abstractmethod
-    def followed(self, count: int) -> Sampling:
-        """The same with so many units more at the end, which no row is of."""
+    def followed(self, weight: Floats) -> Sampling:
+        """The same, where units may follow that no row is of."""
+        return Parts(self, weight, np.arange(len(weight)))
+
+
+@dataclass(frozen=True, eq=False)
+class Parts(Sampling):
+    """Units that other units of these weights are parts of. place: the number of the unit that each is a part of."""
+
+    of: Sampling
+    weight: Floats
+    place: Ints
+
+    def covariance(self, influence: Floats, weight: Floats) -> Floats:
+        return self.of.covariance(influence[:, self.place], self.weight)
 
     def squares(self, weight: Floats) -> Floats:
-        """Each unit's own part of the variance: the sum of the squared weights of its rows, shape (m,)."""
-        return weight**2
+        return np.bincount(self.place, self.of.squares(self.weight), len(weight)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +77,10 @@ class Independent(Sampling):
     square: Floats
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
-        if len(influence) == 1:
-            return np.array([[float(np.einsum("i,i,i->", self.square, influence[0], influence[0]))]])
-        return np.asarray((influence * self.square) @ influence.T)
+        return products_of(influence, self.square)
 
-    def reduced(self, order: Ints, starts: Ints) -> Independent:
+    def reduced(self, order: Ints, starts: Ints, weight: Floats) -> Independent:
         return Independent(np.add.reduceat(self.square[order], starts))
-
-    def followed(self, count: int) -> Independent:
-        return Independent(np.append(self.square, np.zeros(count)))
 
     def squares(self, weight: Floats) -> Floats:
         return self.square
@@ -76,9 +88,10 @@ class Independent(Sampling):
 
 @dataclass(frozen=True, eq=False)
 class InClusters(Sampling):
-    """Rows were sampled in clusters. cluster: the number of each unit's, shape (m,)."""
+    """Rows were sampled in clusters. cluster: the number of each unit's, shape (m,); square: as of independent rows."""
 
     cluster: Ints
+    square: Floats
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         sums = _summed(self.cluster, weight, influence)
@@ -88,11 +101,11 @@ class InClusters(Sampling):
     def keys(self) -> tuple[Ints, ...]:
         return (self.cluster,)
 
-    def reduced(self, order: Ints, starts: Ints) -> InClusters:
-        return InClusters(self.cluster[order[starts]])
+    def reduced(self, order: Ints, starts: Ints, weight: Floats) -> InClusters:
+        return InClusters(self.cluster[order[starts]], np.add.reduceat(self.square[order], starts))
 
-    def followed(self, count: int) -> InClusters:
-        return InClusters(np.append(self.cluster, np.zeros(count, dtype=np.int64)))
+    def squares(self, weight: Floats) -> Floats:
+        return self.square
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +116,6 @@ class Products(Sampling):
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         return np.asarray(influence @ self.products @ influence.T)
-
-    def reduced(self, order: Ints, starts: Ints) -> Products:
-        rows = np.add.reduceat(self.products[np.ix_(order, order)], starts, axis=0)
-        return Products(np.add.reduceat(rows, starts, axis=1))
-
-    def followed(self, count: int) -> Products:
-        return Products(np.pad(self.products, (0, count)))
 
     def squares(self, weight: Floats) -> Floats:
         return np.diagonal(self.products)
@@ -147,17 +153,19 @@ class Dealt(Sampling):
     def keys(self) -> tuple[Ints, ...]:
         return (self.origin, self.deal)
 
-    def reduced(self, order: Ints, starts: Ints) -> Dealt:
+    def reduced(self, order: Ints, starts: Ints, weight: Floats) -> Dealt:
         square = () if isinstance(self.square, tuple) else np.add.reduceat(self.square[order], starts)
         return replace(self, origin=self.origin[order[starts]], deal=self.deal[order[starts]], square=square)
 
-    def followed(self, count: int) -> Dealt:
-        zeros = np.zeros(count, dtype=np.int64)
-        square = () if isinstance(self.square, tuple) else np.append(self.square, np.zeros(count))
-        return Dealt(np.append(self.origin, zeros), np.append(self.deal, zeros), self.deals, square)
-
     def squares(self, weight: Floats) -> Floats:
         return weight**2 * self.deals if isinstance(self.square, tuple) else self.square
+
+
+def products_of(influence: Floats, square: Floats) -> Floats:
+    """Sums over independent units of products of influences, shape (k, m) to (k, k)."""
+    if len(influence) == 1:
+        return np.array([[float(np.einsum("i,i,i->", square, influence[0], influence[0]))]])
+    return np.asarray((influence * square) @ influence.T)
 
 
 def _summed(place: Ints, weight: Floats, influence: Floats) -> Floats:
@@ -165,23 +173,21 @@ def _summed(place: Ints, weight: Floats, influence: Floats) -> Floats:
     return np.array([np.bincount(place, weight * each) for each in influence], dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Units:
-    """label: the class of each unit, int (m,). weight: of all its rows, (m,).
+class Sampled:
+    """Units and how they were sampled. label: the class of each, int (m,). weight: of all its rows, (m,).
 
     share_known: whether weights make the share of each label what it is known to be, so that only rows of one label
     vary among each other. rows: as many independent ones of one weight say as much; nan where that follows from the
-    weights. kind: the number of each unit's
-    kind, int (m,), its label where it is (): a row that could have been missed is like those of one kind, and units
-    without weight are there to show what such a row may be.
+    weights. kind: the number of each unit's kind, int (m,), its label where it is (): a row that could have been missed
+    is like those of one kind, and units without weight are there to show what such a row may be.
     """
 
     label: Ints
     weight: Floats
     sampling: Sampling
-    share_known: bool = False
-    rows: float = math.nan
-    kind: Ints | tuple[()] = ()
+    share_known: bool
+    rows: float
+    kind: Ints | tuple[()]
 
     def __len__(self) -> int:
         """Number of units, m."""
@@ -197,6 +203,10 @@ class Units:
         """As many independent rows of one weight say as much."""
         return self._by_weights(slice(None)) if math.isnan(self.rows) else self.rows
 
+    def weight_of(self, label: int) -> float:
+        """Summed weight of a label."""
+        return float(self.weight[self.label == label].sum())
+
     def rows_of(self, which: Any) -> float:
         """The same of some of the units."""
         return self.effective_rows * self._by_weights(which) / self._by_weights(slice(None))
@@ -206,30 +216,18 @@ class Units:
         return float(self.weight[which].sum()) ** 2 / max(squares, 1e-300)
 
     @property
+    def by_label(self) -> Sampled:
+        """The same, of which a row that could have been missed is like those of its label."""
+        return self
+
+    def beside(self, other: Sampled) -> Sampled:
+        """These units, of a kind by what they are here and what they are there."""
+        return self
+
+    @property
     def kinds(self) -> Ints:
         """The number of each unit's kind, int (m,)."""
         return self.label if isinstance(self.kind, tuple) else self.kind
-
-    def dealt(self, deals: int) -> Units:
-        """The same rows, or cells of rows, once for each deal into folds, one deal after the other."""
-        if deals == 1:
-            return self
-        count = len(self)
-        origin = self.sampling.cluster if isinstance(self.sampling, InClusters) else np.arange(count)
-        return replace(
-            self,
-            label=np.tile(self.label, deals),
-            weight=np.tile(self.weight / deals, deals),
-            sampling=Dealt(np.tile(origin, deals), np.repeat(np.arange(deals), count), deals),
-            rows=self.effective_rows,
-            kind=self.kind if isinstance(self.kind, tuple) else np.tile(self.kind, deals),
-        )
-
-    def beside(self, other: Units) -> Units:
-        """These units, of a kind by what they are here and what they are there."""
-        if other is self or other.kind is self.kind:
-            return self
-        return replace(self, kind=self.kinds * (int(other.kinds.max()) + 1) + other.kinds)
 
     def mean(self, values: Any) -> Estimate:
         """The mean over rows of a number of each unit, shape (m,) or one for all."""
@@ -246,28 +244,38 @@ class Units:
 
         return Estimate(value, influence, self, extra=extra)
 
+    def mean_of_sums(
+        self,
+        first: Floats,
+        squares: Floats,
+        adds: Callable[[], Floats],
+        between: Callable[[Floats], float] = lambda centre: 0.0,
+    ) -> Estimate:
+        """The mean over rows of values that vary within units too, by sums of all rows of label 0 and of label 1, (2,).
+
+        squares: (2, 3), sums over squared weights of 1, of the value and of its square. adds: gives the mean value of
+        each unit, (m,). between: what clusters add to the variance of a sum, by the mean that each label varies about.
+        """
+        total = self.total
+        mean = float(first.sum()) / total
+        ones = float(self.weight_of(1))
+        centre = first / np.maximum((total - ones, ones), 1e-300) if self.share_known else np.full(2, mean)
+        off = np.maximum(squares[:, 2] - 2 * centre * squares[:, 1] + centre**2 * squares[:, 0], 0.0)
+        known = float(off.sum()) + between(centre)
+        missed = float((off / np.where(squares[:, 0] > 0, squares[:, 0], np.inf)).max())
+        return Estimate(mean, lambda: (adds() - mean) / total, self, known=known / total**2, missed=missed)
+
     def sums(self, values: Floats) -> Floats:
         """Summed over rows: numbers of each unit, shape (k, m) to (k,)."""
         return np.asarray(values @ self.weight)
 
-    def by(self, key: Ints) -> tuple[Units, Ints]:
-        """One unit for each (key, label, cluster) that has rows, and the key of each: a GROUP BY. key: int (m,)."""
-        keys = (key, self.label, *self.sampling.keys)
-        order = np.lexsort(keys[::-1])
-        new = np.zeros(len(order), dtype=bool)
-        new[:1] = True
-        for each in keys:
-            new[1:] |= each[order][1:] != each[order][:-1]
-        starts = np.flatnonzero(new)
-        first = order[starts]
-        weight = np.add.reduceat(self.weight[order], starts)
-        kind = self.kind if isinstance(self.kind, tuple) else self.kind[first]
-        sampling = self.sampling.reduced(order, starts)
-        return replace(self, label=self.label[first], weight=weight, sampling=sampling, kind=kind), key[first]
-
     def covariance(self, influence: Floats) -> Floats:
         """Of k estimates, by the influence of each unit on each of them, shape (k, m): shape (k, k)."""
         return self.sampling.covariance(self._among_labels(influence), self.weight)
+
+    def spread(self, values: Floats) -> float:
+        """The variance of the sum of a number of each unit whose mean is 0, (m,)."""
+        return max(float(self.sampling.covariance(values[None], self.weight)[0, 0]), 0.0)
 
     def _among_labels(self, influence: Floats) -> Floats:
         """As far as rows of one label vary among each other, where the share of each label is known."""
@@ -290,6 +298,57 @@ class Units:
 
 
 @dataclass(frozen=True, eq=False)
+class Units(Sampled):
+    """The same, each unit held as it is."""
+
+    label: Ints
+    weight: Floats
+    sampling: Sampling
+    share_known: bool = False
+    rows: float = math.nan
+    kind: Ints | tuple[()] = ()
+
+    def dealt(self, deals: int) -> Units:
+        """The same rows, or cells of rows, once for each deal into folds, one deal after the other."""
+        if deals == 1:
+            return self
+        count = len(self)
+        origin = self.sampling.cluster if isinstance(self.sampling, InClusters) else np.arange(count)
+        return replace(
+            self,
+            label=np.tile(self.label, deals),
+            weight=np.tile(self.weight / deals, deals),
+            sampling=Dealt(np.tile(origin, deals), np.repeat(np.arange(deals), count), deals),
+            rows=self.effective_rows,
+            kind=self.kind if isinstance(self.kind, tuple) else np.tile(self.kind, deals),
+        )
+
+    @property
+    def by_label(self) -> Sampled:
+        return replace(self, kind=())
+
+    def beside(self, other: Sampled) -> Sampled:
+        if other is self or other.kind is self.kind:
+            return self
+        return replace(self, kind=self.kinds * (int(other.kinds.max()) + 1) + other.kinds)
+
+    def by(self, key: Ints) -> tuple[Units, Ints]:
+        """One unit for each (key, label, cluster) that has rows, and the key of each: a GROUP BY. key: int (m,)."""
+        keys = (key, self.label, *self.sampling.keys)
+        order = np.lexsort(keys[::-1])
+        new = np.zeros(len(order), dtype=bool)
+        new[:1] = True
+        for each in keys:
+            new[1:] |= each[order][1:] != each[order][:-1]
+        starts = np.flatnonzero(new)
+        first = order[starts]
+        weight = np.add.reduceat(self.weight[order], starts)
+        kind = self.kind if isinstance(self.kind, tuple) else self.kind[first]
+        sampling = self.sampling.reduced(order, starts, self.weight)
+        return replace(self, label=self.label[first], weight=weight, sampling=sampling, kind=kind), key[first]
+
+
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """A value, and what one more unit of weight of each unit would add to it, shape (m,).
 
@@ -297,17 +356,19 @@ class Estimate:
     variance that its units do not show to first order. missed: squared distance to it of a row that could have been
     missed; that of the farthest kind of unit where it is nan. rows: effective rows that a share of 0 or 1 rests on,
     which shows no variance; of all units where it is nan. bias: how far it may be off besides, whichever the rows.
+    known: the variance that its units show, where that is counted already; nan where it follows from the influence.
     """
 
     value: float
     adds: Floats | Callable[[], Floats]
-    units: Units
+    units: Sampled
     low: float = -math.inf
     high: float = math.inf
     extra: float = 0.0
     missed: float = math.nan
     rows: float = math.nan
     bias: float = 0.0
+    known: float = math.nan
 
     @cached_property
     def influence(self) -> Floats:
@@ -354,7 +415,9 @@ class Estimate:
     @cached_property
     def seen(self) -> float:
         """Standard error, as far as the rows that are there show it."""
-        return math.sqrt(max(float(self.units.covariance(self.influence[None])[0, 0]), 0.0) + self.extra)
+        units, known = self.units, self.known
+        variance = float(units.covariance(self.influence[None])[0, 0]) if math.isnan(known) else known
+        return math.sqrt(max(variance, 0.0) + self.extra)
 
     @cached_property
     def error(self) -> float:
@@ -402,6 +465,17 @@ def units_of_rows(
     """A unit for each row. rows: as many independent ones say as much."""
     label = np.asarray(label, dtype=np.int64)
     weight = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64)
-    if cluster is not None:
-        return Units(label, weight, InClusters(cluster), share_known, rows)
-    return Units(label, weight, Independent(weight**2), share_known)
+    if cluster is None:
+        return Units(label, weight, Independent(weight**2), share_known)
+    return Units(label, weight, InClusters(cluster, weight**2), share_known, rows)
+
+
+def mean_over(values: Floats, weight: Floats, unit: Ints | None) -> MeanEstimate:
+    """The weighted mean of a number of each row, (T,), and its standard error; a row may have been missed like any one.
+
+    unit: the cluster of each row; None where rows are independent.
+    """
+    rows = float(weight.sum()) ** 2 / dot(weight, weight)
+    each = replace(units_of_rows(np.zeros(len(values)), weight, unit), rows=rows, kind=np.arange(len(values)))
+    mean = each.mean(values)
+    return MeanEstimate(mean.value, mean.error)

@@ -1,8 +1,10 @@
 """The decision task: a utility matrix with a row for each action, its thresholds, and every spelling of it."""
 
 from decal_cli.task.actions import (
+    ABSTAIN,
     MAX_DIGITS,
     BinaryTask,
+    ClassDecision,
     Matrix,
     Task,
     UtilityRows,
@@ -10,7 +12,7 @@ from decal_cli.task.actions import (
     task_of_rows,
 )
 from decal_cli.task.by_row import RowTask, row_task_of
-from decal_cli.task.classes import ABSTAIN, ClassDecision, ClassTask
+from decal_cli.task.classes import ClassTask
 from decal_cli.task.spelling import SPELLINGS, parse_odds, parse_utility, task_of, utility_text
 from decal_cli.task.varied import (
     CAPACITY,
@@ -27,6 +29,11 @@ from decal_cli.task.varied import (
     stepped,
 )
 
+Decision = Task | ClassDecision | RowTask
+"""Of scores of two classes; of several classes, which are known; or with utilities of each row."""
+GivenDecision = Task | ClassTask | RowTask
+"""The same before it is known which classes the rows are of."""
+
 __all__ = [
     "ABSTAIN",
     "CAPACITY",
@@ -36,6 +43,8 @@ __all__ = [
     "BinaryTask",
     "ClassDecision",
     "ClassTask",
+    "Decision",
+    "GivenDecision",
     "Matrix",
     "RowTask",
     "Task",

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Final
 
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, Verb
@@ -20,8 +21,49 @@ from decal_cli.limits import MAX_ACTIONS, MAX_UTILITY, MIN_THRESHOLD
 Matrix = tuple[tuple[float, float], tuple[float, float]]
 UtilityRows = tuple[tuple[float, float], ...]
 """A row for each action; in it the utility at label 0 and at label 1."""
+ABSTAIN: Final = "abstain"
+"""The action that --abstain adds."""
 MAX_DIGITS = 9
 """Digits of a threshold that a user may have meant exactly."""
+
+
+@dataclass(frozen=True)
+class ClassDecision:
+    """A task whose classes are known. utility[a][k]: of action a where the class is k; actions: their names."""
+
+    utility: tuple[tuple[float, ...], ...]
+    actions: tuple[str, ...]
+
+    @property
+    def undominated(self) -> tuple[tuple[float, ...], ...]:
+        """The utilities of the actions that may be taken."""
+        return self.utility
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """Their names."""
+        return self.actions
+
+    @property
+    def unit(self) -> float:
+        """What the ranges of metrics are multiples of: the most that one decision can be worth more than another."""
+        return max(max(column) - min(column) for column in zip(*self.utility, strict=True))
+
+    @property
+    def u_delta(self) -> float:
+        """2 / K times the sum over classes of what the best action is worth beyond the worst: that of K = 2."""
+        return 2 * sum(max(column) - min(column) for column in zip(*self.utility, strict=True)) / len(self.utility[0])
+
+    @property
+    def operated_at_best(self) -> ClassDecision:
+        """The same: it has no threshold besides."""
+        return self
+
+    @property
+    def limited(self) -> tuple[int, ...]:
+        """The actions that need a place, where there are so many: to abstain, if one may; () for all but the first."""
+        classes = len(self.utility[0])
+        return (classes,) if len(self.actions) == classes + 1 and self.actions[-1] == ABSTAIN else ()
 
 
 @dataclass(frozen=True)
@@ -44,12 +86,16 @@ class Task:
         """Numbers of the actions that are best for some score, from low scores to high ones."""
         return _envelope(self.utility)
 
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The names of the actions on the envelope."""
+        return tuple(self.actions[action] for action in self.envelope)
+
     @cached_property
     def steps(self) -> tuple[BinaryTask, ...]:
         """The tasks of two actions that it is the sum of: from each action on the envelope to the next."""
         rows = [self.utility[action] for action in self.envelope]
-        names = [self.actions[action] for action in self.envelope]
-        pairs = zip(rows, rows[1:], names, names[1:], strict=False)
+        pairs = zip(rows, rows[1:], self.taken, self.taken[1:], strict=False)
         return tuple(
             BinaryTask((low, high), (first, second), decision_threshold=_threshold(low, high))
             for low, high, first, second in pairs
@@ -91,9 +137,25 @@ class Task:
         return self.steps[0] if len(self.steps) == 1 else None
 
     @property
+    def limited(self) -> tuple[int, ...]:
+        """The actions that need a place, where there are so many: () for all but the first."""
+        return ()
+
+    @property
     def operated_at_best(self) -> Task:
         """The same task, operated at its best thresholds."""
         return self
+
+    def for_classes(self, classes: Sequence[str]) -> Task | ClassDecision:
+        """The decision on rows of these classes, () for one score. Errors: DecalError, where it is of others."""
+        if not classes:
+            return self
+        if len(classes) > 2 or self.decision_thresholds != self.thresholds:
+            raise DecalError(
+                f"the task is of two classes, and there are {len(classes)}",
+                f"give {Hint('utility')} with a column for each class, or {Hint('abstain')}",
+            )
+        return ClassDecision(self.undominated, self.taken)
 
     def in_steps(self, of_step: Callable[[BinaryTask], float]) -> float:
         """The sum over steps of what each gives in units of its own u_delta; in units of this task's u_delta."""
@@ -130,6 +192,12 @@ class BinaryTask(Task):
     def operated_at_best(self) -> BinaryTask:
         """The same task, operated at t*."""
         return replace(self, decision_threshold=self.threshold)
+
+    def moved_to(self, threshold: float) -> BinaryTask:
+        """The task of another t*, with costs that add up to the same; operated there, unless it was elsewhere."""
+        alarm, miss = self.u_delta * threshold, self.u_delta * (1 - threshold)
+        elsewhere = None if self.decision_threshold == self.threshold else self.decision_threshold
+        return self.of_utility(((0.0, -miss), (-alarm, 0.0)), elsewhere, self.names)
 
     @property
     def u_delta(self) -> float:
@@ -217,7 +285,7 @@ def task_of_rows(
         )
     task = Task(rows, tuple(names))
     if not task.steps:
-        best = task.actions[task.envelope[0]]
+        (best,) = task.taken
         raise DecalError(
             f"utility {_show(rows)}: action {best!r} is never worse than another, no score is needed",
             "at least two actions must each be the best one for some score",
@@ -241,9 +309,9 @@ def need_two_actions(task: object | None, what: str, otherwise: str = "") -> Bin
         )
     if task is None or task.two_actions is not None:
         return None if task is None else task.two_actions
-    taken = ", ".join(task.actions[action] for action in task.envelope)
+    taken = f"{len(task.taken)} ({', '.join(task.taken)})"
     raise DecalError(
-        f"{what} takes a decision between two actions, and this utility has {len(task.envelope)} ({taken})",
+        f"{what} takes a decision between two actions, and this utility has {taken}",
         f"give two of its rows{f', or {otherwise}' if otherwise else '; evaluate, gate and compare take all'}",
     )
 

@@ -30,6 +30,10 @@ class RowTask:
         """The names of the actions."""
         return "0", "1"
 
+    def for_classes(self, classes: Sequence[str]) -> RowTask:
+        """The same: the utilities of the rows say of how many classes they are."""
+        return self
+
 
 def row_task_of(columns: Sequence[str], spelled: Mapping[str, Any]) -> RowTask:
     """The task of columns, by role, and of what else is spelled of a task. Errors: DecalError."""

@@ -4,34 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_ACTIONS, MAX_UTILITY
-from decal_cli.task.actions import check_names
+from decal_cli.task.actions import ABSTAIN, ClassDecision, check_names
 
-ABSTAIN: Final = "abstain"
-"""The action that --abstain adds."""
 Payoff = tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class ClassDecision:
-    """A task whose classes are known. utility[a][k]: of action a where the class is k; actions: their names."""
-
-    utility: tuple[Payoff, ...]
-    actions: tuple[str, ...]
-
-    @property
-    def unit(self) -> float:
-        """What the ranges of metrics are multiples of: the most that one decision can be worth more than another."""
-        return max(max(column) - min(column) for column in zip(*self.utility, strict=True))
-
-    @property
-    def u_delta(self) -> float:
-        """2 / K times the sum over classes of what the best action is worth beyond the worst: that of K = 2."""
-        return 2 * sum(max(column) - min(column) for column in zip(*self.utility, strict=True)) / len(self.utility[0])
 
 
 @dataclass(frozen=True)
@@ -50,6 +29,11 @@ class ClassTask:
 
     def for_classes(self, classes: Sequence[str]) -> ClassDecision:
         """The task for these classes. Errors: DecalError, where its columns are not one for each of them."""
+        if not classes:
+            raise DecalError(
+                "the task has a utility for each of several classes, and the scores are of two",
+                f"name the class probabilities with {Hint('proba')}, or give a task of two classes",
+            )
         if self.abstain is not None:
             right = [tuple(float(k == j) for j in range(len(classes))) for k in range(len(classes))]
             return ClassDecision((*right, (1 - self.abstain,) * len(classes)), (*classes, ABSTAIN))

@@ -10,9 +10,9 @@ from typing import Final, Literal
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY, MIN_PREVALENCE
-from decal_cli.task.actions import Task, task_of_rows
+from decal_cli.task.actions import ABSTAIN, ClassDecision, Task, task_of_rows
 from decal_cli.task.by_row import RowTask
-from decal_cli.task.classes import ABSTAIN, ClassDecision, abstaining, few_names
+from decal_cli.task.classes import abstaining, few_names
 
 N_VALUES = 21
 """Values of 'LOW:HIGH', evenly spaced."""

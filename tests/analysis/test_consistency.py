@@ -85,7 +85,7 @@ def test_a_limited_capacity_of_rows_with_utilities_of_their_own(
     table = pa.table({"p": 1 / (1 + np.exp(-2 * z)), "y": label, "amount": np.exp(1 + rng.normal(size=400)), "x": x})
     pacsv.write_csv(table, tmp_path / "priced.csv")
     columns = Columns(score=("p",), label="y", capacity=capacity, amount="amount", features=features)
-    plan = Plan(EVIDENCE, None, 0.95, 0, row_task=PRICED)
+    plan = Plan(EVIDENCE, PRICED, 0.95, 0)
     result = Recommended(recommend(read([str(tmp_path / "priced.csv")], columns), plan, Preferences()))
     document, text = json.loads(json.dumps(result.data())), write(result, "table", Page(1000))
     assert isinstance(text, str)
@@ -149,8 +149,8 @@ class TestTheReader:
             (("recommendation", "gain"), 0.3, "not the gain of the chain"),
             (("recommendation", "small"), True, "small disagrees"),
             (("metrics", "gain_recalibration", "interval"), [0.01, 0.02], "does not follow from the numbers"),
-            (("metrics", "eu_always", "value"), 0.0, "constant None beside"),
-            (("metrics", "expected_utility", "value"), -0.15, "bar act on the score as it is"),
+            (("metrics", "eu_always", "value"), 0.0, "constant None that is"),
+            (("metrics", "expected_utility", "value"), -0.15, "score as it is is worth"),
         ],
     )
     def test_a_changed_number(
@@ -162,11 +162,12 @@ class TestTheReader:
     @pytest.mark.parametrize(
         ("old", "new"),
         [
-            ("Using the features clearly wins", "Using the features may win"),
-            ("of the estimated gain, the features 8", "of the estimated gain, the features 1"),
+            ("The features clearly win", "The features may win"),
+            ("using the features on top of recalibration wins", "recalibration wins"),
             ("Post-train on the features with blend", "Post-train on the features with stack"),
             ("which may win", "which wins"),
-            ("ECE is .", "ECE is .9"),
+            ("A false alarm (acting at label 0) costs 0.3", "A false alarm (acting at label 0) costs 0.7"),
+            ("ECE is 0.", "ECE is 0.9"),
         ],
     )
     def test_a_changed_sentence(self, page: tuple[dict[str, Any], str], old: str, new: str) -> None:

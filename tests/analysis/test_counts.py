@@ -160,14 +160,17 @@ def test_text_json_and_both_pages_say_the_same(decal: Decal, tmp_path: Any) -> N
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     for entry in entries(decal, *asked):
         as_is, total = entry["counts"]["as_is"], entry["counts"]["rows"]
-        shown = [f"{1000 * as_is[key] / total:,.1f}" for key in ("acted", "true_positives", "false_positives")]
-        assert re.search(rf"^as it is +{' +'.join(shown)} ", text, re.MULTILINE)
+        shown = [f"{1000 * as_is[key] / total:,.0f}" for key in ("acted", "false_positives", "false_negatives")]
+        assert re.search(rf"^score as it is +-\d\.\d\d +{' +'.join(shown)}$", text, re.MULTILINE)
         for written in (html, page):
-            assert re.search(rf"as it is.{{0,60}}{'.{0,60}?'.join(shown)}", written, re.DOTALL)
-        saves = re.findall(r"saves (\S+) million EUR a year \[(\S+), (\S+)\]", " ".join(text.split()))
-        assert all(
-            f"saves {value} million EUR a year [{low}, {high}]" in " ".join(page.split()) for value, low, high in saves
-        )
+            words = " ".join(re.sub("<[^>]*>", " ", written).split())
+            assert re.search(rf"score as it is -\d\.\d+ (– )?{' '.join(shown)} ", words)
+    # What the models win, in the table of them and in the advice on the one that is worth a change.
+    assert re.search(r"^ +wins in million EUR\nmodel +do now +a year +how sure$", text, re.MULTILINE)
+    assert re.search(r"^p_profanity +recalibrate with isotonic +0\.661 \[0\.002, 1\.320\] +clear$", text, re.MULTILINE)
+    won = "wins 0.661 [0.002, 1.320] million EUR a year"
+    for written, words in ((text, won), (html, won), (page, "-8.7 +0.7 [0.0, 1.3]")):
+        assert words in " ".join(re.sub("<[^>]*>", " ", written).split())
 
 
 def test_groups_are_counted_each_for_itself(decal: Decal, tmp_path: Any) -> None:
@@ -188,10 +191,12 @@ def test_groups_are_counted_each_for_itself(decal: Decal, tmp_path: Any) -> None
 def test_the_actions_have_the_names_that_the_user_gives(decal: Decal, tmp_path: Any) -> None:
     asked = (BINARY, "-s", "p", "-y", "y", "--features", "x*", "-t", ".3")
     plain, named = decal("recommend", *asked), decal("recommend", *asked, "--names", "reject,accept")
-    assert re.search(r"Acts on [\d.]+ of 1,000\. With blend: [\d.]+ fewer false positives", plain.out)
+    assert re.search(r"acts on +false alarms +misses\nnever act +-221.6 +0 +0 +316", plain.out)
     words = " ".join(named.out.split())
-    assert re.search(r"Decides 'accept' for [\d.]+ of 1,000\. With blend: [\d.]+ fewer 'accept' at label 0", words)
+    assert "'accept' at label 0 costs 0.3, 'reject' at label 1 0.7: 'accept' pays from" in words
+    assert re.search(r"always 'reject' +-221.6 +0 +0 +316", named.out) and "false alarm" not in words
+    assert "accept when score >= 0.3 (t*): reject is worth 0 at label 0, -0.7 at label 1; accept is worth" in words
     (tmp_path / "decal.toml").write_text('names = ["reject", "accept"]\nunit = "EUR"\ndecisions = "20/day"\n')
     settled = decal("recommend", *asked)
-    assert "Decides 'accept' for" in settled.out and "EUR a day" in settled.out
+    assert "always 'accept'" in settled.out and "EUR a day" in settled.out
     assert json.loads(decal("recommend", *asked, "-f", "json").out)["counts"]["names"] == ["reject", "accept"]

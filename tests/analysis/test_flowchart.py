@@ -71,7 +71,7 @@ def test_a_loss_from_miscalibration_is_recalibrated() -> None:
     advice = walk(evidence(CLEAR, NOTHING, CLEAR))
     assert advice.action == "recalibrate" and answers(advice) == ["yes", "yes", "unknown"]
     assert advice.method == "isotonic" and advice.gain == pytest.approx(0.02) and advice.interval == CLEAR
-    assert "act when score >= 0.25" in advice.next_steps[0]
+    assert advice.lead[-1] == "For this decision the same is free today: act from a score of 0.25 [0.200, 0.300] on."
 
 
 def test_a_loss_beyond_the_score_is_post_trained() -> None:
@@ -84,19 +84,21 @@ def test_a_loss_beyond_the_score_is_post_trained() -> None:
 def test_the_shares_of_both_causes_are_stated_and_the_free_step_is_named() -> None:
     advice = walk(evidence((0.3, 0.36), (0.03, 0.054), (0.33, 0.414)))
     assert advice.action == "post-train"
-    assert "Recalibration has 89% of the estimated gain, the features 11%." in advice.steps[1].reason
+    assert "Of the gain, 89 % [86, 92] comes from recalibration." in advice.steps[1].reason
     assert (
         advice.interim is not None and advice.interim.threshold == "0.25" and advice.interim.gain == pytest.approx(0.33)
     )
-    assert advice.next_steps[0] == (
-        "Free step until then: act when score >= 0.25, which wins 0.330 utility per decision (0.300 to 0.360). "
-        "Fitting blend wins 0.0420 more."
+    assert advice.lead == (
+        "Post-train on the features with blend (a small model on score and features): wins 372 [330, 414] per 1,000 "
+        "decisions.",
+        "The chance that it wins anything is over 99 %.",
+        "Of that, 330 [300, 360] per 1,000 decisions is free today: act from a score of 0.25 [0.200, 0.300] on.",
     )
 
 
 def test_a_free_step_that_may_win_nothing_is_not_said_to_win() -> None:
-    assert "may win" in walk(evidence(DOUBTFUL, CLEAR, CLEAR)).next_steps[0]
-    assert "act when" not in " ".join(walk(evidence((-0.03, -0.01), CLEAR, CLEAR)).next_steps)
+    assert "may win 10 [-10, 30]" in walk(evidence(DOUBTFUL, CLEAR, CLEAR)).lead[-1]
+    assert "free" not in " ".join(walk(evidence((-0.03, -0.01), CLEAR, CLEAR)).lead).lower()
 
 
 def test_where_only_both_together_are_clear_a_method_that_does_both_is_advised() -> None:
@@ -140,10 +142,11 @@ class TestSigns:
 
     def test_features_that_say_more_and_win_by_the_estimate_are_post_trained(self) -> None:
         """Half the tolerance, .005, is the least estimate."""
-        doubtful = {"recalibration": CLEAR, "beyond": (-0.001, 0.013), "both": CLEAR}
+        doubtful = {"recalibration": CLEAR, "beyond": (-0.001, 0.013), "both": (0.014, 0.038)}
         assert walk(self.signed(0.5, **doubtful)).action == "recalibrate"
         advice = walk(self.signed(0.0004, **doubtful))
         assert advice.action == "post-train" and "clearly say more than the score" in advice.steps[1].reason
+        assert answers(advice)[1] == "unknown"
         assert walk(self.signed(0.0004, **doubtful | {"beyond": (-0.004, 0.013)})).action == "recalibrate"
 
 
@@ -177,7 +180,7 @@ class TestConstantDecisions:
         advice = walk(evidence(lead=(0.01, 0.03)))
         assert advice.action == "done" and advice.constant is not None
         assert (advice.constant.decision, advice.constant.clear) == (0, True)
-        assert "use the model as it is" not in advice.headline and "always deciding 0 is worth more" in advice.headline
+        assert "use the model as it is" not in advice.headline and "never acting is worth more" in advice.headline
         assert walk(evidence(lead=(-0.01, 0.03))).constant.clear is False
         assert walk(evidence()).constant is None
 
@@ -185,13 +188,16 @@ class TestConstantDecisions:
         for useless in ({"over_constant": (-0.02, 0.005)}, {"share": None}):
             advice = walk(evidence(CLEAR, NOTHING, CLEAR, lead=(0.01, 0.03), auc=(0.40, 0.48), **useless))
             assert advice.action == "find-better-features" and advice.method is None
-            assert "until then always decide 0" in advice.headline
+            assert "until then never act" in advice.headline
             assert any("AUC below .5" in text for text in advice.next_steps)
             assert advice.interim is not None and advice.interim.decision == 0
 
     def test_features_that_win_are_still_used(self) -> None:
         advice = walk(evidence(CLEAR, CLEAR, CLEAR, lead=(0.005, 0.015), over_constant=(-0.02, 0.005)))
-        assert advice.action == "post-train" and "always decide 0" in advice.next_steps[0]
+        assert (
+            advice.action == "post-train"
+            and "[5.0, 15.0] per 1,000 decisions less than never acting" in advice.lead[-1]
+        )
 
     def test_features_that_win_no_more_than_a_constant_decision_are_not(self) -> None:
         advice = walk(evidence(CLEAR, CLEAR, CLEAR, lead=(0.02, 0.03)))
@@ -201,12 +207,12 @@ class TestConstantDecisions:
         ahead = evidence(NOTHING, (0.1, 0.12), (0.1, 0.12), lead=(0.07, 0.09), costs={"post-train": 0.02})
         assert walk(ahead).action == "post-train"
         advice = walk(replace(ahead, costs={"post-train": 0.04}))
-        assert advice.action == "do-not-post-train" and "always decide 0, which is free" in advice.headline
-        assert "always deciding 0 wins 0.08" in advice.steps[2].reason
+        assert advice.action == "do-not-post-train" and "never act, which is free" in advice.headline
+        assert "never acting wins 80 per 1,000 decisions" in advice.steps[2].reason
 
     def test_features_in_doubt_cannot_tell(self) -> None:
         advice = walk(evidence(CLEAR, DOUBTFUL, CLEAR, lead=(0.01, 0.03), over_constant=(-0.02, 0.005)))
-        assert advice.action == "cannot-tell" and "Always decide 0" in advice.next_steps[0]
+        assert advice.action == "cannot-tell" and advice.lead[0].startswith("Never act: that wins 20")
         assert advice.lean == "done"
 
     def test_whoever_cannot_wait_takes_what_the_estimates_say_after_the_cost(self) -> None:
@@ -243,7 +249,7 @@ class TestDoubt:
         assert walk(evidence(DOUBTFUL, NOTHING, NOTHING, stakes=0.19)).lean == "recalibrate"
         advice = walk(evidence((-0.03, 0.02), DOUBTFUL, (-0.01, 0.05)))
         assert advice.action == "cannot-tell" and advice.lean == "post-train"
-        assert advice.next_steps[-1].startswith("If you must decide now: fit blend")
+        assert advice.lead[0].startswith("Post-train on the features with blend")
         assert walk(evidence((-0.03, 0.02), (-0.03, 0.02), (-0.03, 0.02))).lean == "done"
         dear = {"recalibrate": 0.02, "post-train": 0.02}
         assert walk(evidence(DOUBTFUL, NOTHING, NOTHING, costs=dear)).lean == "done"
@@ -259,11 +265,21 @@ class TestDoubt:
         assert done.act_now.action == "done" and done.certainty == "clear" and done.act_now.chance > 0.97
 
     def test_no_gain_within_the_tolerance_or_within_noise_is_acted_on(self) -> None:
-        small = walk(evidence((-0.005, 0.015), NOTHING, (-0.005, 0.015)))  # .005, and .01 is tolerated
-        assert small.act_now.action == "done" and "less than 0.01 utility per decision, the" in small.next_steps[-1]
-        noise = walk(evidence((-0.03, 0.06), NOTHING, (-0.03, 0.06)))  # .015, and .75 standard errors are .017
+        # The default tolerance is .01, and half of it counts; one that the user gave counts whole.
+        less, more = (-0.0055, 0.0145), (-0.0025, 0.0165)  # .0045 and .007
+        for gain, given, half in ((less, None, "half "), (more, 0.01, "")):
+            small = walk(evidence(gain, NOTHING, gain, tolerance=given))
+            assert small.act_now.action == "done" and f"less than {half}the tolerance" in small.lead[-1]
+        assert walk(evidence(more, NOTHING, more)).act_now.action == "recalibrate"
+        noise = walk(evidence((-0.04, 0.06), NOTHING, (-0.04, 0.06)))  # .01, and half a standard error is .0128
         assert noise.act_now.action == "done" and noise.certainty == "open"
-        assert "chance could explain that easily" in noise.next_steps[-1]
+        assert "chance could explain that easily" in noise.lead[-1]
+
+    def test_a_constant_decision_is_shrunken_as_methods_are(self) -> None:
+        # A constant decision wins .02; recalibration wins .03, .03 with more noise, and .024, hardly more.
+        for gain, action in (((0.0, 0.06), "recalibrate"), ((-0.05, 0.11), "done"), ((-0.001, 0.049), "done")):
+            advice = walk(evidence(gain, NOTHING, gain, lead=(-0.01, 0.05), over_constant=(-0.01, 0.05)))
+            assert advice.act_now.action == action
 
     def test_undefined_is_unknown_with_its_reason(self) -> None:
         advice = walk(evidence(None, None, None))
@@ -276,7 +292,9 @@ class TestCosts:
     def test_a_method_that_costs_more_than_it_wins_is_not_taken(self) -> None:
         advice = walk(evidence(CLEAR, costs={"recalibrate": 0.04}))
         assert advice.action == "do-not-post-train" and answers(advice) == ["yes", "yes", "no", "unknown"]
-        assert advice.next_steps[0].startswith("Free step: act when score >= 0.25")
+        assert advice.lead[-1].startswith(
+            "Free today: act from a score of 0.25 [0.200, 0.300] on, which wins 20 [10, 30]"
+        )
         assert walk(evidence(CLEAR, costs={"recalibrate": 0.005})).steps[2].answer == "yes"
         # Gain and cost cannot be told apart in either case: the estimate, .02, decides.
         for cost, action in ((0.015, "recalibrate"), (0.025, "do-not-post-train")):
@@ -287,7 +305,7 @@ class TestCosts:
         gains = (CLEAR, DOUBTFUL, (0.02, 0.05))  # .02, .01 and .035 in all
         cheap = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.01}))
         assert cheap.action == "post-train" and answers(cheap) == ["yes", "unknown", "no", "yes"]
-        assert "blend wins 0.0250 after its cost" in cheap.steps[2].reason
+        assert "blend wins 25 per 1,000 decisions after its cost" in cheap.steps[2].reason
         dear = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.018}))
         assert dear.action == "recalibrate" and answers(dear) == ["yes", "unknown", "yes"]
 
@@ -301,7 +319,7 @@ class TestCosts:
         # On held-out labels alone recalibration wins .01, both .015.
         doubtful = walk(with_smoothed(0.01))
         assert doubtful.lean == "done" and SMOOTHED in [item.metric for item in doubtful.steps[0].evidence]
-        assert doubtful.next_steps[-1].endswith("by the smoothed estimates no method wins anything after its cost.")
+        assert not any("smoothed" in sentence for sentence in doubtful.lead)  # none wins anything by them
         assert walk(with_smoothed(0.014)).lean == "recalibrate"
         assert with_smoothed(0.014).expected("post-train") == pytest.approx(0.019)
         assert (
@@ -313,7 +331,7 @@ class TestCosts:
         clear = replace(clear, items={**clear.items, SMOOTHED: Item(SMOOTHED, 0.024)})
         reasons = [step.reason for step in walk(clear).steps]
         assert any(
-            "wins 0.0200 utility per decision (0.0100 to 0.0300), 0.0240 by the smoothed estimate" in reason
+            "wins 20 [10, 30] per 1,000 decisions, 24 per 1,000 decisions by the smoothed estimate" in reason
             for reason in reasons
         )
         # Without a cost nothing is chosen by it.
@@ -361,6 +379,6 @@ def test_every_case_follows_from_its_numbers_and_ends_in_full_sentences() -> Non
                 assert all(interval is None or interval[0] <= 0 for interval in intervals)
             assert (advice.method is not None) == (advice.action in ("recalibrate", "post-train"))
             assert ("use the model as it is" in advice.headline) <= (advice.constant is None)
-            for text in (*(step.reason for step in advice.steps), *advice.next_steps, advice.headline):
+            for text in (*(step.reason for step in advice.steps), *advice.next_steps, *advice.lead, advice.headline):
                 assert text.endswith(".") and (text[0].isupper() or text[0] == "`")
                 assert "  " not in text and ",," not in text and "None" not in text

@@ -110,8 +110,12 @@ def test_max_and_gap_go_over_groups() -> None:
     whole = report("p", None, brier=Result(0.9))
     groups = [report("p", "A", brier=Result(0.1)), report("p", "B", brier=Result(0.25))]
     assert passed("max(brier)<=0.25", whole, *groups) == [True]
-    assert passed("gap(brier)<=0.1", whole, *groups) == [False]
+    gaps = [report("p", None, brier=Result(0.15, (0.01, 0.29)))]
+    (row,) = judge([parse_rule("gap(brier)<=0.1")], [whole, *groups], gaps=gaps)
+    assert (row.value, row.passed, row.answer) == (0.15, False, "not shown")
     assert passed("gap(brier)<=0.1", whole) == [None]
+    with pytest.raises(DecalError, match="compares all groups"):
+        parse_rule("gap(brier@group=A)<=0.1")
     undefined = report("p", "C", brier=Result(None, None, "no rows"))
     assert passed("max(brier)<=1", whole, *groups, undefined) == [None]
 

@@ -10,9 +10,8 @@ from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.online import OnlineRequest, Replay, judged
 from decal_cli.data import Stream
 from decal_cli.sequential import ONLINE
-from decal_cli.sequential.cluster_steps import RunningMeans
-from decal_cli.sequential.difference import difference_sequence, utility_difference
-from decal_cli.tables.estimate import mean_over
+from decal_cli.sequential.differences import RunningMeans, difference_sequence, utility_difference
+from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask
 from simulation.cluster_streams import runs_of
 

@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from decal_cli.analysis.packs import PACKS, QUANTILES, by_outcome, gaps_of
+from decal_cli.analysis.packs import (
+    PACKS,
+    QUANTILES,
+    GroupComparison,
+    by_outcome,
+    compare_groups,
+    simultaneous,
+)
 from decal_cli.metrics import METRICS, Inputs, measure_all, parse
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
@@ -29,39 +36,81 @@ def test_a_pack_names_metrics_of_scores_of_two_classes(name: str) -> None:
     assert all(note and note[0] != " " for note in pack.notes)
 
 
-def test_a_gap_is_that_of_the_two_extreme_groups_at_a_level_for_all_pairs() -> None:
-    """Zou and Donner 2008, by hand, from intervals at 1 - .05 / 3: three groups make three pairs."""
+def comparison_of(rows: Rows, metric: str, confidence: float | None = 0.95) -> GroupComparison:
+    ((_, _, found),) = compare_groups("m", rows, [parse(metric)], Inputs(None, TASK), confidence)
+    return found
+
+
+def test_a_gap_follows_from_the_intervals_of_the_groups_at_a_level_for_all_pairs() -> None:
+    """Zou and Donner 2008, by hand, at the level of Tukey and Kramer: 3.3145 / sqrt 2 standard errors."""
     rows, choice = grouped(), parse("selection_rate")
-    (gap,) = gaps_of("m", rows, [choice], Inputs(None, TASK), 0.95)
+    level = math.erf(3.3145 / 2)
+    assert simultaneous(0.95, 3) == pytest.approx(level, abs=1e-5)
+    found = comparison_of(rows, "selection_rate")
     parts = {str(name): rows.take(rows.groups["site"] == name) for name in "abc"}
-    each = {name: measure_all([choice], Inputs(part, TASK), 1 - 0.05 / 3)[choice] for name, part in parts.items()}
+    sure = simultaneous(0.95, 3)
+    each = {name: measure_all([choice], Inputs(part, TASK), sure)[choice] for name, part in parts.items()}
     rate = {name: float(np.mean(part.score >= 0.3)) for name, part in parts.items()}
-    high, low = max(rate, key=rate.__getitem__), min(rate, key=rate.__getitem__)
-    assert (gap.high, gap.low, gap.column, gap.groups) == (high, low, "site", 3)
-    assert gap.difference == pytest.approx(rate[high] - rate[low], abs=1e-12)
-    (high_from, high_to), (low_from, low_to) = each[high].interval or (0, 0), each[low].interval or (0, 0)
-    down = math.sqrt((rate[high] - high_from) ** 2 + (low_to - rate[low]) ** 2)
-    up = math.sqrt((high_to - rate[high]) ** 2 + (rate[low] - low_from) ** 2)
-    assert gap.interval == pytest.approx((gap.difference - down, gap.difference + up), abs=1e-12)
-    assert gap.clear == (gap.interval[0] > 0)
+    for gap in found.pairs:
+        assert (gap.column, gap.groups) == ("site", 3)
+        assert gap.difference == pytest.approx(rate[gap.high] - rate[gap.low], abs=1e-12) and gap.difference >= 0
+        (high_from, high_to), (low_from, low_to) = each[gap.high].interval or (0, 0), each[gap.low].interval or (0, 0)
+        down = math.sqrt((rate[gap.high] - high_from) ** 2 + (low_to - rate[gap.low]) ** 2)
+        up = math.sqrt((high_to - rate[gap.high]) ** 2 + (rate[gap.low] - low_from) ** 2)
+        assert gap.interval == pytest.approx((gap.difference - down, gap.difference + up), abs=1e-12)
+        assert (gap.high_rows, gap.low_rows) == (len(parts[gap.high]), len(parts[gap.low]))
+    assert found.largest.value == pytest.approx(max(rate.values()) - min(rate.values()), abs=1e-12)
 
 
-def test_groups_that_are_alike_differ_beyond_noise_at_most_as_often_as_stated() -> None:
-    rng, clear = np.random.default_rng(11), 0
-    for _ in range(200):
-        score = rng.uniform(size=300)
-        rows = Rows(
-            score, (rng.uniform(size=300) < score).astype(int), groups={"g": rng.integers(4, size=300).astype(str)}
-        )
-        clear += next(iter(gaps_of("m", rows, [parse("selection_rate")], Inputs(None, TASK), 0.9))).clear
-    # .1 of 200, and three standard errors.
-    assert clear <= 33
+def test_every_clear_pair_is_listed_and_the_most_certain_comes_first() -> None:
+    rng = np.random.default_rng(2)
+    rates = {"a": (0.6, 900), "b": (0.3, 900), "c": (0.3, 300), "d": (0.9, 40)}
+    group = np.repeat(list(rates), [size for _, size in rates.values()])
+    score = np.concatenate([np.where(rng.uniform(size=size) < rate, 0.8, 0.1) for rate, size in rates.values()])
+    label = (rng.uniform(size=len(score)) < 0.5).astype(int)
+    found = comparison_of(Rows(score, label, groups={"g": group}), "selection_rate")
+    pairs = [(gap.high, gap.low) for gap in found.pairs]
+    assert set(pairs) == {("a", "b"), ("a", "c"), ("d", "a"), ("d", "b"), ("d", "c")}
+    assert all(gap.clear for gap in found.pairs)
+    lower = [gap.interval[0] for gap in found.pairs if gap.interval]
+    assert lower == sorted(lower, reverse=True)
+    assert found.largest.interval is not None and found.largest.interval[0] == lower[0]
+
+
+def test_groups_that_are_too_small_change_no_interval_and_are_named() -> None:
+    rows, rng = grouped(), np.random.default_rng(4)
+    more = 5 * 29
+    many = Rows(
+        np.append(rows.score, rng.uniform(size=more)),
+        np.append(rows.label, rng.integers(2, size=more)),
+        groups={"site": np.append(rows.groups["site"], np.repeat([f"s{k}" for k in range(5)], 29))},
+    )
+    for metric in ("selection_rate", "sensitivity", "auc", "expected_utility"):
+        alone, among = comparison_of(rows, metric), comparison_of(many, metric)
+        assert among.pairs == alone.pairs and among.largest == alone.largest and not alone.too_small
+        assert {each.group for each in among.too_small} == {f"s{k}" for k in range(5)}
+        assert all(each.rows < 30 for each in among.too_small)
+
+
+@pytest.mark.parametrize("shape", [(75, 75, 75, 75), (300, 60, 40, 40, 35, 35)])
+def test_intervals_of_all_pairs_hold_at_once_as_often_as_stated(shape: tuple[int, ...]) -> None:
+    """Groups of one rate: a pair that is clear is an interval that misses."""
+    rng, missed, times = np.random.default_rng(11), 0, 300
+    group = np.repeat([f"g{k}" for k in range(len(shape))], shape)
+    for _ in range(times):
+        score = rng.uniform(size=len(group))
+        rows = Rows(score, (rng.uniform(size=len(group)) < score).astype(int), groups={"g": group})
+        missed += comparison_of(rows, "selection_rate", 0.9).pairs[0].clear
+    # .1 of 300, and three standard errors.
+    assert missed <= 45
 
 
 def test_a_metric_that_one_group_alone_has_makes_no_gap() -> None:
-    rows = Rows(np.array([0.2, 0.8, 0.5, 0.6]), np.array([0, 1, 1, 1]), groups={"g": np.array(["a", "a", "b", "b"])})
-    keys = [gap.metric for gap in gaps_of("m", rows, [parse("auc"), parse("brier")], Inputs(None, TASK), None)]
-    assert keys == ["brier"]
+    score, group = np.linspace(0.01, 0.99, 80), np.repeat(["a", "b"], 40)
+    rows = Rows(score, np.append(np.zeros(40, int), np.arange(40) % 2), groups={"g": group})
+    assert comparison_of(rows, "brier", None).pairs
+    found = comparison_of(rows, "auc", None)
+    assert not found.pairs and found.largest.value is None
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -16,9 +16,9 @@ import pytest
 from decal_cli.analysis import recommend
 from decal_cli.analysis.evaluate import Plan, Report, Result
 from decal_cli.analysis.recommend import EVIDENCE, ROUNDS, Preferences, Recommendation, try_methods
-from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
+from decal_cli.analysis.tryout import Trial, best, candidates, picked, run_trials
 from decal_cli.data import Columns, Dataset, read
-from decal_cli.learn.method import Training, training_rows, try_out
+from decal_cli.learn.method import Training, folds_of, training_rows, try_out
 from decal_cli.learn.methods import METHODS, parse
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FIXTURES, FOX, Decal, refusal, valid_json
@@ -104,6 +104,53 @@ class TestTrials:
         assert (last.achieved.value, last.net, last.applied) == (None, None, None)
         assert last.achieved.reason is not None and "distinct scores" in last.achieved.reason
         assert all(one.achieved.value is not None for one in others)
+
+
+class TestPicked:
+    """What choosing by cross-validation picks and wins: a loop over rows says the same."""
+
+    def test_each_fold_is_decided_by_what_wins_most_on_the_others(self) -> None:
+        rows, costs = random_training(300, seed=4, weighted=True), {"post-train": 0.004}
+        usual = tuple(map(parse, ("isotonic", "sigmoid", "stack", "boosting", "quadratic")))
+        trials = run_trials(REPORT, rows, usual, costs, 0.95, lambda text: None)
+        found = picked(trials, rows, 0.95, None)
+        assert found is not None and set(found.among) == {"isotonic", "platt", "stack", "stack-boosting"}
+        fold, options = folds_of(rows), [trial for trial in trials if trial.chosen.key in found.among]
+
+        def won(trial: Trial, row: int) -> float:
+            assert trial.applied is not None
+            before, after = rows.score[row] >= 0.2, trial.applied.score[row] >= 0.2
+            return (rows.label[row] - 0.2) * (float(after) - float(before)) - trial.cost
+
+        total = 0.0
+        for k in range(5):
+            others, here = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            sums = [sum(rows.weights[i] * won(trial, i) for i in others) for trial in options]
+            if max(sums) > 0:
+                total += sum(rows.weights[i] * won(options[int(np.argmax(sums))], i) for i in here)
+        assert found.gain.value == pytest.approx(total / rows.weights.sum(), abs=1e-12)
+        best_of = max(options, key=lambda trial: trial.net or 0.0)
+        assert found.method == (best_of.chosen.key if (best_of.net or 0.0) > 0 else None)
+
+    def test_of_several_classes(self, decal: Decal) -> None:
+        named = [word for name in ("isotonic", "temperature", "vector") for word in ("--method", name)]
+        given = ("--proba", "p_*", "--label", "y", "--abstain", "0.3", *named)
+        path = FIXTURES / "multiclass_n1500_k3.csv"
+        first = valid_json(decal("recommend", path, *given, "--format", "json").out)["recommendation"]["tried"][0]
+        by_cv, gains = (
+            first["cross_validation"],
+            {each["method"]: each["achieved"]["value"] for each in first["attempts"]},
+        )
+        best_of = max(by_cv["among"], key=lambda name: gains[name])
+        assert set(by_cv["among"]) == {"isotonic", "temperature"}, "the usual ones"
+        assert by_cv["method"] == (best_of if gains[best_of] > 0 else None)
+        assert by_cv["gain"]["value"] <= gains[best_of] + 1e-12
+
+    def test_one_line_says_so(self, decal: Decal) -> None:
+        named = [word for name in ("isotonic", "sigmoid") for word in ("--method", name)]
+        shown = " ".join(decal("recommend", *STORY, *named).out.split())
+        assert "Choosing by cross-validation among " in shown
+        assert " would have picked " in shown and "on rows that took no part in the choice." in shown
 
 
 class TestBest:
@@ -257,7 +304,8 @@ def test_rows_of_one_label_promise_nothing_and_try_nothing(decal: Decal, tmp_pat
     done = decal("recommend", *named)
     assert done.code == 0, done.err
     text = " ".join(done.out.split())
-    assert "Cannot tell yet" in text and "needs rows of both labels" in text
+    assert "Whether any method wins is open" in text and "needs rows of both labels" in text
     assert "No method could be fitted to these rows" in text and "keep the score as it is" not in text
     assert text.count("needs both classes") == 1
-    assert "Always deciding 1 is worth more than acting on this score" in text
+    assert "Always act: that wins 213 [188, 239] per 1,000 decisions over acting on the score" in text
+    assert "recalibrated 0 " in text

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decal_cli.analysis.evaluate import Plan, planned
+from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.varied import COVERAGES, VariedSweep, series_for, sweep_tasks
 from decal_cli.data import Columns, Dataset, from_arrays, read
 from decal_cli.errors import DecalError
@@ -35,7 +35,7 @@ def dataset(path: Path) -> Dataset:
 
 
 def of_price(data: Dataset, text: str | None = None) -> VariedSweep:
-    plan = Plan((), class_task=ClassTask(abstain=0.3))
+    plan = Plan((), ClassTask(abstain=0.3))
     return sweep_tasks(data, plan, series_for(data, plan, None if text is None else parse_varied(text)))
 
 
@@ -51,14 +51,14 @@ def test_coverage_errors_and_utility_at_each_price_are_those_of_the_rows(tmp_pat
         assert report.done["accepted_error"].value[k] == pytest.approx((~right[accepted]).mean())
         worth = np.where(accepted, right, 1 - price).mean()
         assert report.worth["expected_utility"].value[k] == pytest.approx(worth, abs=1e-12)
-        inputs = Inputs(rows, None, 0, ClassTask(abstain=price).for_classes(CLASSES))
+        inputs = Inputs(rows, ClassTask(abstain=price).for_classes(CLASSES), 0)
         for name in ("external_regret", "gain_recalibration"):
             assert report.worth[name].value[k] == pytest.approx(value_of(parse(name), inputs), abs=1e-12), name
 
 
 def test_an_entry_of_a_cost_matrix_varies_in_units_of_cost(tmp_path: Path) -> None:
     data = dataset(tmp_path / "rows.csv")
-    plan = planned((), task_of(cost_matrix=COSTS))
+    plan = Plan((), task_of(cost_matrix=COSTS))
     sweep = sweep_tasks(data, plan, series_for(data, plan, parse_varied("c:a=1:9:4"), costs=True))
     rows, report = data.models[0].rows, sweep.reports[0]
     assert sweep.series.values == (1, 5, 9) and sweep.series.own == 5
@@ -74,7 +74,7 @@ def test_an_entry_of_two_classes_and_three_actions_varies() -> None:
     rng = np.random.default_rng(1)
     score = rng.random(300)
     data = from_arrays({"p": score}, (rng.random(300) < score).astype(int))
-    plan = planned((), task_of(utility="wait,0,-20;test,-2,-3;treat,-5,-1"))
+    plan = Plan((), task_of(utility="wait,0,-20;test,-2,-3;treat,-5,-1"))
     sweep = sweep_tasks(data, plan, series_for(data, plan, parse_varied("test:1=-9,-3")))
     rows, report = data.models[0].rows, sweep.reports[0]
     for k, value in enumerate((-9.0, -3.0)):
@@ -126,7 +126,7 @@ def test_the_error_of_the_area_is_that_of_redrawn_rows() -> None:
 )
 def test_what_does_not_vary_is_one_line(tmp_path: Path, text: str, said: str) -> None:
     data = dataset(tmp_path / "rows.csv")
-    plan = planned((), task_of(cost_matrix=COSTS)) if ":" in text.partition("=")[0] else Plan(())
+    plan = Plan((), task_of(cost_matrix=COSTS)) if ":" in text.partition("=")[0] else Plan(())
     with pytest.raises(DecalError, match=said.replace("[", r"\[")):
         series_for(data, plan, parse_varied(text))
 

@@ -29,6 +29,9 @@ def test_pictures_of_several_classes_are_drawn_of_any_answer() -> None:
     answer = decal.evaluate(FRAME, proba="m:*", label="y", abstain=0.3, metrics="brier")
     titles = [answer.plot(name).get_title(loc="left") for name in ("reliability", "confusion", "waterfall")]
     assert titles == ["Reliability: m", "Actions by class: m", "Gains: m"]
+    cells = answer.plot("confusion")
+    names = [[label.get_text() for label in labels] for labels in (cells.get_xticklabels(), cells.get_yticklabels())]
+    assert sorted(names[0]) == ["a", "b", "c"] and sorted(names[1]) == ["a", "abstain", "b", "c"]
     with pytest.raises(decal.DecalError, match="report=1 is none of the 1 reports"):
         answer.plot("confusion", report=1)
     with pytest.raises(decal.DecalError, match="confusion shows what is decided"):

@@ -45,7 +45,7 @@ import pyarrow.csv
 import pytest
 
 import decal_cli as decal
-from decal_cli.api import acting, data, decision, nouns, online, verbs
+from decal_cli.api import acting, nouns, online, verbs
 from tests.helpers.command import FIXTURES
 
 FRAME = pyarrow.csv.read_csv(FIXTURES / "binary_n2000.csv").to_pandas()
@@ -72,7 +72,7 @@ def test_the_lines_that_the_package_is_shown_with(folder: Path) -> None:
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples).failed == 0
 
 
-@pytest.mark.parametrize("module", [acting, data, decision, nouns, online, verbs], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("module", [acting, nouns, online, verbs], ids=lambda each: each.__name__)
 def test_the_examples_of_docstrings_run(module: Any) -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -115,7 +115,7 @@ SOURCES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "pyarrow": pa.Table.from_pandas,
     "narwhals": lambda rows: narwhals.from_native(rows),
     "narwhals, lazy": lambda rows: narwhals.from_native(pl.from_pandas(rows).lazy()),
-    "DuckDB relation": lambda rows: duckdb.connect().from_df(rows),
+    "DuckDB relation": lambda rows: duckdb.from_df(rows),
     "DuckDB connection": lambda rows: decal.Data(_database(rows), query="select * from preds"),
 }
 

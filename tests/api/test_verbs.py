@@ -124,7 +124,7 @@ def test_misspelt_arguments_and_missing_tasks() -> None:
     with pytest.raises(TypeError, match="treshold"):
         decal.evaluate([0.2, 0.8], [0, 1], treshold=0.3)
     with pytest.raises(DecalError, match="decision"):
-        decal.recommend([0.2, 0.8], [0, 1])
+        decal.recommend(decal.Data(str(FIXTURES / "multiclass_n1500_k3.csv"), proba="p_*", label="y"))
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)

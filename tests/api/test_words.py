@@ -88,7 +88,7 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.evaluate(P), "give label="),
         (lambda: decal.evaluate(Y, P), "swapped?"),
         (lambda: decal.evaluate("predz.csv"), "predz.csv: no such file"),
-        (lambda: decal.recommend(P, Y), "give threshold=, utility="),
+        (lambda: decal.recommend(P, Y, threshold="0.4:0.3"), "threshold='0.1:0.4'"),
         (lambda: decal.recommend(P, Y, threshold=0.3, methods="isotoni"), "did you mean isotonic?"),
         (lambda: decal.recommend(P, Y, threshold=0.3, cost={"post-trian": 1.0}), "did you mean post-train?"),
         (lambda: decal.gate(P, Y, rules=[]), "give for example rules="),

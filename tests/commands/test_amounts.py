@@ -25,11 +25,18 @@ def test_evaluate_shows_utilities_and_what_the_amount_alone_would_win(decal: Dec
     done = decal("evaluate", "a.csv", "-s", "p", *OWN)
     text = " ".join(done.out.split())
     assert done.code == 0 and "act when score >= t* of the row, 5 / (5 + amount): t* from" in text
+    document = valid_json(decal("evaluate", "a.csv", "-s", "p", *OWN, "-f", "json").out)
+    for name, shown in (("expected_utility", "as it is"), ("eu_by_amount", "by amount alone"),
+                        ("gain_recalibration", "recalibration")):  # fmt: skip
+        measured = document["metrics"][name]
+        ends = ", ".join(f"{1000 * end:,.0f}" for end in measured["interval"])
+        assert f" {shown} {1000 * measured['value']:,.0f} [{ends}]" in text
+    assert f" always 1 {1000 * document['metrics']['eu_always']['value']:,.0f} " in text
+    everything = " ".join(decal("evaluate", "a.csv", "-s", "p", *OWN, "--all").out.split())
     for shown in ("Expected utility", "Utility of never acting", "Utility of flagging by amount alone",
                   "Gain over flagging by amount alone", "Net benefit", "Gain of recalibration"):  # fmt: skip
-        assert shown in text
+        assert shown in everything
     assert "Share of possible utility" not in text and "task:amount=amount,cost_fp=5" in text
-    document = valid_json(decal("evaluate", "a.csv", "-s", "p", *OWN, "-f", "json").out)
     own = document["row_task"]
     assert document["task"] is None and own["columns"] == {"amount": ["amount"]} and own["cost_fp"] == 5
     assert "all rows share" in document["metrics"]["utility_share"]["reason"]
@@ -66,7 +73,7 @@ def test_recommend_and_gate_take_it(decal: Decal) -> None:
     document = valid_json(decal("recommend", "a.csv", "-s", "p", *OWN, "--cluster", "site", "-f", "json").out)
     assert document["recommendation"]["stakes"] > 0 and document["recommendation"]["path"]
     text = " ".join(decal("recommend", "a.csv", "-s", "p", *OWN).out.split())
-    assert "act on the recalibrated score" in text and "act on large amounts alone" in text
+    assert "recalibrated -" in text and "large amounts alone -" in text and "probability of each row's own" in text
     assert "or more to miss, whatever its score, is worth" in text
     assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "lower(gain_over_amount)>-100").code == 0
     assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "utility_share>=0").code == 2
@@ -139,12 +146,18 @@ def test_places_go_to_what_acting_is_expected_to_win(decal: Decal, table: Path) 
     text = " ".join(done.out.split())
     assert "capacity 50/1000: the rows where acting is expected to win most are acted on" in text
     assert "20 of 400 rows are acted on, from an expected gain of" in text
-    for shown in ("Utility at capacity", "Capture of value at capacity", "Worth of one more place",
-                  "Gain over ranking by score", "Utility at capacity, ranked by amount"):  # fmt: skip
-        assert shown in text
-    assert "Threshold at capacity" not in text
     document = valid_json(decal("evaluate", "a.csv", "-s", "p", *LIMITED, "-f", "json").out)
     metrics, places = document["metrics"], document["places"]
+    # One place is one row, and no mean over 1,000 decisions.
+    for name, shown, per in (("utility_at_capacity", "as it is", 1000), ("shadow_price", "one more place", 1)):
+        ends = ", ".join(f"{per * end:,.0f}" for end in metrics[name]["interval"])
+        assert f" {shown} {per * metrics[name]['value']:,.0f} [{ends}]" in text
+    assert f" value captured {metrics['value_capture']['value']:.2f} [" in text
+    everything = " ".join(decal("evaluate", "a.csv", "-s", "p", *LIMITED, "--all").out.split())
+    for shown in ("Utility at capacity", "Capture of value at capacity", "Worth of one more place",
+                  "Gain over ranking by score", "Utility at capacity, ranked by amount"):  # fmt: skip
+        assert shown in everything
+    assert "Threshold at capacity" not in text
     assert places["ranked_by"] == "expected gain" and places["thresholds"][0] == metrics["least_gain"]["value"]
     answer = decal_api.evaluate(table, score="p", amount="amount", cost_fp=5, capacity="50/1000")
     assert answer["value_capture"].value == metrics["value_capture"]["value"]

@@ -146,8 +146,8 @@ def test_advice_says_what_each_score_is_worth_at_the_capacity(decal: Decal) -> N
     # Of fifty places, recalibration changes none, and the text says so.
     done = decal("recommend", *COLUMNS, "-t", "0.3", "--capacity", "50")
     text = " ".join(done.out.split())
-    assert "At capacity 50. The limit costs" in text and text.index("At capacity 50.") < text.index("Expected utility")
-    assert "Questions, counts and gains below are for decisions without this limit." in text
+    assert "At capacity 50. The limit costs" in text and text.index("At capacity 50.") < text.index("never act ")
+    assert "All else on this page is of decisions without this limit." in text
     assert "which of them reach 0.3: on the rows with a place, that changes nothing. Only another order" in text
 
 
@@ -157,10 +157,10 @@ def test_a_page_shows_the_capacity_and_what_others_would_be_worth(decal: Decal, 
     page = (tmp_path / "a.html").read_text()
     text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     shown = (
-        "At capacity 50/1000. The limit costs",
-        "Which rows have a place.",
         "At other capacities",
         "At other thresholds",
+        "At capacity 50/1000. The limit costs",
+        "Which rows have a place.",
     )
     places = [text.index(words) for words in shown]
     assert places == sorted(places)

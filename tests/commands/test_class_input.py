@@ -28,7 +28,7 @@ def test_the_command_prints_classes_and_actions(decal: Decal, tmp_path: Path) ->
     ran = decal("evaluate", path, "--proba", "m:*", "--label", "y", "--abstain", ".45", "--no-intervals")
     assert ran.code == 0, ran.err
     assert "the action worth most by the probabilities, of: a, b, c, abstain" in ran.out
-    assert re.search(r"Expected utility +↑ +\.7000", ran.out)  # (.55 + .55 + 1) / 3
+    assert re.search(r"^as it is +700 ", ran.out, re.MULTILINE)  # 1,000 (.55 + .55 + 1) / 3
     ran = decal("evaluate", path, "--proba", "m:*", "--utility", "x,c,a,b;keep,2,0,0;drop,0,1,1", "-f", "json")
     document = valid_json(ran.out)
     assert document["class_task"]["utility"] == [[0, 0, 2], [1, 1, 0]]

@@ -52,7 +52,7 @@ class TestTwoColumns:
         for words in (
             "A = p_profanity, B = p_hatesonar, 1,519 rows; B - A with 95 % paired intervals",
             "Decisions at t* = 0.3: p_profanity is worth 5.5 [",
-            "Brier score: p_profanity is better by .0109 [",
+            "Brier score: p_profanity is better by 0.0109 [",
             "not by chance",
             "Thresholds: ",
             "Splice: ",
@@ -97,7 +97,7 @@ class TestTwoColumns:
         assert table[0]["better"] == "p_profanity" and table[0]["by_chance"] == "false"
         assert [row["method"] for row in table] == ["analytic", "bootstrap"]
         out = decal("compare", *PAIR, *QUICK, "-f", "markdown").out
-        assert "| Brier score (`brier`) | ↓ | .2395 | .2504 | +.0109 [" in out
+        assert "| Brier score (`brier`) | ↓ | 0.2395 | 0.2504 | +0.0109 [" in out
         assert "p_profanity better, not by chance |" in out
 
     def test_the_value_of_each_model_is_that_of_evaluate(self, decal: Decal) -> None:

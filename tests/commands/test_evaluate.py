@@ -23,13 +23,16 @@ class TestEvaluate:
             "score p; label y",
             "act when score >= 0.3 (t*)",
             "Brier score",
-            ".1970",
-            "Calibration regret",
+            ".197",
+            "a false alarm costs 0.3, a miss 0.7",
             "decal:0.1",
         ):
             assert words in done.out
-        assert "needs features" in done.out
-        assert "not an estimate" in done.out
+        assert done.out.startswith("Acting on p is worth -134.3 [-144.1, -124.5] per 1,000 decisions")
+        text = " ".join(done.out.split())
+        assert "is unknown without --features: at most 132.7, which is an upper limit and not an estimate" in text
+        listed = decal("evaluate", *NAMED, "--threshold", "0.3", "--all", "--no-intervals").out
+        assert "Calibration regret" in listed and "needs features" in listed
         assert max(map(len, done.out.splitlines())) <= 100
 
     @pytest.mark.parametrize("width", [60, 100, 200])
@@ -75,7 +78,9 @@ class TestEvaluate:
 
     def test_markdown_is_a_table(self, decal: Decal) -> None:
         out = decal("evaluate", *NAMED, "--format", "markdown").out
-        assert "| Brier score (`brier`) | ↓ | .1970 [.1854, .2085] |" in out
+        assert "| Brier score (`brier`) | 0.197 [0.185, 0.208] |" in out
+        named = decal("evaluate", *NAMED, "--format", "markdown", "-m", "brier").out
+        assert "| Brier score (`brier`) | ↓ | 0.1970 [0.1854, 0.2085] |" in named
 
     def test_the_format_does_not_change_when_piped_and_has_no_colour(self, decal: Decal) -> None:
         assert "\x1b[" not in decal("evaluate", *NAMED).out

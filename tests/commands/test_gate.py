@@ -112,7 +112,9 @@ class TestGate:
 
     def test_what_is_not_shown_fails_or_passes_as_is_said(self, decal: Decal, tmp_path: Path) -> None:
         asked = ("gate", *NAMED, "--rule", "auc>=0.75")
-        line = "auc>=0.75  .7429 [.7198, .7647]: short by .0071; not shown with 2,000 rows, about 39,000 would show it"
+        line = (
+            "auc>=0.75  0.7429 [0.7198, 0.7647]: short by 0.0071; not shown with 2,000 rows, about 39,000 would show it"
+        )
         assert decal(*asked).code == 1 and f"FAIL {line}\n" in decal(*asked).out
         passed = decal(*asked, "--undecided", "pass")
         assert passed.code == 0 and f"PASS {line}, and counts as passed\n" in passed.out
@@ -124,6 +126,6 @@ class TestGate:
 
     def test_the_line_of_a_clear_failure(self, decal: Decal) -> None:
         done = decal("gate", *NAMED, "--rule", "auc>=0.8")
-        assert "FAIL auc>=0.8  .7429 [.7198, .7647]: short by .057, and 2,000 rows show it\n" in done.out
+        assert "FAIL auc>=0.8  0.7429 [0.7198, 0.7647]: short by 0.057, and 2,000 rows show it\n" in done.out
         bare = decal("gate", *NAMED, "--rule", "auc>=0.8", "--no-intervals")
-        assert "FAIL auc>=0.8  0.7429: short by .057\n" in bare.out
+        assert "FAIL auc>=0.8  0.7429: short by 0.057\n" in bare.out

@@ -62,12 +62,15 @@ class TestSeveralFormats:
     def test_in_one_run(self, decal: Decal, tmp_path: Path) -> None:
         files = ("-f", "junit=out.xml", "-f", "json=out.json", "-f", "markdown=out.md")
         done = decal("gate", *SCORED, *MIXED, *files)
-        assert done.code == 2 and "FAIL brier<=0.1  .1970 [" in done.out and "PASS auc>=0.5  .7429 [" in done.out
+        assert done.code == 2 and "FAIL brier<=0.1  0.1970 [" in done.out and "PASS auc>=0.5  0.7429 [" in done.out
         suite = ElementTree.parse(tmp_path / "out.xml").getroot()
         assert follows_the_schema(suite)
-        assert [len(case) for case in suite[0]] == [1, 1, 1, 1]
+        assert [len(case) for case in suite[0]] == [2, 1, 1, 1]
         assert [case[0].tag for case in suite[0]] == ["failure", "system-out", "error", "system-out"]
-        assert suite[0][3][0].text == "passed: 2000: within by 1,500"
+        assert suite[0][3][0].text == "passed: 2000: within by 1,500\nvalue: 2000.0\nbound: 500.0"
+        numbers = dict(line.split(": ") for line in (suite[0][0][1].text or "").splitlines())
+        assert float(numbers["low"]) < float(numbers["value"]) < float(numbers["high"]) and numbers["bound"] == "0.1"
+        assert float(suite[0].get("time", "0")) > 0
         gates = valid_json((tmp_path / "out.json").read_text())["gates"]
         assert [gate["passed"] for gate in gates] == [False, True, None, True]
         assert "brier<=0.1" in (tmp_path / "out.md").read_text()
@@ -138,6 +141,9 @@ class TestTheAction:
         assert all(set(each) == {"description", "value"} for each in ACTION["outputs"].values())
         assert set(ACTION["runs"]) == {"using", "steps"} and ACTION["runs"]["using"] == "composite"
         for step in ACTION["runs"]["steps"]:
+            if "uses" in step:
+                assert set(step) == {"name", "uses", "with"} and re.fullmatch(r"[\w/-]+@v\d+", step["uses"])
+                continue
             assert {"run", "shell"} <= set(step) <= {"run", "shell", "id", "name", "env", "if", "working-directory"}
             assert "${{" not in step["run"], "inputs reach the shell by its environment only"
 
@@ -158,6 +164,8 @@ class TestTheAction:
             ("brierr<=0.2", "", "did you mean brier"),
             ("brier<=0.2", "--threshold=3", "threshold"),
             ("brier<=0.2", "--no-such-option", "could not begin"),
+            ('brier<=0.2"; touch pwned; $(touch pwned) `touch pwned`', "", "brier<=0.2"),
+            ("::error::brier<=0.2", "", "rule"),
         ],
     )
     def test_what_cannot_be_judged_leaves_an_error_a_summary_and_a_file(
@@ -168,16 +176,27 @@ class TestTheAction:
         (line,) = [line for line in done.stdout.splitlines() if line.startswith("::error title=decal gate")]
         summary = (tmp_path / "summary").read_text()
         (case,) = ElementTree.parse(tmp_path / "gate.xml").getroot()[0]
-        assert all(says in text for text in (line, summary, case[0].get("message", "")))
+        (result,) = json.loads((tmp_path / "sarif" / "gate.sarif").read_text())["runs"][0]["results"]
+        message = case[0].get("message", "")
+        assert all(says in text for text in (line, summary, message, result["message"]["text"]))
+        assert not (tmp_path / "pwned").exists()
 
-    def run_script(self, tmp_path: Path, rules: str, arguments: str = "") -> subprocess.CompletedProcess[str]:
+    def test_a_file_name_cannot_write_outputs(self, tmp_path: Path) -> None:
+        done = self.run_script(tmp_path, "brier<=0.2", junit="gate.xml\nevil=1")
+        assert done.returncode == 2 and not (tmp_path / "output").exists()
+
+    def run_script(
+        self, tmp_path: Path, rules: str, arguments: str = "", junit: str = "gate.xml"
+    ) -> subprocess.CompletedProcess[str]:
         """The step of the action that judges, as a runner runs it; what it writes follows the schemas."""
         (step,) = [each for each in ACTION["runs"]["steps"] if each.get("id") == "gate"]
         given = {
             "DECAL_FILES": str(BINARY),
             "DECAL_RULES": rules,
             "DECAL_ARGUMENTS": arguments or "--score=p\n--label=y\n--threshold=0.3",
-            "DECAL_JUNIT": "gate.xml",
+            "DECAL_JUNIT": junit,
+            "DECAL_SARIF": "sarif/gate.sarif",
+            "DECAL_COMMENT": "gate.md",
             "GITHUB_OUTPUT": str(tmp_path / "output"),
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         }
@@ -191,6 +210,9 @@ class TestTheAction:
             text=True,
             check=False,
         )
-        assert (tmp_path / "output").read_text() == "junit=gate.xml\n"
-        assert follows_the_schema(ElementTree.parse(tmp_path / "gate.xml").getroot())
+        if (tmp_path / "output").exists():
+            written = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
+            assert written == {"junit": "gate.xml", "sarif": "sarif/gate.sarif", "comment": "gate.md"}
+            assert follows_the_schema(ElementTree.parse(tmp_path / "gate.xml").getroot())
+            assert (tmp_path / "gate.md").read_text() == (tmp_path / "summary").read_text()
         return done

@@ -26,6 +26,7 @@ COMMANDS = command_tree().commands
 FIRST = dict.fromkeys(COMMANDS, "Decision") | {
     "sql": "Statement",
     "apply": "Input",
+    "demo": "Arguments",
     "methods": "Arguments",
     "metrics": "Arguments",
 }
@@ -57,7 +58,9 @@ def test_help_all_has_every_option_and_help_says_how_many_more_there_are(decal: 
 
 def test_help_says_what_is_required_and_what_is_found(decal: Decal) -> None:
     text = decal("recommend", "--help", COLUMNS="100").out
-    assert "Decision (one of these is required):" in text and "found by their usual names" in text
+    assert (
+        "Decision (one of these, or none where costs are not known):" in text and "found by their usual names" in text
+    )
     assert "Decision:" in decal("evaluate", "--help").out
 
 
@@ -66,7 +69,9 @@ def test_usage_names_what_a_command_cannot_do_without(name: str) -> None:
     expected = {
         "fit": ["METHOD", "[FILE]...", "-o MODEL", "[OPTIONS]"],
         "apply": ["MODEL", "FILE", "-o OUT", "[OPTIONS]"],
+        "plan": ["[OPTIONS]"],
         "sql": ["[OPTIONS]"],
+        "demo": ["[FOLDER]", "[OPTIONS]"],
         "methods": ["[NAME]", "[OPTIONS]"],
         "metrics": ["[NAME]", "[OPTIONS]"],
     }

@@ -1,15 +1,25 @@
 """`decal online` as a user meets it."""
 
+from __future__ import annotations
+
 import csv
+import fcntl
+import importlib
 import io
+import json
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from simulation.late_labels import overlapping
+from tests.fuzz.states import ABSENT, KINDS, SHORTER, TWICE, forged_state, places, true_state, value_at, write_rows
 from tests.helpers.command import Decal, refusal, valid_json
 from tests.helpers.stream import ON_LINE, stream_columns, write_stream
 
@@ -171,6 +181,21 @@ def test_pictures_are_drawn_and_stand_on_the_page(decal: Decal, drifting: Path, 
     assert "png, svg or pdf" in refusal(decal(*line, "--plot", "replay.txt"))
 
 
+@pytest.mark.parametrize(("delay", "most"), [((), "5e+299"), (("--delay", "2"), "2e+299")])
+def test_evidence_stands_on_a_logarithmic_axis_that_says_where_it_is_capped(
+    decal: Decal, tmp_path: Path, delay: tuple[str, ...], most: str
+) -> None:
+    """1,500 rows of label 1 at .001 are worth 1000 to the power of 1,500; 40 of them far less than the cap."""
+    for rows, capped in ((1500, True), (40, False)):
+        (tmp_path / "wrong.csv").write_text("p,y,t\n" + "".join(f"0.001,1,{row}\n" for row in range(rows)))
+        line = ("online", "wrong.csv", "-s", "p", "-y", "y", "--time", "t", "-t", "0.3", *delay, "-o", "wrong.html")
+        assert decal(*line, "--plot", "wrong.svg").code == 0
+        picture, text = (tmp_path / "wrong.svg").read_text(), (tmp_path / "wrong.html").read_text()
+        assert "(logarithmic axis)" in picture and "The axis is logarithmic" in text
+        assert bool(re.search(r"1e\+[23]\d\d", picture)) is capped
+        assert (f"It is counted up to {most} and is flat from there on." in text) is capped
+
+
 DAY = "2024-01-01"
 
 
@@ -251,3 +276,383 @@ def test_clusters_that_cannot_be_are_one_line(
 ) -> None:
     games = clustered(tmp_path / "games.csv", of_row)
     assert words in refusal(decal("online", games, *ON_LINE, "--cluster", "game", *more))
+
+
+ROWS, PER_DAY = 900, 300
+LINE = ("-s", "p", "-y", "y", "-t", ".5", "--method", "online-platt")
+
+
+def games(rows: int = ROWS, seed: int = 1) -> dict[str, list[str]]:
+    """Scores of two digits, three hundred of them a day: many rows are alike."""
+    rng = np.random.default_rng(seed)
+    score = rng.random(rows).round(2)
+    days = np.datetime64("2024-01-01") + np.arange(rows) // PER_DAY
+    label = (rng.random(rows) < score).astype(int)
+    return {"t": [str(day) for day in days], "p": [str(p) for p in score], "y": [str(y) for y in label]}
+
+
+def rows_of(folder: Path) -> int:
+    return json.loads((folder / "s.json").read_text())["state"]["rows"]
+
+
+@pytest.mark.parametrize("time", [("--time", "t"), ()])
+def test_rows_that_come_again_count_once(decal: Decal, tmp_path: Path, time: Sequence[str]) -> None:
+    columns = games()
+
+    def sent(start: int, end: int, *more: str, name: str = "games.csv") -> tuple[int, str]:
+        done = decal(
+            "online", write_stream(tmp_path / name, columns, start, end), *LINE, *time, "--state", "s.json", *more
+        )
+        return done.code, refusal(done) if done.code else " ".join(done.out.split())
+
+    for start, end in ((0, 450), (450, 600)):
+        assert sent(start, end)[0] == 0
+    before = (tmp_path / "s.json").read_bytes()
+    for start, end in ((0, 450), (450, 600)):
+        code, text = sent(start, end, name="again.csv")
+        assert (
+            code == 0 and "again.csv: was taken before, and is skipped" in text and "had 600 rows, and has 600" in text
+        )
+        assert (tmp_path / "s.json").read_bytes() == before
+    for start, end, words in (
+        (300, 600, "has these 300 rows already"),
+        (480, 580, "has these 100 rows already"),
+        (400, 700, "has the first 200 of these 300 rows already"),
+        (596, 700, "has the first 4 of these 104 rows already"),
+        (0, 900, "has the first 600 of these 900 rows already"),
+    ):
+        code, text = sent(start, end)
+        assert code == 2 and words in text and "--skip-known takes the rest" in text, text
+        assert (tmp_path / "s.json").read_bytes() == before
+    code, text = sent(480, 580, "--skip-known")
+    assert code == 0 and rows_of(tmp_path) == 600
+    code, text = sent(400, 900, "--skip-known")
+    assert code == 0 and "skipped the first 200 of 500 rows, which the state has" in text
+    whole = write_stream(tmp_path / "whole.csv", columns)
+    assert decal("online", whole, whole, *LINE, *time, "--state", "whole.json").code == (2 if time else 0)
+    assert decal("online", whole, *LINE, *time, "--state", "once.json").code == 0
+    states = [json.loads((tmp_path / name).read_text())["state"] for name in ("s.json", "once.json")]
+    assert states[0] == states[1]
+
+
+def test_new_rows_that_look_like_old_ones_are_taken(decal: Decal, tmp_path: Path) -> None:
+    """Some of them begin as the rows before them ended, by chance: of scores of one digit on one day, many do."""
+    rng, rows, alike = np.random.default_rng(2), 0, 0
+    last: tuple[str, str] = ("", "")
+    for night in range(12):
+        score = rng.integers(1, 4, 40) / 10
+        columns = {
+            "t": ["2024-01-01"] * 40,
+            "p": [str(p) for p in score],
+            "y": [str(y) for y in rng.integers(0, 2, 40)],
+        }
+        alike += (columns["p"][0], columns["y"][0]) == last
+        last = columns["p"][-1], columns["y"][-1]
+        path = write_stream(tmp_path / f"{night}.csv", columns)
+        done = decal("online", path, *LINE, "--time", "t", "--state", "s.json")
+        assert done.code == 0, done.err
+        rows += 40
+        assert rows_of(tmp_path) == rows
+    assert alike
+
+
+def test_labels_that_come_later_are_taken_then(decal: Decal, tmp_path: Path) -> None:
+    columns = games(400)
+    first = write_stream(tmp_path / "first.csv", {**columns, "y": [*columns["y"][:300], *[""] * 100]})
+    line = (*LINE, "--time", "t", "--state", "s.json")
+    assert decal("online", first, *line).code == 0
+    assert rows_of(tmp_path) == 300
+    filled = write_stream(tmp_path / "filled.csv", columns)
+    assert "has the first 300 of these 400 rows already" in refusal(decal("online", filled, *line))
+    assert decal("online", filled, *line, "--skip-known").code == 0
+    assert rows_of(tmp_path) == 400
+    assert decal("online", filled, *line, "-o", "none.parquet").code == 0
+
+
+def test_what_is_known_needs_a_state(decal: Decal, tmp_path: Path) -> None:
+    path = write_stream(tmp_path / "games.csv", games())
+    assert "give --state too" in refusal(decal("online", path, *LINE, "--skip-known"))
+
+
+NEVER, START, N_TIMES = 2**63 - 1, 1_700_000_000, 1500
+"""What Spark has for never; a second; rows."""
+TIMED = (
+    "online",
+    "times.parquet",
+    "-s",
+    "p",
+    "-y",
+    "y",
+    "-t",
+    ".5",
+    "--time",
+    "t",
+    "--method",
+    "running-mean",
+)
+
+
+def write(folder: Path, time: pa.Array, **more: pa.Array) -> None:
+    rng = np.random.default_rng(1)
+    score = rng.random(len(time))
+    label = (rng.random(len(time)) < score).astype(int)
+    pq.write_table(pa.table({"t": time, **more, "p": score, "y": label}), folder / "times.parquet")
+
+
+def seconds(unit: str, *last: int, rows: int = N_TIMES) -> pa.Array:
+    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    first = [(START + row) * per_second for row in range(rows - len(last))]
+    return pa.array([*first, *last], pa.timestamp(unit))
+
+
+FAR = {
+    "never in microseconds": (seconds("us", NEVER), 1500, "in the year 294247"),
+    "never in milliseconds": (seconds("ms", NEVER), 1500, "in the year 292278994"),
+    "the last day that is written with four digits": (seconds("s", 253_402_300_799), 1500, "in the year 9999"),
+    "never in all rows": (
+        pa.array(range(NEVER - N_TIMES, NEVER), pa.timestamp("us")),
+        1,
+        "in the year 294247",
+    ),
+    "the least of all": (
+        pa.array([-NEVER, *range(N_TIMES)], pa.timestamp("us")),
+        1,
+        "in the year -290308",
+    ),
+    "a number for never": (pa.array([*range(N_TIMES - 1), NEVER]), 1500, "beyond 2^53"),
+    "nanoseconds as numbers": (pa.array(range(START * 10**9, START * 10**9 + 50)), 1, "beyond 2^53"),
+}
+
+
+@pytest.mark.parametrize("case", FAR)
+def test_a_time_that_stands_for_never_is_named_with_its_row(decal: Decal, tmp_path: Path, case: str) -> None:
+    time, row, words = FAR[case]
+    write(tmp_path, time)
+    error = refusal(decal(*TIMED, "--state", "s.json"))
+    assert words in error and f"column 't', row {row}:" in error
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_labels_that_never_come_are_named_too(decal: Decal, tmp_path: Path) -> None:
+    write(tmp_path, seconds("us"), came=seconds("us", NEVER))
+    assert "column 'came', row 1500: the time lies in the year 294247" in refusal(decal(*TIMED, "--delay", "came"))
+
+
+@pytest.mark.parametrize("written", ["timestamps", "texts"])
+def test_times_a_nanosecond_apart_are_not_one_instant(decal: Decal, tmp_path: Path, written: str) -> None:
+    first = np.datetime64("2024-01-01T00:00:00", "ns") + np.arange(N_TIMES)
+    write(tmp_path, pa.array(first if written == "timestamps" else [str(each) for each in first]))
+    by_time = valid_json(decal(*TIMED, "-f", "json", "--every", "500").out)
+    assert by_time["last_time"] == "2024-01-01 00:00:00.000001499"
+    by_row = valid_json(decal(*TIMED[:8], *TIMED[10:], "-f", "json", "--every", "500").out)
+    assert [each["utility"] for each in by_time["methods"]] == [each["utility"] for each in by_row["methods"]]
+    late = valid_json(decal(*TIMED, "-f", "json", "--delay", "0.0000001s").out)
+    in_rows = valid_json(decal(*TIMED[:8], *TIMED[10:], "-f", "json", "--delay", "99").out)
+    assert [each["utility"] for each in late["methods"]] == [each["utility"] for each in in_rows["methods"]]
+
+
+def test_a_delay_of_more_time_than_there_is_learns_nothing(decal: Decal, tmp_path: Path) -> None:
+    write(tmp_path, seconds("us"))
+    document = valid_json(decal(*TIMED, "-f", "json", "--delay", "99999999999w").out)
+    assert document["p_value"] == 1
+
+
+N_STATE = 600
+DELAYS = {"none": (), "rows": ("--delay", "40"), "time": ("--delay", "9d"), "column": ("--delay", "came")}
+
+
+def columns_of(rows: int = N_STATE) -> dict[str, list[str]]:
+    columns = stream_columns(rows)
+    days = np.array(columns["t"], dtype="M8[D]") + np.random.default_rng(2).integers(0, 30, rows)
+    groups = [str(each) for each in np.random.default_rng(3).choice(["north", "south"], rows)]
+    whole = [f"patient {number // 7}" for number in range(rows)]
+    back = [f"patient {number % 11}" for number in range(rows)]
+    return {**columns, "came": [str(day) for day in days], "site": groups, "whole": whole, "back": back}
+
+
+def in_pieces(decal: Decal, folder: Path, columns: dict, cuts: Sequence[int], line: Sequence[str]) -> str:
+    """The state after these pieces, apart from what they were."""
+    state = folder / f"{len(cuts)}.json"
+    for start, end in zip(cuts, [*cuts[1:], None], strict=True):
+        piece = write_stream(folder / "piece.csv", columns, start, end)
+        # What is written beside the state changes nothing in it.
+        beside = ("-o", folder / "predicted.parquet") if start else ()
+        done = decal("online", piece, *ON_LINE, *line, *beside, "--state", state)
+        assert done.code == 0, done.err
+    document = json.loads(state.read_text())
+    assert len(document.pop("files")) == len(cuts)
+    del document["sha256"]
+    return json.dumps(document)
+
+
+@pytest.fixture
+def without_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What predictions lose is printed and is no part of a state; it takes most of a short run."""
+    monkeypatch.setattr(
+        importlib.import_module("decal_cli.analysis.online.judged"), "value_of", lambda loss, inputs: 0.0
+    )
+
+
+@pytest.mark.usefixtures("without_losses")
+@pytest.mark.parametrize("delay", DELAYS)
+def test_any_cutting_into_days_gives_the_same_bytes(decal: Decal, tmp_path: Path, delay: str) -> None:
+    columns = columns_of()
+    for line in ((*DELAYS[delay], "--horizon", "600"), (*DELAYS[delay], "--group", "site", "--every", "70")):
+        folder = tmp_path / str(len(line))
+        folder.mkdir()
+        once = in_pieces(decal, folder, columns, [0], line)
+        cuts = [
+            0,
+            *sorted(np.random.default_rng(7).choice(np.arange(1, N_STATE), 5, replace=False).tolist()),
+        ]
+        assert in_pieces(decal, folder, columns, cuts, line) == once
+
+
+@pytest.mark.usefixtures("without_losses")
+@pytest.mark.parametrize("cluster", ["whole", "back"])
+def test_any_cutting_of_clusters_gives_the_same_bytes(decal: Decal, tmp_path: Path, cluster: str) -> None:
+    columns, line = columns_of(), ("--cluster", cluster, "--method", "online-platt", "--method", "running-mean")
+    once = in_pieces(decal, tmp_path, columns, [0], line)
+    cuts = [0, 70, 73, 300]
+    assert in_pieces(decal, tmp_path, columns, cuts, line) == once
+    done = decal("online", "piece.csv", "-y", "y", "--state", "4.json", "--cluster", "site")
+    assert f"cluster {cluster}, not site" in refusal(done)
+    new = {name: values for name, values in columns.items() if name != "y"}
+    ahead = write_stream(tmp_path / "new.csv", {**new, "t": [columns["t"][-1]] * N_STATE})
+    assert decal("apply", "4.json", ahead, "-o", "scored.parquet").code == 0
+
+
+def test_the_report_is_of_all_rows_whatever_the_cut(decal: Decal, tmp_path: Path) -> None:
+    columns = stream_columns()
+    documents = []
+    for name, cuts in (("one", [0]), ("two", [0, 733])):
+        for start, end in zip(cuts, [*cuts[1:], None], strict=True):
+            piece = write_stream(tmp_path / "piece.csv", columns, start, end)
+            done = decal("online", piece, *ON_LINE, "--state", f"{name}.json", "-f", "json")
+        documents.append({**json.loads(done.out), "inputs": 0, "notes": 0, "signature": 0})
+    assert documents[0] == documents[1]
+
+
+def test_rows_without_labels_are_scored_as_the_replay_later_does(decal: Decal, tmp_path: Path) -> None:
+    columns = columns_of()
+    first = write_stream(tmp_path / "first.csv", columns, 0, 400)
+    later = write_stream(tmp_path / "later.csv", columns, 400)
+    new = {name: values for name, values in columns.items() if name != "y"}
+    line = (*ON_LINE, "--delay", "60d")
+    assert decal("online", first, *line, "--state", "state.json").code == 0
+    before = (tmp_path / "state.json").read_bytes()
+    done = decal("apply", "state.json", write_stream(tmp_path / "new.csv", new, 400), "-o", "scored.parquet")
+    assert done.code == 0, done.err
+    assert "after 400 rows" in done.err
+    assert (tmp_path / "state.json").read_bytes() == before
+    assert decal("online", later, "-y", "y", "--state", "state.json", "-o", "replayed.parquet").code == 0
+    scored, replayed = pq.read_table(tmp_path / "scored.parquet"), pq.read_table(tmp_path / "replayed.parquet")
+    assert scored.column_names == [*new, *(name for name in replayed.column_names if name.startswith("p_"))]
+    for name in scored.column_names[len(new) :]:
+        # All labels are known 60 days later, which is after the last row: none of the new rows' labels was.
+        assert scored[name].to_pylist() == replayed[name].to_pylist(), name
+
+
+def test_a_state_is_refused_where_it_does_not_fit(decal: Decal, tmp_path: Path) -> None:
+    columns = columns_of()
+    first = write_stream(tmp_path / "first.csv", columns, 0, 400)
+    later = write_stream(tmp_path / "later.csv", columns, 400)
+    assert decal("online", first, *ON_LINE, "--state", "state.json").code == 0
+    whole = (tmp_path / "state.json").read_text()
+    on_state = ("online", later, "-y", "y", "--state", "state.json")
+    early = write_stream(tmp_path / "early.csv", {**columns, "p": columns["p"][::-1]}, 0, 300)
+    assert "time goes back" in refusal(decal("online", early, "-y", "y", "--state", "state.json"))
+    for line, words in (
+        (("--threshold", "0.3"), "another decision"),
+        (("--score", "came"), "score p, not came"),
+        (("--delay", "7d"), "delay 0, not 7d"),
+        (("--horizon", "5000"), "horizon None, not 5000"),
+        (("--method", "hedge"), "other forecasters"),
+        (("--group", "site"), "group None, not site"),
+        (("--seed", "4"), "seed 0, not 4"),
+    ):
+        assert words in refusal(decal(*on_state, *line))
+    for text, words in (
+        (whole.replace('"decal_state": 2', '"decal_state": 1'), "is a state of version 1"),
+        (whole.replace('"positives": ', '"positives": 1', 1), "was changed after it was written"),
+        ("{}", "is not a state"),
+        ("", "is not JSON"),
+    ):
+        (tmp_path / "state.json").write_text(text)
+        assert words in refusal(decal(*on_state))
+        assert (tmp_path / "state.json").read_text() == text
+
+
+def test_two_runs_on_one_state_are_refused(decal: Decal, tmp_path: Path) -> None:
+    first = write_stream(tmp_path / "first.csv", columns_of(), 0, 300)
+    with (tmp_path / ".state.json.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "another run is using it" in refusal(decal("online", first, *ON_LINE, "--state", "state.json"))
+        assert not (tmp_path / "state.json").exists()
+    # What a killed run leaves behind is locked by nobody.
+    assert decal("online", first, *ON_LINE, "--state", "state.json").code == 0
+    assert not os.path.exists(tmp_path / ".state.json.lock")
+
+
+RUN = ("online", "later.csv", "-y", "y", "--state", "state.json")
+
+
+def another(value: Any, number: int) -> Any:
+    """What cannot stand in place of this value: by turns one of some."""
+    if isinstance(value, dict):
+        others = [[], "x", {"x": 1}]
+    elif isinstance(value, list):
+        others = [{}, "x", None, *([TWICE, SHORTER, []] if len(value) > 1 else [])]
+    elif isinstance(value, str):
+        others = [1, None, ["x"]]
+    else:
+        others = ["x", [], {}, 1e308, ABSENT, 10**400, -(10**6) - 0.5]
+    return others[number % len(others)]
+
+
+@pytest.mark.parametrize("kind", ["delay", "clusters"])
+def test_every_field_of_a_state_is_held_to_what_it_can_be(decal: Decal, tmp_path: Path, kind: str) -> None:
+    document = json.loads(true_state(kind))
+    write_rows(tmp_path / "later.csv", 160, 240)
+    state, tried = tmp_path / "state.json", 0
+    for number, keys in enumerate(places(document)):
+        if keys == ("decal",) or keys[:3] == ("task", "utility", 0):
+            continue  # Any version, and any amount, is one.
+        text = forged_state(document, keys, another(value_at(document, keys), number))
+        state.write_text(text)
+        done = decal(*RUN)
+        assert done.code == 2, (keys, another(value_at(document, keys), number))
+        assert refusal(done).startswith("decal: ") and state.read_text() == text
+        tried += 1
+    assert tried > 150
+    # What is not forged goes on.
+    state.write_text(forged_state(document, ("state", "rows"), 160))
+    assert decal(*RUN).code == 0
+
+
+FORGED = {
+    "windows.n": ("plain", ("state", "windows", 0, "n", 3), 10**6),
+    "windows.scores": ("plain", ("state", "windows", 0, "scores", 0), "x"),
+    "windows.acts": ("plain", ("state", "windows", 0, "acts", "hedge"), [1, 10**6]),
+    "windows.place": ("plain", ("state", "windows", 7, "place"), 8),
+    "acts": ("plain", ("state", "tallies", "online-platt", "acts"), [1, 2, 3]),
+    "course.row": ("plain", ("state", "course", "row", 5), 7),
+    "warm": ("plain", ("state", "warm"), [50]),
+    "no time": ("no time", ("state", "last_time"), 2**63),
+    "a cluster": ("clusters", ("state", "clusters", "open"), 10**6),
+    "a block": ("delay", ("state", "e_process", "held", 0, "size"), 10**6),
+    "a pair": ("groups", ("state", "forecasters", "almost-one-step-ahead", "parts", "a", "pairs"), []),
+    "confidence": ("plain", ("plan", "confidence"), 2.5),
+    "names": ("plain", ("task", "names"), ["x"]),
+    "horizon": ("plain", ("plan", "horizon"), 10**30),
+    "another key": ("plain", ("state", "more"), 1),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_what_a_state_says_twice_it_says_alike(decal: Decal, tmp_path: Path, case: str) -> None:
+    kind, keys, value = FORGED[case]
+    assert kind in KINDS
+    write_rows(tmp_path / "later.csv", 160, 240)
+    (tmp_path / "state.json").write_text(forged_state(json.loads(true_state(kind)), keys, value))
+    assert "the state in it cannot be used" in refusal(decal(*RUN)) or case in ("confidence", "horizon")

@@ -52,7 +52,7 @@ def test_fairness_compares_groups_and_draws_them(decal: Decal, tmp_path: Path) -
     picture = tmp_path / "groups.svg"
     done = decal(*NAMED, "--group", "group", "--pack", "fairness", "--plot", picture)
     assert done.code == 0
-    assert "The largest gaps between groups" in done.out
+    assert "Groups that are apart" in done.out
     assert picture.read_bytes().startswith(b"<?xml")
     document = valid_json(decal(*NAMED, "--group", "group", "--pack", "fairness", "--format", "json").out)
     reports = {report["group"]: report["metrics"] for report in document["reports"]}

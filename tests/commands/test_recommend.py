@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from tests.helpers.command import BINARY, Decal, refusal, valid_json
+import pytest
+
+from tests.helpers.command import BINARY, FIXTURES, Decal, refusal, valid_json
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
 TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
@@ -18,7 +20,7 @@ class TestRecommend:
             "per 1,000 decisions",
             "gain of recalibration",
             "→ Post-train",
-            "ECE is .0982 for any decision",
+            "ECE is 0.0982 whatever the decision",
         ):
             assert words in done.out, words
 
@@ -55,5 +57,12 @@ class TestRecommend:
         line = refusal(decal("recommend", "--threshold", "0.3"))
         assert "cat preds.csv | decal" in line
 
-    def test_it_asks_for_the_decision(self, decal: Decal) -> None:
-        assert "--threshold" in refusal(decal("recommend", *NAMED))
+    def test_of_several_classes_it_asks_for_the_decision(self, decal: Decal) -> None:
+        assert "--utility" in refusal(decal("recommend", FIXTURES / "multiclass_n1500_k3.csv"))
+
+    @pytest.mark.parametrize("given", [[], ["--threshold", "0.1:0.4"], ["--cost-fp", "1", "--cost-fn", "3:8"]])
+    def test_where_costs_are_not_known_it_says_which_advice_holds_where(self, decal: Decal, given: list[str]) -> None:
+        asked = valid_json(decal("recommend", *NAMED, *given, "-f", "json").out)["range"]
+        assert (asked["low"], asked["high"]) == {"0": (0.01, 0.99), "2": (0.1, 0.4), "4": (3, 8)}[str(len(given))]
+        ends = [(stretch["low"], stretch["high"]) for stretch in asked["stretches"]]
+        assert ends[0][0] == asked["low"] and ends[-1][1] == asked["high"] and ends == sorted(ends)

@@ -130,6 +130,7 @@ def stopped(arguments: list[str], folder: Path, number: int, at: int) -> tuple[i
     return process.returncode, error
 
 
+@pytest.mark.long
 def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(
     rows: Path, undisturbed: tuple[Path, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +153,7 @@ def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(
     same_but_for_times(undisturbed[0], folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["asked to end", "killed"])
 def test_the_processes_of_a_study_end_with_the_one_that_started_them(
     rows: Path, tmp_path: Path, number: signal.Signals

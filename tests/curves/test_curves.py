@@ -13,10 +13,10 @@ from decal_cli.curves import (
     CURVE_KINDS,
     FeaturedRows,
     Grid,
-    ThresholdCurve,
+    MetricCurve,
     battery,
     curves_of,
-    heldout,
+    held_out,
     parse_prior,
     parse_thresholds,
 )
@@ -44,7 +44,7 @@ SAME = {
     "threshold_adjusted": "threshold_adjusted",
     "cfdl": "cfdl",
 }
-"""Curve -> the metric that it is at one t*."""
+"""MetricCurve -> the metric that it is at one t*."""
 
 
 def curve_rows(n: int = 600, seed: int = 0, decimals: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -166,7 +166,7 @@ def test_the_cuts_of_a_batch_are_those_of_isotonic_fits(unit: float) -> None:
     rng = np.random.default_rng(0)
     neg, pos = rng.poisson(1.1, (6, 40)) * unit, rng.poisson(0.9, (6, 40)) * unit
     at = np.array([0.111, 0.333, 0.571, 0.9])
-    cuts = heldout._cuts(neg, pos, at)
+    cuts = held_out._cuts(neg, pos, at)
     for k in range(6):
         levels = np.flatnonzero(neg[k] + pos[k])
         n = (neg + pos)[k, levels]
@@ -307,7 +307,7 @@ def test_few_rows_with_features_have_reasons() -> None:
     score, label, x = curve_rows(6)
     curves = curves_of(tabulate(score, label), featured_of(score, label, x), Grid(ALL))
     for name in ("brier_regions", "gain_beyond", "gain_post_training"):
-        assert isinstance(curves[name], ThresholdCurve)
+        assert isinstance(curves[name], MetricCurve)
         assert "rows" in str(curves[name].reason) and np.isnan(curves[name].value).all()
 
 

@@ -43,7 +43,7 @@ def test_interventions_avoided_are_the_lead_over_treating_all() -> None:
 
 def test_a_row_stands_at_the_user_s_threshold(decal: Decal) -> None:
     done = decal("sweep", BINARY, "-s", "p", "-y", "y", *TASK, "--thresholds", "0.1:0.9:0.1", "--no-intervals")
-    assert len(re.findall(r"^→ \.3421 ", done.out, re.MULTILINE)) == 4
+    assert len(re.findall(r"^→ 0\.3421 ", done.out, re.MULTILINE)) == 4
     document = valid_json(decal("sweep", BINARY, "-s", "p", "-y", "y", *TASK, "--no-intervals", "-f", "json").out)
     at = document["sweep"]["thresholds"]
     assert document["task"]["threshold"] in at and len(at) == 100
@@ -61,7 +61,7 @@ def test_amounts_are_the_user_s(decal: Decal) -> None:
     advice = valid_json(decal("recommend", *asked, "-f", "json").out)
     assert cost == pytest.approx(-advice["amounts"]["expected_utility"]["value"], rel=1e-9)
     text = decal("sweep", *asked, "--no-intervals").out
-    row = re.search(r"^→ \.3421 +([\d,]+) ", text, re.MULTILINE)
+    row = re.search(r"^→ 0\.3421 +([\d,]+) ", text, re.MULTILINE)
     assert row is not None and row[1] == f"{cost:,.0f}"
     assert "EUR a year" in text
 
@@ -71,6 +71,6 @@ def test_several_models_stand_against_treating_all_and_none(decal: Decal) -> Non
     out = decal("sweep", *asked, "--thresholds", "0.1:0.5:0.1", "--plot", "-").out
     head = out[out.index("Net benefit of all models") :].splitlines()
     assert head[1].split() == ["t*", "treat", "none", "treat", "all", "p_profanity", "p_hatesonar"]
-    assert head[4].startswith("→ .3")
+    assert head[4].startswith("→ 0.3")
     axis = [line for line in out.splitlines() if re.fullmatch(r" +0\.1 +0\.3 +0\.5", line)]
     assert len(axis) == 2

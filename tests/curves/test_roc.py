@@ -8,8 +8,8 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 
 from decal_cli.curves import Grid, curves_of
 from decal_cli.curves.roc import Roc
-from decal_cli.curves.sums import levels_of
 from decal_cli.metrics import Inputs, interval_of, parse, value_of
+from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 
@@ -22,7 +22,7 @@ def rows(size: int = 400, seed: int = 0, weighted: bool = False) -> Rows:
 
 
 def points_of(given: Rows) -> Roc:
-    return Roc.of_levels(levels_of(given.table), given.table.score)
+    return Roc.of_table(given.table)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -58,9 +58,9 @@ def test_the_points_give_the_brier_curve_of_the_calibrated_score(weighted: bool)
 def test_the_brier_curve_gives_the_hull_of_the_roc_curve_back() -> None:
     """Tasche 2021, eq. 5.8b; the hull joins the points of the isotonic fit by lines."""
     given = rows()
-    pools = levels_of(given.table.isotonic, given.table.isotonic.pos / given.table.isotonic.n)
-    hull = Roc.of_levels(pools, pools.key)
-    kinks = pools.key[(pools.key > 0) & (pools.key < 1)]
+    fit = given.table.isotonic.pos / given.table.isotonic.n
+    hull = Roc.of_table(given.table.isotonic)
+    kinks = fit[(fit > 0) & (fit < 1)]
     at = np.linspace(0, 1, 101)
     back = Roc.of_brier(hull.brier(kinks), kinks, given.table.base_rate, at)
     x, y = np.append(hull.false_alarms, 0.0)[::-1], np.append(hull.recall, 0.0)[::-1]
@@ -72,7 +72,7 @@ def test_the_brier_curve_gives_the_hull_of_the_roc_curve_back() -> None:
 def test_a_curve_by_hand() -> None:
     """Scores .8, .6, .4 with labels 1, 0, 1: from .6 on, recall 1/2, one false alarm, precision 1/2, lift 3/4."""
     given = Rows(np.array([0.8, 0.6, 0.4]), np.array([1, 0, 1]))
-    roc = Roc.of_levels(levels_of(given.table), np.array([0.6, 0.9]))
+    roc = Roc.of_table(given.table, np.array([0.6, 0.9]))
     assert (roc.recall[0], roc.false_alarms[0], roc.precision[0]) == pytest.approx((0.5, 1.0, 0.5))
     assert roc.lift[0] == pytest.approx(0.75) and np.isnan(roc.precision[1]) and roc.recall[1] == 0
 
@@ -90,3 +90,12 @@ def test_the_curves_of_a_sweep_are_the_metrics_at_each_threshold(weighted: bool)
         specificity = value_of(parse("specificity"), inputs)
         assert curves["false_positive_rate"].value[k] == pytest.approx(1 - specificity, abs=1e-12)
         assert curves["lift"].value[k] == pytest.approx(curves["ppv"].value[k] / given.table.base_rate, abs=1e-12)
+
+
+def test_intervals_use_that_the_share_of_a_label_is_known() -> None:
+    counted = Population.of_ones(0.2, 0.4, kept=False).counted(rows())
+    curves = curves_of(counted.table, None, Grid(np.array([0.3])))
+    inputs = Inputs(counted, BinaryTask.of_threshold(0.3))
+    for name, metric, sign in (("brier", "expected_utility", -1), ("sensitivity", "sensitivity", 1)):
+        ends = sorted(sign * end for end in interval_of(parse(metric), inputs, 0.95) or ())
+        assert (curves[name].low[0], curves[name].high[0]) == pytest.approx(ends, abs=1e-12)

@@ -148,7 +148,7 @@ def test_numbers_alone_need_no_word_unless_all_columns_were_taken(tmp_path: Path
 
 
 def test_gaps_are_counted(tmp_path: Path) -> None:
-    path = write_columns(tmp_path, {**FOUR_ROWS, "x": [1, None, 3, 4], "t": ["u", "v", None, "v"], "z": [1] * 4})
+    path = write_columns(tmp_path, {**FOUR_ROWS, "x": [1, None, 3, 4], "t": ["u", "v", None, "v"], "z": [1, 2, 1, 1]})
     data = read([path], Columns(features=("*",)))
     _ = data.models[0].rows.typed
     assert data.all_notes == ("features: 2 numbers, 1 category; 2 columns with missing values",)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from decal_cli.data import Columns, read
-from decal_cli.data.labels import encoded
+from decal_cli.data.texts import encoded
 from decal_cli.errors import DecalError
 from tests.helpers.files import (
     FOUR_ROWS,

@@ -16,10 +16,17 @@ from decal_cli.commands import manual, pages
 from tests.helpers.command import FIXTURES, ROOT, Decal
 
 PAGES = pages.written_pages(ROOT)
-OTHERS = [ROOT / "CHANGELOG.md", FIXTURES / "README.md"]
+OTHERS = [
+    *(
+        ROOT / f"{name}.md"
+        for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY", "simulation/RESULTS", "simulation/STUDY")
+    ),
+    FIXTURES / "README.md",
+    FIXTURES / "papers" / "README.md",
+]
 """Pages without generated blocks."""
 MAX_README = 170
-MAKE_TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+MAKE_TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 TREE = manual.command_tree()
 COMMANDS = TREE.commands
 OPTIONS = {
@@ -57,6 +64,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.ci
 def test_generated_blocks_are_fresh() -> None:
     stale = [name_of(path) for path, text in pages.made_anew(ROOT).items() if path.read_text(encoding="utf-8") != text]
     assert not stale, "run: make man"
@@ -89,6 +97,14 @@ def test_the_index_names_every_page() -> None:
     index = ROOT / "docs" / "index.md"
     named = set(re.findall(r"\]\(([\w-]+\.md)\)", index.read_text(encoding="utf-8")))
     assert named == {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
+
+
+def test_the_reading_path_of_the_site_names_every_page() -> None:
+    conf = ast.parse((ROOT / "docs" / "conf.py").read_text(encoding="utf-8"))
+    (path,) = (node.value for node in conf.body if isinstance(node, ast.Assign) and "READING_PATH" in ast.unparse(node))
+    named = [page for pages in ast.literal_eval(path).values() for page in pages]
+    files = {each.relative_to(ROOT / "docs").with_suffix("").as_posix() for each in (ROOT / "docs").rglob("*.md")}
+    assert sorted(named) == sorted(files - {"index"})
 
 
 def decal_lines(block: str) -> Iterator[list[str]]:

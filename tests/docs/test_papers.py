@@ -1,4 +1,4 @@
-"""The page of the papers: its commands run and print the numbers that stand beside them, and its files are fresh."""
+"""The papers line by line: its commands run and print the numbers that stand beside them, and its files are fresh."""
 
 import csv
 import json
@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.command import ROOT, Decal
 from tests.helpers.paper_examples import CURVES, FILES, FOLDER, SIMULATED, written
 
-PAGE = ROOT / "docs" / "papers.md"
+PAGE = ROOT / "fixtures" / "papers" / "README.md"
 LINES = [
     [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
     for line in PAGE.read_text(encoding="utf-8").splitlines()

@@ -11,8 +11,7 @@ from typing import Any
 
 from decal_cli.analysis.study import Unit, summarise
 from decal_cli.analysis.study.points import is_record, measure
-from decal_cli.analysis.study.run import Study
-from decal_cli.analysis.study.store import NAME, Store
+from decal_cli.analysis.study.run import NAME, Store, Study
 from decal_cli.errors import DecalError
 from decal_cli.learn.method import fit
 from decal_cli.learn.methods import parse

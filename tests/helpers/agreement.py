@@ -27,8 +27,7 @@ import decal_cli
 from decal_cli.data import reading as file_reading
 from decal_cli.data.large.engines import counting
 from decal_cli.data.large.engines.dialects import DIALECTS
-from decal_cli.data.large.engines.request import CountRequest
-from decal_cli.data.large.engines.statement import statement
+from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.tables.aggregated import NEEDS_ROWS
 from tests.helpers.server import programs, running
 

@@ -1,5 +1,7 @@
 """A page in headless Chromium: what it looks like at a width, measured by a script that only the test adds."""
 
+import base64
+import hashlib
 import html
 import json
 import re
@@ -19,6 +21,8 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+AXE = Path(__file__).parents[2] / ".ci" / "node_modules" / "axe-core" / "axe.min.js"
+"""Checks of WCAG, where `.ci/run` could fetch them."""
 DARK = "--blink-settings=preferredColorScheme=0"
 MEASURE = """
 <script>
@@ -74,6 +78,23 @@ def browse(page: Path, profile: Path, *arguments: str) -> str:
     """What Chromium prints of a page."""
     command = [str(BROWSER), *QUIET, f"--user-data-dir={profile}", *arguments, page.as_uri()]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def in_page(page: Path, folder: Path, script: str, *arguments: str) -> Any:
+    """What a script returns (a value, or the promise of one) that runs in a page after the page's own.
+
+    The page keeps its policy, which names this script besides its own.
+    """
+    whole = (
+        f"(async () => {{ {script} }})().catch(error => ({{error: String(error)}})).then(found =>"
+        " document.body.setAttribute('data-found', JSON.stringify(found)));"
+    )
+    digest = base64.b64encode(hashlib.sha256(whole.encode()).digest()).decode()
+    text = page.read_text(encoding="utf-8").replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    within = folder / "scripted.html"
+    within.write_text(text.replace("</body>", f"<script>{whole}</script></body>"), encoding="utf-8")
+    shown = browse(within, folder / "profile", "--virtual-time-budget=60000", *arguments, "--dump-dom")
+    return json.loads(html.unescape(re.search(r'<body[^>]* data-found="([^"]*)"', shown)[1]))  # type: ignore[index]
 
 
 def defects(page: Path, folder: Path, width: int, dark: bool = False) -> dict[str, list[str]]:

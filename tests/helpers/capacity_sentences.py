@@ -9,12 +9,12 @@ from typing import Any
 from tests.helpers.page import NUMBER, ROUNDED, Page, printed_as
 
 _SPAN = rf"\[{NUMBER}, {NUMBER}\]"
-_DOUBTFUL = rf"its gain is {NUMBER} {_SPAN} utility per 1,000 decisions, which chance could explain"
-_CLEAR = rf"it (wins|loses) {NUMBER} {_SPAN} utility per 1,000 decisions"
+_DOUBTFUL = rf"its gain is {NUMBER} {_SPAN} per 1,000 decisions, which chance could explain"
+_CLEAR = rf"it (wins|loses) {NUMBER} {_SPAN} per 1,000 decisions"
 _ORDER = rf"Recalibration keeps the order of the scores, and changes only which of them reach {NUMBER}"
 _BEST = r"Of the post-trained scores, (.+?) is worth most"
 _OTHER_ORDER = r"Recalibration by (\S+) changes what acting is expected to win, and so the order"
-_MORE = "utility per 1,000 decisions more with these places; no method can win more"
+_MORE = "per 1,000 decisions with these places; no method can win more"
 _PERFECT = r"A perfect ranking, by the labels, would win"
 Holds = Callable[[Page, "re.Match[str]"], bool]
 
@@ -33,11 +33,10 @@ def _is_best(page: Page, method: str, kind: str = "post-training") -> bool:
 
 
 def _limit(page: Page, match: re.Match[str]) -> bool:
-    """What the limit costs or wins, and what the score is worth with and without it."""
+    """What the limit costs or wins."""
     now, unlimited = _scores(page)["as it is"]["utility"], page["expected_utility"].value
     apart = unlimited - now if match[1] == "costs" else now - unlimited
-    numbers = zip(match.groups()[1:], (apart, now, unlimited), strict=True)
-    return page.entry["places"]["full"] > 0 and apart >= 0 and all(printed_as(one, 1000 * two) for one, two in numbers)
+    return page.entry["places"]["full"] > 0 and apart >= 0 and printed_as(match[2], 1000 * apart)
 
 
 def _free(page: Page, match: re.Match[str]) -> bool:
@@ -70,11 +69,35 @@ def _clear(score: dict[str, Any], way: str, numbers: tuple[str, ...]) -> bool:
     )
 
 
+def _keeps_the_score(page: Page, match: re.Match[str]) -> bool:
+    return match[1] == page.entry["capacity"] and page.entry["ranks_now"] == {"method": None, "gain": 0, "chance": None}
+
+
+def _another_order(page: Page, match: re.Match[str]) -> bool:
+    now, score = page.entry["ranks_now"], _scores(page)[match[2]]
+    numbers = zip(match.groups()[2:], (score["gain"], *score["interval"]), strict=True)
+    named = match[1] == page.entry["capacity"] and match[2] == now["method"] and now["gain"] == score["gain"] > 0
+    return named and all(printed_as(one, 1000 * two) for one, two in numbers)
+
+
+def _chance(page: Page, match: re.Match[str]) -> bool:
+    """It is 97.5 % or more where the interval lies above 0, and more than half where the gain does."""
+    now = page.entry["ranks_now"]
+    low, high = _scores(page)[now["method"]]["interval"]
+    said = {"over 99": now["chance"] >= 0.995}.get(match[1], match[1] == f"{100 * now['chance']:.0f}")
+    return said and now["chance"] > 0.5 and ((low > 0) == (now["chance"] > 0.975) or low == high)
+
+
 AT_CAPACITY: dict[str, Holds] = {
+    r"At capacity (\S+), act on the rows that the score puts first: no method is sure enough to win more\.": (
+        _keeps_the_score
+    ),
+    rf"At capacity (\S+), act on the rows that (\S+) puts first: wins {NUMBER} \[{NUMBER}, {NUMBER}\] "
+    r"per 1,000 decisions over the order of the score\.": _another_order,
+    r"The chance that this wins anything is (over 99|\d+) %\.": _chance,
     r"At capacity (\S+)\.": lambda page, match: match[1] == page.entry["capacity"],
-    r"Questions, counts and gains below are for decisions without this limit\.": lambda page, _: True,
-    rf"The limit (costs|wins) {NUMBER} utility per 1,000 decisions: acting on the score is worth {NUMBER} with these "
-    rf"places, and {NUMBER} without a limit\.": _limit,
+    r"All else on this page is of decisions without this limit\.": lambda page, _: True,
+    rf"The limit (costs|wins) {NUMBER} per 1,000 decisions\.": _limit,
     r"Every row that would be acted on has a place, so that the limit changes nothing\.": _free,
     rf"{_PERFECT} {NUMBER} {_SPAN} {_MORE}\.": _perfect,
     rf"{_OTHER_ORDER}: {_DOUBTFUL}\.": (

@@ -14,7 +14,6 @@ from typing import Any
 from tests.helpers.capacity_sentences import AT_CAPACITY
 from tests.helpers.page import (
     BEYOND,
-    METHOD_GAINS,
     NUMBER,
     POST_TRAINING,
     RECALIBRATION,
@@ -23,24 +22,25 @@ from tests.helpers.page import (
     Page,
     printed_as,
 )
-from tests.helpers.sentences import SENTENCES
+from tests.helpers.sentences import SENTENCES, says
 
 ACTIONS = {"recalibrate": "isotonic", "post-train": "blend"}
 RUNGS = {
-    "always decide 0": ("eu_never",),
-    "always decide 1": ("eu_always",),
-    "act on the score as it is": ("expected_utility",),
-    "act on the recalibrated score": ("expected_utility", RECALIBRATION),
-    "act on score and features": ("expected_utility", RECALIBRATION, BEYOND),
+    "best constant action": ("expected_utility", "external_regret"),
+    "never act": ("eu_never",),
+    "always act": ("eu_always",),
+    "score as it is": ("expected_utility",),
+    "recalibrated": ("expected_utility", RECALIBRATION),
+    "with features": ("expected_utility", RECALIBRATION, BEYOND),
 }
-COUNTED = {"as it is": "as_is", "recalibrated": "recalibrated", "with features": "with_features"}
+COUNTED = {"score as it is": "as_is", "recalibrated": "recalibrated", "with features": "with_features"}
 _LINES = re.MULTILINE | re.DOTALL
 
 
 def contradictions(entry: dict[str, Any], text: str) -> list[str]:
     """What one model's JSON and its printed text, unwrapped, say that does not follow from the numbers."""
     page = Page(entry)
-    found = [*_chain(page), *_action(page), *_bars(page, text), *_evidence(page, text), *_counts(page, text)]
+    found = [*_chain(page), *_action(page), *_worth(page, text), *_evidence(page, text), *_counts(page, text)]
     for sentence in _sentences(page, text):
         problem = _unfounded(page, sentence)
         if problem is not None:
@@ -64,10 +64,10 @@ def _action(page: Page) -> Iterator[str]:
     action = advice["action"]
     if action == "done" and clear:
         yield f"done beside a gain above 0: {clear}"
-    if advice["method"] != ACTIONS.get(action):
+    if advice["method"] != (ACTIONS | {"recalibrate": recalibrator(page)}).get(action):
         yield f"the action {action} names the method {advice['method']}"
     if action in ACTIONS:
-        measured = page[METHOD_GAINS[ACTIONS[action]]]
+        measured = page[page.method_gain(ACTIONS[action])]
         if advice["gain"] != measured.value or advice["interval"] != [measured.low, measured.high]:
             yield f"the gain of {action} is not the gain of the chain: {advice['gain']}, {measured.value}"
         if not any(page.clear(metric) for metric in SUBJECTS.values()):
@@ -76,27 +76,47 @@ def _action(page: Page) -> Iterator[str]:
         if advice["small"] != (own or advice["path"][0]["small"]):
             yield "small disagrees with the tolerance"
     constant = advice["constant"]
-    best = max(page["eu_never"].value, page["eu_always"].value)
-    if (constant is not None) != (best >= page["expected_utility"].value - ROUNDED):
-        yield f"constant {constant} beside {best} and {page['expected_utility'].value}"
+    lead = page["external_regret"].value
+    if not math.isnan(page["eu_never"].value):
+        lead = max(page["eu_never"].value, page["eu_always"].value) - page["expected_utility"].value
+    if (constant is not None) != (lead >= -ROUNDED * max(1.0, abs(page["expected_utility"].value))):
+        yield f"constant {constant} that is {lead} ahead"
 
 
-def _bars(page: Page, text: str) -> Iterator[str]:
-    """The bars are the chain, and a longer bar is a larger value."""
-    seen = {}
+def _rows(text: str) -> dict[str, list[str]]:
+    """The numbers behind each way of acting."""
+    # A table that is too wide goes on below, without the column of worths.
+    worths = "\n\n".join(part for part in text.split("\n\n") if "worth" in part)
+    lines = {name: re.findall(rf"^{re.escape(name)} {{2,}}(.*)$", worths, re.MULTILINE) for name in RUNGS}
+    # A table of what a limited capacity leaves comes before.
+    return {name: re.findall(NUMBER, of_name[-1]) for name, of_name in lines.items() if of_name}
+
+
+def _size_of(text: str) -> float:
+    """What amounts above a table are in."""
+    head = re.search(r"worth in (million|billion)", text)
+    return 1.0 if head is None else {"million": 1e6, "billion": 1e9}[head[1]]
+
+
+def recalibrator(page: Page) -> str:
+    """The method that recalibrates: of several classes one of the scalings; few rows may have a logistic curve."""
+    if page.entry.get("by_class") is not None:
+        return str(page.advice["method"] or "isotonic")
+    named = {page.advice["method"], page.advice["act_now"]["method"]}
+    return "platt" if page.entry["rows"] < 1000 and "platt" in named else "isotonic"
+
+
+def _worth(page: Page, text: str) -> Iterator[str]:
+    """What each way of acting is worth is the chain."""
+    rows = _rows(text)
     for name, parts in RUNGS.items():
-        line = re.search(rf"^ *{re.escape(name)} +{NUMBER} *(█*)", text, re.MULTILINE)
         expected = 1000 * sum(page[part].value for part in parts)
-        if line is None:
-            if not math.isnan(expected):
-                yield f"no bar: {name}"
+        if name == "best constant action" and not math.isnan(page["eu_never"].value):
             continue
-        if not printed_as(line[1], expected):
-            yield f"bar {name} shows {line[1]}, not {expected}"
-        seen[name] = (expected, len(line[2]))
-    for one, length in seen.values():
-        if any(one > other and length < shorter for other, shorter in seen.values()):
-            yield "a larger value has a shorter bar"
+        if (name in rows) == math.isnan(expected):
+            yield f"a row without its number, or the other way round: {name}"
+        elif name in rows and not printed_as(rows[name][0], expected / _size_of(text)):
+            yield f"{name} is worth {rows[name][0]}, not {expected}"
 
 
 def _evidence(page: Page, text: str) -> Iterator[str]:
@@ -108,34 +128,28 @@ def _evidence(page: Page, text: str) -> Iterator[str]:
     }
     for title, metric in titles.items():
         for line in re.findall(rf"^ +{title}: (.*)$", text, re.MULTILINE):
-            numbers = re.findall(NUMBER, line)
             expected = [number for number in page[metric] if not math.isnan(number)]
-            if len(numbers) != len(expected) or not all(map(printed_as, numbers, expected)):
+            if not says(line, *expected):
                 yield f"{title} is printed as {line}, but is {expected}"
 
 
 def _counts(page: Page, text: str) -> Iterator[str]:
     """The table of decisions is that of the JSON, each step adds up, and what changes is what the gain says."""
-    counts, threshold, u_delta = page.entry["counts"], *(page.entry["task"][key] for key in ("threshold", "u_delta"))
+    counts = page.entry["counts"]
+    if counts is None:
+        return
+    shared = page.entry["task"] is not None
+    threshold, u_delta = (page.entry["task"][key] for key in ("threshold", "u_delta")) if shared else (0.0, 0.0)
     total, before = counts["rows"], None
-    text = text[text.find("\nDecisions, of ") :]
+    rows = _rows(text)
     for (name, key), gain in zip(COUNTED.items(), (None, RECALIBRATION, BEYOND), strict=True):
         now = counts[key]
-        line = re.search(rf"^{name} {{2,}}(.*)$", text, re.MULTILINE)
-        if (now is None) != (line is None):
-            yield f"a row of counts without its numbers, or the other way round: {name}"
-        if now is None or line is None:
+        if now is None:
             continue
-        moved = (
-            [] if now["change"] is None else [now["change"][key] for key in ("started_positive", "started_negative")]
-        )
-        gone = [] if now["change"] is None else [now["change"][key] for key in ("stopped_positive", "stopped_negative")]
-        expected = [now[key] for key in ("acted", "true_positives", "false_positives", "false_negatives")]
-        expected += [sum(rows) for rows in (moved, gone) if rows]
-        printed = re.findall(NUMBER, line[1])
-        if not all(printed_as(one, 1000 * other / total) for one, other in zip(printed, expected, strict=False)):
-            yield f"counts {name} are printed as {line[1]}, but are {expected} of {total}"
-        if gain is not None and before is not None:
+        expected = [1000 * now[cell] / total for cell in ("acted", "false_positives", "false_negatives")]
+        if not all(map(printed_as, rows.get(name, ["", "-1"])[1:], expected)):
+            yield f"counts {name} are printed as {rows.get(name)}, but are {expected}"
+        if gain is not None and before is not None and shared:
             change = now["change"]
             won = change["true_positives"] * (1 - threshold) - change["false_positives"] * threshold
             if not abs(u_delta * won / total - page[gain].value) <= ROUNDED * max(1.0, u_delta):
@@ -149,28 +163,25 @@ def _counts(page: Page, text: str) -> Iterator[str]:
 
 
 def _sentences(page: Page, text: str) -> Iterator[str]:
-    """Reasons, headline and what follows it, one sentence at a time."""
-    advice = page.advice
-    for step in advice["path"]:
+    """What is said first, the costs, reasons, and what follows, one sentence at a time."""
+    flat = " ".join(text.split())
+    for step in page.advice["path"]:
         yield from _split(step["reason"])
-        if step["reason"] not in text:
+        if f"{step['number']}. {step['question']} {step['answer']}" not in flat or step["reason"] not in flat:
             yield f"(not printed) {step['reason']}"
-    end = text.split("\n→ ", 1)[1].split("\n\n", 1)[0]
-    for line in end.splitlines():
-        yield from _split(line.strip())
-    for line in re.findall(r"^(?:Always deciding|Acting on this score).*?(?=^Expected utility|^\s*$)", text, _LINES):
-        yield " ".join(line.split())
-    now = re.findall(r"^Now: (.*?)(?=^\s*$)", text, _LINES)
-    if len(now) != 1:
-        yield f"(said {len(now)} times) what to do now"
-    for line in now:
-        yield from _split(" ".join(line.split()))
+    first, *others = re.findall(r"^→ (.*?)(?=^\s*$)", text, _LINES)
+    if others:
+        yield f"(said {1 + len(others)} times) what to do now"
+    yield from _split(re.sub(r"Without the limit of \S+: ", "", " ".join(first.split())))
+    end = re.split(r"^\d\. ", text, flags=re.MULTILINE)[-1].split("\n\n")[1]
+    yield from _split(" ".join(end.split()))
+    yield from re.findall(r"A false alarm \(.*?\d\.(?= |$)", flat)
     yield from _on_capacity(text)
 
 
 def _on_capacity(text: str) -> Iterator[str]:
-    for line in re.findall(r"^At capacity .*?(?=^\s*$)", text, _LINES):
-        yield from _split(" ".join(line.split()))
+    for line in re.findall(r"^(?:→ )?At capacity .*?(?=Without the limit|^\s*$)", text, _LINES):
+        yield from _split(" ".join(line.removeprefix("→ ").split()))
 
 
 def capacity_contradictions(entry: dict[str, Any], text: str) -> list[str]:
@@ -182,7 +193,7 @@ def capacity_contradictions(entry: dict[str, Any], text: str) -> list[str]:
 
 
 def _split(text: str) -> list[str]:
-    return re.split(r"(?<=\.) (?=[A-Z`])", text)
+    return re.split(r"(?<=\.) (?=[A-Z`])", text.strip())
 
 
 def _unfounded(page: Page, sentence: str) -> str | None:

@@ -11,12 +11,14 @@ from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.fit import fit
 from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
+from decal_cli.analysis.reliability import ReliabilityBin
 from decal_cli.analysis.study import summarise
 from decal_cli.analysis.sweep import swept
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
 from decal_cli.data import Dataset, from_arrays
 from decal_cli.learn.methods import parse as parse_method
 from decal_cli.metrics import parse
+from decal_cli.render.results.card import Card
 from decal_cli.render.results.comparison import Compared
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.fitting import FittedPage
@@ -44,14 +46,15 @@ def crossing_models(*names: str) -> Dataset:
 def every_result() -> dict[str, Any]:
     """By command."""
     rules = [parse_rule(text) for text in ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1")]
-    one = crossing_models("p")
+    one, rounds = crossing_models("p"), two_rounds()
     grid = Grid(parse_thresholds("0.1:0.9:0.2"), parse_prior("beta:2,8"))
     return {
         "evaluate": Evaluated(SIX_REPORTS),
-        "recommend": Recommended(two_rounds()),
+        "recommend": Recommended(rounds),
         "gate": Gated(GateOutcome(SIX_REPORTS, judge(rules, SIX_REPORTS.reports[:2]))),
         "compare": Compared(compare(crossing_models("p_a", "p_b"), SMALL_PLAN)),
         "sweep": Curves(swept(one, SMALL_PLAN, grid)),
         "fit": FittedPage(fit(one, SMALL_PLAN, parse_method("platt")), "model.json"),
         "study": Studied(summarise(made_up_study())),
+        "card": Card(rounds.evaluation, rounds, [[ReliabilityBin(0.1, 0.2, 1997.0, 0.15, 0.3, (0.28, 0.32))]]),
     }

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from markdown_it import MarkdownIt
 
+from decal_cli.render.results.card import SECTIONS
 from tests.helpers.command import valid_json
 
 # fmt: off
@@ -93,7 +94,10 @@ def _markdown(text: str) -> None:
     own = {"Do the estimates predict the gains?", "What was dropped"}
     pictures = [each for token in tokens for each in token.children or () if each.type == "image"]
     assert all(str(each.attrs["src"]).endswith(".png") and "/" not in str(each.attrs["src"]) for each in pictures)
-    if not text.startswith("# Do the"):
+    if text.startswith("# Model card: "):
+        headings = [tokens[k + 1].content for k, each in enumerate(tokens) if each.type == "heading_open"]
+        assert headings[1:] == [*SECTIONS, "Software and signature"]
+    elif not text.startswith("# Do the"):
         assert "heading_open" not in kinds, (own, text)
 
 

@@ -311,3 +311,56 @@ def c_emp(rows: Rows, task: BinaryTask) -> float:
         for high in levels[levels >= low]
     ]
     return float(max(inside) / weights(rows).sum())
+
+
+def utility_of(rows: Rows, task: BinaryTask, decision: Vector) -> float:
+    return mean(rows, np.array(task.utility)[decision, rows.label])
+
+
+def decided_utility(rows: Rows, task: BinaryTask) -> float:
+    return utility_of(rows, task, (rows.score >= task.decision_threshold).astype(int))
+
+
+def best_constant(rows: Rows, task: BinaryTask) -> float:
+    return max(utility_of(rows, task, np.full(len(rows.label), action)) for action in (0, 1))
+
+
+@oracle("utility_share")
+def utility_share(rows: Rows, task: BinaryTask) -> float:
+    """Against the best threshold on these scores, found by trying each."""
+    constant = best_constant(rows, task)
+    tried = [utility_of(rows, task, (rows.score >= t).astype(int)) for t in [*np.unique(rows.score), 2.0]]
+    return (decided_utility(rows, task) - constant) / (max(tried) - constant)
+
+
+def net_benefit(rows: Rows, task: BinaryTask) -> float:
+    act, t = rows.score >= task.decision_threshold, task.threshold
+    return mean(rows, act * rows.label) - mean(rows, act * (1 - rows.label)) * t / (1 - t)
+
+
+@oracle("net_benefit_standardised")
+def net_benefit_standardised(rows: Rows, task: BinaryTask) -> float:
+    return net_benefit(rows, task) / mean(rows, rows.label)
+
+
+@oracle("interventions_avoided")
+def interventions_avoided(rows: Rows, task: BinaryTask) -> float:
+    """From net benefit, as dcurves has it."""
+    odds = task.threshold / (1 - task.threshold)
+    act_on_all = mean(rows, rows.label) - mean(rows, 1 - rows.label) * odds
+    return 100 * (net_benefit(rows, task) - act_on_all) / odds
+
+
+@oracle("false_positive_rate")
+def false_positive_rate(rows: Rows, task: BinaryTask) -> float:
+    return mean(rows, (rows.score >= task.decision_threshold) * (1 - rows.label)) / mean(rows, 1 - rows.label)
+
+
+@oracle("cfdl(levels=bins)")
+def cfdl_bins(rows: Rows, task: BinaryTask) -> float:
+    lost = 0.0
+    for group in in_bins(rows, 15, "mass"):
+        middle = np.clip(mean(group, group.score), group.score.min(), group.score.max())
+        at = replace(group, score=np.full(len(group.score), middle))
+        lost += (best_constant(at, task) - decided_utility(at, task)) * float(weights(group).sum())
+    return lost / float(weights(rows).sum())

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 ROUNDED = 1e-12
 """Largest difference between a sum and the sum of its parts."""
 RECALIBRATION, BEYOND, POST_TRAINING = "gain_recalibration", "gain_beyond", "gain_post_training"
-METHOD_GAINS = {"isotonic": RECALIBRATION, "blend": POST_TRAINING}
 SUBJECTS = {
     "recalibration": RECALIBRATION,
-    "using the features (beyond recalibration)": BEYOND,
-    "recalibration and the features together": POST_TRAINING,
+    "using the features on top of recalibration": BEYOND,
+    "both together": POST_TRAINING,
 }
+"""Gains, by what the sentences call them."""
 NUMBER = r"(-?[\d,]*\.?\d+(?:e[-+]\d+)?)"
 SIGN_SHARE = {RECALIBRATION: 1 / 2, BEYOND: 1 / 3}
 MOVED_BY, CLEAR_SIGNAL = 0.05, 0.001
@@ -39,6 +39,10 @@ class Page:
     def advice(self) -> dict[str, Any]:
         return self.entry["recommendation"]
 
+    def method_gain(self, method: str) -> str:
+        """The gain of a method; of several classes, any scaling is a recalibration."""
+        return POST_TRAINING if method == "blend" else RECALIBRATION
+
     @property
     def tolerance(self) -> float:
         return float(self.advice["tolerance"])
@@ -61,6 +65,8 @@ class Page:
 
     def moved(self) -> bool:
         """Whether the best threshold is clearly not the one that decisions act from."""
+        if self.entry["task"] is None or self.entry["task"]["decision_threshold"] is None:
+            return False
         best, now = self["threshold_adjusted"], self.entry["task"]["decision_threshold"]
         slack = MOVED_BY * (best.high - best.low)
         return now < best.low - slack or now > best.high + slack

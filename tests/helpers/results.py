@@ -9,7 +9,8 @@ from decal_cli.analysis.counts import CountedStep, Decided, DecisionCounts
 from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
 from decal_cli.analysis.flowchart import Evidence, Item, walk
 from decal_cli.analysis.recommend import Recommendation, Round
-from decal_cli.analysis.tryout import Trial
+from decal_cli.analysis.tryout import Picked, Trial
+from decal_cli.analysis.worth import Amount, Worth
 from decal_cli.data import Input
 from decal_cli.learn.methods import parse as parse_method
 from decal_cli.metrics import parse
@@ -72,10 +73,16 @@ def made_up_evaluation(models: list[tuple[str, str | None]]) -> Evaluation:
         {"score": tuple(dict.fromkeys(model for model, _ in models)), "label": "y", "features": ("x0", "x1")},
         ("label",),
         ("p_a: dropped 3 of 2,000 rows (missing score)",),
-        tuple(Report(model, group, 1997, 632, 1800, 3, True, RESULTS, COUNTS) for model, group in models),
+        tuple(
+            Report(model, group, 1997, 632, 1800, 3, True, RESULTS, COUNTS, worth=WORTH_OF_ONE)
+            for model, group in models
+        ),
     )
 
 
+WORTH_OF_ONE = Worth(
+    Amount(-0.1343, (-0.14403, -0.12457)), Amount(0.0707, (0.0593, 0.0821)), constant=-0.2050, action="1", perfect=0.0
+)
 ONE_REPORT = made_up_evaluation([("p_a", None)])
 SIX_REPORTS = made_up_evaluation(
     [("p_a", None), ("p_a", "north"), ("p_a", "south"), ("p_longer_name", None), ("p_c", None), ("p_d", None)]
@@ -109,5 +116,6 @@ def two_rounds() -> Recommendation:
     )
     again = (made_up_trial("isotonic", recalibrated, Result(-0.002, (-0.006, 0.002)), 0.0, 0.003),)
     report = replace(ONE_REPORT.reports[0], model="p_a_stack")
-    rounds = (Round("p_a", trials, trials[0], report, whole.advice[0]), Round("p_a_stack", again))
+    by_cv = Picked("stack", ("stack", "platt"), Result(0.0187, (0.0061, 0.0313)))
+    rounds = (Round("p_a", trials, trials[0], report, whole.advice[0], by_cv), Round("p_a_stack", again))
     return replace(whole, rounds={"p_a": rounds})

@@ -7,20 +7,30 @@ import json
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
+from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.learn import model_file
-from decal_cli.learn.curves import Curve, Sigmoid
-from decal_cli.learn.method import Applied
+from decal_cli.learn.as_sql import scoring_statement
+from decal_cli.learn.curves import Curve, Sigmoid, Threshold
+from decal_cli.learn.method import Applied, Training, fit
+from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, from_text, score_rows, to_text
-from decal_cli.learn.trees import Tree
+from decal_cli.learn.stacks import StackedForest
+from decal_cli.learn.trees import Forest, Tree
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import BinaryTask
+from tests.helpers.command import BINARY, Decal, refusal
 from tests.helpers.model_files import SAVED_STEPS, forged, of_model, put, refused, without
 from tests.helpers.training import FIFTH, OF_TWO, fit_method, random_training, unlabelled
 
@@ -382,3 +392,166 @@ class TestForged:
         small = Saved(**{**vars(patches), "model": type(patches.model)(**{**vars(patches.model), "tree": tree})})
         from_text(to_text(small), "m.json")
         assert "cannot be used" in refused(forged(change, small))
+
+
+def of_forest() -> Saved:
+    """A forest of one tree of three nodes."""
+    child, zero = np.array([1, -1, -1], dtype=np.int32), np.zeros(3, dtype=np.int32)
+    tree = Tree(2, child, np.array([2, -1, -1], dtype=np.int32), zero, np.zeros(3), zero > 0, np.full(3, 0.5))
+    forest = StackedForest(Forest(tree, np.zeros(1, dtype=np.int32)))
+    return Saved("stack-forest", forest, "p", ("x",), 1, ("number",))
+
+
+def chains(depth: int, trees: int) -> Callable[[dict[str, Any]], None]:
+    """Put trees into a forest that go down one step after the other, with a leaf beside each."""
+    size = 2 * depth + 1
+    step = np.arange(size)
+    inner = (step % 2 == 0) & (step < size - 1)
+    left, right = np.where(inner, step + 2, -1), np.where(inner, step + 1, -1)
+    starts = size * np.arange(trees)
+
+    def packed(values: np.ndarray, kind: str) -> dict[str, Any]:
+        return {kind: base64.b64encode(values.astype(kind).tobytes()).decode(), "shape": [len(values)]}
+
+    def change(document: dict[str, Any]) -> None:
+        forest = document["model"]["forest"]
+        n = size * trees
+        of_trees = {
+            name: np.concatenate([np.where(child >= 0, child + start, -1) for start in starts])
+            for name, child in (("left", left), ("right", right))
+        }
+        forest["nodes"] |= {name: packed(child, "int32") for name, child in of_trees.items()}
+        forest["nodes"] |= {"feature": packed(np.zeros(n), "int32"), "missing_left": packed(np.zeros(n), "bool")}
+        forest["nodes"] |= {name: packed(np.zeros(n), "float64") for name in ("threshold", "value")}
+        forest["starts"] = packed(starts, "int32") if len(starts) > 4096 else {"int32": starts.tolist()}
+
+    return change
+
+
+def test_what_shows_only_on_other_rows_is_refused_too() -> None:
+    # Two rows are scored when the file is read: 0 and 1.
+    curve = of_model(Curve(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.7, 1.0])))
+    assert "a curve must not decrease" in refused(forged(put("model.value", {"float64": [0.0, 7.0, 1.0]}), curve))
+    assert "cannot be used" in refused(forged(put("model.at", {"float64": [0.0, 2.0, 1.0]}), curve))
+    assert "cannot be used" in refused(forged(put("model.threshold", {"number": "inf"}), of_model(Threshold(0.5))))
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ([], "cannot be used"),
+        ({"inputs": 3}, "cannot be used"),
+        ({"inputs": ["a"]}, "cannot be used"),
+        ({"inputs": [{}]}, "cannot be used"),
+        ({"inputs": [{"sha256": ["a"]}]}, "have no digests"),
+    ],
+)
+def test_where_it_was_fitted_is_of_one_shape(value: Any, says: str) -> None:
+    assert says in refused(forged(put("fitted_on", value)))
+
+
+def test_texts_that_fill_the_memory() -> None:
+    texts = ["a" * 200_000, *(["b"] * 3_000)]
+    assert "texts that take 2,400,800,000 bytes" in refused(forged(put("model.edges", {"text": texts})))
+
+
+def test_a_forest_that_takes_minutes() -> None:
+    assert "a tree is deeper than 1,000" in refused(forged(chains(20_000, 1), of_forest()))
+    assert "more than 65,536" in refused(forged(chains(900, 100), of_forest()))
+
+
+def test_nodes_with_two_parents() -> None:
+    assert "one parent" in refused(forged(put("model.forest.nodes.right", {"int32": [1, -1, -1]}), of_forest()))
+
+
+def test_probes_that_ask_for_gigabytes() -> None:
+    rng = np.random.default_rng(0)
+    rows = Training(rng.random(60), (rng.random(60) < 0.5).astype(float), features=rng.random((60, 1)))
+    n = 20_000
+    change = {
+        "model.planes.coefficient": {"float64": base64.b64encode(np.zeros(2 * n).tobytes()).decode(), "shape": [n, 2]},
+        "model.planes.intercept": {"float64": base64.b64encode(np.zeros(n).tobytes()).decode(), "shape": [n]},
+        "model.edges": {
+            "float64": base64.b64encode(np.linspace(0, 1, n + 1).tobytes()).decode(),
+            "shape": [n + 1],
+        },
+    }
+    probes = Saved("probing", fit(parse("probing"), rows), "p", ("x",), 1, ("number",))
+    wide = forged(lambda document: [put(part, value)(document) for part, value in change.items()], probes)
+    assert "at most 10,000 probes" in refused(wide)
+
+
+IN_POPULATION = [f"{method} --prevalence .02" for method in ("isotonic", "platt", "threshold")]
+METHODS = (
+    "isotonic",
+    "histogram",
+    "platt",
+    "'platt(on=p)'",
+    "temperature",
+    "beta",
+    "quadratic",
+    "threshold",
+    *IN_POPULATION,
+)
+
+
+def rows_to_score() -> pa.Table:
+    """Scores between, at and beyond those that a model was fitted to."""
+    rng = np.random.default_rng(1)
+    fitted = np.genfromtxt(BINARY, delimiter=",", names=True, dtype=None, encoding="utf-8")["p"]
+    ends = np.array([0.0, -0.0, 1.0, 1e-300, 1e-13, 1e-9, 1 - 1e-16, 0.5, np.nextafter(0.5, 1)])
+    return pa.table({"id": np.arange(2209), "p": np.concatenate([fitted, rng.random(200), ends])})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_model_scores_in_the_engine_as_decal_apply_does(decal: Decal, tmp_path: Path, method: str) -> None:
+    method, *options = method.replace("'", "").split()
+    pq.write_table(rows_to_score(), tmp_path / "new.parquet")
+    words = ("fit", method, BINARY, "-s", "p", "-y", "y", "--threshold", "0.3", "-o", tmp_path / "model.json", *options)
+    assert decal(*words).code == 0
+    assert (
+        decal("apply", tmp_path / "model.json", tmp_path / "new.parquet", "-o", tmp_path / "scored.parquet").code == 0
+    )
+    query = f"select * from '{tmp_path}/new.parquet'"
+    asked = decal("sql", "--model", tmp_path / "model.json", "--query", query).out
+    with duckdb.connect() as connection:
+        got = connection.sql(asked).to_arrow_table().sort_by("id")
+    expected = pq.read_table(tmp_path / "scored.parquet").sort_by("id")
+    assert got.column_names == expected.column_names
+    for name in expected.column_names:
+        np.testing.assert_allclose(got[name].to_numpy(), expected[name].to_numpy(), rtol=0, atol=1e-12, err_msg=name)
+    for name, dialect in DIALECTS.items():
+        text = decal("sql", "--model", tmp_path / "model.json", "--table", "a.new", "--dialect", name).out
+        assert len(sqlglot.parse(text, read=name)) == 1, dialect
+
+
+def test_a_curve_may_jump_and_log_odds_are_scores() -> None:
+    curve = Curve(np.array([0.2, 0.4, 0.4, 0.9]), np.array([0.1, 0.2, 0.6, 0.7]))
+    score = np.array([0.0, 0.2, 0.3, np.nextafter(0.4, 0), 0.4, 0.5, 0.9, 1.0])
+    for logit in (False, True):
+        with np.errstate(divide="ignore"):
+            given = np.log(score[1:-1] / (1 - score[1:-1])) if logit else score
+        asked = scoring_statement(Saved("isotonic", curve, "p", logit=logit), "new", None, DIALECTS["duckdb"])
+        with duckdb.connect() as connection:
+            connection.register("new", pa.table({"p": given}))
+            got = connection.sql(asked).to_arrow_table()["p_isotonic"].to_numpy()
+        moved = 1 / (1 + np.exp(-given)) if logit else given
+        near = np.abs(np.subtract.outer(moved, [0.4])).min(axis=1) > 1e-9 if logit else slice(None)
+        np.testing.assert_allclose(got[near], np.interp(moved, curve.at, curve.value)[near], rtol=0, atol=1e-12)
+
+
+def test_what_is_no_score_gets_no_new_one() -> None:
+    curve = Curve(np.array([0.2]), np.array([0.1]))
+    asked = scoring_statement(Saved("isotonic", curve, "p"), "new", None, DIALECTS["duckdb"])
+    with duckdb.connect() as connection:
+        connection.register("new", pa.table({"p": [0.5, None, float("nan"), -0.1, 1.1, float("inf")]}))
+        assert connection.sql(asked).to_arrow_table()["p_isotonic"].to_pylist() == [0.1, *[None] * 5]
+
+
+def test_what_cannot_be_written_is_one_line(decal: Decal, tmp_path: Path) -> None:
+    model = tmp_path / "model.json"
+    assert decal("fit", "stack", BINARY, "-s", "p", "-y", "y", "--features", "x*", "-o", model).code == 0
+    assert "stack cannot be written as SQL" in refusal(decal("sql", "--model", model, "--table", "new"))
+    assert "give it with --table" in refusal(decal("sql", "--model", model, "--table", "new", "--score", "p"))
+    assert decal("fit", "platt", BINARY, "-s", "p", "-y", "y", "-o", model, "--force").code == 0
+    assert "rows come from one table or from one query" in refusal(decal("sql", "--model", model))

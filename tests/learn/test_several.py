@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.learn.method import Training, fit, try_out
 from decal_cli.learn.methods import METHODS, parse
 from decal_cli.learn.model_file import Saved, from_text, score_rows, to_text
-from decal_cli.learn.stacks import boosting_sizes, forest_sizes
+from decal_cli.learn.stacks import grown_boosting, grown_forest
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import ClassDecision
 from tests.helpers.command import Decal, valid_json
@@ -104,11 +103,8 @@ def test_trees_predict_what_scikit_learn_predicts(key: str, seen: tuple[int, ...
     model: Any = fit(parse(key), rows)
     columns = np.column_stack((rows.score[:, model.order], rows.features)).astype(np.float32)
     label = np.argsort(model.order)[rows.label]
-    peer: Any = (
-        RandomForestClassifier(60, **forest_sizes(*columns.shape), random_state=rows.seed)
-        if key == "stack-forest"
-        else HistGradientBoostingClassifier(max_iter=120, **boosting_sizes(len(rows)), random_state=rows.seed)
-    ).fit(columns, label)
+    grown, trees = (grown_forest, 60) if key == "stack-forest" else (grown_boosting, 120)
+    peer: Any = grown(columns, label, rows, trees, "decal")
     expected = np.zeros((len(rows), 3))
     expected[:, model.order[peer.classes_]] = peer.predict_proba(columns)
     assert model(new(rows)).score == pytest.approx(expected, abs=1e-9)

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.families.agents import worst_task
-from decal_cli.metrics.numerics import dense, envelope
+from decal_cli.metrics.numerics import envelope
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import (
@@ -208,7 +208,10 @@ def many(m: int, seed: int) -> Table:
 @pytest.mark.parametrize("kinks", [1, 2])
 def test_chunks_find_what_all_kinks_at_once_find(seed: int, kinks: int) -> None:
     t = many(1500, seed)
-    for curve, at_once in ((envelope.of_levels, dense.of_levels), (envelope.of_constant, dense.of_constant)):
+    for curve, at_once in (
+        (envelope.of_levels, envelope.losses_of_levels),
+        (envelope.of_constant, envelope.losses_of_constant),
+    ):
         worst = curve(t).one_kink() if kinks == 1 else curve(t).any_kinks()
         expected = float(at_once(t.score, t.n * 1.0, t.pos * 1.0, kinks))
         assert worst.loss == pytest.approx(expected, abs=1e-12)

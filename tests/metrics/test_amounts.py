@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,8 +12,6 @@ from decal_cli.data import from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import least_amount
 from decal_cli.metrics import Inputs, interval_of, parse, value_of
-from decal_cli.metrics.confidence import wilson
-from decal_cli.tables.estimate import MISSED_ROWS
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.row_utilities import RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
@@ -41,13 +36,7 @@ def priced(rows: int = 400, seed: int = 0, weighted: bool = False, clustered: bo
 
 
 def value(text: str, rows: Rows, task: RowTask = COSTS) -> float:
-    return value_of(parse(text), Inputs(rows, row_task=task))
-
-
-def interval(text: str, rows: Rows, task: RowTask = COSTS) -> tuple[float, float]:
-    ends = interval_of(parse(text), Inputs(rows, row_task=task), 0.9)
-    assert ends is not None
-    return ends
+    return value_of(parse(text), Inputs(rows, decision=task))
 
 
 def threshold_of(miss: float, alarm: float) -> float:
@@ -71,56 +60,10 @@ def acts_on(rows: Rows, score: np.ndarray) -> np.ndarray:
     return np.array([p >= t or abs(p - t) < 1e-12 for p, t in zip(score, at, strict=True)])
 
 
-def mean_error(
-    rows: Rows, values: np.ndarray, acts: np.ndarray | None = None, by_label: Sequence[np.ndarray] = ()
-) -> tuple[float, float]:
-    """Weighted mean and its sandwich error, cluster by cluster.
-
-    by_label: what rows would be worth with label 0, and with label 1: one that could have been missed has the decision
-    of a row that is there, and any label.
-    """
-    share = rows.weights / rows.weights.sum()
-    mean = float(share @ values)
-    off = share * (values - mean)
-    if rows.cluster is not None:
-        off = np.array([off[rows.cluster == name].sum() for name in np.unique(rows.cluster)])
-    kinds = [] if acts is None else [acts == decision for decision in np.unique(acts)]
-    missed = max((((each[kind] - mean) ** 2).mean() for each in by_label for kind in kinds), default=0.0)
-    return mean, float(np.sqrt((off**2).sum() + MISSED_ROWS * missed / rows.table.effective_rows**2))
-
-
-@pytest.mark.parametrize("kind", [{}, {"weighted": True}, {"clustered": True}, {"weighted": True, "clustered": True}])
-def test_utilities_are_those_of_a_loop_over_rows(kind: dict[str, bool]) -> None:
-    rows = priced(**kind)
-    acts = acts_on(rows, rows.score)
-    labels = [replace(rows, label=np.full(len(rows), label)) for label in (0, 1)]
-    acted = [payoffs_of(each, acts) for each in (rows, *labels)]
-    never, always = ([payoffs_of(each, np.full(len(rows), way)) for each in (rows, *labels)] for way in (False, True))
-    best = max((never, always), key=lambda each: float(rows.weights @ each[0]))
-    lead = [one - other for one, other in zip(best, acted, strict=True)]
-    for text, values in (("expected_utility", acted), ("eu_never", never), ("eu_always", always),
-                         ("external_regret", lead)):  # fmt: skip
-        if text.startswith("eu_"):  # no decision of the model: a missed row is like the rows of its label
-            mean, seen = mean_error(rows, values[0])
-            off = (values[0] - mean) ** 2
-            missed = max(np.average(off[rows.label == k], weights=rows.weights[rows.label == k] ** 2) for k in (0, 1))
-            error = np.sqrt(seen**2 + MISSED_ROWS * missed / rows.table.effective_rows**2)
-        else:
-            mean, error = mean_error(rows, values[0], acts, values[1:])
-        assert value(text, rows) == pytest.approx(mean, abs=1e-12)
-        assert interval(text, rows) == pytest.approx((mean - 1.6448536 * error, mean + 1.6448536 * error), abs=1e-7)
-    share, error = mean_error(rows, acts.astype(float))
-    assert value("selection_rate", rows) == pytest.approx(share, abs=1e-12)
-    says = share * (1 - share) / error**2
-    assert interval("selection_rate", rows) == pytest.approx(wilson(share, 1.0, says, 0.9), abs=1e-7)
-    stake = mean_error(rows, np.maximum(never[0], always[0]) - best[0])[0]
-    assert value("utility_at_stake", rows) == pytest.approx(stake, abs=1e-12)
-
-
-def test_the_calibration_regret_is_that_of_a_loop_over_rows() -> None:
+def test_the_worst_grouping_regret_is_that_of_a_loop_over_rows() -> None:
     rows = priced(weighted=True).in_order()
     edges = rows.table.score[rows.table.bin_starts(BINS)]
-    place, acts, lost, most = np.searchsorted(edges, rows.score, side="right"), acts_on(rows, rows.score), 0.0, 0.0
+    place, most = np.searchsorted(edges, rows.score, side="right"), 0.0
     for k in np.unique(place):
         here = place == k
         rate = np.average(rows.label[here], weights=rows.weights[here])
@@ -128,9 +71,7 @@ def test_the_calibration_regret_is_that_of_a_loop_over_rows() -> None:
             miss, alarm = rows.amounts["amount"][row], rows.amounts["cost_fp_column"][row]
             if miss > 0 and alarm > 0:
                 t = alarm / (alarm + miss)
-                lost += rows.weights[row] * (miss + alarm) * abs(rate - t) * ((rate >= t) != acts[row])
                 most += rows.weights[row] * (miss + alarm) * (t * (1 - rate) if rate >= t else rate * (1 - t))
-    assert value("regret_calibration", rows) == pytest.approx(lost / rows.weights.sum(), abs=1e-10)
     assert value("regret_grouping_worst", rows) == pytest.approx(most / rows.weights.sum(), abs=1e-10)
 
 
@@ -147,8 +88,9 @@ def test_amounts_alone_decide_held_out_rows() -> None:
         worth = [others.weights @ payoffs_of(others, others.amounts["amount"] >= least) for least in amounts]
         large[here] = rows.amounts["amount"][here] >= amounts[int(np.argmax(worth))]
     now, by_amount = payoffs_of(rows, acts_on(rows, rows.score)), payoffs_of(rows, large)
-    assert value("eu_by_amount", rows) == pytest.approx(mean_error(rows, by_amount)[0], abs=1e-10)
-    assert value("gain_over_amount", rows) == pytest.approx(mean_error(rows, now - by_amount)[0], abs=1e-10)
+    share = rows.weights / rows.weights.sum()
+    assert value("eu_by_amount", rows) == pytest.approx(share @ by_amount, abs=1e-10)
+    assert value("gain_over_amount", rows) == pytest.approx(share @ (now - by_amount), abs=1e-10)
 
 
 @settings(max_examples=25, deadline=None)
@@ -162,7 +104,8 @@ def test_rows_that_are_alike_have_the_numbers_of_one_task(seed: int, alarm: int,
         plain = Inputs(alike, shared)
         assert value(text, alike, own) == pytest.approx(value_of(parse(text), plain), rel=1e-12, abs=1e-12)
         if text not in ("utility_at_stake", "regret_grouping_worst"):
-            assert interval(text, alike, own) == pytest.approx(interval_of(parse(text), plain, 0.9), rel=1e-9, abs=1e-9)
+            ends = interval_of(parse(text), Inputs(alike, decision=own), 0.9)
+            assert ends == pytest.approx(interval_of(parse(text), plain, 0.9), rel=1e-9, abs=1e-9)
 
 
 def test_rows_that_are_alike_are_one_task_for_every_metric() -> None:
@@ -170,7 +113,7 @@ def test_rows_that_are_alike_are_one_task_for_every_metric() -> None:
     plain = from_arrays(rows.score, rows.label)
     alike = from_arrays(rows.score, rows.label, amount=np.full(300, 4.0))
     choices = tuple(map(parse, (*ALIKE, "gain_recalibration", "gain_over_constant", "net_benefit", "utility_share")))
-    own = evaluate(alike, Plan(choices, row_task=RowTask(("amount",), cost_fp=1.0)))
+    own = evaluate(alike, Plan(choices, RowTask(("amount",), cost_fp=1.0)))
     shared = evaluate(plain, Plan(choices, BinaryTask.of_costs(1, 4)))
     assert own.reports[0].results == shared.reports[0].results and own.by_row is None
 
@@ -208,7 +151,8 @@ def test_the_least_amount_parts_no_rows_of_one_amount() -> None:
     rows = Rows(np.full(6, 0.5), label, amounts={"amount": amount})
     u = RowUtilities(rows, utilities_of(rows.amounts, 1.0, None, 1.0))
     assert least_amount(u) == 7.0
-    assert least_amount(u, np.array([3, 4])) == np.inf
+    lost = Rows(np.full(2, 0.5), label[3:5], amounts={"amount": amount[3:5]})
+    assert least_amount(RowUtilities(lost, utilities_of(lost.amounts, 1.0, None, 1.0))) == np.inf
 
 
 def test_the_order_of_rows_changes_nothing() -> None:

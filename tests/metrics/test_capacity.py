@@ -16,7 +16,7 @@ from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from simulation.places import drawn
-from tests.helpers.lists import count, share, written_out
+from tests.helpers.lists import count, share
 from tests.helpers.worlds import any_rows, known_rows
 
 TASK = BinaryTask.of_utility([[0.0, -0.7], [-0.3, 0.0]])
@@ -51,32 +51,6 @@ BY_HAND = {
 @pytest.mark.parametrize("key", FAMILY)
 def test_the_hand_made_world_has_the_values_worked_by_hand(key: str) -> None:
     assert value(key, measured(known_rows("hand"), count(4))) == pytest.approx(BY_HAND[key], abs=1e-12)
-
-
-@given(rows=any_rows(least=1, most=9, weights="none"))
-def test_at_every_capacity_the_values_are_those_of_lists_that_are_written_out(rows: Rows) -> None:
-    label = np.asarray(rows.label, dtype=float)
-    for places in range(1, len(rows) + 1):
-        inputs = measured(rows, count(places))
-        lists = written_out(rows.score, places, rows.score >= 0.3)
-        captured = np.mean([label[each].sum() for each in lists])
-        acted = len(lists[0])
-        wrong = np.where(label > 0, -0.7, 0.0)
-        utility = np.mean([(np.delete(wrong, each).sum() - 0.3 * (1 - label[each]).sum()) for each in lists])
-        unlimited = written_out(rows.score, len(rows), rows.score >= 0.3)[0]
-        most = np.delete(wrong, unlimited).sum() - 0.3 * (1 - label[unlimited]).sum()
-        expected = {
-            "capture": captured / label.sum() if label.any() else None,
-            "precision_at_capacity": captured / acted if acted else None,
-            "utility_at_capacity": utility / len(rows),
-            "capacity_cost": (most - utility) / len(rows),
-            "lift": captured / acted / label.mean() if acted and label.any() else None,
-        }
-        for key, known in expected.items():
-            assert value(key, inputs) == (None if known is None else pytest.approx(known, abs=1e-12)), key
-        assert (value("utility_at_capacity", inputs) or 0.0) + (value("capacity_cost", inputs) or 0.0) == pytest.approx(
-            value_of(parse("expected_utility"), inputs), abs=1e-12
-        )
 
 
 @given(rows=any_rows(least=2, most=30, weights="none"), days=st.integers(1, 4), places=st.integers(1, 9))

@@ -113,7 +113,7 @@ def test_two_classes_have_the_closed_forms(weighted: bool) -> None:
 
 def shown(rows: Rows, witness: Witness) -> float:
     decision = ClassDecision(witness.utility, tuple(map(str, range(len(witness.utility)))))
-    return value_of(parse(witness.shown_by), Inputs(rows, class_decision=decision))
+    return value_of(parse(witness.shown_by), Inputs(rows, decision=decision))
 
 
 CASES = {

@@ -27,7 +27,7 @@ def decision(utility: tuple[tuple[float, ...], ...]) -> ClassDecision:
 
 
 def value(key: str, rows: Rows, utility: tuple[tuple[float, ...], ...] | None = None) -> float:
-    return value_of(parse(key), Inputs(rows, class_decision=None if utility is None else decision(utility)))
+    return value_of(parse(key), Inputs(rows, decision=None if utility is None else decision(utility)))
 
 
 PUBLISHED = [
@@ -83,37 +83,6 @@ def test_ranking_is_that_of_scikit_learn(seed: int) -> None:
     for k in (1, 2, 3):
         expected = top_k_accuracy_score(rows.label, rows.score, k=k, labels=range(4))
         assert value(f"top_accuracy(k={k})", rows) == pytest.approx(expected, abs=1e-12)
-
-
-def by_loops(rows: Rows, utility: np.ndarray) -> dict[str, float]:
-    """Everything that a task gives, row by row; weights as they are."""
-    weight = rows.weights / rows.weights.sum()
-    worth = rows.score @ utility.T
-    taken, won = worth.argmax(axis=1), utility[worth.argmax(axis=1), rows.label]
-    constant = max(float(weight @ utility[a, rows.label]) for a in range(len(utility)))
-    swapped = 0.0
-    for a in range(len(utility)):
-        here = taken == a
-        swapped += max(float(weight[here] @ (utility[b] - utility[a])[rows.label[here]]) for b in range(len(utility)))
-    promise, gap = worth.max(axis=1), 0.0
-    levels = np.unique(promise)
-    for low in levels[::7]:
-        for high in levels[levels >= low]:
-            inside = (promise >= low) & (promise <= high)
-            gap = max(gap, abs(float(weight[inside] @ (promise - won)[inside])))
-    mean = float(weight @ won)
-    return {"expected_utility": mean, "external_regret": constant - mean, "swap_regret": swapped, "at least": gap}
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_what_a_task_gives_is_that_of_loops(weighted: bool) -> None:
-    rows = random_rows(5, rows=150, weighted=weighted)
-    utility = np.random.default_rng(1).normal(size=(5, 4))
-    expected = by_loops(rows, utility)
-    table = tuple(map(tuple, utility.tolist()))
-    for key in ("expected_utility", "external_regret", "swap_regret"):
-        assert value(key, rows, table) == pytest.approx(expected[key], abs=1e-12)
-    assert value("utility_calibration", rows, table) >= expected["at least"] - 1e-12
 
 
 def test_scores_of_ranks_and_coverage_are_those_of_loops() -> None:
@@ -178,7 +147,7 @@ def test_two_classes_give_the_numbers_of_a_score(weighted: bool) -> None:
     weight = rng.uniform(0.5, 2, 400) if weighted else None
     rows = Rows(score, (rng.random(400) < score**1.4).astype(np.uint8), weight)
     task = BinaryTask.of_costs(1, 3)
-    one, two = Inputs(rows, task), Inputs(as_two(rows), class_decision=decision(task.utility))
+    one, two = Inputs(rows, task), Inputs(as_two(rows), decision=decision(task.utility))
     for key, times in (("brier", 2), ("log_loss", 1), ("auc", 1), ("expected_utility", 1), ("external_regret", 1),
                        ("swap_regret", 1), ("utility_at_stake", 1), ("regret_calibration", 1)):  # fmt: skip
         assert value_of(parse(key), two) == pytest.approx(times * value_of(parse(key), one), abs=1e-12), key
@@ -196,7 +165,7 @@ PLACES = Capacity("0.1", 0.1, 1.0)
 
 def with_places(rows: Rows, of_classes: ClassDecision) -> Inputs:
     """With places for a tenth of the rows, which metrics of a capacity ask for."""
-    return Inputs(listed_rows(rows, PLACES, of_classes, 0), class_decision=of_classes)
+    return Inputs(listed_rows(rows, PLACES, of_classes, 0), decision=of_classes)
 
 
 OF_CLASSES = [spec for spec in METRICS.specs() if spec.declared.takes(True)]
@@ -246,7 +215,7 @@ def test_a_calibrated_model_lies_among_its_nulls() -> None:
         rng = np.random.default_rng(seed)
         score = rng.dirichlet((1.0, 1.0, 1.0), 500)
         label = np.array([rng.choice(3, p=each) for each in score])
-        inputs = Inputs(Rows(score, label, classes=THREE), class_decision=decision(COSTS))
+        inputs = Inputs(Rows(score, label, classes=THREE), decision=decision(COSTS))
         for key in below:
             low, high = interval_of(parse(f"{key}_null"), inputs, 0.9) or (0.0, 0.0)
             below[key] += low <= value_of(parse(key), inputs) <= high

@@ -17,7 +17,7 @@ from decal_cli.learn.held_out import ByAmount
 from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import METRICS, Inputs, Metric, parse
 from decal_cli.metrics import interval_of as ends_of_spec
-from decal_cli.metrics.measure import measure_all
+from decal_cli.metrics.measure import measure, measure_all
 from decal_cli.metrics.numerics.at_capacity import RowsAtCapacity
 from decal_cli.tables.estimate import MISSED_ROWS
 from decal_cli.tables.listed import Capacity, listed
@@ -162,14 +162,18 @@ def test_where_no_row_shows_an_error_there_is_no_interval() -> None:
     assert interval("rule_regret(rule=v,kink=0.9)", tabulate(np.linspace(0.1, 0.8, 100), label)) is None
 
 
-def test_no_grouping_loss_is_below_zero() -> None:
-    """With few positives, noise alone took the upper end below 0, where no true loss is."""
+def test_a_grouping_loss_is_at_least_its_lower_end_and_may_be_anything_beyond() -> None:
+    """With few positives, noise alone takes the value below 0, where no true loss is."""
     rng = np.random.default_rng(6)
     score = expit(-4.7 + 1.1 * rng.standard_normal(1000))
     label = (rng.random(1000) < score).astype(np.int64)
     rows = Rows(score, label, features=rng.standard_normal((1000, 3)))
-    low, high = ends_of_spec(parse("grouping_loss"), Inputs(rows), 0.9) or (0.0, -1.0)
-    assert low < 0 <= high
+    result = measure(parse("grouping_loss"), Inputs(rows), 0.9)
+    low, high = result.interval or (0.0, 0.0)
+    assert low < 0 and high == 0.25 and result.side == "at least"
+    other = measure(parse("irreducible_loss"), Inputs(rows), 0.9)
+    low, high = other.interval or (1.0, 0.0)
+    assert low == 0 and other.value is not None and high >= other.value and other.side == "at most"
 
 
 def test_a_base_rate_of_one_half_does_not_make_its_loss_certain() -> None:
@@ -201,6 +205,7 @@ def ends_of(key: str, given: Inputs, confidence: float = 0.9) -> tuple[float, fl
     return found
 
 
+@pytest.mark.long
 def test_without_grouping_the_bounds_reach_down_to_zero() -> None:
     """The upper bound's interval began above 0 in four of ten worlds without any grouping."""
     rng, low = np.random.default_rng(3), []
@@ -227,7 +232,7 @@ def test_a_value_lies_in_its_own_interval(metric: Metric, strength: float) -> No
     if {RowUtilities, ByAmount, RowsAtCapacity} & set(metric.needs) or metric.name == "least_gain":
         assert given.rows is not None
         priced = replace(given.rows, amounts={"amount": 1 + given.rows.matrix[:, 0] ** 2}, listed=None)
-        given = Inputs(listed_rows(priced, CAPACITY, PER_ROW, 0), row_task=PER_ROW)
+        given = Inputs(listed_rows(priced, CAPACITY, PER_ROW, 0), decision=PER_ROW)
     result = measure_all([spec], given, 0.9)[spec]
     assert result.value is not None
     assert result.interval is None or result.interval[0] <= result.value <= result.interval[1]

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.metrics import parse
+from decal_cli.metrics.families.regret import shortest_between
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import measure
-from decal_cli.metrics.numerics.decimals import shortest_between
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import any_rows

@@ -18,6 +18,7 @@ from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask, ClassDecision, RowTask
 from simulation.few_positives import PROMISED, WITHOUT_FEATURES, covered, few, intervals
 from tests.helpers.command import Decal
+from tests.helpers.pairs import difference_of
 
 REPLICATES = 16
 
@@ -28,6 +29,7 @@ def simulated() -> dict[str, np.ndarray]:
     return intervals(few(6, 1.0, 150), WITHOUT_FEATURES, REPLICATES, seed=4, rows=150)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WITHOUT_FEATURES)
 def test_every_interval_holds_the_truth_where_few_rows_have_label_1(name: str) -> None:
     """Nominal .95; a share of .9 is below 11 in 16 one time in 50. simulation/few_positives.py counts it closely."""
@@ -68,9 +70,9 @@ WORLDS = {
     "clusters": Inputs(rows(cluster=np.arange(100) // 2 * 7), TASK),
     "utilities of each row": Inputs(
         rows(amounts={"amount": np.full(100, 0.7), "cost_fp_column": np.full(100, 0.3)}),
-        row_task=RowTask(("amount", "cost_fp_column")),
+        decision=RowTask(("amount", "cost_fp_column")),
     ),
-    "classes": Inputs(Rows(CERTAIN, np.arange(100) % 2, classes=("a", "b", "c")), class_decision=ROUND),
+    "classes": Inputs(Rows(CERTAIN, np.arange(100) % 2, classes=("a", "b", "c")), decision=ROUND),
 }
 
 
@@ -89,7 +91,8 @@ def test_two_models_that_decide_one_row_differently() -> None:
     other = SCORE.copy()
     other[50] = 0.9
     pairs = pair_up(other, SCORE, RIGHT.astype(np.int64))
-    change = pairs.confusion(0.3).mean([(0.0, 0.0), (-0.3, 0.7), (0.3, -0.7), (0.0, 0.0)])
+    change = difference_of(parse("expected_utility"), pairs, TASK)
+    assert change is not None
     seen = (0.297**2 + 99 * 0.003**2) / 100**2
     assert change.mean == pytest.approx(0.003)
     assert change.error == pytest.approx(math.sqrt(seen + MISSED_ROWS * 0.703**2 / 100**2))

@@ -13,7 +13,6 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
-from tests.helpers import decision_oracles  # noqa: F401  (adds its oracles)
 from tests.helpers.oracles import ORACLES, weights
 from tests.helpers.worlds import any_rows, any_task, known_rows, needs_seed, value_of
 
@@ -23,9 +22,27 @@ BY_OTHER_MEANS = {
     "calibration_intercept": "test_logistic.py",
     "c_bound": "c_emp plus a formula, in test_reference.py",
     "c_emp_pvalue": "test_interval.py",
-    "features_pvalue": "tests/learn/test_signal.py",
+    "features_pvalue": "tests/learn/test_probe.py",
     "psi": "test_label_shift.py",
     "gain_recalibration_smoothed": "test_regret.py",
+    **dict.fromkeys(
+        (
+            "expected_utility",
+            "external_regret",
+            "utility_at_stake",
+            "swap_regret",
+            "eu_never",
+            "eu_always",
+            "selection_rate",
+            "accuracy",
+            "sensitivity",
+            "specificity",
+            "ppv",
+            "npv",
+            "net_benefit",
+        ),
+        "tests/test_row_oracle.py",
+    ),
     **dict.fromkeys(
         ("cdl", "v_cdl", "cdl_threshold", "u_cal", "v_cal", "v_cal_kleinberg", "u_cal_threshold"), "test_agents.py"
     ),

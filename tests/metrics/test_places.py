@@ -27,7 +27,7 @@ COSTS = RowTask(("amount", "cost_fp_column"))
 
 
 def measured(rows: Rows, capacity: Capacity, task: RowTask = COSTS) -> Inputs:
-    return Inputs(listed_rows(rows, capacity, task, 0), row_task=task)
+    return Inputs(listed_rows(rows, capacity, task, 0), decision=task)
 
 
 def value(key: str, inputs: Inputs) -> float | None:
@@ -101,7 +101,7 @@ def test_the_list_by_amount_is_the_one_that_is_written_out() -> None:
         over = (value("utility_at_capacity", inputs) or 0.0) - known
         assert value("gain_over_amount_ranking", inputs) == pytest.approx(over, abs=1e-12)
     assert value("eu_amount_ranking", measured(rows, share(1.0))) == pytest.approx(
-        value_of(parse("eu_by_amount"), Inputs(rows, row_task=COSTS)), abs=1e-12
+        value_of(parse("eu_by_amount"), Inputs(rows, decision=COSTS)), abs=1e-12
     )
 
 
@@ -165,11 +165,11 @@ def test_the_order_of_rows_changes_nothing_and_groups_add_up() -> None:
     whole = listed_rows(replace(rows, groups={"g": np.where(np.arange(300) % 3, "a", "b")}), share(0.1), COSTS, 0)
     turned = measured(rows.take(np.random.default_rng(0).permutation(300)), share(0.1))
     for key in (*BY_LISTS, "shadow_price", "least_gain"):
-        assert value(key, turned) == pytest.approx(value(key, Inputs(whole, row_task=COSTS)), rel=1e-9), key
+        assert value(key, turned) == pytest.approx(value(key, Inputs(whole, decision=COSTS)), rel=1e-9), key
     for key in ("utility_at_capacity", "eu_amount_ranking", "eu_score_ranking"):
         parts = [(each, len(each) / 300) for name, each in whole.by_group() if name is not None]
-        summed = sum(part * (value(key, Inputs(each, row_task=COSTS)) or 0.0) for each, part in parts)
-        assert summed == pytest.approx(value(key, Inputs(whole, row_task=COSTS)), rel=1e-9)
+        summed = sum(part * (value(key, Inputs(each, decision=COSTS)) or 0.0) for each, part in parts)
+        assert summed == pytest.approx(value(key, Inputs(whole, decision=COSTS)), rel=1e-9)
 
 
 def test_what_is_not_there_says_why() -> None:
@@ -195,7 +195,7 @@ def test_intervals_cover_the_population_and_the_difference_of_two_scores() -> No
         return one, second
 
     def values(pair: tuple[Rows, Rows]) -> tuple[dict[str, float], dict[str, float]]:
-        a, b = ({key: value_of(parse(key), Inputs(each, row_task=COSTS)) for key in keys} for each in pair)
+        a, b = ({key: value_of(parse(key), Inputs(each, decision=COSTS)) for key in keys} for each in pair)
         return a, {key: b[key] - a[key] for key in keys}
 
     keys = ("utility_at_capacity", "capacity_cost", "shadow_price", "capture", *FAMILY)
@@ -204,11 +204,11 @@ def test_intervals_cover_the_population_and_the_difference_of_two_scores() -> No
     for _ in range(60):
         pair = two(rng, 600)
         for key in keys:
-            ends = interval_of(parse(key), Inputs(pair[0], row_task=COSTS), 0.9)
+            ends = interval_of(parse(key), Inputs(pair[0], decision=COSTS), 0.9)
             assert ends is not None, key
             held[key] += ends[0] <= truth[key] <= ends[1]
         differences = {parse(key): number for key, number in values(pair)[1].items()}
-        a, b = (Inputs(each, row_task=COSTS).having(row_stakes(each, COSTS)) for each in pair)
+        a, b = (Inputs(each, decision=COSTS).having(row_stakes(each, COSTS)) for each in pair)
         for spec, (low, high) in intervals(differences, a, b, 0.9).items():
             paired[spec.key] += low <= apart[spec.key] <= high
     assert min(held.values()) >= 46, held

@@ -24,7 +24,7 @@ def test_every_metric_has_a_reference_value_with_its_source() -> None:
     """Those that need features, classes, amounts, a capacity or a reference stand in files of their own."""
     named = {re.split(r"\(", case.key)[0] for case in REFERENCE_CASES if case.source}
     of_kinds = ("regret", "capacity", "amounts", "places", "sufficiency", "classes", "label_shift")
-    for file in (*(f"test_{kind}.py" for kind in of_kinds), "../learn/test_signal.py"):
+    for file in (*(f"test_{kind}.py" for kind in of_kinds), "../learn/test_probe.py"):
         named |= set(re.findall(r'"(\w+)', (Path(__file__).parent / file).read_text()))
     assert sorted(set(METRICS) - named) == [], "add these to tests/helpers/reference.py"
 

@@ -89,23 +89,6 @@ def test_deciding_at_the_threshold_loses_at_most_the_exact_error(rows: Rows) -> 
 
 
 @given(rows=any_rows(), task=any_task)
-def test_external_regret_is_the_better_constant_minus_the_expected_utility(rows: Rows, task: BinaryTask) -> None:
-    t = rows.table
-    better = max(value_of("eu_never", t, task), value_of("eu_always", t, task))
-    assert value_of("external_regret", t, task) == pytest.approx(
-        better - value_of("expected_utility", t, task), abs=1e-9
-    )
-
-
-@given(rows=any_rows(), task=any_task)
-def test_net_benefit_is_the_expected_utility_on_another_scale(rows: Rows, task: BinaryTask) -> None:
-    """NB = (EU - EU of never acting) / (u_delta (1 - t*)) [Vickers & Elkin 2006]."""
-    t = rows.table
-    gain = value_of("expected_utility", t, task) - value_of("eu_never", t, task)
-    assert value_of("net_benefit", t, task) == pytest.approx(gain / (task.u_delta * (1 - task.threshold)), abs=1e-9)
-
-
-@given(rows=any_rows(), task=any_task)
 def test_no_decision_gets_more_than_the_isotonic_fit(rows: Rows, task: BinaryTask) -> None:
     try:
         assert value_of("utility_share", rows.table, task) <= 1

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import decal_cli as decal
-from decal_cli.learn.recalibration import from_top, highest
+from decal_cli.learn.held_out import from_top, highest
 
 METRICS = (
     *("gain_recalibration", "gain_over_constant", "threshold_adjusted", "corp_mcb", "average_precision"),

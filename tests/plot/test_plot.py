@@ -107,12 +107,12 @@ def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> No
     assert bars[4].get_x() == pytest.approx(min(start, start + width))
     assert abs(bars[4].get_width()) == pytest.approx(abs(width))
     assert start + width == pytest.approx(1000 * (now + rungs["gain_post_training"].value))
-    assert "u_delta = 10" in axes.get_xlabel()
+    assert "(t* = 0.3: a false alarm costs 3, a miss 7)" in axes.get_xlabel()
 
 
 def test_the_waterfall_of_a_report_speaks_in_the_users_terms(one: Sweep) -> None:
     terms = StatedTerms(unit="EUR", per="year", decisions=1e6, names=("keep", "call"))
-    svg = next(draw_panels(one, ("waterfall",), terms)).svg.decode()
+    svg = next(draw_panels(one, ("waterfall",), terms)).drawn.svg.decode()
     assert "expected utility in million EUR a year" in svg
     assert "always decide 'call'" in html.unescape(svg)
     rungs = ladder_results(one.reports[0], one.head.task, one.head.plan)
@@ -124,7 +124,7 @@ def test_reliability_marks_where_the_recalibrated_score_reaches_the_threshold(on
     (line,) = (
         line
         for line in figure_of(one, ("reliability",)).axes[0].get_lines()
-        if str(line.get_label()).startswith("t_f = ")
+        if str(line.get_label()).startswith("recalibrated, t* is reached at ")
     )
     report, task = one.reports[0], one.task
     assert task is not None

@@ -26,15 +26,26 @@ from tests.helpers.results import (
 JUDGED_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7", "auc>=0.75", "auc>=0.8")
 RULES = [parse_rule(text) for text in JUDGED_RULES]
 GATED = Gated(GateOutcome(SIX_REPORTS, judge(RULES, SIX_REPORTS.reports[:2])))
+WIDTHS = (60, 80, 100, 140)
 GOLDEN_FILES = {
-    "evaluate_one_100.txt": (Evaluated(ONE_REPORT), "table", 100),
-    "evaluate_many_100.txt": (Evaluated(SIX_REPORTS), "table", 100),
-    "evaluate_many_200.txt": (Evaluated(SIX_REPORTS), "table", 200),
+    **{
+        f"evaluate_{name}_{width}.txt": (Evaluated(reports), "table", width)
+        for name, reports in (("one", ONE_REPORT), ("many", SIX_REPORTS))
+        for width in WIDTHS
+    },
+    **{
+        f"{name}_{width}.txt": (result, "table", width)
+        for name, result in (
+            ("recommend_one", Recommended(with_advice(ONE_REPORT, costs={"post-train": 0.001}))),
+            ("recommend_many", Recommended(with_advice(SIX_REPORTS))),
+        )
+        for width in WIDTHS
+    },
+    "evaluate_listed.txt": (Evaluated(SIX_REPORTS, listed=True), "table", 100),
+    "evaluate_one.md": (Evaluated(ONE_REPORT), "markdown", 100),
     "evaluate_many.md": (Evaluated(SIX_REPORTS), "markdown", 100),
     "evaluate_one.json": (Evaluated(ONE_REPORT), "json", 100),
     "evaluate_many.csv": (Evaluated(SIX_REPORTS), "csv", 100),
-    "recommend_one.txt": (Recommended(with_advice(ONE_REPORT, costs={"post-train": 0.001})), "table", 100),
-    "recommend_many.txt": (Recommended(with_advice(SIX_REPORTS)), "table", 100),
     "recommend_one.md": (Recommended(with_advice(ONE_REPORT)), "markdown", 100),
     "recommend_many.csv": (Recommended(with_advice(SIX_REPORTS)), "csv", 100),
     "recommend_one.json": (Recommended(with_advice(ONE_REPORT)), "json", 100),
@@ -69,14 +80,14 @@ def test_tables_stay_within_the_page() -> None:
 @pytest.mark.parametrize(
     ("value", "decimals", "text"),
     [
-        (0.19698, 4, ".1970"),
-        (-0.00331, 4, "-.0033"),
-        (-0.00001, 4, ".0000"),
+        (0.19698, 4, "0.1970"),
+        (-0.00331, 4, "-0.0033"),
+        (-0.00001, 4, "0.0000"),
         (1.0, 4, "1.0000"),
         (14.6168, 4, "14.62"),
         (123456.7, 4, "123,457"),
         (-0.99999, 3, "-1.000"),
-        (0.0, 3, ".000"),
+        (0.0, 3, "0.000"),
     ],
 )
 def test_short_numbers(value: float, decimals: int, text: str) -> None:
@@ -84,7 +95,7 @@ def test_short_numbers(value: float, decimals: int, text: str) -> None:
 
 
 def test_spans_and_plain_numbers() -> None:
-    assert span((-0.01, 0.25), 3) == "[-.010, .250]"
+    assert span((-0.01, 0.25), 3) == "[-0.010, 0.250]"
     assert span(None, 3) == ""
     values = (0.0, 0.034761, 12345.6, -0.5, 4.6049e299)
     assert [plain(value) for value in values] == ["0", "0.03476", "12,346", "-0.5", "4.605e+299"]

@@ -83,7 +83,9 @@ def test_the_suffix_of_the_output_is_its_format(command: str, decal: Decal, tmp_
     plain, table, page = (tmp_path / name for name in ("out.csv", "out.md", "out.html"))
     assert valid_json((tmp_path / "out.JSON").read_text())["schema"] == 1
     assert len({len(row) for row in csv.reader(plain.read_text().splitlines())}) == 1
-    assert table.read_text().startswith("- preds.csv: 120 rows")
+    # recommend begins with what to do, and says at the end where that comes from.
+    begins = "**p: use as it is**\n\n**→ " if command == "recommend" else "- preds.csv: 120 rows"
+    assert table.read_text().startswith(begins) and "\n- preds.csv: 120 rows" in f"\n{table.read_text()}"
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert (tmp_path / "out.txt").read_text() == decal(*asked, "--format", "table").out
     assert decal(*asked, "-o", "same.json", "--format", "json").code == 0

@@ -150,6 +150,8 @@ def test_only_one_place_writes_to_standard_error() -> None:
 
 def test_junit_is_well_formed() -> None:
     class Made:
+        seconds = 0.5
+
         def checks(self) -> Any:
             return (Check("brier<=1\x1b", "\ufffe", False, "]]>\x00"),)
 

@@ -1,16 +1,38 @@
 """Forecasters: what they predict, and that they never look ahead."""
 
+from __future__ import annotations
+
+import json
 import math
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from decal_cli.sequential.base_rate import ForecastFTPL, ForecastHedge, RunningMean
-from decal_cli.sequential.classes import ClassFTPL
-from decal_cli.sequential.clock import known_after_rows, known_after_time
-from decal_cli.sequential.randomness import uniform
-from decal_cli.sequential.recalibrators import FadingIsotonic, OnlinePlatt, projected
-from decal_cli.sequential.worst_regret import worst_v_regret
+from decal_cli.analysis.online.judged import worst_v_regret
+from decal_cli.analysis.online.plan import known_after_rows, known_after_time
+from decal_cli.errors import DecalError
+from decal_cli.metrics import Inputs, value_of
+from decal_cli.metrics import parse as parse_metric
+from decal_cli.sequential import forecaster_of, parse
+from decal_cli.sequential.forecaster import InsideGroups, one_by_one
+from decal_cli.sequential.forecasters import (
+    AlmostOneStepAhead,
+    CdlForecaster,
+    FadingIsotonic,
+    ForecastFTPL,
+    ForecastHedge,
+    OnlinePlatt,
+    RunningMean,
+    perturbed_shares,
+    projected,
+    uniform,
+)
+from decal_cli.tables.rows import Rows
+from simulation.sequences import SEQUENCES
+from tests.helpers.online import ONLINE_METHODS
 
 
 def test_a_label_is_known_after_its_delay_and_never_at_its_own_time() -> None:
@@ -100,50 +122,14 @@ def test_the_projection_is_the_nearest_point_of_the_disc() -> None:
     np.testing.assert_allclose(projected(3.0, -2.0, curvature, 1.0), best, atol=1e-4)
 
 
-def test_ftpl_of_classes_adds_uniform_whole_numbers_to_each_count() -> None:
-    label = np.array([2, 0, 2, 1, 2])
-    known = np.full(30_000, 5)
-    p = ClassFTPL(3, seed=6, horizon=4).replay(np.tile(label, 6000), known)
+def test_ftpl_adds_uniform_whole_numbers_to_the_count_of_each_class() -> None:
+    p = perturbed_shares(np.tile([1, 1, 3], (30_000, 1)), np.arange(30_000), 6, 4)
     assert p.sum(axis=1) == pytest.approx(1)
-    # The counts are 1, 1 and 3, and 1 or 2 is added to each: eight ways, all of different shares.
+    # 1 or 2 is added to each count: eight ways, all of different shares.
     ways = [np.array([1 + a, 1 + b, 3 + c]) for a in (1, 2) for b in (1, 2) for c in (1, 2)]
     shares = [np.isclose(p, way / way.sum()).all(axis=1).mean() for way in ways]
     assert sum(shares) == pytest.approx(1)
     assert max(abs(share - 1 / 8) for share in shares) < 0.008  # four standard errors
-
-
-def test_ftpl_of_classes_is_the_same_row_by_row_and_that_of_two_classes_with_two() -> None:
-    label = np.random.default_rng(7).integers(0, 4, 300)
-    known = known_after_rows(300, 9)
-    for horizon in (None, 300):
-        forecaster, learned, by_row = ClassFTPL(4, 8, horizon), 0, []
-        for until in known.tolist():
-            while learned < until:
-                forecaster.learn_one(int(label[learned]))
-                learned += 1
-            by_row.append(forecaster.predict_one())
-        assert np.array(by_row).tobytes() == ClassFTPL(4, 8, horizon).replay(label, known).tobytes()
-        two = (label > 1).astype(np.uint8)
-        binary = ForecastFTPL(8, horizon).replay(np.zeros(300), two, known)
-        assert binary.tobytes() == ClassFTPL(2, 8, horizon).replay(two.astype(int), known)[:, 1].tobytes()
-
-
-@pytest.mark.parametrize("horizon", [True, False])
-@pytest.mark.parametrize("forecaster", [ForecastHedge, ForecastFTPL])
-def test_the_expected_regret_at_a_fixed_threshold_is_within_its_guarantee(
-    forecaster: type[ForecastHedge] | type[ForecastFTPL], horizon: bool
-) -> None:
-    rows, kink = 2000, 0.5 - 1e-9
-    label = np.tile([0, 1], rows // 2).astype(np.uint8)
-    known, score = known_after_rows(rows, 0), np.zeros(rows)
-    regrets = []
-    for seed in range(60):
-        made = forecaster(seed, rows if horizon else None)
-        acts = made.replay(score, label, known) > kink
-        regrets.append(max(float((label - kink).sum()), 0.0) - float((acts * (label - kink)).sum()))
-    guarantee = forecaster(0, rows if horizon else None).guarantee(rows)
-    assert np.mean(regrets) <= guarantee.bound * rows
-    assert guarantee.bound * rows <= 3 * math.sqrt(rows)
 
 
 def test_the_fading_isotonic_regression_is_that_of_weights_that_halve() -> None:
@@ -159,3 +145,247 @@ def test_the_fading_isotonic_regression_is_that_of_weights_that_halve() -> None:
     weight = 0.5 ** (np.arange(395)[::-1] / 50)
     fit = IsotonicRegression(out_of_bounds="clip").fit(score[:395], label[:395], sample_weight=weight)
     np.testing.assert_allclose(p[395:], fit.predict(score[395:]), atol=1e-6)
+
+
+ROWS = 240
+TIMES = np.repeat(np.arange(ROWS // 4), 4)
+DELAYS = {
+    "none": known_after_rows(ROWS, 0),
+    "3 rows": known_after_rows(ROWS, 3),
+    "longer than the warm-up": known_after_rows(ROWS, 110),
+    "longer than the stream": known_after_rows(ROWS, ROWS + 1),
+    "equal times": known_after_time(TIMES, 0),
+    "a delay in time": known_after_time(TIMES, 20),
+}
+
+
+def stream(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    score = rng.random(rows).round(2)
+    return score, (rng.random(rows) < score**2).astype(np.uint8)
+
+
+@pytest.mark.parametrize("horizon", [None, 180])
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("method", ONLINE_METHODS)
+def test_the_fast_replay_predicts_what_predict_one_and_learn_one_do(
+    method: str, delay: str, horizon: int | None
+) -> None:
+    score, label = stream(ROWS, seed=1)
+    fast, slow = (forecaster_of(parse(method), 3, horizon) for _ in range(2))
+    predictions = fast.replay(score, label, DELAYS[delay])
+    assert predictions.tobytes() == one_by_one(slow, score, label, DELAYS[delay]).tobytes()
+    assert json.dumps(fast.state()) == json.dumps(slow.state())
+    assert ((predictions >= 0) & (predictions <= 1)).all()
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("method", ONLINE_METHODS)
+def test_no_later_row_and_no_unknown_label_changes_a_prediction(method: str, delay: str) -> None:
+    score, label = stream(ROWS, seed=2)
+    known = DELAYS[delay]
+
+    def predicted(score: np.ndarray, label: np.ndarray) -> np.ndarray:
+        return forecaster_of(parse(method), 3, ROWS).replay(score, label, known)
+
+    before, (other_score, other_label) = predicted(score, label), stream(ROWS, seed=3)
+    changed_once = False
+    for row in (5, *np.random.default_rng(4).choice(ROWS, 4, replace=False)):
+        first = known[row]
+        # Labels from the first unknown one on, and rows after this one: none of them is known here.
+        labels, scores = label.copy(), score.copy()
+        labels[first:], scores[row + 1 :] = other_label[first:], other_score[row + 1 :]
+        after = predicted(scores, labels)
+        assert after[: row + 1].tobytes() == before[: row + 1].tobytes()
+        changed_once |= after.tobytes() != before.tobytes()
+    # What comes later does change later predictions, or nothing was tried.
+    assert changed_once or delay != "none"
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("method", ["hedge", "rolling-isotonic(window=30)", "cdl-algorithm", "online-platt(bins=2)"])
+def test_a_group_is_predicted_as_if_there_were_no_other(method: str, delay: str) -> None:
+    score, label = stream(ROWS, seed=5)
+    known, group = DELAYS[delay], np.random.default_rng(6).choice(["a", "b", "ü"], ROWS)
+    inside = forecaster_of(parse(method), 3, None, groups=True)
+    step = forecaster_of(parse(method), 3, None, groups=True)
+    assert isinstance(inside, InsideGroups) and isinstance(step, InsideGroups)
+    together = inside.replay(score, label, known, group.tolist())
+    learned, by_row = 0, []
+    for row in range(ROWS):
+        while learned < known[row]:
+            step.learn_one(score[learned], int(label[learned]), group[learned])
+            learned += 1
+        by_row.append(step.predict_one(score[row], group[row]))
+    assert together.tobytes() == np.array(by_row).tobytes()
+    assert json.dumps(inside.state()) == json.dumps(step.state())
+    other = label.copy()
+    other[group != "b"] = 1 - other[group != "b"]
+    without = forecaster_of(parse(method), 3, None, groups=True)
+    assert isinstance(without, InsideGroups)
+    changed = without.replay(score, other, known, group.tolist())
+    assert changed[group == "b"].tobytes() == together[group == "b"].tobytes()
+    back = forecaster_of(parse(method), 3, None, groups=True)
+    back.restore(json.loads(json.dumps(inside.state())))
+    assert json.dumps(back.state()) == json.dumps(inside.state())
+
+
+N_ROWS = 4000
+LABELS = {
+    "random": np.random.default_rng(0).random(N_ROWS) < 0.3,
+    "drifting": np.random.default_rng(1).random(N_ROWS) < np.linspace(0.1, 0.9, N_ROWS),
+    "alternating": np.arange(N_ROWS) % 2 == 1,
+    "blocks": np.floor(np.log2(np.arange(N_ROWS) + 1.0)) % 2 == 1,
+}
+
+
+@pytest.mark.parametrize("horizon", [N_ROWS, None])
+@pytest.mark.parametrize("kind", LABELS)
+def test_its_cdl_is_at_most_twice_log_t_by_root_t(kind: str, horizon: int | None) -> None:
+    label = LABELS[kind].astype(np.uint8)
+    p = CdlForecaster(seed=1, horizon=horizon).replay(np.zeros(N_ROWS), label, known_after_rows(N_ROWS, 0))
+    cdl = value_of(parse_metric("cdl(levels=exact)"), Inputs(Rows(p, label)))
+    assert cdl * math.sqrt(N_ROWS) / math.log(N_ROWS) <= 2
+
+
+def test_the_experts_expect_to_win_at_most_one_by_t_whatever_the_label() -> None:
+    rng = np.random.default_rng(2)
+    forecaster = CdlForecaster(seed=3, horizon=1000)
+    between = 0
+    for _ in range(1000):
+        draw, lead, m = forecaster.draw(), forecaster.lead(), forecaster.buckets
+        for label in (0, 1):
+            won = 0.0
+            for p, chance in ((draw.low, draw.chance), (draw.high, 1 - draw.chance)):
+                # Bucket i is ((i-1)/m, i/m], and 0 lies in the first.
+                bucket = next(i for i in range(m) if p <= (i + 1) / m + 1e-12)
+                won += chance * lead[bucket] * (p - label)
+            assert won <= 1 / 1000 + 1e-12
+        between += 0 < draw.chance < 1
+        forecaster.predict_one(0.0)
+        forecaster.learn_one(0.0, int(rng.random() < 0.4))
+    assert between > 300
+
+
+def test_labels_may_come_later() -> None:
+    label = LABELS["random"].astype(np.uint8)[:600]
+    known = known_after_rows(600, 50)
+    before = CdlForecaster(seed=4).replay(np.zeros(600), label, known)
+    changed = label.copy()
+    changed[known[500] :] = 1 - changed[known[500] :]
+    after = CdlForecaster(seed=4).replay(np.zeros(600), changed, known)
+    np.testing.assert_allclose(after[:501], before[:501], rtol=1e-12)
+    assert (np.abs(after[501:] - before[501:]) > 1e-6).any()
+
+
+def distance(forecaster: AlmostOneStepAhead, label: Callable[[int, float], int], rows: int) -> tuple[float, np.ndarray]:
+    """How far the theorem's own sequence is from the predictions, and from calibration, and the predictions.
+
+    The distance to calibration is at most the sum of both. label: of a row, which may answer its prediction.
+    """
+    p, away, bias = np.empty(rows), 0.0, defaultdict(float)
+    for row in range(rows):
+        p[row] = forecaster.predict_one(0.0)
+        lower, steps = forecaster.pairs[-1]
+        y = label(row, p[row])
+        forecaster.learn_one(0.0, y)
+        ahead = (lower + y) / steps
+        away += abs(ahead - p[row])
+        bias[ahead] += ahead - y
+    assert max(map(abs, bias.values())) <= 1 + 1e-9
+    return away + sum(map(abs, bias.values())), p
+
+
+@pytest.mark.parametrize("rows", [10, 300, 2000])
+@pytest.mark.parametrize("kind", SEQUENCES)
+def test_the_distance_is_within_its_bound_on_any_sequence(kind: str, rows: int) -> None:
+    label = SEQUENCES[kind](rows, 2, np.random.default_rng(rows)).astype(np.uint8)
+    for forecaster in (AlmostOneStepAhead(rows), AlmostOneStepAhead()):
+        bound = forecaster.guarantee(rows).bound * rows
+        at_most, p = distance(forecaster, lambda row, _: int(label[row]), rows)
+        assert at_most <= bound <= (2 * math.sqrt(rows) + 1 if forecaster.horizon else 4 * math.sqrt(rows))
+        if rows <= 300:  # by a linear program, which knows nothing of the algorithm
+            assert value_of(parse_metric("dist_cal_lower"), Inputs(Rows(p, label))) * rows <= at_most + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_answer_to_the_prediction_drives_it_away(seed: int) -> None:
+    """It is deterministic, so that the labels may answer the very prediction that they are for."""
+    rng = np.random.default_rng(seed)
+
+    def answer(row: int, p: float) -> int:
+        return int(p < 0.5) if rng.random() < 0.8 else int(rng.integers(2))
+
+    for forecaster in (AlmostOneStepAhead(900), AlmostOneStepAhead()):
+        assert distance(forecaster, answer, 900)[0] <= 2 * math.sqrt(900) + 1
+
+
+def test_its_predictions_by_hand() -> None:
+    """T = 4, so that the grid is 0, .5, 1."""
+    p = AlmostOneStepAhead(4).replay(np.zeros(4), np.array([1, 1, 0, 0], dtype=np.uint8), known_after_rows(4, 0))
+    # Both pairs will do, and are as far from 1/2: the lower one, of which 0 is further off. The first label 1 counts to
+    # .5, whose bias falls to -.5: only the pair of .5 and 1 is left. The second counts to 1, with bias 0. The label 0
+    # counts to .5, whose bias is 0 again: of both pairs the upper one is nearer to the share, 2/3.
+    np.testing.assert_allclose(p, [0, 1, 1, 1])
+
+
+def test_late_labels_leave_it_near_the_base_rate() -> None:
+    label = (np.random.default_rng(5).random(3000) < 0.7).astype(np.uint8)
+    p = AlmostOneStepAhead().replay(np.zeros(3000), label, known_after_rows(3000, 200))
+    assert np.abs(p[400:] - 0.7).mean() < 0.1
+
+
+@pytest.mark.parametrize("horizon", [None, 400])
+def test_its_account_is_what_its_rows_were_moved_and_the_bias_that_is_left(horizon: int | None) -> None:
+    rng = np.random.default_rng(3)
+    forecaster, moved, bias, label = AlmostOneStepAhead(horizon), 0.0, dict[float, float](), 0
+    for _ in range(400):
+        prediction = forecaster.predict_one(0.0)
+        lower, steps = forecaster.pairs[-1]
+        label = int(rng.random() < 0.3 + 0.4 * label)
+        forecaster.learn_one(0.0, label)
+        ahead = (lower + label) / steps
+        moved += abs(ahead - prediction)
+        bias[round(ahead, 9)] = bias.get(round(ahead, 9), 0.0) + ahead - label
+    assert forecaster.account() == pytest.approx(moved + sum(map(abs, bias.values())), abs=1e-9)
+    assert forecaster.account() <= forecaster.guarantee(400).bound * 400
+
+
+STATE_ROWS = 600
+STATE_DELAYS = {
+    "none": known_after_rows(STATE_ROWS, 0),
+    "7 rows": known_after_rows(STATE_ROWS, 7),
+    "longer than a piece": known_after_rows(STATE_ROWS, 150),
+    "equal times": known_after_time(np.arange(STATE_ROWS) // 5, 3),
+}
+
+
+@pytest.mark.parametrize("delay", STATE_DELAYS)
+@pytest.mark.parametrize("method", ONLINE_METHODS)
+def test_pieces_of_a_stream_are_predicted_as_the_whole(method: str, delay: str) -> None:
+    rng = np.random.default_rng(1)
+    score, known = rng.random(STATE_ROWS).round(2), STATE_DELAYS[delay]
+    label = (rng.random(STATE_ROWS) < score**2).astype(np.uint8)
+    for horizon in (None, STATE_ROWS):
+        whole = forecaster_of(parse(method), 3, horizon)
+        expected = whole.replay(score, label, known)
+        cuts = [0, *sorted(rng.choice(STATE_ROWS, 6).tolist()), STATE_ROWS]
+        pieces, text, learned = [], json.dumps(forecaster_of(parse(method), 3, horizon).state()), 0
+        for start, end in pairwise(cuts):
+            piece = forecaster_of(parse(method), 3, horizon)
+            piece.restore(json.loads(text))
+            held = slice(learned, end)
+            pieces.append(piece.replay(score[held], label[held], known[start:end] - learned))
+            learned = int(known[end - 1]) if end > start else learned
+            text = json.dumps(piece.state())
+        assert np.concatenate(pieces).tobytes() == expected.tobytes()
+        assert text == json.dumps(whole.state())
+
+
+def test_a_declared_forecaster_is_named_with_its_parameters() -> None:
+    assert parse("rolling-isotonic(window=500)").key == "rolling-isotonic(window=500)"
+    assert parse("rolling-isotonic(window=1000)").key == "rolling-isotonic"
+    with pytest.raises(DecalError, match="did you mean hedge"):
+        parse("hedg")
+    with pytest.raises(DecalError, match="window=1 is not between"):
+        parse("rolling-isotonic(window=1)")

@@ -12,13 +12,12 @@ from scipy.special import expit, stdtrit
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, measure_all, parse
 from decal_cli.metrics.numerics.corp import squared
-from decal_cli.metrics.numerics.debiased import variance_terms
-from decal_cli.metrics.numerics.gaps import noise
-from decal_cli.metrics.paired import difference
+from decal_cli.metrics.numerics.gaps import noise, variance_terms
 from decal_cli.tables.clusters import Clustered, design_effect
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask, ClassDecision
+from tests.helpers.pairs import difference_of
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
@@ -47,20 +46,15 @@ def sandwich(values: NDArray[np.float64], weight: NDArray[np.float64], unit: NDA
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("ties", [False, True])
-def test_errors_of_means_are_the_sandwich(weighted: bool, ties: bool) -> None:
+def test_the_error_of_a_difference_is_the_sandwich(weighted: bool, ties: bool) -> None:
     rows = clustered(weighted=weighted, ties=ties)
     unit, weight = rows.unit, rows.weights
     assert unit is not None
     brier = (rows.score - rows.label) ** 2
-    assert rows.table.mean_of(squared).error == pytest.approx(sandwich(brier, weight, unit), rel=1e-9)
-    utility = np.array(TASK.utility)[(rows.score >= 0.3).astype(int), rows.label]
-    of_decisions = rows.table.confusion(0.3).mean(TASK.utility)
-    assert of_decisions.error == pytest.approx(sandwich(utility, weight, unit), rel=1e-9)
-    assert of_decisions.mean == pytest.approx(float(weight @ utility / weight.sum()), rel=1e-12)
     other = np.clip(rows.score + 0.1 * np.sin(np.arange(len(rows))), 0, 1)
     pairs = pair_up(rows.score, other, rows.label, rows.weight, unit)
     apart = (other - rows.label) ** 2 - brier
-    assert pairs.difference(squared).error == pytest.approx(sandwich(apart, weight, unit), rel=1e-9)
+    assert difference_of(parse("brier"), pairs).error == pytest.approx(sandwich(apart, weight, unit), rel=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -75,7 +69,7 @@ def test_auc_sums_its_components_over_clusters(weighted: bool) -> None:
     each = w * np.where(y, (beaten - auc) / positives, (beating - auc) / negatives)
     error = math.sqrt(float((np.bincount(unit, each) ** 2).sum()))
     pairs = pair_up(p, np.full(len(p), 0.5), y, rows.weight, unit)
-    paired = difference(parse("auc"), pairs, None)
+    paired = difference_of(parse("auc"), pairs)
     assert paired is not None and paired.mean == pytest.approx(0.5 - auc)
     assert paired.error == pytest.approx(error, rel=1e-9)
     result = measure_all([parse("auc")], Inputs(rows), 0.9)[parse("auc")]
@@ -158,7 +152,7 @@ def test_folds_and_draws_take_whole_clusters() -> None:
     sizes = np.bincount(unit)
     assert {int(n) for n in (neg + pos).sum(axis=1)} <= {int(sizes[k].sum()) for k in _folds_of(t)}
     draws = [t.resample(rng) for _ in range(300)]
-    means = np.array([draw.mean_of(squared).mean for draw in draws])
+    means = np.array([draw.mean_of(squared).value for draw in draws])
     assert means.std() == pytest.approx(t.mean_of(squared).error, rel=0.15)
 
 
@@ -224,6 +218,6 @@ def test_the_same_of_several_classes() -> None:
     decision = ClassDecision(((1, 0, 0), (0, 1, 0), (0, 0, 1), (0.7, 0.7, 0.7)), (*names, "abstain"))
     once = Rows(score, label, classes=names)
     often = Rows(np.repeat(score, times, axis=0), np.repeat(label, times), None, unit, classes=names)
-    alone, together = (widths(rows, Inputs(rows, None, 0, decision)) for rows in (once, often))
+    alone, together = (widths(rows, Inputs(rows, decision, 0)) for rows in (once, often))
     off = {key: together[key] / alone[key] for key in alone if alone[key] > 0 and key not in WIDER}
     assert len(off) > 8 and {key: ratio for key, ratio in off.items() if not 0.75 < ratio < 1.35} == {}

@@ -70,15 +70,6 @@ def columns_of_table(table: Table) -> list[list[float]]:
     return [column.tolist() for column in (table.score, table.n, table.pos, table.n2, table.pos2)]
 
 
-def test_merging_in_parts_is_merging_at_once() -> None:
-    binary = known_rows("binary")
-    parts = [binary.take(np.arange(start, 2000, 3)).table for start in range(3)]
-    for ours, theirs in zip(
-        columns_of_table(Table.merge([Table.merge(parts[:2]), parts[2]])), columns_of_table(binary.table), strict=True
-    ):
-        assert ours == theirs
-
-
 @given(rows=any_rows(weights="none"))
 def test_quantiles_are_numpys(rows: Rows) -> None:
     for k in (4, 15):
@@ -115,18 +106,6 @@ def test_a_score_of_one_belongs_to_the_last_bin_by_width() -> None:
 
 
 @given(rows=any_rows())
-def test_the_confusion_counts_ties_at_the_threshold_as_decided_one(rows: Rows) -> None:
-    weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
-    for threshold in (0.0, 0.35, 1.0):
-        cells = rows.table.confusion(threshold)
-        act = rows.score >= threshold
-        for decided, label in itertools.product((0, 1), (0, 1)):
-            in_cell = (act == decided) & (rows.label == label)
-            assert cells.weight[decided, label] == pytest.approx(weight[in_cell].sum(), abs=1e-12)
-            assert cells.squares[decided, label] == pytest.approx((weight[in_cell] ** 2).sum(), abs=1e-9)
-
-
-@given(rows=any_rows())
 def test_several_thresholds_part_the_rows_into_actions(rows: Rows) -> None:
     weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
     cells = rows.table.confusion(0.0, 0.35, 0.5, 1.0)
@@ -135,16 +114,6 @@ def test_several_thresholds_part_the_rows_into_actions(rows: Rows) -> None:
         in_cell = (action == decided) & (rows.label == label)
         assert cells.weight[decided, label] == pytest.approx(weight[in_cell].sum(), abs=1e-9)
         assert cells.squares[decided, label] == pytest.approx((weight[in_cell] ** 2).sum(), abs=1e-9)
-
-
-@given(rows=any_rows(least=2))
-def test_the_error_of_a_mean_is_that_of_a_ratio_of_weighted_sums(rows: Rows) -> None:
-    weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
-    loss = (rows.score - rows.label) ** 2
-    mean = np.average(loss, weights=weight)
-    estimate = rows.table.mean_of(lambda score: (score**2, (1 - score) ** 2))
-    assert estimate.mean == pytest.approx(mean)
-    assert estimate.error == pytest.approx(np.sqrt((weight**2 * (loss - mean) ** 2).sum()) / weight.sum(), abs=1e-7)
 
 
 def drawn_mean_and_variance(tables: list[Table]) -> tuple[np.ndarray, np.ndarray]:

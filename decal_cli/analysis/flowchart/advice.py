@@ -12,8 +12,11 @@ from decal_cli.declarations.document import Hidden
 
 @dataclass(frozen=True)
 class Step:
-    """One question of the flowchart with its answer. small: "yes", but the gain is within the tolerance."""
+    """One question of the flowchart with its answer. number: of the question, 1 to 4. small: "yes", but the gain is
+    within the tolerance.
+    """
 
+    number: int
     question: str
     answer: Answer
     reason: str
@@ -35,6 +38,10 @@ class Interim:
     interval: Interval | None
 
 
+Now = Literal["done", "recalibrate", "post-train"]
+"""What can be done today."""
+
+
 @dataclass(frozen=True)
 class ActNow:
     """What to do today, however sure it is.
@@ -44,7 +51,7 @@ class ActNow:
     error is known.
     """
 
-    action: Literal["done", "recalibrate", "post-train"]
+    action: Now
     method: str | None
     gain: float
     chance: float | None
@@ -64,7 +71,8 @@ class Advice:
     tolerance: the gain that is too small to matter. constant: the constant decision that the score does not beat.
     interim: what wins something at once. rows_needed: rows that settle an "unknown" in 4 of 5 cases; None where more
     rows alone would not, or nothing is unknown. lean: the action with the largest estimated net gain, where the walk
-    cannot tell. act_now: what to do today.
+    cannot tell. act_now: what to do today. lead: the sentences that say so, the first of them the action and what it
+    wins.
     """
 
     steps: tuple[Step, ...]
@@ -81,6 +89,9 @@ class Advice:
     rows_needed: int | None = None
     lean: Action | None = None
     act_now: ActNow = ActNow("done", None, 0.0, None)
+    lead: tuple[str, ...] = ()
+    acted_on: Hidden[float] = 0.0
+    """The gain from which what is not clear is acted on."""
     fits: Mapping[Action, str] = field(default_factory=lambda: FITS)
     """The method that each action names."""
 
@@ -90,9 +101,17 @@ class Advice:
         return self.fits.get(self.action)
 
     @property
+    def same(self) -> tuple[Now, str | None, str | None]:
+        """What makes advice the same: what to do now, its method, and a constant decision in place of the score."""
+        now, constant = self.act_now, self.constant
+        instead = constant is not None and constant.gain > 0 and now.action == "done"
+        return now.action, now.method, constant.words if instead and constant is not None else None
+
+    @property
     def certainty(self) -> Certainty:
-        """How sure act_now is: the flowchart answers, or it is likely all the same, or open."""
-        if self.action != "cannot-tell":
+        """How sure act_now is: the flowchart answers and its gain is above 0, or it is likely all the same, or open."""
+        shown = self.interval is None or self.interval[0] > 0
+        if self.action != "cannot-tell" and (shown or self.act_now.costly):
             return "clear"
         return "likely" if (self.act_now.chance or 0.0) >= LIKELY else "open"
 
@@ -104,14 +123,11 @@ class Advice:
             return f"{what} with {self.method}{': the gain is clear but small' if self.small else ''}."
         if self.action == "done" and self.constant is not None:
             worth = "worth more" if self.constant.gain > 0 else "worth as much"
-            return (
-                "Nothing to fit: post-training would win nothing that matters, and always deciding "
-                f"{self.constant.decision} is {worth}."
-            )
+            return f"Nothing to fit: no method wins anything that matters, and {self.constant.doing} is {worth}."
         if self.action == "find-better-features" and self.useless and self.constant is not None:
-            return f"Find better features; until then always decide {self.constant.decision}."
+            return f"Find better features; until then {self.constant.words}."
         if self.action == "do-not-post-train" and self.constant is not None and self.constant.gain > 0:
-            return f"Do not post-train; always decide {self.constant.decision}, which is free."
+            return f"Do not post-train; {self.constant.words}, which is free."
         return _HEADLINES[self.action]
 
 

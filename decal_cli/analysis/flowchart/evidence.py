@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Literal
@@ -11,6 +11,7 @@ from typing import Literal
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.declarations.document import Hidden
 from decal_cli.metrics.confidence import quantile
+from decal_cli.numbers import Say, per_thousand
 
 Interval = tuple[float, float]
 Answer = Literal["yes", "no", "unknown"]
@@ -55,13 +56,14 @@ MOVED_BY = 0.05
 CLEAR_SIGNAL = 0.001
 """P-value up to which the features clearly say more than the score."""
 
-SHRINKAGE = 0.75
-"""Standard errors that are taken off a gain before it is acted on while it is not clear: on 126 pairs of halves of real
-data, .5 to .75 won as much as acting on the estimate itself and lost half as often or less."""
+SHRINKAGE = 0.5
+"""Standard errors that are taken off a gain before it is acted on while it is not clear: chosen in four worlds of known
+truth (simulation/advice.py), and checked in four others."""
+ACTED_ON = 0.5
+"""Share of the default tolerance from which a gain that is not clear is acted on. A tolerance that the user gave counts
+whole: the default is but a guess at what matters, and waiting for a gain as large as it costs more than acting."""
 LIKELY = 0.8
 """The chance from which what is not clear is called likely."""
-MIN_ISOTONIC_ROWS = 1000
-"""Of fewer rows curves with few parameters often recalibrate better than isotonic regression: `fit auto` compares."""
 FITS: Mapping[Action, str] = {"recalibrate": "isotonic", "post-train": "blend"}
 """The method that each action names; `decal fit` knows it by this name, and the gains are estimates of what it wins."""
 GAINS: Mapping[Action, str] = {"recalibrate": RECALIBRATION, "post-train": POST_TRAINING}
@@ -86,12 +88,19 @@ class Constant:
     """The constant decision that is worth at least as much as acting on the score.
 
     decision: 0 or 1, or of more than two actions the name. gain: what it is worth more, per decision; clear: whether
-    its interval lies above 0.
+    its interval lies above 0. words: as advice, such as 'always act'.
     """
 
     decision: int | str
     gain: float
     interval: Interval | None
+    words: Hidden[str] = ""
+
+    @property
+    def doing(self) -> str:
+        """As what one does, such as 'always acting'."""
+        adverb, verb, *name = self.words.split(" ", 2)
+        return " ".join((adverb, {"act": "acting", "decide": "deciding"}[verb], *name))
 
     @property
     def clear(self) -> bool:
@@ -105,7 +114,9 @@ class Evidence:
 
     items: by metric, EVIDENCE_KEYS; a missing one counts as undefined. costs: by action, "recalibrate" and
     "post-train". satisfied_at: the expected utility that is good enough. features: whether the user named any.
-    acts_from: the score from which decisions are 1 now; None where it is not looked at.
+    acts_from: the score from which decisions are 1 now; None where it is not looked at. say: how amounts are written;
+    names: of the decisions 0 and 1, () where the user gave none. unlearnable: the features of which nothing can be
+    learned as they are.
     """
 
     items: Mapping[str, Item]
@@ -123,6 +134,9 @@ class Evidence:
     """That of the intervals."""
     fits: Mapping[Action, str] = field(default_factory=lambda: FITS)
     """The method that each action names on these rows."""
+    say: Say = per_thousand
+    names: Sequence[str] = ()
+    unlearnable: Sequence[str] = ()
 
     @property
     def stakes(self) -> float:
@@ -217,7 +231,7 @@ class Evidence:
     def error(self, action: Action) -> float | None:
         """The standard error of the gain of an action; None where it has no interval."""
         interval = self.item(GAINS[action]).interval
-        return None if interval is None else (interval[1] - interval[0]) / (2 * quantile(self.confidence))
+        return None if interval is None else self._error_of(interval)
 
     def shrunken(self, action: Action) -> float:
         """The gain of an action after its cost, less SHRINKAGE standard errors; -inf where it is undefined."""
@@ -228,13 +242,27 @@ class Evidence:
     def now(self) -> Action:
         """The action to take where waiting is no choice: the one with the largest shrunken gain, if that matters.
 
-        Where the user gave costs, the best buy by the estimates, which are smoothed then.
+        The gain of a constant decision is shrunken too: that it is free does not make it surer. Where the user gave
+        costs, the best buy by the estimates, which are smoothed then.
         """
         if self.costs:
             return self.best
-        best = max(GAINS, key=self.shrunken)
-        matters = self.gain(GAINS[best]) == "yes" or (self.net(best) or 0.0) >= self.tolerated
-        return best if matters and self.shrunken(best) > self.free else "done"
+        best, constant = max(GAINS, key=self.shrunken), self.constant
+        matters = (self.net(best) or 0.0) - self.free >= self.acted_on
+        if constant is None:
+            matters, instead = matters or self.gain(GAINS[best]) == "yes", 0.0
+        else:
+            instead = max(constant.gain - SHRINKAGE * self._error_of(constant.interval), 0.0)
+        return best if matters and self.shrunken(best) > instead else "done"
+
+    @property
+    def acted_on(self) -> float:
+        """The gain per decision, beyond what is free, from which what is not clear is acted on."""
+        return ACTED_ON * self.tolerated if self.tolerance is None else self.tolerance
+
+    def _error_of(self, interval: Interval | None) -> float:
+        """The standard error that an interval is made of; 0 where there is none."""
+        return 0.0 if interval is None else (interval[1] - interval[0]) / (2 * quantile(self.confidence))
 
     @property
     def free(self) -> float:
@@ -255,7 +283,13 @@ class Evidence:
         same = ROUNDING * self.stakes
         if lead.value is None or lead.value < -same or decision is None:
             return None
-        return Constant(decision, lead.value if lead.value > same else 0.0, lead.interval)
+        return Constant(decision, lead.value if lead.value > same else 0.0, lead.interval, self._words(decision))
+
+    def _words(self, decision: int | str) -> str:
+        """What always deciding the same is called."""
+        if isinstance(decision, str) or self.names:
+            return f"always decide '{decision if isinstance(decision, str) else self.names[decision]}'"
+        return "always act" if decision else "never act"
 
     @property
     def _constant_decision(self) -> int | str | None:
@@ -280,9 +314,18 @@ class Evidence:
         return interval is not None and interval[1] < 0.5
 
     @property
-    def share_of_recalibration(self) -> float | None:
-        """The share of the whole gain that recalibration alone wins; None where one part is undefined or negative."""
-        recalibration, beyond = self.item(RECALIBRATION).value, self.item(BEYOND).value
-        if recalibration is None or beyond is None or min(recalibration, beyond) < 0 or recalibration + beyond <= 0:
+    def share_of_recalibration(self) -> tuple[float, Interval] | None:
+        """The share of the whole gain that recalibration alone wins, with its interval within 0 and 1.
+
+        By the delta method for independent parts; None where a part is undefined or negative.
+        """
+        one, other = self.item(RECALIBRATION), self.item(BEYOND)
+        if one.value is None or other.value is None or one.interval is None or other.interval is None:
             return None
-        return recalibration / (recalibration + beyond)
+        both = one.value + other.value
+        if min(one.value, other.value) < 0 or both <= 0:
+            return None
+        widths = ((item.interval[1] - item.interval[0]) / 2 for item in (one, other) if item.interval is not None)
+        share, (of_one, of_other) = one.value / both, widths
+        half = math.hypot(other.value * of_one, one.value * of_other) / both**2
+        return share, (max(share - half, 0.0), min(share + half, 1.0))

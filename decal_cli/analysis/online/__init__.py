@@ -1,15 +1,19 @@
 """Over time: rows in order, forecasters that never look ahead, and what acting on them is worth."""
 
-from decal_cli.analysis.online.advice import Direction, OnlineAdvice
-from decal_cli.analysis.online.clusters import StreamClusters
-from decal_cli.analysis.online.judged import Judged, MethodReport, PriorShift, judged
-from decal_cli.analysis.online.known_rows import unknown_rows
+from decal_cli.analysis.online.judged import Direction, Judged, MethodReport, OnlineAdvice, PriorShift, judged
 from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay, predicted_columns, predicted_name
-from decal_cli.analysis.online.request import OnlineRequest
 from decal_cli.analysis.online.rules import OnlineRule, judge_online
-from decal_cli.analysis.online.state_file import check_goes_on, check_same, is_state, replay_of, state_text
-from decal_cli.analysis.online.windows import Window
+from decal_cli.analysis.online.state_file import (
+    OnlineRequest,
+    check_goes_on,
+    check_same,
+    is_state,
+    replay_of,
+    state_text,
+    unknown_rows,
+)
+from decal_cli.analysis.online.tally import StreamClusters, Window
 
 __all__ = [
     "Delay",

@@ -1,30 +1,120 @@
-"""What a replay comes to: each method beside the guarantee that it has, the windows, the alarm, and the advice."""
+"""V-regret: what a forecaster loses to the best constant, at each threshold of a two-action agent."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from decal_cli.analysis.online.advice import OnlineAdvice, advised
-from decal_cli.analysis.online.clusters import StreamClusters
-from decal_cli.analysis.online.plan import OnlinePlan
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.analysis.online.plan import AS_IT_IS, BASE_RATE, FROZEN, OnlinePlan
 from decal_cli.analysis.online.replay import Replay
-from decal_cli.analysis.online.tally import OnlineHistory
-from decal_cli.analysis.online.waiting_rows import Alarm
-from decal_cli.analysis.online.windows import Window, utility_of
+from decal_cli.analysis.online.tally import Alarm, OnlineHistory, StreamClusters, Window, utility_of
 from decal_cli.data.times import NS_PER_DAY
 from decal_cli.declarations.document import Share
-from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.metrics import Inputs, value_of
+from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval
-from decal_cli.sequential import OnlineSpec
+from decal_cli.sequential import OnlineSpec, parse
 from decal_cli.sequential.forecaster import Guarantee
-from decal_cli.sequential.worst_regret import WorstKink, worst_v_regret_of
+from decal_cli.tables.table import Floats, Table, tabulate
 
-LOSSES = tuple(parse(name) for name in ("u_cal", "cdl", "dist_cal_lower", "dist_cal_upper"))
+if TYPE_CHECKING:
+    from decal_cli.analysis.online.replay import Replay
+
+
+class WorstKink(NamedTuple):
+    """The largest V-regret over thresholds mu, summed over rows, and the threshold that attains it."""
+
+    regret: float
+    kink: float
+
+
+def worst_v_regret(prediction: Floats, label: NDArray[np.uint8]) -> WorstKink:
+    """The largest sum, over thresholds mu, of what always or never acting wins over acting where p > mu.
+
+    Payoffs are 1[act](y - mu), Kleinberg et al. 2023, (9)-(10).
+    """
+    return worst_v_regret_of(tabulate(prediction, label, None))
+
+
+def worst_v_regret_of(table: Table) -> WorstKink:
+    """The same of predictions that are counted.
+
+    Between predictions the regret is linear in mu but for the base rate, where the better constant changes: the largest
+    is at a prediction, from either side, or there.
+    """
+    p = table.score
+    rows, positives = float(table.n.sum()), float(table.pos.sum())
+    mu = np.concatenate((p, [positives / rows, 0.0, 1.0]))
+    n_before, pos_before = (np.concatenate(([0.0], np.cumsum(each, dtype=float))) for each in (table.n, table.pos))
+    of_sides = []
+    # Just above a prediction its rows do not act; just below they do.
+    for side in ("right", "left"):
+        first = np.searchsorted(p, mu, side=side)
+        acted = (positives - pos_before[first]) - mu * (rows - n_before[first])
+        of_sides.append(np.maximum(positives - mu * rows, 0.0) - acted)
+    regret = np.maximum(*of_sides)
+    worst = int(regret.argmax())
+    return WorstKink(float(regret[worst]), float(mu[worst]))
+
+
+Direction = Literal["keep", "move-threshold", "recalibrate-online", "retrain"]
+"""What may be advised."""
+
+
+@dataclass(frozen=True)
+class OnlineAdvice:
+    """What to do.
+
+    method: the forecaster to use, None to keep the score; gain, interval: what it won over acting on the score as it
+    is, per row, and its sequence at alpha over the number of methods compared; since: the row after which that was
+    first above 0. threshold: from which score to act, where the threshold is to be moved.
+    """
+
+    action: Direction
+    method: str | None = None
+    gain: float | None = None
+    interval: Interval | None = None
+    since: int | None = None
+    threshold: float | None = None
+
+
+def advised(replay: Replay) -> OnlineAdvice:
+    """A method is advised where its sequence is above 0 at alpha over the number of methods compared.
+
+    The one that won most is taken. Where it is the frozen recalibration, which is one threshold for all time, the
+    threshold is to be moved. Where the base rate, which looks at no score, wins as much as that, the score is worth
+    nothing any more, and the model is to be retrained.
+    """
+    plan = replay.plan
+    if plan.baseline != AS_IT_IS or not plan.candidates:
+        return OnlineAdvice("keep")
+    alpha = plan.alpha / len(plan.candidates)
+    gains = {key: replay.tallies[key].gain(alpha) for key in plan.candidates}
+    winners = {key: gain for key, (gain, interval) in gains.items() if interval is not None and interval[0] > 0}
+    if BASE_RATE in replay.tallies:
+        mean, interval = replay.tallies[BASE_RATE].gain(alpha)
+        clear = interval is not None and interval[0] > 0
+        if clear and mean >= max(gain for gain, _ in gains.values()):
+            return OnlineAdvice("retrain", None, mean, interval, replay.since(BASE_RATE))
+    if not winners:
+        return OnlineAdvice("keep")
+    best = max(winners, key=lambda key: winners[key])
+    gain, interval = gains[best]
+    since = replay.since(best)
+    if parse(best).name == FROZEN:
+        threshold = replay.forecasters[best].acts_from(plan.task.threshold)
+        return OnlineAdvice("move-threshold", best, gain, interval, since, threshold)
+    return OnlineAdvice("recalibrate-online", best, gain, interval, since)
+
+
+LOSSES = tuple(parse_metric(name) for name in ("u_cal", "cdl", "dist_cal_lower", "dist_cal_upper"))
 """What each method's predictions are judged by, whatever the decision."""
-OF_GRID = {"cdl": parse("cdl(levels=exact)")}
+OF_GRID = {"cdl": parse_metric("cdl(levels=exact)")}
 """Of predictions that are points of a grid: each point is a level, as it is to U-calibration."""
 
 
@@ -129,7 +219,7 @@ def judged(replay: Replay) -> Judged:
         last_time=replay.last_time,
         rows_per_day=None if days is None else replay.rows / days,
         methods=methods,
-        windows=tuple(replay.windows.kept),
+        windows=tuple(replay.windows),
         course=replay.course,
         log_e=replay.log_e,
         alarm=replay.alarm if replay.e_value is not None else None,
@@ -167,9 +257,9 @@ def _on_grid(spec: OnlineSpec) -> bool:
 
 def _prior_shift(replay: Replay) -> PriorShift | None:
     rows, positives = replay.warm
-    if rows < replay.plan.warm_up or not replay.windows.kept:
+    if rows < replay.plan.warm_up or not replay.windows:
         return None
-    latest = replay.windows.kept[-1]
+    latest = replay.windows[-1]
     before, now = positives / rows, latest.base_rate
     error = math.sqrt(before * (1 - before) / rows + now * (1 - now) / latest.rows)
     if replay.clusters is not None or not (

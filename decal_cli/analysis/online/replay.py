@@ -10,12 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.analysis.online.clusters import StreamClusters
-from decal_cli.analysis.online.known_rows import MAX_LATEST, Latest, digests_of
 from decal_cli.analysis.online.plan import AS_IT_IS, OnlinePlan
-from decal_cli.analysis.online.tally import MAX_POINTS, OnlineHistory, Tally
-from decal_cli.analysis.online.waiting_rows import Alarm, WaitingRows
-from decal_cli.analysis.online.windows import Windows
+from decal_cli.analysis.online.tally import (
+    MAX_LATEST,
+    MAX_POINTS,
+    Alarm,
+    ClusterTally,
+    Latest,
+    OnlineHistory,
+    StreamClusters,
+    Tally,
+    WaitingRows,
+    Window,
+    add_to_windows,
+    check_windows,
+    digests_of,
+)
 from decal_cli.data import Stream
 from decal_cli.data.times import MAX_NS, MAX_NUMBER
 from decal_cli.data.words import quote
@@ -23,53 +33,67 @@ from decal_cli.documents import consistent
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_ROWS_OVER_TIME
 from decal_cli.sequential import Forecaster, forecaster_of
-from decal_cli.sequential.calibration_alarm import MAX_LOG_E, CalibrationAlarm, first_alarm
-from decal_cli.sequential.cluster_steps import ClusterAlarm, Runs
-from decal_cli.sequential.delayed_alarm import DelayedAlarm
-from decal_cli.sequential.inside import Inside, InsideGroups
-from decal_cli.sequential.resumable import plain
+from decal_cli.sequential.alarm import MAX_LOG_E, CalibrationAlarm, ClusterAlarm, DelayedAlarm, first_alarm
+from decal_cli.sequential.differences import Runs
+from decal_cli.sequential.forecaster import Inside, InsideGroups
+from decal_cli.sequential.resumable import Resumable
 from decal_cli.tables.table import Floats, Ints
 
 BLOCK_ROWS = 1 << 16
 """Rows that are replayed at once: memory does not grow with the stream."""
-PLAIN = ("rows", "positives", "prompt", "first_time", "last_time", "warm", "log_e", "alarm")
-"""What a state holds of a replay as it is."""
 Predictions = dict[str, Floats]
 EProcess = CalibrationAlarm | ClusterAlarm | DelayedAlarm
 
 
-class Replay:
+class Replay(Resumable):
     """Rows so far. It goes on with further rows, or from its state, and ends the same however the stream is cut.
 
     prompt: whether every label was known before the next row. clusters: None where rows are independent. files: digests
     of the files that it took, which are no part of its state.
     """
 
+    clusters: StreamClusters | None
+    rows: int
+    positives: int
+    prompt: bool
+    first_time: Any
+    last_time: Any
+    warm: list[int]
+    log_e: float
+    alarm: Alarm | None
+    start_times: dict[int, Any]
+    held: WaitingRows
+    forecasters: dict[str, Forecaster]
+    tallies: dict[str, Tally]
+    latest: Latest
+    e_process: EProcess
+    windows: list[Window]
+    course: OnlineHistory
+
     def __init__(self, plan: OnlinePlan) -> None:
         self.plan = plan
         self.forecasters = self._fresh()
-        dtype = np.int64 if plan.clock in ("dates", "rows") else np.float64
-        self.held = WaitingRows(
-            np.empty(0), np.empty(0, np.uint8), np.empty(0, dtype), np.empty(0, dtype), np.empty(0, object)
-        )
+        dtype: Any = np.int64 if plan.clock in ("dates", "rows") else np.float64
+        times = np.empty(0, dtype), np.empty(0, dtype)
+        self.held = WaitingRows(np.empty(0), np.empty(0, np.uint8), *times, np.empty(0, object))
         self.rows = self.positives = 0
         self.prompt = True
-        self.first_time: Any = None
-        self.last_time: Any = None
+        self.first_time = self.last_time = None
         self.warm = [0, 0]
         keys = [spec.key for spec in plan.methods]
         alpha = plan.alpha / max(len(plan.candidates), 1)
-        self.clusters = None if plan.cluster is None else StreamClusters()
-        self.tallies = {key: Tally(plan.task, alpha, self.clusters) for key in keys}
-        self.windows = Windows(keys)
-        self.course = OnlineHistory(keys[1:])
+        self.clusters = clusters = None if plan.cluster is None else StreamClusters()
+        self.tallies = {
+            key: Tally(plan.task, alpha) if clusters is None else ClusterTally(plan.task, alpha, clusters)
+            for key in keys
+        }
+        self.windows, self.course = [], OnlineHistory(keys[1:])
         self.log_e = 0.0
-        self.e_process: EProcess = ClusterAlarm() if plan.cluster else CalibrationAlarm()
+        self.e_process = ClusterAlarm() if plan.cluster else CalibrationAlarm()
         self.e_process = DelayedAlarm() if plan.delay.late else self.e_process
-        self.alarm: Alarm | None = None
-        self.start_times: dict[int, Any] = {}
+        self.alarm, self.start_times = None, {}
         self.latest = Latest(dtype)
-        self.files: list[str] = []
+        self.files: tuple[str, ...] = ()
 
     def _fresh(self) -> dict[str, Forecaster]:
         plan = self.plan
@@ -103,13 +127,14 @@ class Replay:
             )
         before, size = self.e_process, self.clusters.close()
         for tally in self.tallies.values():
+            assert isinstance(tally, ClusterTally)  # as the rows are in clusters
             tally.close(size, self.rows)
         if isinstance(before, ClusterAlarm) and self.plan.score is not None:
             self.log_e = before.close(size)
             if self.alarm is None and self.log_e >= -np.log(self.plan.alpha):
                 start = before.likely_start()
                 self.alarm = Alarm(self.rows, self.last_time, start + 1, self.start_times[start])
-        self.windows.kept[-1].log_e = self.log_e
+        self.windows[-1].log_e = self.log_e
 
     @property
     def e_value(self) -> float | None:
@@ -190,7 +215,7 @@ class Replay:
         }
         log_e = self._bet(predictions[first], rows, known, None if within is None else within.runs)
         places = plan.every.places(rows.time, self.rows)
-        self.windows.advance(places, self.rows, rows.time, predictions[first], label, acts, log_e)
+        add_to_windows(self.windows, places, self.rows, rows.time, predictions[first], label, acts, log_e)
         del sums[first]
         self.course.advance(self.rows + 1, rows.time, log_e, sums)
         self._remember(rows, cluster)
@@ -237,59 +262,27 @@ class Replay:
 
     def state(self) -> dict[str, Any]:
         """All of it, as JSON; the plan is not part of it."""
-        clusters = {} if self.clusters is None else {"clusters": self.clusters.state()}
-        return {
-            **clusters,
-            **{name: plain(getattr(self, name)) for name in PLAIN},
-            "start_times": [[row, self.start_times[row]] for row in sorted(self.start_times)],
-            "held": plain(self.held._asdict()),
-            "forecasters": plain(self.forecasters),
-            "tallies": plain(self.tallies),
-            "latest": self.latest.state(),
-            "e_process": self.e_process.state(),
-            "windows": self.windows.state(),
-            "course": self.course.state(),
-        }
+        state = super().state() | {"start_times": [[row, self.start_times[row]] for row in sorted(self.start_times)]}
+        return {name: each for name, each in state.items() if each is not None or name != "clusters"}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there. Errors: KeyError, IndexError, TypeError or ValueError, where it is no state."""
-        time = self._time
-        self.rows, self.positives = int(state["rows"]), int(state["positives"])
-        self.first_time, self.last_time = time(state["first_time"]), time(state["last_time"])
-        self.log_e, self.prompt = float(state["log_e"]), bool(state["prompt"])
-        self.warm = [int(each) for each in state["warm"]]
-        self.start_times = {int(row): time(at) for row, at in state["start_times"]}
-        self.alarm = None
-        if state["alarm"] is not None:
-            row, at, start, start_time = state["alarm"]
-            self.alarm = Alarm(int(row), time(at), int(start), time(start_time))
-        self.held = WaitingRows(
-            *(np.array(state["held"][name], dtype=values.dtype) for name, values in self.held._asdict().items())
-        )
-        if len({len(each) for each in self.held}) != 1:
-            raise ValueError("a row that is held lacks a value")
-        if self.clusters is not None:
-            self.clusters.restore(state["clusters"])
-        for name, parts in (("forecasters", self.forecasters), ("tallies", self.tallies)):
-            if list(state[name]) != list(parts):
-                raise ValueError("it has other methods")
-            for key, each in parts.items():
-                each.restore(state[name][key])
-        self.e_process.restore(state["e_process"])
-        self.latest.restore(state["latest"])
-        self.windows.restore(state["windows"], self.rows, time)
-        self.course.restore(state["course"], time)
-        self._check()
+        super().restore({"clusters": None, **state})
 
-    def _time(self, value: Any) -> Any:
-        """A time that a state holds. Errors: TypeError or ValueError, where it is none."""
-        numbers = self.plan.clock == "numbers"
-        consistent(abs(value) <= (MAX_NUMBER if numbers else MAX_NS))
-        return float(value) if numbers else int(value)
+    def _are_times(self, *times: Any) -> bool:
+        """Whether a state may hold these times."""
+        kind, most = (float, MAX_NUMBER) if self.plan.clock == "numbers" else (int, MAX_NS)
+        return all(type(each) is kind and abs(each) <= most for each in times)
 
     def _check(self) -> None:
         """Raise a ValueError where the parts of a state contradict each other."""
         held, scored = self.held, self.plan.score is not None
+        times = [self.first_time, self.last_time, *self.start_times.values(), *self.course.time]
+        times += [] if self.alarm is None else [self.alarm.time, self.alarm.start_time]
+        consistent(self._are_times(*times, *(window.time for window in self.windows)))
+        if len({len(each) for each in vars(held).values()}) != 1:
+            raise ValueError("a row that is held lacks a value")
+        check_windows(self.windows, self.tallies.keys(), self.rows)
         starts = self.e_process.rows_of_starts() if scored else set()
         consistent(
             0 < self.rows <= MAX_ROWS_OVER_TIME,
@@ -325,17 +318,17 @@ class Replay:
             consistent((np.abs(totals) <= task.u_delta * row).all(), (np.array(squares) <= 4 * row).all())
             consistent((np.array(squares) >= 0).all())
         first = self.tallies[plan.baseline].acts
-        for window in self.windows.kept:
+        for window in self.windows:
             at = np.array([window.time])
             least = -math.log(window.row + window.rows + 2) - 1e-6 if plan.score is not None else 0.0
             consistent(window.place == plan.every.places(at, window.row)[0], least <= window.log_e <= MAX_LOG_E)
-        consistent(self.windows.kept[-1].log_e == self.log_e)
+        consistent(self.windows[-1].log_e == self.log_e)
         for key, tally in self.tallies.items():
             on_1, on_0 = (mine - theirs for mine, theirs in zip(tally.acts, first, strict=True))
             total = task.u_delta * (on_1 * (1 - task.threshold) - on_0 * task.threshold)
             consistent(abs(tally.difference.total - total) <= 1e-6 * task.u_delta * self.rows)
-            if self.windows.kept[0].row == 0:
-                of_windows = np.sum([window.acts[key] for window in self.windows.kept], axis=0)
+            if self.windows[0].row == 0:
+                of_windows = np.sum([window.acts[key] for window in self.windows], axis=0)
                 consistent(of_windows.tolist() == tally.acts)
 
 

@@ -7,15 +7,21 @@ not forgery.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+import numpy as np
+
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, online_plan
+from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay
-from decal_cli.data import Clock, Stream, shown_time
+from decal_cli.analysis.online.tally import digests_of
+from decal_cli.data import Clock, Columns, Stream, StreamColumns, shown_time
+from decal_cli.declarations.defaults import WARM_UP
 from decal_cli.documents import canonical_json, consistent, digest_of, json_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, Verb
+from decal_cli.sequential import parse
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
@@ -59,7 +65,7 @@ def _document(replay: Replay) -> dict[str, Any]:
             "seed": plan.seed,
             "confidence": plan.confidence,
         },
-        "files": replay.files,
+        "files": list(replay.files),
         "state": replay.state(),
     }
 
@@ -85,7 +91,7 @@ def replay_of(text: str, shown: str) -> Replay:
             raise DecalError(f"{shown}: was changed after it was written (its checksum does not match)", _ANEW)
         replay = Replay(_plan(document))
         replay.restore(document["state"])
-        replay.files = [str(each) for each in document["files"]]
+        replay.files = tuple(map(str, document["files"]))
         consistent(all(len(each) == SHA256_DIGITS for each in replay.files))
         # What is read another way than it is written, such as 1.0 for 1, was not written by decal.
         if canonical_json(_document(replay)) != canonical_json({**document, "decal": __version__}):
@@ -163,3 +169,98 @@ def check_goes_on(replay: Replay, stream: Stream, shown: str) -> None:
         f" {shown_time(stream.time[0], clock)}: time goes back",
         "give only rows that the state does not have",
     )
+
+
+@dataclass(frozen=True)
+class OnlineRequest:
+    """As the user says it, None for what he does not say. whole: whether these are all rows, so that none follow."""
+
+    time: str | None = None
+    delay: str | None = None
+    warm_up: int | None = None
+    every: str | None = None
+    horizon: int | None = None
+    methods: tuple[str, ...] = ()
+    whole: bool = True
+
+    @property
+    def parsed_delay(self) -> Delay:
+        """When labels become known."""
+        return Delay.parse(self.delay or "0")
+
+    def columns(self, columns: Columns) -> StreamColumns:
+        """What is read beside score, label and group; no score where no method looks at it."""
+        specs = [parse(text) for text in self.methods]
+        scoreless = bool(specs) and not any(map(needs_score, specs)) and not columns.score
+        return StreamColumns(self.time, self.parsed_delay.column, False if scoreless else None)
+
+    def replay(self, stream: Stream, plan: Plan, logit: bool) -> Replay:
+        """A replay that has no rows yet. Errors: DecalError, where what is asked for does not fit the stream."""
+        if self.every is None:
+            every = unasked_period(stream.time, stream.clock, self.whole)
+        else:
+            every = Period.parse(self.every)
+        start = OnlinePlan(
+            task=_task(plan),
+            methods=(),
+            clock=stream.clock,
+            score=None if stream.score is None else str(stream.columns["score"][0]),
+            time=self.time,
+            group=None if stream.group is None else str(stream.columns["group"][0]),
+            cluster=None if stream.cluster is None else str(stream.columns["cluster"]),
+            logit=logit,
+            delay=self.parsed_delay,
+            every=every,
+            horizon=self.horizon,
+            seed=plan.seed,
+            confidence=plan.confidence,
+        )
+        return Replay(online_plan(self.methods, WARM_UP if self.warm_up is None else self.warm_up, start))
+
+
+def _task(plan: Plan) -> BinaryTask:
+    task = plan.two_actions("online")
+    if task is None:
+        raise DecalError(
+            "a replay needs the decision it is for",
+            f"give {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
+        )
+    return task
+
+
+MAX_FILES = 1000
+"""Files that are remembered."""
+
+
+def unknown_rows(stream: Stream, replay: Replay, skip: bool, shown: str) -> Stream:
+    """The rows of a stream that a replay has not taken. Files that it has are left out, with a note.
+
+    skip: whether rows that it has are left out too. Errors: DecalError, one line, where they are not to be.
+    """
+    numbers = np.arange(len(stream)) if stream.row_numbers is None else stream.row_numbers
+    of_file = np.searchsorted(np.cumsum([each.rows for each in stream.inputs]), numbers, side="right")
+    kept = np.ones(len(stream), dtype=bool)
+    for number, each in enumerate(stream.inputs):
+        if each.sha256 in replay.files:
+            kept &= of_file != number
+            stream = replace(stream, notes=(*stream.notes, f"{each.path}: was taken before, and is skipped"))
+        else:
+            replay.files = (*replay.files, each.sha256)[-MAX_FILES:]
+    stream = stream if kept.all() else stream.only(kept)
+    if stream.clock != replay.plan.clock:
+        return stream
+    rows = slice(stream.labelled)
+    time = np.zeros(stream.labelled, dtype=np.int64) if stream.clock == "rows" else stream.time[rows]
+    score = np.zeros(len(stream)) if stream.score is None else stream.score.astype(np.float64)
+    texts = (each if each is None else each[rows] for each in (stream.group, stream.cluster))
+    known = replay.latest.among(time, digests_of(score[rows], stream.label[rows], *texts), replay.rows)
+    if not known:
+        return stream
+    if not skip:
+        which = "these" if known == stream.labelled else f"the first {known:,} of these"
+        raise DecalError(
+            f"{shown}: has {which} {stream.labelled:,} rows already",
+            f"leave them out, or {Hint('skip_known')} takes the rest",
+        )
+    note = f"skipped the first {known:,} of {len(stream):,} rows, which the state has"
+    return replace(stream.only(np.arange(len(stream)) >= known), notes=(*stream.notes, note))

@@ -1,17 +1,19 @@
 """One unit of a study: a score of a file, its rows halved by a seed; estimates from one half, gains on the other.
 
-Everything is per unit of u_delta. The tasks are those of Perez-Lebel et al. 2025: U = [[1, 0], [0, 1/t* - 1]], so
-that u_delta is 1/t*.
+Everything is per unit of u_delta. Tasks are thresholds, as in Perez-Lebel et al. 2025: U = [[1, 0], [0, 1/t* - 1]], so
+that u_delta is 1/t*; or, of several classes or of more than two actions, tasks by name.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decal_cli.analysis.flowchart import (
     BEYOND,
@@ -21,28 +23,76 @@ from decal_cli.analysis.flowchart import (
     POST_TRAINING,
     RECALIBRATION,
 )
-from decal_cli.analysis.study.tasks import BY_DEFAULT, CHOSEN, NamedTask, measure_tasks
 from decal_cli.data import Predictions
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.learn.method import (
-    Applied,
-    MethodSpec,
-    Model,
-    Training,
-    fit_each,
-    missing,
-    training_rows,
-    won,
-)
-from decal_cli.learn.method import fit as fit_method
+from decal_cli.hints import Hint
+from decal_cli.learn.method import Applied, MethodSpec, Model, Training, fit_each, missing, training_rows, won
 from decal_cli.learn.methods import METHODS, methods_for_two
+from decal_cli.learn.probe import Recalibrated
 from decal_cli.learn.regions import build_regions
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import Inputs, MetricSpec, parse
 from decal_cli.metrics import measure as measure_metric
 from decal_cli.tables.threads import one_thread
-from decal_cli.task import BinaryTask, Task
+from decal_cli.task import BinaryTask, ClassDecision, ClassTask, Task
+
+CHOSEN = "chosen"
+"""The scaling that cross-fitting on the fit half chooses among those that `gain_recalibration` tries."""
+PRICES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+MISSED, TIMES = 4, 10.0
+"""Classes, the first ones, whose misses are made dearer, and by how much."""
+OF_CLASSES = tuple(
+    parse(name) for name in ("ece_top", "ece_top_debiased", "ece_classwise", "brier", "log_loss", "auc", "accuracy")
+)
+"""Metrics of several classes that are the same for every task."""
+OF_NAMED_TASKS = tuple(
+    parse(name) for name in (RECALIBRATION, BEYOND, POST_TRAINING, OVER_CONSTANT, "regret_calibration", "swap_regret")
+)
+
+
+@dataclass(frozen=True)
+class NamedTask:
+    """A task of a study. given: as the user spells it; missed: else, the class whose misses cost TIMES as much."""
+
+    name: str
+    given: Task | ClassTask | None = None
+    missed: int | None = None
+
+    def of(self, classes: Sequence[str]) -> Task | ClassDecision:
+        """The task for these classes: by default an action for each, of which the right one is worth most."""
+        if isinstance(self.given, Task):
+            return self.given
+        if self.given is not None:
+            return self.given.for_classes(classes)
+        cost = 1.0 - np.eye(len(classes))
+        if self.missed is not None:
+            cost[:, self.missed] *= TIMES
+        return ClassDecision(tuple(map(tuple, (0.0 - cost).tolist())), tuple(classes))
+
+    def fits(self, classes: Sequence[str]) -> bool:
+        """Whether there is such a class."""
+        return self.missed is None or self.missed < len(classes)
+
+
+BY_DEFAULT = (
+    NamedTask("accuracy"),
+    *(NamedTask(f"abstain {price:g}", ClassTask(abstain=price)) for price in PRICES),
+    *(NamedTask(f"misses of class {k + 1} x {TIMES:g}", missed=k) for k in range(MISSED)),
+)
+"""Of several classes, where the user names no task."""
+
+
+def tasks_named(task: Task | ClassTask | None) -> tuple[NamedTask, ...]:
+    """The one task that the user names, if any. Errors: DecalError, for two actions, which thresholds are for."""
+    if task is None:
+        return ()
+    if isinstance(task, Task) and task.two_actions is not None:
+        at = task.two_actions.threshold
+        raise DecalError("a task of two actions is studied by its t*", f"give {Hint('thresholds', f'{at:g}')}")
+    price = task.abstain if isinstance(task, ClassTask) else None
+    return (NamedTask("your task" if price is None else f"abstain {price:g}", task),)
+
 
 EVEN = 0.5
 """The score from which accuracy decides 1, whatever t*."""
@@ -102,19 +152,40 @@ def task_of(threshold: float) -> BinaryTask:
 
 
 def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
-    """Estimates and gains of one unit at every threshold, JSON-ready.
+    """Estimates and gains of one unit at every threshold, or for every task by name, JSON-ready.
 
     {"file", "score", "seed", "rows", "seconds": {method: s}, "reasons": {method: why it has no gain},
     "points": [{"threshold", "estimates": {metric: [value, low, high]}, "gains": {method: gain or null}, "constants":
     [gain of always deciding 0, of always deciding 1]}]}; values are null where undefined, low and high where it is not
-    among WITH_INTERVALS.
+    among WITH_INTERVALS. Points of a task by name have "task" beside a threshold of null, and no constants.
     """
     _import_once()
-    if setting.tasks:
-        return measure_tasks(unit.file, model, unit.seed, setting.tasks, setting.methods, setting.confidence)
     # Sums come out the same in any process, and processor time is not that of threads that wait for each other.
     with one_thread():
-        return _measured(unit, model, setting)
+        rows = training_rows(model, None, unit.seed)
+        fit, test = _halves(rows, unit.seed)
+        if setting.tasks:
+            named = {task.name: task.of(rows.classes) for task in setting.tasks if task.fits(rows.classes)}
+            points: list[Record] = [{"threshold": None, "task": name} for name in named]
+            tasks: list[Task | ClassDecision] = list(named.values())
+        else:
+            points, tasks = [{"threshold": t} for t in setting.thresholds], [task_of(t) for t in setting.thresholds]
+        inputs = Inputs(fit, seed=unit.seed)
+        seconds, reasons, models = _fitted(fit, inputs, setting.methods, tasks)
+        estimates = _of_named if setting.tasks else _of_thresholds
+        for point, each in zip(points, estimates(fit, inputs, tasks, setting.confidence), strict=True):
+            point["estimates"] = each
+        _add_gains(points, models, test, tasks)
+    return {
+        "file": unit.file,
+        "score": unit.score,
+        "seed": unit.seed,
+        "rows": len(rows),
+        "positives": 0.0 if rows.classes else float(rows.label.sum()),
+        "seconds": seconds,
+        "reasons": reasons,
+        "points": points,
+    }
 
 
 def is_record(record: Record, unit: Unit, setting: Setting) -> bool:
@@ -164,98 +235,105 @@ def _import_once() -> None:
     import sklearn.tree  # noqa: F401
 
 
-def _measured(unit: Unit, model: Predictions, setting: Setting) -> Record:
-    rows = training_rows(model, None, unit.seed)
-    rng = np.random.default_rng([unit.seed, len(rows)])
+def _halves(rows: Training, seed: int) -> tuple[Training, Training]:
+    """The rows to fit and to test, clusters whole."""
+    rng = np.random.default_rng([seed, len(rows)])
     if rows.unit is None:
         half = rng.permutation(len(rows))
-        fit, test = rows.take(half[: len(half) // 2]), rows.take(half[len(half) // 2 :])
-    else:
-        second = rows.places(rng, 2) % 2 == 1
-        fit, test = rows.take(~second), rows.take(second)
-    seconds, reasons, gains = _gains(fit, test, setting)
-    points = [
-        {"threshold": t, "estimates": estimates, "gains": gains[t], "constants": _constant_gains(test, t)}
-        for t, estimates in _estimates(fit, unit, setting).items()
-    ]
-    return {
-        "file": unit.file,
-        "score": unit.score,
-        "seed": unit.seed,
-        "rows": len(rows),
-        "positives": float(rows.label.sum()),
-        "seconds": seconds,
-        "reasons": reasons,
-        "points": points,
-    }
+        return rows.take(half[: len(half) // 2]), rows.take(half[len(half) // 2 :])
+    second = rows.places(rng, 2) % 2 == 1
+    return rows.take(~second), rows.take(second)
 
 
-def _constant_gains(test: Training, threshold: float) -> list[float]:
-    """What always deciding 0, and always deciding 1, wins on the test half, in units of u_delta."""
-    task = task_of(threshold)
-    return [won(np.full(len(test), acts), test, task).mean / task.u_delta for acts in (False, True)]
+Estimates = Iterator[dict[str, list[float | None]]]
+"""Of each task, by metric: value, low and high."""
 
 
-def _estimates(fit: Training, unit: Unit, setting: Setting) -> dict[float, dict[str, Any]]:
+def _of_thresholds(fit: Training, inputs: Inputs, tasks: Sequence[Any], confidence: float) -> Estimates:
     """What the fit half alone says, by threshold."""
     # The intervals of the grouping loss, which take trees on fewer rows, are not asked for.
-    regions = None if fit.features is None else build_regions(fit, seed=unit.seed, loss_only=True)
-    inputs = Inputs(fit, seed=unit.seed).having(regions)
-    even = inputs.having(task_of(EVEN))
-    shared = {spec.key: _estimate(spec, even, setting) for spec in OF_SCORES}
-    estimates = {}
-    for t in setting.thresholds:
-        with_task = inputs.having(task_of(t))
-        estimates[t] = {spec.key: _estimate(spec, with_task, setting) for spec in OF_TASKS} | shared
-    return estimates
+    regions = None if fit.features is None else build_regions(fit, seed=fit.seed, loss_only=True)
+    inputs = inputs.having(regions)
+    even = inputs.at(task_of(EVEN))
+    shared = {spec.key: _estimate(spec, even, 1.0, confidence) for spec in OF_SCORES}
+    for task in tasks:
+        at = inputs.at(task)
+        yield {spec.key: _estimate(spec, at, task.u_delta, confidence) for spec in OF_TASKS} | shared
 
 
-def _estimate(spec: MetricSpec, inputs: Inputs, setting: Setting) -> list[float | None]:
+def _of_named(fit: Training, inputs: Inputs, tasks: Sequence[Any], confidence: float) -> Estimates:
+    """The same by task."""
+    shared = {s.key: _estimate(s, inputs, 1.0, confidence) for s in (OF_CLASSES if fit.classes else ())}
+    for task in tasks:
+        # A table of its own, so that what it keeps of one task is gone with the next.
+        at = inputs.at(task).having(replace(fit.class_table)) if fit.classes else inputs.at(task)
+        yield {spec.key: _estimate(spec, at, task.u_delta, confidence) for spec in OF_NAMED_TASKS} | shared
+
+
+def _estimate(spec: MetricSpec, inputs: Inputs, u_delta: float, confidence: float) -> list[float | None]:
     """Value, low and high, in units of u_delta where the metric is a utility."""
-    task: BinaryTask | None = inputs.get(BinaryTask)
-    unit = task.u_delta if task is not None and spec.declared.bounds_in_u_delta else 1.0
+    unit = u_delta if spec.declared.bounds_in_u_delta else 1.0
     assert inputs.rows is not None  # the fit half
-    sure = inputs.rows.sure(setting.confidence) if spec.name in WITH_INTERVALS else None
+    sure = inputs.rows.sure(confidence) if spec.name in WITH_INTERVALS else None
     result = measure_metric(spec, inputs, sure)
     low, high = (None, None) if result.interval is None else (end / unit for end in result.interval)
     return [None if result.value is None else result.value / unit, low, high]
 
 
-def _gains(
-    fit: Training, test: Training, setting: Setting
-) -> tuple[dict[str, float], dict[str, str], dict[float, dict[str, float | None]]]:
-    """Processor time of each method's fit, why some have no gain, and the gains on the test half by threshold."""
+def _fitted(
+    fit: Training, inputs: Inputs, methods: Sequence[MethodSpec], tasks: Sequence[Task | ClassDecision]
+) -> tuple[dict[str, float], dict[str, str], dict[str, list[Model]]]:
+    """Of each method the processor time of its fit, or why it was not fitted, and its models, one for each task.
+
+    There is one for all tasks, unless it needs the task. Of several classes, CHOSEN is fitted too.
+    """
     seconds: dict[str, float] = {}
     reasons: dict[str, str] = {}
-    gains: dict[float, dict[str, float | None]] = {t: {} for t in setting.thresholds}
-    for chosen in setting.methods:
-        reason = missing(chosen, replace(fit, task=task_of(setting.thresholds[0])))
-        if reason is not None:
-            reasons[chosen.key] = reason
-            continue
+    models: dict[str, list[Model]] = {}
+
+    def add(name: str, fitted: Callable[[], list[Model]]) -> None:
+        before = time.process_time()
         try:
-            before = time.process_time()
-            models = _fitted(chosen, fit, setting.thresholds)
-            seconds[chosen.key] = time.process_time() - before
+            models[name] = fitted()
+            seconds[name] = time.process_time() - before
         except Undefined as undefined:
-            reasons[chosen.key] = undefined.reason
-            continue
-        for t, acts in _decisions(models, test).items():
-            gains[t][chosen.key] = won(acts, test, task_of(t)).mean / task_of(t).u_delta
-    return seconds, reasons, gains
+            reasons[name] = undefined.reason
+
+    binary = [task if isinstance(task, BinaryTask) else None for task in tasks]
+
+    def each(spec: MethodSpec) -> list[Model]:
+        if reason := missing(spec, replace(fit, task=binary[0])):
+            raise Undefined(reason)
+        if "task" in spec.declared.needs:
+            return fit_each(spec, fit, binary)
+        return fit_each(spec, fit, [None]) * len(tasks)
+
+    def chosen() -> list[Model]:
+        name = inputs.get(Recalibrated).chosen
+        return models.get(name) or each(METHODS.parse(name))
+
+    for spec in methods:
+        add(spec.key, partial(each, spec))
+    if fit.classes:
+        add(CHOSEN, chosen)
+    return seconds, reasons, models
 
 
-def _fitted(chosen: MethodSpec, fit: Training, thresholds: Sequence[float]) -> dict[float, Model]:
-    """The model for each threshold: one for all, unless the method needs the task."""
-    if "task" not in chosen.declared.needs:
-        return dict.fromkeys(thresholds, fit_method(chosen, fit))
-    tasks = [task_of(t) for t in thresholds]
-    return dict(zip(thresholds, fit_each(chosen, fit, tasks), strict=True))
+def _add_gains(
+    points: list[Record], models: Mapping[str, list[Model]], test: Training, tasks: Sequence[Task | ClassDecision]
+) -> None:
+    """What methods, and always deciding the same, win on the test half, in units of u_delta."""
 
+    def gain(acts: NDArray[Any], task: Task | ClassDecision) -> float:
+        return won(acts, test, task).mean / task.u_delta
 
-def _decisions(models: Mapping[float, Model], test: Training) -> dict[float, Any]:
-    applied: dict[int, Applied] = {}
-    for model in models.values():
-        if id(model) not in applied:
-            applied[id(model)] = model(test)
-    return {t: applied[id(model)].acts(task_of(t)) for t, model in models.items()}
+    for point, task in zip(points, tasks, strict=True):
+        by_threshold = point["threshold"] is not None
+        always = [gain(np.full(len(test), acts), task) for acts in (False, True)] if by_threshold else []
+        point |= {"gains": {}, "constants": always}
+    for name, of_tasks in models.items():
+        applied: dict[int, Applied] = {}
+        for point, task, model in zip(points, tasks, of_tasks, strict=True):
+            if id(model) not in applied:
+                applied[id(model)] = model(test)
+            point["gains"][name] = gain(applied[id(model)].acts(task), task)

@@ -1,24 +1,327 @@
-"""The results of a study: how well each estimate predicts each gain, and what following the advice loses."""
+"""A study's points as columns."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.analysis.study.columns import StudyPoints, points_of
-from decal_cli.analysis.study.policies import MULTIPLES, Policies, policies
+from decal_cli.analysis.flowchart import EVIDENCE_KEYS, FITS, Action, Advice, Evidence, Item, walk
+from decal_cli.analysis.study.points import CHOSEN, ESTIMATES, WITH_INTERVALS
 from decal_cli.analysis.study.run import Study
-from decal_cli.declarations.defaults import SEED
-from decal_cli.declarations.document import Known
+from decal_cli.declarations.defaults import CONFIDENCE, SEED
+from decal_cli.declarations.document import Known, Limit
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.metrics import named
 from decal_cli.metrics.confidence import quantile
+from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Floats
+
+BASE = "isotonic"
+"""The recalibration from which gains beyond recalibration are counted."""
+BEYOND_SUFFIX = f" - {BASE}"
+MIN_CLUSTERS = 5
+"""Files, or scores, that a bootstrap needs: with fewer, drawing them with replacement says nothing."""
+MIN_POINTS = 10
+"""Points of a halving that a correlation needs: with three, chance alone makes r2 a half."""
+
+
+@dataclass(frozen=True, eq=False)
+class StudyPoints:
+    """All points of a study as columns, shape (P,) each; NaN where undefined.
+
+    file, pair: number of the file, and of the file and score. estimates, gains: by name; ends: low and high of the
+    estimates that are WITH_INTERVALS.
+    """
+
+    file: NDArray[np.int64]
+    pair: NDArray[np.int64]
+    seed: NDArray[np.int64]
+    threshold: Floats
+    estimates: Mapping[str, Floats]
+    ends: Mapping[str, tuple[Floats, Floats]]
+    gains: Mapping[str, Floats]
+    constants: Floats
+    """Gains of always deciding 0 and of always deciding 1, shape (2, P)."""
+    files: tuple[str, ...]
+    """As `labels` has them."""
+    pairs: tuple[tuple[str, str], ...]
+    base_rate: Floats
+    """Of the file, shape (P,)."""
+    task: NDArray[np.str_] | None = None
+    """Names of tasks, shape (P,), where a study is over these; thresholds are NaN then."""
+
+    @property
+    def base(self) -> str:
+        """The recalibration from which gains beyond recalibration are counted."""
+        return CHOSEN if CHOSEN in self.gains else BASE
+
+    @property
+    def beyond(self) -> str:
+        """What gains beyond recalibration end in, after the method."""
+        return f" - {self.base}"
+
+    @cached_property
+    def targets(self) -> dict[str, Floats]:
+        """Gains by method, and gains beyond recalibration by method and `beyond`."""
+        beyond, base = {}, self.base
+        if base in self.gains:
+            beyond = {
+                name + self.beyond: values - self.gains[base] for name, values in self.gains.items() if name != base
+            }
+        return {**self.gains, **beyond}
+
+    @cached_property
+    def in_utility(self) -> StudyPoints:
+        """The same with utilities in the units of Perez-Lebel et al. 2025, where u_delta is 1/t*, not per u_delta."""
+        u_delta = 1 / self.threshold
+        utilities = {name for name in self.estimates if named(name).bounds_in_u_delta}
+        return replace(
+            self,
+            estimates={name: v * u_delta if name in utilities else v for name, v in self.estimates.items()},
+            ends={name: (low * u_delta, high * u_delta) for name, (low, high) in self.ends.items()},
+            gains={name: values * u_delta for name, values in self.gains.items()},
+            constants=self.constants * u_delta,
+        )
+
+    @property
+    def bootstrap_unit(self) -> Literal["files", "scores"] | None:
+        """What a bootstrap draws: files, scores where there are too few files, or None where both are too few."""
+        if len(self.files) >= MIN_CLUSTERS:
+            return "files"
+        return "scores" if len(self.pairs) >= MIN_CLUSTERS else None
+
+    def enough(self, rows: NDArray[np.bool_]) -> bool:
+        """Whether these points are enough for a correlation; several halvings of the same rows do not count as more."""
+        return bool(rows.sum() >= MIN_POINTS * len(np.unique(self.seed[rows])) > 0)
+
+    def mean(self, values: Floats) -> MeanEstimate:
+        """Mean over the points where the values are defined; the standard error is over scores, as clusters of points.
+
+        The error is NaN where there is only one score.
+        """
+        usable = np.isfinite(values)
+        counts = np.bincount(self.pair[usable])
+        means = (np.bincount(self.pair[usable], values[usable]) / np.maximum(counts, 1))[counts > 0]
+        error = float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else float("nan")
+        return MeanEstimate(float(values[usable].mean()), error)
+
+    def over_clusters(self, values: Floats, confidence: float) -> tuple[float, float] | None:
+        """Interval of the mean over what a bootstrap draws, by Student's t; None where there are too few of these."""
+        if self.bootstrap_unit is None:
+            return None
+        from scipy.stats import t as student
+
+        usable = np.isfinite(values)
+        cluster = (self.file if self.bootstrap_unit == "files" else self.pair)[usable]
+        mean = float(values[usable].mean())
+        sums = np.bincount(cluster, values[usable] - mean)[np.unique(cluster)]
+        error = float(np.sqrt(len(sums) / (len(sums) - 1) * (sums @ sums)) / usable.sum())
+        reach = float(student.ppf((1 + confidence) / 2, len(sums) - 1)) * error
+        return mean - reach, mean + reach
+
+
+def points_of(study: Study) -> StudyPoints:
+    """The records as columns."""
+    rows = [(record, point) for record in study.records for point in record["points"]]
+    paths = tuple(dict.fromkeys(record["file"] for record in study.records))
+    files = labels(paths)
+    scores = tuple(dict.fromkeys((record["file"], record["score"]) for record in study.records))
+    pairs = tuple((files[paths.index(path)], score) for path, score in scores)
+
+    def column(values: Sequence[float | None]) -> Floats:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    estimates, ends = {}, {}
+    tasks = [point.get("task") for _, point in rows] if study.setting.tasks else None
+    for name in rows[0][1]["estimates"] if tasks else ESTIMATES:
+        cells = [point["estimates"][name] for _, point in rows]
+        value, low, high = (column(values) for values in zip(*cells, strict=True))
+        estimates[name] = value
+        if name in WITH_INTERVALS:
+            ends[name] = (low, high)
+    methods = [*([CHOSEN] if tasks else []), *(chosen.key for chosen in study.setting.methods)]
+    gains = {name: column([point["gains"].get(name) for _, point in rows]) for name in methods}
+    return StudyPoints(
+        np.array([paths.index(record["file"]) for record, _ in rows]),
+        np.array([scores.index((record["file"], record["score"])) for record, _ in rows]),
+        np.array([record["seed"] for record, _ in rows]),
+        column([point["threshold"] for _, point in rows]),
+        estimates,
+        ends,
+        {name: values for name, values in gains.items() if np.isfinite(values).any()},
+        np.array([point["constants"] for _, point in rows], dtype=np.float64).reshape(len(rows), -1).T,
+        files,
+        pairs,
+        np.array([record["positives"] / record["rows"] for record, _ in rows]),
+        None if tasks is None else np.array(tasks),
+    )
+
+
+def labels(paths: Sequence[str]) -> tuple[str, ...]:
+    """Short names of files: the name without its ending, and as many folders, and the ending, as make it unique."""
+    alike: dict[str, list[str]] = {}
+    for path in paths:
+        alike.setdefault(Path(path).stem, []).append(path)
+    label_of = {path: label for group in alike.values() for path, label in _shortest_ends(group).items()}
+    unique = tuple(label_of[path] for path in paths)
+    return unique if len(set(unique)) == len(unique) else tuple(paths)
+
+
+def _shortest_ends(paths: Sequence[str]) -> dict[str, str]:
+    """The shortest ends of these paths that differ."""
+    for depth in range(1, max(len(Path(path).parts) for path in paths) + 1):
+        for whole in (False, True):
+            ends = [Path(*(Path(path) if whole else Path(path).with_suffix("")).parts[-depth:]) for path in paths]
+            if len(set(ends)) == len(ends):
+                return {path: end.as_posix() for path, end in zip(paths, ends, strict=True)}
+    return {path: path for path in paths}
+
+
+def columns_of(points: StudyPoints) -> dict[str, NDArray[Any]]:
+    """All points as named columns of a file: origin, estimates, and gains, such as 'gain of METHOD'."""
+    columns: dict[str, NDArray[Any]] = {
+        "file": np.array(points.files)[points.file],
+        "score": np.array([score for _, score in points.pairs])[points.pair],
+        "seed": points.seed,
+        **({"threshold": points.threshold} if points.task is None else {"task": points.task}),
+    }
+    for name, values in points.estimates.items():
+        columns[name] = values
+        if name in points.ends:
+            columns |= {f"{name} {end}": side for end, side in zip(("low", "high"), points.ends[name], strict=True)}
+    for decision, values in enumerate(points.constants):
+        columns[f"gain of always deciding {decision}"] = values
+    return columns | {f"gain of {name}": values for name, values in points.gains.items()}
+
+
+COSTS: Mapping[Action, float] = {"recalibrate": 0.002, "post-train": 0.01}
+"""Per decision, in units of u_delta; doing nothing is free."""
+MULTIPLES = (0.5, 1.0, 2.0, 4.0)
+HINDSIGHT = ("isotonic", "refit", "stack", "stack-boosting", "blend")
+"""The methods that the best choice in hindsight is taken from, besides doing nothing and always deciding the same."""
+REFIT = "refit"
+ALWAYS = ("always-0", "always-1")
+"""The constant decisions, which are free."""
+OURS, AS_PRINTED = "follow the advice", "flowchart as printed"
+"""The advice of `decal recommend`, and that of the flowchart of Perez-Lebel et al. 2025, appendix A."""
+ABOUT_0 = 0.02
+"""Grouping regret in the paper's units up to which it counts as 0: its r of GLAR (app. C.3)."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A way of choosing, over all points.
+
+    loss: mean utility lost compared with the best choice in hindsight, in units of u_delta; error: its standard error
+    over scores of files; interval: over files, or scores where there are too few files, None where there are too few
+    of both; right: share of points that lost at most NEARLY_BEST; chosen: share of points for each action.
+    """
+
+    name: str
+    loss: Known
+    error: Known
+    interval: tuple[float, float] | None
+    right: Known
+    chosen: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Policies:
+    """All ways of choosing at one multiple of the costs.
+
+    share: loss of following the advice, as a share of the loss of the better of 'always isotonic' and 'always refit'.
+    right: share of points at which the advised action was best in hindsight, or lost at most the tolerance.
+    """
+
+    multiple: float
+    policies: Annotated[tuple[Policy, ...], Limit(minItems=1)]
+    share: Known
+    right: Known
+
+
+NEARLY_BEST = 0.002
+"""In units of u_delta: the advice was right where it lost at most this compared with the best action."""
+
+
+def policies(
+    points: StudyPoints, rows: Sequence[int], multiple: float, confidence: float = CONFIDENCE
+) -> Policies | None:
+    """All ways of choosing at one multiple of COSTS; None where the study lacks a method that they need."""
+    methods = [name for name in HINDSIGHT if name in points.gains]
+    if not {BASE, REFIT, FITS["post-train"]} <= set(methods):
+        return None
+    costs = {action: multiple * cost for action, cost in COSTS.items()}
+    net = {"nothing": np.zeros(len(points.threshold)), **dict(zip(ALWAYS, points.constants, strict=True))}
+    for name in methods:
+        net[name] = points.gains[name] - costs["recalibrate" if name == BASE else "post-train"]
+    best = np.max(list(net.values()), axis=0)
+    method_of = {"recalibrate": BASE, "post-train": FITS["post-train"], **{name: name for name in ALWAYS}}
+    ways = []
+    for label, actions in ((OURS, advised(points, rows, costs)), (AS_PRINTED, advised_as_printed(points, costs))):
+        won = np.select([actions == action for action in method_of], [net[name] for name in method_of.values()], 0.0)
+        ways.append(_policy(label, best - won, actions, points, confidence))
+    constant = {name: np.full(len(best), name) for name in ("nothing", BASE, REFIT, FITS["post-train"])}
+    for name, chosen in constant.items():
+        label = "always nothing" if name == "nothing" else f"always {name}"
+        ways.append(_policy(label, best - net[name], chosen, points, confidence))
+    always = min(policy.loss for policy in ways if policy.name in (f"always {BASE}", f"always {REFIT}"))
+    return Policies(multiple, tuple(ways), ways[0].loss / always if always > 0 else float("nan"), ways[0].right)
+
+
+def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: StudyPoints, confidence: float) -> Policy:
+    usable = np.isfinite(loss)
+    names, times = np.unique(chosen[usable], return_counts=True)
+    shares = {str(action): float(count / times.sum()) for action, count in zip(names, times, strict=True)}
+    # No choice does better than the best one in hindsight.
+    interval = points.over_clusters(loss, confidence)
+    ends = None if interval is None else (max(interval[0], 0.0), interval[1])
+    return Policy(name, *points.mean(loss), ends, float(np.mean(loss[usable] <= NEARLY_BEST)), shares)
+
+
+def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> NDArray[np.str_]:
+    """What the flowchart of Perez-Lebel et al. 2025 advises on the plug-in estimates, shape (P,), in one round.
+
+    "About 0" is the paper's own r, at which GLAR begins to correct: .02 in its units, which is .02 t* u_delta.
+    """
+    regret, grouping = points.estimates["regret"], points.estimates["regret_grouping"]
+    selected = np.where(grouping <= ABOUT_0 * points.threshold, "recalibrate", "post-train")
+    cost = np.where(selected == "recalibrate", costs["recalibrate"], costs["post-train"])
+    return np.where((regret > 0) & (regret > cost), selected, "nothing")
+
+
+def advised(points: StudyPoints, rows: Sequence[int], costs: Mapping[Action, float]) -> NDArray[np.str_]:
+    """What the flowchart advises at every point, shape (P,): an action or, by name, a constant decision.
+
+    Where it cannot tell, the action that it leans to.
+    """
+    return np.array([_followed(walk(_evidence(points, k, rows[k], costs))) for k in range(len(points.threshold))])
+
+
+def _followed(advice: Advice) -> str:
+    action = advice.lean if advice.action == "cannot-tell" and advice.lean is not None else advice.action
+    if action in FITS or advice.constant is None:
+        return action
+    return ALWAYS[int(advice.constant.decision)]
+
+
+def _evidence(points: StudyPoints, at: int, rows: int, costs: Mapping[Action, float]) -> Evidence:
+    items = {}
+    for key in EVIDENCE_KEYS:
+        value = points.estimates[key][at]
+        low, high = (float(end[at]) for end in points.ends[key]) if key in points.ends else (np.nan, np.nan)
+        if np.isfinite(value):
+            items[key] = Item(key, float(value), (low, high) if np.isfinite(low) else None)
+    costs_by_name = {str(action): cost for action, cost in costs.items()}
+    return Evidence(items, rows, True, costs=costs_by_name, acts_from=float(points.threshold[at]))
+
 
 N_CLUSTER_RESAMPLES = 400
 MIN_RELATIVE_VARIANCE = 1e-12

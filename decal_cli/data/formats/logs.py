@@ -61,9 +61,6 @@ class LogSource(InMemory):
                 "ask the model for one, such as 'Confidence: 90%', or log the log-likelihoods of choices",
             )
 
-    def line(self, row: int) -> int | None:
-        return None
-
 
 def of_lm_eval(raw: Raw) -> LogSource:
     """The samples that lm-eval writes with --log_samples: a line for each document and filter."""

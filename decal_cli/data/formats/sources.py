@@ -74,21 +74,32 @@ class Source(Protocol):
         """Line of a data row (0-based) in a text format, None where there is none or finding it is slow."""
 
 
-class InMemory:
+class Typed:
+    """A source whose format has types: columns are read as what they are, and rows have no lines."""
+
+    def load_typed(self, names: Sequence[str]) -> Any:
+        return self.load(names, ())
+
+    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
+        return self.batches(numbers, others)
+
+    def line(self, row: int) -> int | None:
+        return None
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        raise NotImplementedError
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        yield self.load(numbers, texts)
+
+
+class InMemory(Typed):
     """The columns of a source whose rows are a pyarrow table already."""
 
     table: Any
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         return self.table.select([*numbers, *texts])
-
-    def load_typed(self, names: Sequence[str]) -> Any:
-        return self.load(names, ())
-
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-        yield self.load(numbers, texts)
-
-    rows = batches
 
 
 class OwnOrigin(InMemory):
@@ -110,9 +121,6 @@ class OwnOrigin(InMemory):
     def sha256(self) -> str:
         return ""
 
-    def line(self, row: int) -> int | None:
-        return None
-
 
 class Repeated(InMemory):
     """Rows that a source counts, as the rows themselves: each line of it, as often as it says.
@@ -129,9 +137,6 @@ class Repeated(InMemory):
     @property
     def raw(self) -> RawFile:
         return self.source.raw
-
-    def line(self, row: int) -> int | None:
-        return None
 
 
 class FileSource(Source, Protocol):
@@ -175,7 +180,7 @@ def _recognised(source: Raw) -> FileSource:
     return JsonLinesSource(source, head) if start.startswith(b"{") else CsvSource(source, head)
 
 
-class ParquetSource:
+class ParquetSource(Typed):
     """A Parquet file; only the columns asked for are decoded."""
 
     kind = "Parquet"
@@ -208,9 +213,6 @@ class ParquetSource:
             wanted = [*numbers, *texts]
             return self._file().read(columns=wanted).select(wanted)
 
-    def load_typed(self, names: Sequence[str]) -> Any:
-        return self.load(names, ())
-
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         with translated(self.shown, self.kind):
             wanted = [*numbers, *texts]
@@ -220,13 +222,8 @@ class ParquetSource:
             ):
                 yield batch.select(wanted)
 
-    rows = batches
 
-    def line(self, row: int) -> int | None:
-        return None
-
-
-class ArrowSource:
+class ArrowSource(Typed):
     """An Arrow file (Feather) or stream; values are validated, since a damaged one may point anywhere."""
 
     kind = "Arrow"
@@ -263,16 +260,8 @@ class ArrowSource:
             fields = [schema.field(name) for name in wanted]
             return pa.Table.from_batches(list(self._batches(wanted)), pa.schema(fields))
 
-    def load_typed(self, names: Sequence[str]) -> Any:
-        return self.load(names, ())
-
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         with translated(self.shown, self.kind):
             for batch in self._batches([*numbers, *texts]):
                 for start in range(0, batch.num_rows, N_BATCH_ROWS):
                     yield batch.slice(start, N_BATCH_ROWS)
-
-    rows = batches
-
-    def line(self, row: int) -> int | None:
-        return None

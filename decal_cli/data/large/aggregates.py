@@ -7,17 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from decal_cli.data.amounts import amounts_of
-from decal_cli.data.check import Origin, floats, loaded_parts
+from decal_cli.data.check import amounts_of
 from decal_cli.data.columns import Chosen, check_utilities, has_usual, nearest_of
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns
 from decal_cli.data.formats.sources import Source
 from decal_cli.data.labels import clusters, group
 from decal_cli.data.large.counts import CLUSTER, OF_COARSE_CLUSTERS, CellCounts, Counts, DistinctScores
-from decal_cli.data.large.engines.aggregate import BY_CLUSTER, ENDS, SIDES, has_cells, has_pairs
 from decal_cli.data.large.engines.checks import BAD, VALUE, dropped_of, sound_parts, with_dropped
-from decal_cli.data.large.pair_counts import PairCounts, pair_columns
+from decal_cli.data.large.engines.statement import BY_CLUSTER, ENDS, SIDES, has_cells, has_pairs
 from decal_cli.data.large.repeated import COUNT, can_hold, dataset_of_counted, repeated, rows_of_levels, too_many
+from decal_cli.data.parts import floats, loaded_parts
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -56,18 +55,19 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     wrong = tuple(name for name in (BAD, VALUE) if all(name in source.names for source in sources))
     loaded = loaded_parts(sources, tuple(dict.fromkeys((*numbers, *stakes))), (*texts, *wrong))
     parts, dropped = sound_parts(loaded, columns.missing == "drop")
-    origin = Origin(parts)
+    origin = parts
     values = {name: floats(parts, name) + 0.0 for name in numbers}
     names = None
     if columns.cluster is not None:
         # Where clusters are counted apart, the cells of all rows have none.
-        names, number, _ = clusters(parts, columns.cluster, origin, drop=BY_CLUSTER in values)
+        of_some = replace(columns, missing="drop" if BY_CLUSTER in values else "error")
+        names, number, _ = clusters(parts, columns.cluster, of_some)
         values[CLUSTER] = number.astype(np.float64)
-    counts = PairCounts(kind, values) if paired else kind(values)
+    counts = kind(values)
     counts.check(origin)
     called = getattr(sources[0], "called", {})
     groups = {called.get(name, name): group(parts, name) for name in columns.group}
-    everything = np.ones(origin.count, dtype=bool)
+    everything = np.ones(origin.n_rows, dtype=bool)
     if paired:
         models = _both_models(columns, [group(parts, name) for name in naming if name in texts], origin.shown)
         of_models = [everything] * len(models)
@@ -75,30 +75,26 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
         named = group(parts, MODEL) if MODEL in texts else None
         models = _models(columns, named, origin.shown)
         of_models = [everything if named is None else named == name for name in models]
-    amounts, _ = amounts_of(parts, Chosen(**vars(columns)), replace(columns, missing="error"), origin)
+    amounts, _ = amounts_of(parts, Chosen(**vars(columns)), replace(columns, missing="error"))
     total, width = int(counts.rows[0].sum()), len(numbers) + len(groups) + len(stakes)
     held = hold and kind is DistinctScores and can_hold(total, width)
     if stakes and not held:
         raise too_many(origin.shown, total, width)
     rows_of: list[Rows] = []
+    apart = [(counts.take(mine), mine) for mine in (of_models[:1] if paired else of_models)]
     if held:
         scores = tuple(f"score{side}" for side in SIDES) if paired else ("score",)
-        for mine in of_models[: 1 if paired else len(of_models)]:
-            of_model = counts.take(mine)
+        for of_model, mine in apart:
             beside = [{name: each[mine] for name, each in of.items()} for of in (groups, amounts)]
             cluster = of_model.columns[CLUSTER].astype(np.int64) if CLUSTER in values else None
             rows_of += rows_of_levels(of_model.columns, scores, of_model.scale, beside[0], cluster, beside[1])
-            if isinstance(of_model, Counts):
+            if not paired:
                 # They need no sort: they come counted.
                 vars(rows_of[-1])["table"] = of_model.table(of_model.scale, origin)
-    elif isinstance(counts, PairCounts):
-        scale = counts.scale
-        by_group = {name: counts.by_value(scale, of, origin) for name, of in groups.items()}
-        rows_of += counts.counted(scale, by_group, origin)
     else:
-        for mine in of_models:
-            of_one = counts.take(mine)
-            rows_of.append(of_one.counted(of_one.scale, {name: of[mine] for name, of in groups.items()}, origin))
+        for of_model, mine in apart:
+            of_groups = {name: of[mine] for name, of in groups.items()}
+            rows_of += of_model.counted(of_model.scale, of_groups, origin)
     predictions = [Predictions(name, (name,), rows) for name, rows in zip(models, rows_of, strict=True)]
     inputs = []
     for part, of_part, digest in zip(parts, dropped, digests.wait(), strict=True):
@@ -117,8 +113,8 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
         *((OF_COARSE_CLUSTERS,) if isinstance(counts, CellCounts) and counts.coarse else ()),
     )
     roles |= {role: getattr(columns, role) for role in ROW_UTILITIES if columns.names(role)}
-    apart = len(models) > 1 and not paired
-    data = Dataset(tuple(inputs), roles, (), tuple(predictions), tuple(notes), clusters=names, apart=apart)
+    one_by_one = len(models) > 1 and not paired
+    data = Dataset(tuple(inputs), roles, (), tuple(predictions), tuple(notes), clusters=names, apart=one_by_one)
     return with_dropped(data, dropped)
 
 
@@ -157,55 +153,44 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
     first = sources[0]
     kind: type[Counts] = CellCounts if has_cells(first.names) else DistinctScores
     paired = has_pairs(first.names)
-
-    def numbers_of(weighted: bool) -> tuple[str, ...]:
-        return pair_columns(kind, weighted) if paired else (*kind.needed, *(kind.of_weights if weighted else ()))
-
-    of_weights = [name for name in numbers_of(True) if name not in numbers_of(False)]
+    of_weights = [name for name in kind.names(True, paired) if name not in kind.names(False, paired)]
     weighted = any(name in first.names for name in of_weights)
-    numbers = numbers_of(weighted)
+    numbers = kind.names(weighted, paired)
     what = f"{kind.what}{' of pairs' if paired else ''}{' of weighted rows' if weighted else ''}"
     if kind is CellCounts and paired and columns.cluster is not None:
         raise DecalError(
             f"{first.shown}: cells of two scores do not hold clusters",
             f"drop {Hint('cluster')}, or aggregate levels by cluster",
         )
-    by_cluster = kind is CellCounts and not paired and BY_CLUSTER in first.names
+
+    def holds(names: Sequence[str]) -> dict[str, bool]:
+        return {
+            "cells": has_cells(names),
+            "two scores at once": has_pairs(names),
+            "weighted rows": any(name in names for name in of_weights),
+            f"a column {quote(MODEL)}": MODEL in names,
+            "clusters of cells": kind is CellCounts and not paired and BY_CLUSTER in names,
+        }
+
     for source in sources:
-        if kind is DistinctScores and has_cells(source.names):
-            raise DecalError(f"{source.shown}: holds cells, and {first.shown} levels", "aggregate both in one way")
-        if has_pairs(source.names) != paired:
-            raise DecalError(
-                f"{source.shown} and {first.shown}: one counts rows by two scores at once, and the other does not",
-                "aggregate both in one way",
-            )
+        for held, is_held in holds(source.names).items():
+            if is_held != holds(first.names)[held]:
+                raise DecalError(
+                    f"{source.shown} and {first.shown}: one has {held}, and the other has not",
+                    "aggregate both in one way",
+                )
         for name in numbers:
             if name not in source.names:
                 raise DecalError(
                     f"{source.shown}: no column {quote(name)}, and {what} have {', '.join(numbers)}",
                     f"aggregate it so; its columns: {listed(source.names)}",
                 )
-        if not weighted and any(name in source.names for name in of_weights):
-            raise DecalError(
-                f"{source.shown}: counts weighted rows, and {first.shown} rows without weights",
-                "aggregate both in one way",
-            )
         stakes = (name for role in ROW_UTILITIES for name in columns.names(role))
         for name in (*columns.group, *columns.names("cluster"), *stakes):
             nearest_of(name, source.names, source.shown)
-        if (MODEL in source.names) != (MODEL in first.names):
-            raise DecalError(
-                f"{source.shown} and {first.shown}: one has a column {quote(MODEL)}, and the other has none",
-                "aggregate both in one way",
-            )
-        if by_cluster != (BY_CLUSTER in source.names):
-            raise DecalError(
-                f"{source.shown} and {first.shown}: one counts clusters, and the other does not",
-                "aggregate both in one way",
-            )
     if not paired and all(name in source.names for source in sources for name in kind.optional):
         numbers += kind.optional
-    if by_cluster:
+    if holds(first.names)["clusters of cells"]:
         numbers += (BY_CLUSTER,)
     return kind, numbers
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.check import Origin, Part, checked_scores, checked_weights, floats, missing_values
+from decal_cli.data.check import checked_scores, checked_weights
 from decal_cli.data.columns import Chosen
 from decal_cli.data.formats.files import no_rows
 from decal_cli.data.formats.sources import FileSource
-from decal_cli.data.labels import MISSING_LABEL, Labels, group_texts
+from decal_cli.data.labels import MISSING_LABEL, Labels
+from decal_cli.data.parts import Origin, Part, floats
+from decal_cli.data.texts import Texts
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -77,18 +79,17 @@ class BatchReader:
         arrays[chosen.label] = pa.array(label.view(np.int8), mask=label == MISSING_LABEL)
         for name in self.schema.names[len(arrays) :]:
             arrays[name] = texts = _texts(part, name)
-            if name == chosen.cluster and texts.null_count and self.columns.missing == "error":
-                raise missing_values(texts.is_null().to_numpy(zero_copy_only=False), name, "cluster", origin)
+            if name == chosen.cluster and texts.null_count:
+                origin.lacking(texts.is_null().to_numpy(zero_copy_only=False), name, "cluster", self.columns)
         return pa.record_batch(arrays, schema=self.schema)
 
     def _label(self, part: Part) -> np.ndarray:
         labels, origin = self.labels, Origin([part])
-        codes = [labels.codes(part, chunk) for _, chunk in part.chunks(labels.name)]
-        code = codes[0] if len(codes) == 1 else np.concatenate(codes)
+        code = labels.codes(origin)
         if not labels.natural and (labels.positive is None or len(labels.seen) > 2):
             labels.meaning(code, origin)  # which raises
-        if int(code.max()) == MISSING_LABEL and self.columns.missing == "error":
-            raise missing_values(code == MISSING_LABEL, labels.name, "label", origin)
+        if int(code.max()) == MISSING_LABEL:
+            origin.lacking(code == MISSING_LABEL, labels.name, "label", self.columns)
         return labels.table()[code]
 
     def check_all(self, sources: Sequence[FileSource]) -> None:
@@ -104,7 +105,6 @@ def _texts(part: Part, name: str) -> Any:
     """A column as texts, the same ones from every format."""
     import pyarrow as pa
 
-    chunks = []
-    for _, texts, indices in group_texts(part, name):
-        chunks.append(pa.DictionaryArray.from_arrays(pa.array(indices), pa.array(texts, pa.string())).cast(pa.string()))
-    return pa.concat_arrays(chunks)
+    texts = Texts([Part(part.source, part.table, 0)], name)
+    codes = pa.array(texts.codes, mask=texts.codes < 0)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(texts.values, pa.string())).cast(pa.string())

@@ -1,31 +1,43 @@
-"""Counts of rows as columns of numbers, levels or cells: checked, cut by model and group, and made into tables."""
+"""Counts of rows as columns of numbers, in levels or in cells, of one score or two: checked, and made into tables."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from decal_cli.data.check import Origin
-from decal_cli.data.large.engines.aggregate import BY_CLUSTER, ENDS
+from decal_cli.data.large.engines.statement import (
+    BY_CLUSTER,
+    DIFFERENCES,
+    ENDS,
+    OF_ROWS,
+    SIDES,
+    SQUARED_DIFFERENCES,
+    SQUARES,
+    SUMS,
+    has_pairs,
+)
+from decal_cli.data.parts import Origin
 from decal_cli.data.words import number
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cells import GRID, N_POWERS, CellTable, ends
-from decal_cli.tables.coarse_clusters import CoarseClusters, CountedRows, clustered
+from decal_cli.tables.clusters import CountedRows
 from decal_cli.tables.design import INDEPENDENT, Design, Weighted
+from decal_cli.tables.pairs import CellPairs, PairTable, Sums
 from decal_cli.tables.table import Floats, Table
 
 CLUSTER = "cluster"
 """Numbers of clusters, where rows were counted by them too."""
 OF_COARSE_CLUSTERS = (
     "clusters are counted by coarse cells of the score: intervals of decisions at your thresholds are exact; others, "
-    "and folds, take the rows that one cluster has in one cell as independent of each other"
+    "and folds, take the rows that one cluster has in one cell to be about where they are on average"
 )
 ROUNDING = 1e-9
 """Of sums of floats, which engines add in orders of their own."""
@@ -36,18 +48,46 @@ _OF_POS = ("cannot be the sum of squared weights that add up to pos, of rows_pos
 
 @dataclass(frozen=True, eq=False)
 class Counts(ABC):
-    """Columns of numbers by name, shape (m,), in any order and with repetitions, which add up."""
+    """Columns of numbers by name, shape (m,), in any order and with repetitions, which add up.
+
+    Of rows that are counted by two scores at once, names of columns that are of one score end as SIDES say. called:
+    what the file calls columns, where not so.
+    """
 
     columns: Mapping[str, Floats]
     called: Mapping[str, str] = field(default_factory=dict)
-    """What the file calls columns, where not so."""
 
     needed: ClassVar[tuple[str, ...]]
     of_weights: ClassVar[tuple[str, ...]]
     """What there is besides where rows are weighted: all of it, or nothing."""
     optional: ClassVar[tuple[str, ...]] = ()
     """What there may be: all of it in every file, or nothing."""
+    of_pairs: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = ((), ())
+    """What there is of two scores at once, and where rows are weighted."""
     what: ClassVar[str]
+
+    @classmethod
+    def names(cls, weighted: bool, paired: bool) -> tuple[str, ...]:
+        """The columns of numbers that must be there."""
+        names = (*cls.needed, *(cls.of_weights if weighted else ()))
+        if not paired:
+            return names
+        sides = [[name] if name in OF_ROWS else [name + side for side in SIDES] for name in names]
+        return (*(each for of in sides for each in of), *cls.of_pairs[0], *(cls.of_pairs[1] if weighted else ()))
+
+    @property
+    def paired(self) -> bool:
+        """Whether rows are counted by two scores at once."""
+        return has_pairs([*self.columns])
+
+    @cached_property
+    def sides(self) -> tuple[Self, ...]:
+        """The counts by the score of A, and by that of B; these, where there is one."""
+        if not self.paired:
+            return (self,)
+        names = (*self.names(self.weighted, False), *((CLUSTER,) if CLUSTER in self.columns else ()))
+        called = ({name: name if name in self.columns else name + side for name in names} for side in SIDES)
+        return tuple(type(self)({name: self.columns[each] for name, each in of.items()}, of) for of in called)
 
     def take(self, which: np.ndarray) -> Self:
         """These counts, by mask."""
@@ -65,7 +105,11 @@ class Counts(ABC):
 
     @abstractmethod
     def table(self, scale: float, origin: Origin) -> Table:
-        """All of it added up; weights are multiplied by the scale, a power of two."""
+        """All of it added up, of one score; weights are multiplied by the scale, a power of two."""
+
+    @abstractmethod
+    def pairs(self, scale: float, origin: Origin) -> PairTable:
+        """The same of two scores."""
 
     @abstractmethod
     def check(self, origin: Origin) -> None:
@@ -79,14 +123,25 @@ class Counts(ABC):
         rows = self.rows[0]
         return float(2.0 ** -round(np.log2(float(self.columns["n"][rows > 0].sum()) / float(rows.sum()))))
 
-    def counted(self, scale: float, groups: Mapping[str, np.ndarray], origin: Origin) -> Aggregated:
-        """The rows that these count, and those of every group."""
+    def counted(self, scale: float, groups: Mapping[str, np.ndarray], origin: Origin) -> tuple[Aggregated, ...]:
+        """The rows that these count, and those of every group, by each score."""
+        pairs = self.pairs(scale, origin) if self.paired else None
         parts = {
             column: {str(value): self.take(values == value).counted(scale, {}, origin) for value in np.unique(values)}
             for column, values in groups.items()
         }
         count, ones = (int(values.sum()) for values in self.rows)
-        return Aggregated(self.table(scale, origin), count, ones, parts)
+        return tuple(
+            Aggregated(
+                table,
+                count,
+                ones,
+                {column: {value: both[side] for value, both in of.items()} for column, of in parts.items()},
+                pairs,
+                side,
+            )
+            for side, table in enumerate((self.table(scale, origin),) if pairs is None else pairs.tables)
+        )
 
     def need(self, sound: np.ndarray, name: str, problem: str, origin: Origin) -> None:
         """Raise a DecalError that names the first value of a column that is not sound."""
@@ -145,6 +200,11 @@ class DistinctScores(Counts):
         of = self.added(scale, self.columns["score"])
         return Table(of.keys[0], of.n, of.pos, of.design)
 
+    def pairs(self, scale: float, origin: Origin) -> PairTable:
+        of = self.added(scale, *(side.columns["score"] for side in self.sides))
+        a, b = of.keys
+        return PairTable(a, b, of.n, of.pos, of.design)
+
     def added(self, scale: float, *keys: Floats) -> Added:
         """What has the same keys, added up."""
         columns = {name: self.columns[name] for name in ("n", "pos", *(("n2", "pos2") if self.weighted else ()))}
@@ -185,9 +245,13 @@ class DistinctScores(Counts):
         if self.weighted:
             weight, squares = of_labels(columns["n"], columns["pos"]), of_labels(columns["n2"], columns["pos2"])
             counted = counted._replace(weight=weight * scale, squares=np.maximum(squares, 0.0) * scale**2)
-        return clustered(counted, len(starts), np.mean(keys, axis=0))
+        return counted.design(len(starts), np.mean(keys, axis=0))
 
     def check(self, origin: Origin) -> None:
+        for side in self.sides:
+            side._check(origin)
+
+    def _check(self, origin: Origin) -> None:
         for name, values in self.columns.items():
             self.need(np.isfinite(values), name, "is missing or not finite", origin)
         score, n, pos = (self.columns[name] for name in self.needed)
@@ -219,11 +283,11 @@ class DistinctScores(Counts):
 class CellCounts(Counts):
     """Cells of the score with the sums of their rows, by label; and with clusters those of coarse cells, by cluster."""
 
-    needed = ("cell", "low", "high", "label", "rows", "n", "s1", "s2", "s3", "s4", "l1", "l2")
-    of_weights = ("n2", "q1", "q2", "q3", "q4", "k1", "k2")
+    needed = ("cell", "low", "high", "label", "rows", *SUMS)
+    of_weights = SQUARES
     optional = ENDS
+    of_pairs = (DIFFERENCES, SQUARED_DIFFERENCES)
     what = "cells"
-    sums = needed[5:]
 
     @property
     def coarse(self) -> bool:
@@ -249,15 +313,35 @@ class CellCounts(Counts):
         table = self._table(scale, origin) if apart is None else self.take(apart == 0)._table(scale, origin)
         if CLUSTER not in self.columns:
             return table
-        return _clustered(table, (self if apart is None else self.take(apart > 0)).columns, scale, origin)
+        return (self if apart is None else self.take(apart > 0))._with_clusters(table, scale, origin)
 
-    def _table(self, scale: float, origin: Origin) -> Table:
+    def _with_clusters(self, t: CellTable, scale: float, origin: Origin) -> Table:
+        """The table of cells with the clusters of its rows, which these count by cluster and coarse cell."""
+        of = self.columns
+        lows, first = np.unique(of["low"], return_index=True)
+        highs, number = of["high"][first], np.searchsorted(lows, of["low"])
+        if not ((of["high"] == highs[number]).all() and (highs[:-1] <= lows[1:]).all()):
+            raise DecalError(f"{origin.shown}: cells of clusters overlap", "aggregate all files in one way")
+        counted = CountedRows(number, of[CLUSTER].astype(np.int64), of["label"].astype(np.int64), of["rows"])
+        if self.weighted:
+            counted = counted._replace(weight=of["n"] * scale, squares=of["n2"] * scale**2)
+        cells = t.sums[:, 0]
+        if not np.allclose(np.bincount(counted.label, of["n"] * scale, 2), cells.sum(axis=1), rtol=ROUNDING, atol=0):
+            raise DecalError(
+                f"{origin.shown}: clusters do not count as many rows as cells", "export all that decal sql asks for"
+            )
+        mean = of["s1"] / of["n"]
+        spread = np.sqrt(np.maximum(of["s2"] / of["n"] - mean**2, 0.0))
+        parted = counted.parted(cells, mean, spread, self.ends)
+        return replace(t, design=parted.design(len(t), t.score) or t.design)
+
+    def _table(self, scale: float, origin: Origin) -> CellTable:
         of = self.columns
         keys = [of[name] for name in ("label", "high", "low")]
         order = np.lexsort(keys)
         if (np.diff([key[order] for key in keys]) == 0).all(axis=0).any():
             # What has the same keys, in an order that does not depend on that of the files: sums of floats do.
-            order = np.lexsort((*(of[name] for name in reversed(self.sums)), *keys))
+            order = np.lexsort((*(of[name] for name in reversed(SUMS)), *keys))
         label, high, low = (key[order] for key in keys)
         starts = np.flatnonzero(np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1])))
         first, last = low[starts], high[starts]
@@ -275,12 +359,66 @@ class CellCounts(Counts):
             flat = [np.bincount(place, of[name][order], 2 * len(starts)) for name in names]
             return np.array(flat, dtype=np.float64).reshape(len(names), 2, len(starts)).swapaxes(0, 1)
 
-        squares = added(self.of_weights) * scale**2 if self.weighted else None
+        squares = added(SQUARES) * scale**2 if self.weighted else None
         least, greatest = (values[order] for values in self.ends)
         least, greatest = np.minimum.reduceat(least, starts), np.maximum.reduceat(greatest, starts)
-        return CellTable.of_sums(least, greatest, added(self.sums) * scale, squares)
+        return CellTable.of_sums(least, greatest, added(SUMS) * scale, squares)
+
+    def pairs(self, scale: float, origin: Origin) -> PairTable:
+        of = self.columns
+        of_a, of_b = (side._table(scale, origin) for side in self.sides)
+        place_a, place_b = (np.unique(of[f"low{side}"], return_inverse=True)[1] for side in SIDES)
+        place = place_a * len(of_b) + place_b
+        # In an order that does not depend on that of the files: sums of floats do.
+        order = np.lexsort((of["n"], of["label"], place))
+        place, label = place[order], of["label"][order]
+        starts = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
+        cell_a, cell_b = np.divmod(place[starts], len(of_b))
+
+        n: np.ndarray
+        pos: np.ndarray
+        design: Design
+
+        def counts(name: str) -> tuple[Floats, Floats]:
+            values = of[name][order]
+            return np.add.reduceat(values, starts), np.add.reduceat(values * label, starts)
+
+        n, pos = counts("n")
+        if "n2" not in of:
+            sums = [self._sums(1.0, names, names, "n") for names in (("d1", "d2"), ("e1", "e2"))]
+            n, pos, design = n.astype(np.int64), pos.astype(np.int64), INDEPENDENT
+        else:
+            n2, pos2 = counts("n2")
+            losses = ((("d1", "d2"), ("g1", "g2")), (("e1", "e2"), ("f1", "f2")))
+            sums = [self._sums(scale, *names, "n2") for names in losses]
+            n, pos, design = n * scale, pos * scale, Weighted(n2 * scale**2, pos2 * scale**2)
+        of_losses = dict(zip(("brier", "log_loss"), sums, strict=True))
+        # The score of a cell is that of its side, which lies in it as well.
+        a, b = of_a.score[cell_a], of_b.score[cell_b]
+        return CellPairs(a, b, n, pos, design, sides=(of_a, of_b), sums=of_losses)
+
+    def _sums(self, scale: float, sums: tuple[str, str], of_squares: tuple[str, str], squares: str) -> Sums:
+        """Of a difference by row: sums of it, and of it and its square with squared weights, which `squares` names."""
+
+        def summed(name: str, label: int) -> float:
+            return float(np.sort(self.columns[name][self.columns["label"] == label]).sum())
+
+        cross, second = of_squares
+        parts = [[scale**2 * summed(name, label) for name in (squares, cross, second)] for label in (0, 1)]
+        return np.array([scale * summed(sums[0], label) for label in (0, 1)]), np.array(parts)
 
     def check(self, origin: Origin) -> None:
+        for side in self.sides:
+            side._check(origin)
+        of = self.columns
+        for first, second, rows in (("d1", "d2", "n"), ("e1", "e2", "n"), ("g1", "g2", "n2"), ("f1", "f2", "n2")):
+            if second in of:
+                for name in (first, second):
+                    self.need(np.isfinite(of[name]), name, "is missing or not finite", origin)
+                sound = of[rows] * of[second] >= of[first] ** 2 * (1 - ROUNDING)
+                self.need(sound, second, f"does not agree with {first}", origin)
+
+    def _check(self, origin: Origin) -> None:
         of = self.columns
         endless = ("l1", "l2", "k1", "k2")
         for name, values in of.items():
@@ -297,10 +435,10 @@ class CellCounts(Counts):
         self.need(of["n"] > 0, "n", "is not positive", origin)
         if not self.weighted:
             self.need(of["n"] == of["rows"], "n", "is not rows, and there is no n2 of weighted rows", origin)
-        self._need_moments(self.sums, origin)
+        self._need_moments(SUMS, origin)
         if self.weighted:
             self.need_squares(origin)
-            self._need_moments(self.of_weights, origin)
+            self._need_moments(SQUARES, origin)
 
     def _need_moments(self, names: tuple[str, ...], origin: Origin) -> None:
         """Sums of powers between those of the ends, and of losses that agree."""
@@ -319,23 +457,3 @@ class CellCounts(Counts):
         with np.errstate(invalid="ignore", over="ignore"):
             sound = np.where(np.isinf(first), np.isinf(second), count * second >= first**2 * (1 - ROUNDING))
         self.need(sound.astype(bool), names[-1], f"does not agree with {names[N_POWERS]}", origin)
-
-
-def _clustered(t: Table, of: Mapping[str, Floats], scale: float, origin: Origin) -> Table:
-    """The table of cells with the clusters of its rows. of: columns of rows by cluster and coarse cell."""
-    lows, first = np.unique(of["low"], return_index=True)
-    highs, number = of["high"][first], np.searchsorted(lows, of["low"])
-    if not ((of["high"] == highs[number]).all() and (highs[:-1] <= lows[1:]).all()):
-        raise DecalError(f"{origin.shown}: cells of clusters overlap", "aggregate all files in one way")
-    counted = CountedRows(number, of[CLUSTER].astype(np.int64), of["label"].astype(np.int64), of["rows"])
-    weighted = "n2" in of
-    if weighted:
-        counted = counted._replace(weight=of["n"] * scale, squares=of["n2"] * scale**2)
-    by_label = np.bincount(counted.label, of["n"] * scale, 2)
-    if not np.allclose(by_label, (t.negatives, t.positives), rtol=ROUNDING, atol=0):
-        raise DecalError(
-            f"{origin.shown}: clusters do not count as many rows as cells", "export all that decal sql asks for"
-        )
-    least = t.least if isinstance(t, CellTable) else t.score
-    coarse = np.searchsorted(lows, least, side="right") - 1
-    return replace(t, design=CoarseClusters.of_counts(counted, t, t.score, coarse) or t.design)

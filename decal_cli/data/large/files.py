@@ -22,11 +22,9 @@ from decal_cli.data.dataset import Dataset, Digests, Input
 from decal_cli.data.formats.folders import parquet_schema
 from decal_cli.data.formats.sources import FileSource
 from decal_cli.data.large.batches import BatchReader, Progress, memory, rows_in
-from decal_cli.data.large.engines.aggregate import RESERVED
 from decal_cli.data.large.engines.counting import CountedSource, counted
-from decal_cli.data.large.engines.dialects import DIALECTS, is_whole
-from decal_cli.data.large.engines.labels import is_positive
-from decal_cli.data.large.engines.request import CountRequest
+from decal_cli.data.large.engines.dialects import DIALECTS, is_positive, is_whole
+from decal_cli.data.large.engines.statement import RESERVED, CountRequest
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.limits import HELD_SHARE_OF_MEMORY
@@ -164,10 +162,6 @@ class _Files:
 
     def __exit__(self, *error: object) -> None:
         self.connection.close()
-
-    def names(self, source: str) -> list[str]:
-        """The columns of what stands after FROM."""
-        return list(self.types(source))
 
     def types(self, source: str) -> dict[str, str]:
         """What DuckDB calls their types."""

@@ -80,7 +80,7 @@ def _weights(sums: Floats, squares: Floats, times: Ints) -> Floats:
 
 def repeated(source: Source, columns: Sequence[str], numbers: Sequence[str], numbered: bool = True) -> Repeated:
     """A source whose lines count rows, as these. Errors: DecalError, where they do not, or are too many to hold."""
-    from decal_cli.data.check import Part, floats
+    from decal_cli.data.parts import Part, floats
 
     texts = [name for name in columns if name not in numbers]
     table = source.load([*numbers, COUNT], texts)

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.data.check import NotNumbers, Part, chunk_floats
-from decal_cli.data.check import plain as plain_array
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, dataset
+from decal_cli.data.features import typed_kind
 from decal_cli.data.formats.csvfile import CsvSource
 from decal_cli.data.formats.files import no_rows
 from decal_cli.data.formats.sources import FileSource, OwnOrigin
-from decal_cli.data.kinds import typed_kind
-from decal_cli.data.labels import encoded
 from decal_cli.data.large.batches import BatchReader, Progress, rows_in
 from decal_cli.data.large.row_hash import N_HASHED_COLUMNS, PRIME, factor, mixed, pieces_of, pieces_of_texts
+from decal_cli.data.parts import NotNumbers, Part, chunk_floats
+from decal_cli.data.parts import plain as plain_array
+from decal_cli.data.texts import encoded
 from decal_cli.data.words import MISSING, NUMBER
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -302,7 +302,7 @@ class _DrawnSource(OwnOrigin):
     def check_unchanged(self) -> None:
         self.source.raw.check_unchanged()
 
-    def loadas_typed(self, names: Sequence[str]) -> Any:
+    def load_typed(self, names: Sequence[str]) -> Any:
         """As CSV files are: numbers where all values are."""
         table = self.load(names, ())
         if _is_written(self.source):

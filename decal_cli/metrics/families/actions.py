@@ -17,21 +17,13 @@ from decal_cli.tables.table import BINS, Floats
 from decal_cli.task import ClassDecision
 
 
-def _null_regret_interval(q: ClassRegrets, seed: Seed, *, confidence: float, bins: int) -> Interval:
-    return gaps.central(q.bins(bins).null(seed.generator("classes")), confidence)
-
-
-@null_of(
-    "regret_calibration",
-    title="Calibration regret of a calibrated model",
-    interval=_null_regret_interval,
-)
-def regret_calibration_null(q: ClassRegrets, seed: Seed, *, bins: Bins = BINS) -> float:
+@null_of("regret_calibration", "Calibration regret of a calibrated model")
+def regret_calibration_null(q: ClassRegrets, seed: Seed, *, bins: Bins = BINS) -> Floats:
     """Mean regret_calibration that a perfectly calibrated model with these probabilities shows, by chance alone.
 
     The classes of the rows of each cell are drawn from their mean probabilities, 400 times.
     """
-    return float(q.bins(bins).null(seed.generator("classes")).mean())
+    return q.bins(bins).null(seed.generator("classes"))
 
 
 def _reaches(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> tuple[Floats, float]:
@@ -55,11 +47,11 @@ def _promise_interval(c: ClassTable, decision: ClassDecision, seed: Seed, *, con
 
 
 @metric(
-    title="Utility calibration error",
-    better="lower",
-    unit="utility",
-    source="Hegazy, Jordan and Dieuleveut 2025 (arXiv 2510.25458)",
-    range=(0, 1),
+    "Utility calibration error",
+    "lower",
+    "utility",
+    "Hegazy, Jordan and Dieuleveut 2025 (arXiv 2510.25458)",
+    (0, 1),
     size_free=False,
     shown=True,
     interval=_promise_interval,
@@ -79,20 +71,15 @@ def utility_calibration(c: ClassTable, decision: ClassDecision) -> float:
     return float(class_decisions.reach(class_decisions.promises(c, decision).gap))
 
 
-def _null_promise_interval(c: ClassTable, decision: ClassDecision, seed: Seed, *, confidence: float) -> Interval:
-    return gaps.central(_reaches(c, decision, seed, null=True)[0], confidence)
-
-
 @null_of(
     "utility_calibration",
-    title="Utility calibration error, calibrated",
-    source="Gaussian approximation of labels drawn from the probabilities",
-    interval=_null_promise_interval,
+    "Utility calibration error, calibrated",
+    "Gaussian approximation of labels drawn from the probabilities",
 )
-def utility_calibration_null(c: ClassTable, decision: ClassDecision, seed: Seed) -> float:
+def utility_calibration_null(c: ClassTable, decision: ClassDecision, seed: Seed) -> Floats:
     """Mean utility_calibration that a perfectly calibrated model with these probabilities shows, by chance alone.
 
     The sums of up to 4,096 runs of rows are drawn 400 times, with the variance that labels drawn from the probabilities
     give them.
     """
-    return float(_reaches(c, decision, seed, null=True)[0].mean())
+    return _reaches(c, decision, seed, null=True)[0]

@@ -12,8 +12,8 @@ from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import Witness, metric, null_of
-from decal_cli.metrics.numerics import cell_worlds, dense, envelope, gaps, rays
+from decal_cli.metrics.declare import Witness, like, metric, null_of
+from decal_cli.metrics.numerics import envelope, gaps, rays
 from decal_cli.metrics.numerics.at_levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics.envelope import Kink, Worst
 from decal_cli.tables.seed import Seed
@@ -125,7 +125,7 @@ def _moved(score: Floats, kink: Kink) -> float:
 def _losses(levels: Table, rate: Floats, kinks: int) -> Floats:
     """cdl (two kinks) or v_cdl (one) where the levels have these label frequencies, along the last axis."""
     if len(levels) <= _MAX_DENSE_LEVELS:
-        return dense.of_levels(levels.score, levels.n * 1.0, levels.n * rate, kinks)
+        return envelope.losses_of_levels(levels.score, levels.n * 1.0, levels.n * rate, kinks)
     tables = (Table(levels.score, levels.n, levels.n * one) for one in np.atleast_2d(rate))
     return np.array([_ON_LEVELS[kinks](table).loss for table in tables]).reshape(rate.shape[:-1])
 
@@ -154,11 +154,11 @@ def _inverted(kinks: int) -> Callable[..., Interval]:
 
 
 @metric(
-    title="Calibration decision loss",
-    better="lower",
-    unit="share",
-    source=f"{cite('Hu and Wu 2024', 'def. 3.1')}; in closed form",
-    range=(0, 1),
+    "Calibration decision loss",
+    "lower",
+    "share",
+    f"{cite('Hu and Wu 2024', 'def. 3.1')}; in closed form",
+    (0, 1),
     size_free=False,
     interval=_inverted(2),
     interval_text=_INVERTED,
@@ -177,18 +177,12 @@ def cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     return _cdl(at_levels(t, levels)).loss
 
 
-@metric(
-    title="Calibration decision loss, two actions",
-    better="lower",
-    unit="share",
-    source=f"{cite('Hu and Wu 2024', 'def. 3.9')}; in closed form",
-    range=(0, 1),
-    size_free=False,
+@like(
+    "cdl",
+    "Calibration decision loss, two actions",
+    f"{cite('Hu and Wu 2024', 'def. 3.9')}; in closed form",
     interval=_inverted(1),
-    interval_text=_INVERTED,
     witness=_witness("v_cdl"),
-    noisy=True,
-    covers=covered.OF_LEVELS_BELOW,
 )
 def v_cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of on frequencies.
@@ -200,11 +194,11 @@ def v_cdl(t: Table, *, levels: AtLevels = "auto") -> float:
 
 
 @metric(
-    title="Threshold of the agent that loses most by miscalibration",
-    better="neither",
-    unit="probability",
-    source=f"{cite('Hu and Wu 2024', 'def. 3.9')}, where the supremum is attained",
-    range=(0, 1),
+    "Threshold of the agent that loses most by miscalibration",
+    "neither",
+    "probability",
+    f"{cite('Hu and Wu 2024', 'def. 3.9')}, where the supremum is attained",
+    (0, 1),
     size_free=False,
     interval=None,
     covers=covered.JUMPS,
@@ -233,59 +227,43 @@ def _null_draws(kinks: int, t: Table, levels: Levels, seed: Seed) -> Floats:
     return t.cached(("agents", kinks, levels, seed), draws)
 
 
-def _null_interval(kinks: int) -> Callable[..., Interval]:
-    def interval(t: Table, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
-        return gaps.central(_null_draws(kinks, t, levels, seed), confidence)
-
-    return interval
-
-
-@null_of(
-    "cdl",
-    title="Calibration decision loss of a calibrated model, any task",
-    interval=_null_interval(2),
-)
-def cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
+@null_of("cdl", "Calibration decision loss of a calibrated model, any task")
+def cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> Floats:
     """Mean cdl that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return float(_null_draws(2, t, levels, seed).mean())
+    return _null_draws(2, t, levels, seed)
 
 
-@null_of(
-    "v_cdl",
-    title="Calibration decision loss of a calibrated model, two actions",
-    interval=_null_interval(1),
-)
-def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
+@null_of("v_cdl", "Calibration decision loss of a calibrated model, two actions")
+def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> Floats:
     """Mean v_cdl that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return float(_null_draws(1, t, levels, seed).mean())
+    return _null_draws(1, t, levels, seed)
 
 
 def _over_constant(kinks: int, worst: Callable[[Table], Worst]) -> Callable[..., Interval]:
     """The interval of u_cal (two kinks) or v_cal (one)."""
-    statistic = partial(dense.of_constant, kinks=kinks)
+    statistic = partial(envelope.losses_of_constant, kinks=kinks)
 
     def interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-        return cell_worlds.interval(t, statistic, seed.generator("agents"), confidence, worst(t).loss)
+        return rays.interval_of_agents(t, statistic, seed.generator("agents"), confidence, worst(t).loss)
 
     return interval
 
 
 @metric(
-    title="U-calibration error",
-    better="lower",
-    unit="share",
-    source=f"{cite('Kleinberg et al. 2023')}; {cite('Hu and Wu 2024', 'def. 2.10')}; per row, with payoffs in [0, 1]",
-    range=(0, 1),
+    "U-calibration error",
+    "lower",
+    "share",
+    f"{cite('Kleinberg et al. 2023')}; {cite('Hu and Wu 2024', 'def. 2.10')}; per row, with payoffs in [0, 1]",
+    (0, 1),
     interval=_over_constant(2, _u_cal),
     interval_text=rays.INVERSION_TEXT,
     witness=_witness("u_cal"),
-    covers=covered.POPULATION,
     rarer=10,
 )
 def u_cal(t: Table) -> float:
@@ -298,17 +276,12 @@ def u_cal(t: Table) -> float:
     return _u_cal(t).loss
 
 
-@metric(
-    title="U-calibration error, two actions",
-    better="lower",
-    unit="share",
-    source=f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}; per row, with payoffs in [0, 1]",
-    range=(0, 1),
+@like(
+    "u_cal",
+    "U-calibration error, two actions",
+    f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}; per row, with payoffs in [0, 1]",
     interval=_over_constant(1, _v_cal),
-    interval_text=rays.INVERSION_TEXT,
     witness=_witness("v_cal"),
-    covers=covered.POPULATION,
-    rarer=10,
 )
 def v_cal(t: Table) -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of always on the base rate.
@@ -322,19 +295,15 @@ def v_cal(t: Table) -> float:
 def _highest_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     value = v_cal_kleinberg(t)
     rng = seed.generator("agents")
-    return cell_worlds.interval(t, dense.highest_of_constant, rng, confidence, value, most=2.0)
+    return rays.interval_of_agents(t, envelope.highest_of_constant, rng, confidence, value, most=2.0)
 
 
-@metric(
-    title="V-calibration error",
-    better="lower",
-    unit="share",
-    source=f"{cite('Kleinberg et al. 2023', 'eq. 10, thm. 9')}; per row",
+@like(
+    "u_cal",
+    "V-calibration error",
+    f"{cite('Kleinberg et al. 2023', 'eq. 10, thm. 9')}; per row",
     range=(0, 2),
     interval=_highest_interval,
-    interval_text=rays.INVERSION_TEXT,
-    covers=covered.POPULATION,
-    rarer=10,
 )
 def v_cal_kleinberg(t: Table) -> float:
     """The largest regret per row of acting on scores instead of always on the base rate, over V-shaped scoring rules.
@@ -345,14 +314,11 @@ def v_cal_kleinberg(t: Table) -> float:
     return 2 * _constant_curve(t).highest()
 
 
-@metric(
-    title="Threshold of the agent that gains most from the base rate",
-    better="neither",
-    unit="probability",
-    source=f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}, where the supremum is attained",
-    range=(0, 1),
-    interval=None,
-    covers=covered.JUMPS,
+@like(
+    "cdl_threshold",
+    "Threshold of the agent that gains most from the base rate",
+    f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}, where the supremum is attained",
+    size_free=True,
 )
 def u_cal_threshold(t: Table) -> float:
     """Decision threshold of the two-action agent that loses most against the base rate: the agent of v_cal.

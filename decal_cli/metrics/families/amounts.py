@@ -15,8 +15,6 @@ from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.table import BINS
 from decal_cli.tables.units import Estimate
 
-PAIRED = "normal; standard error of the paired difference on held-out rows, widened because folds share rows"
-
 
 @for_rows("regret_grouping_worst", interval=None)
 def regret_grouping_worst(u: RowUtilities, *, bins: Bins = BINS) -> float:
@@ -41,10 +39,10 @@ def _flagging(u: RowUtilities, flagged: ByAmount) -> Decisions:
 
 
 @metric(
-    title="Utility of flagging by amount alone",
-    better="neither",
-    unit="utility",
-    source="a threshold on the cost of a miss, cross-fitted in 5 folds",
+    "Utility of flagging by amount alone",
+    "neither",
+    "utility",
+    "a threshold on the cost of a miss, cross-fitted in 5 folds",
     size_free=False,
     interval="normal",
     interval_text="mean of a per-row payoff on held-out rows: normal, from its standard error",
@@ -60,10 +58,10 @@ def eu_by_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:
 
 
 @metric(
-    title="Gain over flagging by amount alone",
-    better="higher",
-    unit="utility",
-    source="expected_utility - eu_by_amount, paired",
+    "Gain over flagging by amount alone",
+    "higher",
+    "utility",
+    "expected_utility - eu_by_amount, paired",
     size_free=False,
     interval="normal",
     interval_text=f"{MEAN_PAYOFF}; paired, on held-out rows",

@@ -11,9 +11,9 @@ from decal_cli.declarations.spec import COUNT
 from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval, holding, wilson_ends
-from decal_cli.metrics.declare import metric, null_of
+from decal_cli.metrics.declare import like, metric, null_of
 from decal_cli.metrics.numerics import gaps, rays
-from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
+from decal_cli.metrics.numerics.gaps import DEBIASED_TEXT, ece_debiased_interval
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Strategy, Table
 
@@ -33,11 +33,11 @@ def ece_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy
 
 
 @metric(
-    title="ECE",
-    better="lower",
-    unit="probability",
-    source=f"{cite('Naeini et al. 2015')}; {cite('Hu and Wu 2024', 'def. 2.3')}, on bins",
-    range=(0, 1),
+    "ECE",
+    "lower",
+    "probability",
+    f"{cite('Naeini et al. 2015')}; {cite('Hu and Wu 2024', 'def. 2.3')}, on bins",
+    (0, 1),
     size_free=False,
     shown=True,
     interval=ece_interval,
@@ -57,11 +57,8 @@ def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     return gaps.value(t.bins(bins, strategy), gaps.mean_gap)
 
 
-def ece_null_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    return gaps.central(_null_draws(t, seed, bins, strategy), confidence)
-
-
-def _null_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
+def null_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
+    """The ECE of labels drawn from the scores, shape (N_NULL_DRAWS,)."""
     cells = gaps.coarse(t, bins)
     starts = cells.bin_starts(bins, strategy)
     merged = cells.merge_levels(starts)
@@ -77,29 +74,28 @@ def _null_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
 
 @null_of(
     "ece",
-    title="ECE of a calibrated model",
-    source=f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
-    interval=ece_null_interval,
+    "ECE of a calibrated model",
+    f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
 )
-def ece_null(t: Table, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") -> float:
+def ece_null(t: Table, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") -> Floats:
     """Mean ECE that a perfectly calibrated model with these scores shows on this many rows, by chance alone.
 
     Labels are drawn from the scores (400 times; above 4,096 distinct scores, on as many equal-mass cells). An ECE
     inside the interval beside it is no evidence of miscalibration.
     """
-    return float(_null_draws(t, seed, bins, strategy).mean())
+    return null_draws(t, seed, bins, strategy)
 
 
 @metric(
-    title="Squared ECE, debiased",
-    better="lower",
-    unit="squared probability",
-    source=cite("Kumar et al. 2019"),
-    range=(-0.5, 1),
+    "Squared ECE, debiased",
+    "lower",
+    "squared probability",
+    cite("Kumar et al. 2019"),
+    (-0.5, 1),
     size_free=False,
     shown=True,
     interval=ece_debiased_interval,
-    interval_text=INTERVAL_TEXT,
+    interval_text=DEBIASED_TEXT,
     covers="the population's squared error for the bins that these rows have, their edges held fixed",
 )
 def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
@@ -125,14 +121,14 @@ def _rmsce_interval(t: Table, *, confidence: float, bins: int, strategy: Strateg
 
 
 @metric(
-    title="Squared calibration error",
-    better="lower",
-    unit="squared probability",
-    source=f"{cite('Hu and Wu 2024', 'def. 2.4')}, on bins",
-    range=(0, 1),
+    "Squared calibration error",
+    "lower",
+    "squared probability",
+    f"{cite('Hu and Wu 2024', 'def. 2.4')}, on bins",
+    (0, 1),
     size_free=False,
     interval=_cl_interval,
-    interval_text=f"the interval of ece_debiased, cut at 0, and the value itself: {INTERVAL_TEXT}",
+    interval_text=f"the interval of ece_debiased, cut at 0, and the value itself: {DEBIASED_TEXT}",
     noisy=True,
     covers=covered.OF_BINS_BELOW,
 )
@@ -144,17 +140,13 @@ def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     return gaps.value(t.bins(bins, strategy), gaps.mean_square)
 
 
-@metric(
-    title="Root mean squared calibration error",
-    better="lower",
+@like(
+    "cl",
+    "Root mean squared calibration error",
+    cite("Nguyen and O'Connor 2015"),
     unit="probability",
-    source=cite("Nguyen and O'Connor 2015"),
-    range=(0, 1),
-    size_free=False,
     interval=_rmsce_interval,
-    interval_text=f"the root of the interval of cl: {INTERVAL_TEXT}",
-    noisy=True,
-    covers=covered.OF_BINS_BELOW,
+    interval_text=f"the root of the interval of cl: {DEBIASED_TEXT}",
 )
 def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Root of the mean squared distance, over bins, between the mean score and the frequency of label 1.
@@ -174,17 +166,13 @@ def _mce_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy)
     return max(float(least), 0.0), float(np.maximum(high, -low).max())
 
 
-@metric(
-    title="Maximum calibration error",
-    better="lower",
+@like(
+    "cl",
+    "Maximum calibration error",
+    cite("Naeini et al. 2015"),
     unit="probability",
-    source=cite("Naeini et al. 2015"),
-    range=(0, 1),
-    size_free=False,
     interval=_mce_interval,
     interval_text=_SIMULTANEOUS,
-    noisy=True,
-    covers=covered.OF_BINS_BELOW,
     rarer=50,
 )
 def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:

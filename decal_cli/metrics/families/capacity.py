@@ -8,7 +8,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import like, metric
 from decal_cli.metrics.numerics import at_capacity
 from decal_cli.metrics.numerics.at_capacity import AtCapacity, WorthAtCapacity
 from decal_cli.tables.units import Estimate
@@ -26,11 +26,11 @@ _NO_ONE = "no row is acted on"
 
 
 @metric(
-    title="Capture at capacity",
-    better="higher",
-    unit="share",
-    source="recall at k",
-    range=(0, 1),
+    "Capture at capacity",
+    "higher",
+    "share",
+    "recall at k",
+    (0, 1),
     interval="wilson",
     interval_text=_WILSON,
     covers=LISTED,
@@ -45,17 +45,7 @@ def capture(at: AtCapacity) -> Estimate:
     return at.share(at.positives, at.adds_captured, at.weight * at.label, _NO_POSITIVES)
 
 
-@metric(
-    title="Precision at capacity",
-    better="higher",
-    unit="share",
-    source="precision at k",
-    range=(0, 1),
-    interval="wilson",
-    interval_text=_WILSON,
-    covers=LISTED,
-    rarer=5,
-)
+@like("capture", "Precision at capacity", "precision at k")
 def precision_at_capacity(at: AtCapacity) -> Estimate:
     """Share of label 1 among the rows that are acted on when the highest scores get the places.
 
@@ -72,15 +62,13 @@ def _lift_interval(at: AtCapacity, *, confidence: float) -> Interval:
     return value.value / reach, value.value * reach
 
 
-@metric(
-    title="Lift at capacity",
-    better="higher",
-    unit="share",
-    source="lift at k",
+@like(
+    "capture",
+    "Lift at capacity",
+    "lift at k",
     range=(0, math.inf),
     interval=_lift_interval,
     interval_text="normal for its logarithm, from what every row adds to first order",
-    covers=LISTED,
     rarer=10,
 )
 def lift(at: AtCapacity) -> Estimate:
@@ -94,10 +82,10 @@ def lift(at: AtCapacity) -> Estimate:
 
 
 @metric(
-    title="Utility at capacity",
-    better="higher",
-    unit="utility",
-    source="worked by hand: expected utility of acting on the highest scores as far as there are places",
+    "Utility at capacity",
+    "higher",
+    "utility",
+    "worked by hand: expected utility of acting on the highest scores as far as there are places",
     interval="normal",
     interval_text=LINEAR,
     covers=LISTED,
@@ -112,15 +100,12 @@ def utility_at_capacity(at: WorthAtCapacity) -> Estimate:
     return at.utility
 
 
-@metric(
-    title="Cost of the limited capacity",
+@like(
+    "utility_at_capacity",
+    "Cost of the limited capacity",
+    "worked by hand: expected_utility - utility_at_capacity",
     better="neither",
-    unit="utility",
-    source="worked by hand: expected_utility - utility_at_capacity",
     range=(-1, 1),
-    interval="normal",
-    interval_text=LINEAR,
-    covers=LISTED,
 )
 def capacity_cost(at: WorthAtCapacity) -> Estimate:
     """Utility per row that is lost because not every row that reaches the decision threshold can be acted on.
@@ -135,15 +120,17 @@ def _price_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
 
 
 @metric(
-    title="Worth of one more place",
-    better="neither",
-    unit="utility",
-    source="shadow price of the capacity; frequency at the threshold: local linear regression, Fan 1993",
-    range=(-1, 1),
+    "Worth of one more place",
+    "neither",
+    "utility",
+    "shadow price of the capacity; frequency at the threshold: local linear regression, Fan 1993",
+    (-1, 1),
     size_free=False,
     interval=_price_interval,
-    interval_text="normal, from the noise of the labels around the threshold and that of the threshold; none where it "
-    "rests on fewer than 10 rows",
+    interval_text=(
+        "normal, from the noise of the labels around the threshold and that of the threshold; none where it "
+        "rests on fewer than 10 rows"
+    ),
     covers="the population's utility of acting on the row that is next",
 )
 def shadow_price(at: WorthAtCapacity) -> float:
@@ -164,11 +151,11 @@ def _threshold_interval(at: AtCapacity, *, confidence: float) -> Interval:
 
 
 @metric(
-    title="Threshold at capacity",
-    better="neither",
-    unit="score",
-    source="the k-th largest score",
-    range=(0, 1),
+    "Threshold at capacity",
+    "neither",
+    "score",
+    "the k-th largest score",
+    (0, 1),
     interval=_threshold_interval,
     interval_text="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
     covers=f"{covered.POPULATION}: the score from which on there is this share of its rows",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -11,16 +13,13 @@ from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
-from decal_cli.metrics import covered
-from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import for_classes, like, metric, null_of
 from decal_cli.metrics.families import bins as binned
 from decal_cli.metrics.families.levels import ece_exact
 from decal_cli.metrics.families.loss import Clip
-from decal_cli.metrics.families.ranking import delong
-from decal_cli.metrics.numerics import class_influence
+from decal_cli.metrics.families.ranking import components, delong
 from decal_cli.metrics.numerics.at_levels import AtCells, as_score, at_levels, levels_or_cells
-from decal_cli.metrics.numerics.debiased import ece_debiased_interval
+from decal_cli.metrics.numerics.gaps import ece_debiased_interval, variance_terms
 from decal_cli.metrics.numerics.selective import area_influence
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
@@ -73,16 +72,7 @@ def accuracy(c: ClassTable) -> Estimate:
     return c.units.mean(row_right(c, 1)).within(0.0, 1.0)
 
 
-@metric(
-    title="Top-k accuracy",
-    better="higher",
-    unit="share",
-    source="share of rows",
-    range=(0, 1),
-    interval="wilson",
-    interval_text=intervals.WILSON,
-    covers=covered.POPULATION,
-)
+@metric("Top-k accuracy", "higher", "share", "share of rows", (0, 1), interval="wilson")
 def top_accuracy(c: ClassTable, *, k: TopK = 3) -> Estimate:
     """Share of rows whose label is among the k most probable classes.
 
@@ -97,7 +87,7 @@ def _aucs(c: ClassTable) -> Floats:
         raise Undefined("needs rows of two classes at least")
 
     def of_class(t: Table) -> float:
-        return delong(t).mean if 0 < t.positives < t.total else math.nan
+        return delong(t).value if 0 < t.positives < t.total else math.nan
 
     return np.array(c.each_class("auc", of_class))
 
@@ -106,15 +96,15 @@ def _aucs(c: ClassTable) -> Floats:
 def auc(c: ClassTable) -> Estimate:
     """Mean over classes of the AUC of each class against the rest; classes that no row has are not counted."""
     value = float(np.nanmean(_aucs(c)))
-    return c.units.linear(value, lambda: class_influence.of_auc(c, weighted=False)).within(0.0, 1.0)
+    return c.units.linear(value, lambda: _auc_influence(c, weighted=False)).within(0.0, 1.0)
 
 
 @metric(
-    title="AUC, classes weighted by their rows",
-    better="higher",
-    unit="share",
-    source="one class against the rest",
-    range=(0, 1),
+    "AUC, classes weighted by their rows",
+    "higher",
+    "share",
+    "one class against the rest",
+    (0, 1),
     interval=None,
     covers=_NO_INTERVAL,
 )
@@ -125,20 +115,26 @@ def auc_weighted(c: ClassTable) -> Estimate:
     """
     each, rows = _aucs(c), c.count(c.label, len(c.classes))
     value = float(rows @ np.nan_to_num(each) / rows.sum())
-    return c.units.linear(value, lambda: class_influence.of_auc(c, weighted=True)).within(0.0, 1.0)
+    return c.units.linear(value, lambda: _auc_influence(c, weighted=True)).within(0.0, 1.0)
 
 
-def _top_ece_interval(c: ClassTable, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    return binned.ece_interval(c.top, seed, confidence=confidence, bins=bins, strategy=strategy)
+def _on_top(of: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a table, of the highest probability of each row and whether its class is the label."""
+
+    @wraps(of)
+    def on_top(c: ClassTable, *others: Any, **parameters: Any) -> Any:
+        return of(c.top, *others, **parameters)
+
+    on_top.__annotations__ = {
+        name: ClassTable if hint == "Table" else hint for name, hint in of.__annotations__.items()
+    }
+    return on_top
 
 
-@like(
-    "ece",
-    title="ECE of the top class",
-    source=cite("Naeini et al. 2015"),
-    interval=_top_ece_interval,
-    interval_text="as for ece",
-)
+_ON_TOP = cite("Naeini et al. 2015")
+
+
+@like("ece", "ECE of the top class", _ON_TOP, interval=_on_top(binned.ece_interval), interval_text="as for ece")
 def ece_top(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
     """Mean distance, over bins of the highest probability, between it and how often that class is the label.
 
@@ -148,29 +144,20 @@ def ece_top(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "m
     return binned.ece(c.top, bins=bins, strategy=strategy)
 
 
-def _top_null_interval(c: ClassTable, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    return binned.ece_null_interval(c.top, seed, confidence=confidence, bins=bins, strategy=strategy)
-
-
 @null_of(
     "ece_top",
-    title="ECE of the top class, calibrated",
-    source=f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
-    interval=_top_null_interval,
+    "ECE of the top class, calibrated",
+    f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
 )
-def ece_top_null(c: ClassTable, seed: Seed, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
+def ece_top_null(c: ClassTable, seed: Seed, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> Floats:
     """Mean ece_top that a perfectly calibrated model with these probabilities shows, by chance alone.
 
     Whether the top class is right is drawn from its probability, as for ece_null.
     """
-    return binned.ece_null(c.top, seed, bins=bins, strategy=strategy)
+    return binned.null_draws(c.top, seed, bins, strategy)
 
 
-def _top_debiased_interval(c: ClassTable, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    return ece_debiased_interval(c.top, confidence=confidence, bins=bins, strategy=strategy)
-
-
-@like("ece_debiased", title="Squared ECE of the top class, debiased", interval=_top_debiased_interval)
+@like("ece_debiased", "Squared ECE of the top class, debiased", interval=_on_top(ece_debiased_interval))
 def ece_top_debiased(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> Estimate:
     """Mean squared distance of ece_top, less its noise; near 0 for a calibrated model.
 
@@ -178,16 +165,16 @@ def ece_top_debiased(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binne
     model.
     """
     value = binned.ece_debiased(c.top, bins=bins, strategy=strategy)
-    further = class_influence.second_order(c, bins, strategy)
-    return c.units.linear(value, lambda: class_influence.of_top_debiased(c, bins, strategy), further)
+    further = variance_terms(c.top.bins(bins, strategy))[1]
+    return c.units.linear(value, lambda: _top_debiased_influence(c, bins, strategy), further)
 
 
 @metric(
-    title="ECE of each class, averaged",
-    better="lower",
-    unit="probability",
-    source=f"{cite('Naeini et al. 2015')}, of each class",
-    range=(0, 1),
+    "ECE of each class, averaged",
+    "lower",
+    "probability",
+    f"{cite('Naeini et al. 2015')}, of each class",
+    (0, 1),
     size_free=False,
     shown=True,
     interval=None,
@@ -203,11 +190,11 @@ def ece_classwise(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.B
 
 
 @metric(
-    title="ECE of each class, averaged, calibrated",
-    better="neither",
-    unit="probability",
-    source=f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
-    range=(0, 1),
+    "ECE of each class, averaged, calibrated",
+    "neither",
+    "probability",
+    f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
+    (0, 1),
     size_free=False,
     interval=None,
     covers=_NO_INTERVAL,
@@ -225,10 +212,10 @@ def _pair_auc(c: ClassTable, j: int, k: int) -> float:
     """How well the probability of class j tells the rows of j from those of k."""
     which = (c.label == j) | (c.label == k)
     weight = None if c.weight is None else c.weight[which]
-    return delong(tabulate(np.ascontiguousarray(c.score[which, j]), c.label[which] == j, weight)).mean
+    return delong(tabulate(np.ascontiguousarray(c.score[which, j]), c.label[which] == j, weight)).value
 
 
-@like("auc_weighted", title="AUC of pairs of classes", source="Hand and Till 2001", interval=None)
+@like("auc_weighted", "AUC of pairs of classes", "Hand and Till 2001", interval=None)
 def auc_pairs(c: ClassTable) -> float:
     """Mean over pairs of classes of how well their probabilities tell their rows apart: Hand and Till's M.
 
@@ -249,14 +236,13 @@ def row_rps(c: ClassTable) -> Floats:
 
 
 @metric(
-    title="Ranked probability score",
-    better="lower",
-    unit="squared probability",
-    source="Epstein 1969",
-    range=(0, math.inf),
+    "Ranked probability score",
+    "lower",
+    "squared probability",
+    "Epstein 1969",
+    (0, math.inf),
     interval="normal",
     interval_text=intervals.MEAN,
-    covers=covered.POPULATION,
 )
 def rps(c: ClassTable) -> Estimate:
     """Mean over rows of sum over j < K of (P(y <= j) - 1[y <= j])^2: for classes that stand in order.
@@ -284,15 +270,14 @@ def aurc_influence(c: ClassTable) -> Floats:
 
 
 @metric(
-    title="Area under the risk-coverage curve",
-    better="lower",
-    unit="share",
-    source="Geifman and El-Yaniv 2017",
-    range=(0, 1),
+    "Area under the risk-coverage curve",
+    "lower",
+    "share",
+    "Geifman and El-Yaniv 2017",
+    (0, 1),
     size_free=False,
     interval="normal",
     interval_text="normal, by what each row adds to first order",
-    covers=covered.POPULATION,
 )
 def aurc(c: ClassTable) -> Estimate:
     """Mean over coverages i / T of the share of errors among the i rows with the highest top probability.
@@ -306,11 +291,11 @@ def aurc(c: ClassTable) -> Estimate:
 
 
 @metric(
-    title="L1 calibration error of all classes",
-    better="lower",
-    unit="probability",
-    source=cite("Kleinberg et al. 2023", "eq. 26"),
-    range=(0, 2),
+    "L1 calibration error of all classes",
+    "lower",
+    "probability",
+    cite("Kleinberg et al. 2023", "eq. 26"),
+    (0, 2),
     size_free=False,
     interval=None,
     covers="nothing: where levels or cells hold few rows, it is noise",
@@ -327,3 +312,34 @@ def cal_l1(c: ClassTable, *, levels: AtCells = "auto") -> float:
     used = levels_or_cells(c, levels)
     rows = used.counts.sum(axis=1, keepdims=True)
     return float(np.abs(used.counts - rows * used.score).sum() / rows.sum())
+
+
+def _auc_influence(c: ClassTable, weighted: bool) -> Floats:
+    """Of the mean over classes of the AUC of each against the rest, shape (T,): the components of DeLong et al. 1988.
+
+    Classes that no row has, or all rows have, are not counted. weighted: the mean has the rows of each class as
+    weights, which vary too.
+    """
+    rows = c.count(c.label, len(c.classes))
+    counted = np.flatnonzero((rows > 0) & (rows < c.total))
+    share = rows[counted] / rows[counted].sum() if weighted else np.full(len(counted), 1 / len(counted))
+    added = np.zeros(len(c))
+    for k, part in zip(counted.tolist(), share, strict=True):
+        t, own = c.one_vs_rest(k), c.label == k
+        beaten, beating = components(t)
+        place = np.searchsorted(t.score, c.score[:, k])
+        area = float(np.asarray(t.pos, dtype=np.float64) @ beaten) / t.positives
+        each = np.where(own, (beaten[place] - area) / t.positives, (beating[place] - area) / t.negatives) * c.total
+        added += part * each + (((own - rows[k] / c.total) * area) if weighted else 0.0)
+    return added
+
+
+def _top_debiased_influence(c: ClassTable, bins: int, strategy: Strategy) -> Floats:
+    """Of the debiased squared ECE of the top class, its bins held fixed, shape (T,)."""
+    cut, top = c.top.bins(bins, strategy), c.score.max(axis=1)
+    right = (c.predicted == c.label).astype(np.float64)
+    starts = c.top.bin_starts(bins, strategy)
+    place = np.searchsorted(c.top.score[starts], top, side="right") - 1
+    gap = np.asarray(cut.pos / cut.n) - cut.score
+    value = float((cut.n * gap**2).sum() / cut.total)
+    return np.asarray(gap[place] ** 2 - value + 2 * gap[place] * (right - top - gap[place]))

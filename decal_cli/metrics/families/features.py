@@ -8,11 +8,11 @@ from decal_cli.metrics.declare import metric
 
 
 @metric(
-    title="Signal of the features, p-value",
-    better="neither",
-    unit="p-value",
-    source=f"generalised covariance measure: {cite('Shah and Peters 2020')}",
-    range=(0, 1),
+    "Signal of the features, p-value",
+    "neither",
+    "p-value",
+    f"generalised covariance measure: {cite('Shah and Peters 2020')}",
+    (0, 1),
     size_free=False,
     interval=None,
     covers="nothing: it is a p-value",

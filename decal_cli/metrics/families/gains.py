@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decal_cli.declarations.papers import cite
-from decal_cli.learn.recalibration import smoothed_gain, switches
+from decal_cli.learn.held_out import smoothed_gain, switches
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.regret import gain_recalibration
 from decal_cli.metrics.held_out import Recalibrating
@@ -13,11 +13,11 @@ from decal_cli.task import Task
 
 
 @metric(
-    title="Gain of recalibration, smoothed",
-    better="neither",
-    unit="utility",
-    source=f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted and smoothed",
-    range=(-1, 1),
+    "Gain of recalibration, smoothed",
+    "neither",
+    "utility",
+    f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted and smoothed",
+    (-1, 1),
     size_free=False,
     interval=None,
     covers="nothing: that of gain_recalibration says how sure the gain is",

@@ -12,7 +12,7 @@ from decal_cli.declarations.spec import COUNT, Between
 from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval, holding, quantile
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import like, metric
 from decal_cli.metrics.numerics import rays
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.seed import Seed
@@ -63,11 +63,11 @@ def _highest(cells: Table, confidence: float) -> float:
 
 
 @metric(
-    title="Interval calibration error",
-    better="lower",
-    unit="probability",
-    source=cite("Gao et al. 2017", "def. 2"),
-    range=(0, 1),
+    "Interval calibration error",
+    "lower",
+    "probability",
+    cite("Gao et al. 2017", "def. 2"),
+    (0, 1),
     shown=True,
     interval=_c_emp_interval,
     interval_text=rays.INVERSION_TEXT,
@@ -104,15 +104,17 @@ def _c_bound_text(t: Table, *, delta: float, vc: int, values: int) -> str:
 
 
 @metric(
-    title="Interval calibration error, upper bound",
-    better="lower",
-    unit="probability",
-    source=f"{cite('Gao et al. 2017', 'thm. 2, claim 4')}; for one model, with the Rademacher range of a walk",
-    range=(0, math.inf),
+    "Interval calibration error, upper bound",
+    "lower",
+    "probability",
+    f"{cite('Gao et al. 2017', 'thm. 2, claim 4')}; for one model, with the Rademacher range of a walk",
+    (0, math.inf),
     size_free=False,
     interval=_c_bound_interval,
-    interval_text="c_emp, minus and plus the margin of c_bound at delta = 1 - confidence, for all models of the class "
-    "at once; and the value itself",
+    interval_text=(
+        "c_emp, minus and plus the margin of c_bound at delta = 1 - confidence, for all models of the class "
+        "at once; and the value itself"
+    ),
     text=_c_bound_text,
     covers="the population's c_emp, whatever the model and the data: so it is wide, and covers more often than it says",
 )
@@ -128,11 +130,11 @@ def c_bound(t: Table, *, delta: Delta = 0.05, vc: VcDimension = 0, values: Value
 
 
 @metric(
-    title="Interval calibration error, p-value",
-    better="higher",
-    unit="p-value",
-    source=f"range of Brownian motion: {cite('Feller 1951')}",
-    range=(0, 1),
+    "Interval calibration error, p-value",
+    "higher",
+    "p-value",
+    f"range of Brownian motion: {cite('Feller 1951')}",
+    (0, 1),
     size_free=False,
     interval=None,
     covers="nothing: it is a p-value",
@@ -182,16 +184,13 @@ def _atb_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     return rays.interval(atb(t), walks, lambda walk: _splits(walk, steps), confidence, least_high=least_high)
 
 
-@metric(
-    title="Averaged two-bin calibration error",
-    better="lower",
+@like(
+    "c_emp",
+    "Averaged two-bin calibration error",
+    cite("Hartline et al. 2025"),
     unit="squared probability",
-    source=cite("Hartline et al. 2025"),
-    range=(0, 1),
+    shown=False,
     interval=_atb_interval,
-    interval_text=rays.INVERSION_TEXT,
-    noisy=True,
-    covers=covered.POPULATION_BELOW,
 )
 def atb(t: Table) -> float:
     """Squared calibration error of two bins, averaged over where they meet; truthful, and without bins to choose.

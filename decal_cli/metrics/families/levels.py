@@ -11,13 +11,14 @@ from decal_cli.declarations.papers import cite
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import metric, null_of
+from decal_cli.metrics.declare import computed_null_of, like, metric
 from decal_cli.metrics.numerics import rays
 from decal_cli.metrics.numerics.at_levels import need_rows
 from decal_cli.tables.classes import MIN_LEVEL_ROWS
+from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import CellRun, Floats, MeanEstimate, Table
+from decal_cli.tables.table import CellRun, Floats, Table
 
 _INVERTED = f"{rays.INVERSION_TEXT}; none where the median level holds fewer than {MIN_LEVEL_ROWS} rows"
 _NULL_TEXT = "central range for a calibrated model: normal, from the exact variance"
@@ -30,11 +31,11 @@ def _ece_exact_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
 
 
 @metric(
-    title="Calibration error on exact levels",
-    better="lower",
-    unit="probability",
-    source=cite("Hu and Wu 2024", "def. 2.3"),
-    range=(0, 1),
+    "Calibration error on exact levels",
+    "lower",
+    "probability",
+    cite("Hu and Wu 2024", "def. 2.3"),
+    (0, 1),
     interval=_ece_exact_interval,
     interval_text=_INVERTED,
     noisy=True,
@@ -60,16 +61,12 @@ def _k2_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     return rays.interval(k2(t), worlds, square, confidence, least_high=rays.whole(t, confidence) ** 2)
 
 
-@metric(
-    title="Squared calibration error on exact levels",
-    better="lower",
+@like(
+    "ece_exact",
+    "Squared calibration error on exact levels",
+    cite("Hu and Wu 2024", "def. 2.4"),
     unit="squared probability",
-    source=cite("Hu and Wu 2024", "def. 2.4"),
-    range=(0, 1),
     interval=_k2_interval,
-    interval_text=_INVERTED,
-    noisy=True,
-    covers=f"{covered.POPULATION_BELOW}; {covered.FEW_ROWS}",
 )
 def k2(t: Table) -> float:
     """Mean squared distance between each distinct score and its frequency of label 1.
@@ -142,11 +139,11 @@ def _log_factorial(n: Floats) -> Floats:
     return np.where(n < 64, _LOG_FACTORIALS[np.minimum(n, 63.0).astype(np.int64)], series)
 
 
-@null_of(
+@computed_null_of(
     "ece_exact",
-    title="Calibration error on exact levels, of a calibrated model",
-    source=f"mean absolute deviation of the binomial: {cite('De Moivre 1730')}",
-    interval=_null_interval(_absolute),
+    "Calibration error on exact levels, of a calibrated model",
+    f"mean absolute deviation of the binomial: {cite('De Moivre 1730')}",
+    _null_interval(_absolute),
     interval_text=_NULL_TEXT,
 )
 def ece_exact_null(t: Table) -> float:
@@ -158,11 +155,11 @@ def ece_exact_null(t: Table) -> float:
     return _null(t, _absolute).mean
 
 
-@null_of(
+@computed_null_of(
     "k2",
-    title="Squared calibration error on exact levels, of a calibrated model",
-    source="variance of the binomial",
-    interval=_null_interval(_square),
+    "Squared calibration error on exact levels, of a calibrated model",
+    "variance of the binomial",
+    _null_interval(_square),
     interval_text=_NULL_TEXT,
 )
 def k2_null(t: Table) -> float:

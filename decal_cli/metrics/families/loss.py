@@ -10,17 +10,17 @@ import numpy as np
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.errors import Undefined
-from decal_cli.learn.probe import Probed
 from decal_cli.learn.regions import Regions
 from decal_cli.metrics import confidence as intervals
-from decal_cli.metrics import covered
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import like, metric
 from decal_cli.metrics.numerics import corp, grouping
 from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
 from decal_cli.tables.cells import PowerLoss
+from decal_cli.tables.estimate import CellRun
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import CellRun, Floats, MeanEstimate, Table
+from decal_cli.tables.table import Floats, Table
+from decal_cli.tables.units import Estimate
 
 WhichLoss = Annotated[LossName, "the loss that is decomposed; log is in nats"]
 Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < .5; 0: never", Between(0, 0.5)]
@@ -36,53 +36,43 @@ _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
 
 
 @metric(
-    title="Brier score",
-    better="lower",
-    unit="squared probability",
-    source=cite("Tasche 2021", "eq. 4.2a"),
-    range=(0, 1),
+    "Brier score",
+    "lower",
+    "squared probability",
+    cite("Tasche 2021", "eq. 4.2a"),
+    (0, 1),
     shown=True,
-    interval=intervals.of_mean(squared, high=1.0),
+    interval="normal",
     interval_text=intervals.MEAN,
-    covers=covered.POPULATION,
 )
-def brier(t: Table) -> float:
+def brier(t: Table) -> Estimate:
     """Mean squared difference between score and label.
 
     sum n_i ((1 - h_i) q_i^2 + h_i (1 - q_i)^2) / T; 0 is perfect; always saying the base rate has b (1 - b).
     """
-    return t.mean_of(squared).mean
-
-
-def _log_loss(t: Table, eps: float) -> MeanEstimate:
-    if not eps:
-        corp.need_finite_log(t, "; log_loss(eps=1e-6) clips the scores")
-    return t.mean_of(logarithmic(eps))
-
-
-def _log_loss_interval(t: Table, *, confidence: float, eps: float) -> intervals.Interval:
-    return intervals.normal(_log_loss(t, eps), confidence, 0.0)
+    return t.mean_of(squared).within(0.0, 1.0)
 
 
 @metric(
-    title="Log loss",
-    better="lower",
-    unit="nats",
-    source=f"logarithmic score: {cite('Good 1952')}",
-    range=(0, math.inf),
+    "Log loss",
+    "lower",
+    "nats",
+    f"logarithmic score: {cite('Good 1952')}",
+    (0, math.inf),
     shown=True,
-    interval=_log_loss_interval,
+    interval="normal",
     interval_text=intervals.MEAN,
-    covers=covered.POPULATION,
     rarer=5,
 )
-def log_loss(t: Table, *, eps: Clip = 0.0) -> float:
+def log_loss(t: Table, *, eps: Clip = 0.0) -> Estimate:
     """Mean negative natural logarithm of the probability that the score gives to the label.
 
     -sum n_i (h_i ln q_i + (1 - h_i) ln (1 - q_i)) / T. It is infinite, so undefined, where a score of exactly 0
     or 1 is wrong; the reason counts these rows. Scores are clipped only where eps asks for it.
     """
-    return _log_loss(t, eps).mean
+    if not eps:
+        corp.need_finite_log(t, "; log_loss(eps=1e-6) clips the scores")
+    return t.mean_of(logarithmic(eps)).within(0.0, math.inf)
 
 
 def _corp_mcb(t: Table, loss: LossName) -> float:
@@ -96,11 +86,11 @@ def _corp_mcb_interval(t: Table, seed: Seed, *, confidence: float, loss: LossNam
 
 
 @metric(
-    title="Miscalibration (isotonic)",
-    better="lower",
-    unit="squared probability",
-    source=f"{cite('Dimitriadis et al. 2021')} (CORP)",
-    range=(0, math.inf),
+    "Miscalibration (isotonic)",
+    "lower",
+    "squared probability",
+    f"{cite('Dimitriadis et al. 2021')} (CORP)",
+    (0, math.inf),
     shown=True,
     interval=_corp_mcb_interval,
     interval_text=_REPLAYED,
@@ -123,11 +113,11 @@ def _corp_dsc_interval(t: Table, seed: Seed, *, confidence: float, loss: LossNam
 
 
 @metric(
-    title="Discrimination (isotonic)",
-    better="higher",
-    unit="squared probability",
-    source=f"{cite('Dimitriadis et al. 2021')} (CORP)",
-    range=(0, math.log(2)),
+    "Discrimination (isotonic)",
+    "higher",
+    "squared probability",
+    f"{cite('Dimitriadis et al. 2021')} (CORP)",
+    (0, math.log(2)),
     shown=True,
     interval=_corp_dsc_interval,
     interval_text=_REPLAYED,
@@ -157,14 +147,13 @@ def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName) -> interv
 
 
 @metric(
-    title="Uncertainty",
-    better="neither",
-    unit="squared probability",
-    source=f"{cite('Dimitriadis et al. 2021')} (CORP)",
-    range=(0, math.log(2)),
+    "Uncertainty",
+    "neither",
+    "squared probability",
+    f"{cite('Dimitriadis et al. 2021')} (CORP)",
+    (0, math.log(2)),
     interval=_corp_unc_interval,
     interval_text="Wilson score interval of the base rate, both ends put into the loss",
-    covers=covered.POPULATION,
 )
 def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> float:
     """Loss of always saying the base rate: a property of the data, not of the model.
@@ -179,11 +168,11 @@ def _refinement_loss_interval(t: Table, seed: Seed, *, confidence: float) -> int
 
 
 @metric(
-    title="Refinement loss",
-    better="lower",
-    unit="squared probability",
-    source=cite("Tasche 2021", "prop. 2.6"),
-    range=(0, 0.25),
+    "Refinement loss",
+    "lower",
+    "squared probability",
+    cite("Tasche 2021", "prop. 2.6"),
+    (0, 0.25),
     interval=_refinement_loss_interval,
     interval_text=_REPLAYED,
     covers=(
@@ -199,26 +188,25 @@ def refinement_loss(t: Table) -> float:
     return corp.parts(t).refined
 
 
-def _irreducible_loss_interval(
-    t: Table, regions: Regions, probed: Probed, seed: Seed, *, confidence: float
-) -> intervals.Interval:
-    refined, grouped = _refinement_loss_interval(t, seed, confidence=confidence), grouping.loss(regions).mean
-    low, high = grouping.loss_interval(regions, probed, confidence)
+def _irreducible_loss_interval(t: Table, regions: Regions, seed: Seed, *, confidence: float) -> intervals.Interval:
+    refined = _refinement_loss_interval(t, seed, confidence=intervals.one_sided(confidence))
+    grouped, (low, _) = grouping.loss(regions).mean, grouping.loss_interval(regions, confidence)
     middle, reach = sum(refined) / 2, (refined[1] - refined[0]) / 2
-    ends = middle - grouped - math.hypot(reach, high - grouped), middle - grouped + math.hypot(reach, grouped - low)
-    return intervals.holding(intervals.within(ends, (0.0, 0.25)), irreducible_loss(t, regions))
+    high = middle - grouped + math.hypot(reach, grouped - low)
+    return intervals.holding((0.0, min(max(high, 0.0), 0.25)), irreducible_loss(t, regions))
 
 
 @metric(
-    title="Irreducible loss",
-    better="lower",
-    unit="squared probability",
-    source=cite("Tasche 2021", "prop. 2.6"),
-    range=(-1, 1.25),
+    "Irreducible loss",
+    "lower",
+    "squared probability",
+    cite("Tasche 2021", "prop. 2.6"),
+    (-1, 1.25),
     size_free=False,
     interval=_irreducible_loss_interval,
-    interval_text=f"from the intervals of refinement_loss and grouping_loss: {cite('Zou and Donner 2008')}",
-    covers="the population's irreducible loss; no interval where grouping_loss has none: there the value is too large",
+    interval_text=f"one-sided, from those of refinement_loss and grouping_loss: {cite('Zou and Donner 2008')}",
+    covers="the population's irreducible loss, which is at most the upper end: nothing says how much trees miss",
+    side="at most",
 )
 def irreducible_loss(t: Table, regions: Regions) -> float:
     """Brier score that remains when decisions rest on the true probability, as far as the features show it.
@@ -235,11 +223,11 @@ def _refinement_lower_interval(t: Table, seed: Seed, *, confidence: float) -> in
 
 
 @metric(
-    title="Refinement loss, lower bound",
-    better="lower",
-    unit="squared probability",
-    source=cite("Tasche 2021", "prop. 5.5"),
-    range=(0, 0.25),
+    "Refinement loss, lower bound",
+    "lower",
+    "squared probability",
+    cite("Tasche 2021", "prop. 5.5"),
+    (0, 0.25),
     interval=_refinement_lower_interval,
     interval_text=_REPLAYED,
     covers="the population's value of the bound, not the refinement loss",
@@ -257,16 +245,7 @@ def _refinement_upper_interval(t: Table, seed: Seed, *, confidence: float) -> in
     return corp.less_chance(value, corp.replays(t, "brier", seed).upper, confidence, 0.0, 0.25)
 
 
-@metric(
-    title="Refinement loss, upper bound",
-    better="lower",
-    unit="squared probability",
-    source=cite("Tasche 2021", "prop. 5.5"),
-    range=(0, 0.25),
-    interval=_refinement_upper_interval,
-    interval_text=_REPLAYED,
-    covers="the population's value of the bound, not the refinement loss",
-)
+@like("refinement_lower", "Refinement loss, upper bound", interval=_refinement_upper_interval)
 def refinement_upper(t: Table) -> float:
     """Upper bound on the refinement loss: the variance left unexplained by the best single event of the isotonic fit.
 
@@ -276,10 +255,10 @@ def refinement_upper(t: Table) -> float:
 
 
 @metric(
-    title="Spiegelhalter's z",
-    better="zero",
-    unit="z",
-    source=cite("Spiegelhalter 1986"),
+    "Spiegelhalter's z",
+    "zero",
+    "z",
+    cite("Spiegelhalter 1986"),
     size_free=False,
     interval=None,
     covers="nothing: it is a test statistic, standard normal for a calibrated model, and grows with the rows",
@@ -308,10 +287,10 @@ def _slope_interval(t: Table, *, confidence: float) -> intervals.Interval:
 
 
 @metric(
-    title="Calibration slope",
-    better="one",
-    unit="slope",
-    source=cite("Cox 1958"),
+    "Calibration slope",
+    "one",
+    "slope",
+    cite("Cox 1958"),
     interval=_slope_interval,
     interval_text=_SANDWICH,
     covers="the slope of the population's best logistic curve",
@@ -330,10 +309,10 @@ def _intercept_interval(t: Table, *, confidence: float) -> intervals.Interval:
 
 
 @metric(
-    title="Calibration intercept",
-    better="zero",
-    unit="slope",
-    source=cite("Cox 1958"),
+    "Calibration intercept",
+    "zero",
+    "slope",
+    cite("Cox 1958"),
     interval=_intercept_interval,
     interval_text=_SANDWICH,
     covers="the intercept of the population's best logistic curve",
@@ -369,14 +348,13 @@ def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Int
 
 
 @metric(
-    title="Observed to expected",
-    better="one",
-    unit="share",
-    source="calibration in the large",
-    range=(0, math.inf),
+    "Observed to expected",
+    "one",
+    "share",
+    "calibration in the large",
+    (0, math.inf),
     interval=_observed_expected_interval,
     interval_text="normal on the log scale, by the delta method for a ratio",
-    covers=covered.POPULATION,
 )
 def observed_expected(t: Table) -> float:
     """Number of positives divided by the number that the scores predict; below 1, the scores predict too many.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import need_rows_to_hold_out
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import like, metric
 from decal_cli.metrics.families.amounts import need_amounts
 from decal_cli.metrics.families.capacity import FREE, LINEAR, LISTED
 from decal_cli.metrics.numerics.at_capacity import (
@@ -25,10 +25,10 @@ def _least_gain_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
 
 
 @metric(
-    title="Least expected gain that has a place",
-    better="neither",
-    unit="utility",
-    source="the k-th largest expected gain",
+    "Least expected gain that has a place",
+    "neither",
+    "utility",
+    "the k-th largest expected gain",
     size_free=False,
     interval=_least_gain_interval,
     interval_text="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
@@ -54,11 +54,11 @@ def _whole_value(at: RowsAtCapacity) -> float:
 
 
 @metric(
-    title="Capture of value at capacity",
-    better="higher",
-    unit="share",
-    source="value detection rate at k",
-    range=(0, 1),
+    "Capture of value at capacity",
+    "higher",
+    "share",
+    "value detection rate at k",
+    (0, 1),
     interval="normal",
     interval_text=LINEAR,
     covers=LISTED,
@@ -84,10 +84,10 @@ def _other(at: RowsAtCapacity, ranking: str) -> RowsAtCapacity:
 
 
 @metric(
-    title="Utility at capacity, ranked by score",
-    better="neither",
-    unit="utility",
-    source="worked by hand: utility_at_capacity with the rows in order of their scores",
+    "Utility at capacity, ranked by score",
+    "neither",
+    "utility",
+    "worked by hand: utility_at_capacity with the rows in order of their scores",
     size_free=False,
     interval="normal",
     interval_text=LINEAR,
@@ -101,15 +101,10 @@ def eu_score_ranking(at: RowsAtCapacity) -> Estimate:
     return _other(at, SCORE_RANKING).utility
 
 
-@metric(
-    title="Utility at capacity, ranked by amount",
-    better="neither",
-    unit="utility",
-    source="worked by hand: eu_by_amount as far as there are places",
-    size_free=False,
-    interval="normal",
-    interval_text=LINEAR,
-    covers=LISTED,
+@like(
+    "eu_score_ranking",
+    "Utility at capacity, ranked by amount",
+    "worked by hand: eu_by_amount as far as there are places",
 )
 def eu_amount_ranking(at: RowsAtCapacity) -> Estimate:
     """Mean utility per row if the places go to the rows that cost most to miss, whatever their score; needs no model.
@@ -120,10 +115,10 @@ def eu_amount_ranking(at: RowsAtCapacity) -> Estimate:
 
 
 @metric(
-    title="Gain over ranking by score",
-    better="higher",
-    unit="utility",
-    source="utility_at_capacity - eu_score_ranking, paired",
+    "Gain over ranking by score",
+    "higher",
+    "utility",
+    "utility_at_capacity - eu_score_ranking, paired",
     size_free=False,
     interval="normal",
     interval_text=f"{LINEAR}; paired",
@@ -137,16 +132,7 @@ def gain_over_score_ranking(at: RowsAtCapacity) -> Estimate:
     return at.utility - _other(at, SCORE_RANKING).utility
 
 
-@metric(
-    title="Gain over ranking by amount",
-    better="higher",
-    unit="utility",
-    source="utility_at_capacity - eu_amount_ranking, paired",
-    size_free=False,
-    interval="normal",
-    interval_text=f"{LINEAR}; paired",
-    covers=LISTED,
-)
+@like("gain_over_score_ranking", "Gain over ranking by amount", "utility_at_capacity - eu_amount_ranking, paired")
 def gain_over_amount_ranking(at: RowsAtCapacity) -> Estimate:
     """Utility per row that is won by giving the places by expected gain, over giving them by the amount alone.
 

@@ -8,13 +8,12 @@ import numpy as np
 
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
-from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import Acting
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.ranking import auc_interval, delong
-from decal_cli.metrics.families.task import MEAN_PAYOFF, net_benefit
+from decal_cli.metrics.families.task import net_benefit
 from decal_cli.metrics.numerics import gaps, label_shift, rays
 from decal_cli.metrics.numerics.label_shift import ReferenceScores
 from decal_cli.tables.seed import Seed
@@ -25,20 +24,17 @@ _ROWS_OF_BIN = 10
 """Rows of the rarer label that a bin has at least, on average."""
 _WIDER = 1.1
 """The maximum of a smooth walk moves less than that of the true one: chosen in worlds of known truth."""
-_MIN_RARER = 50
 INTERVENTIONS = 100.0
 """Rows that interventions avoided are counted of."""
 
 
 @metric(
-    title="Selection rate",
-    better="neither",
-    unit="share",
-    source="positive prediction rate; of a credit score that rejects, the reject rate",
-    range=(0, 1),
+    "Selection rate",
+    "neither",
+    "share",
+    "positive prediction rate; of a credit score that rejects, the reject rate",
+    (0, 1),
     interval="wilson",
-    interval_text=intervals.WILSON,
-    covers=covered.POPULATION,
 )
 def selection_rate(d: Acting) -> Estimate:
     """Share of the rows that are decided 1.
@@ -48,16 +44,7 @@ def selection_rate(d: Acting) -> Estimate:
     return d.share(d.acts, True)
 
 
-@metric(
-    title="False positive rate",
-    better="lower",
-    unit="share",
-    source="fall-out, 1 - specificity",
-    range=(0, 1),
-    interval="wilson",
-    interval_text=intervals.WILSON,
-    covers=covered.POPULATION,
-)
+@metric("False positive rate", "lower", "share", "fall-out, 1 - specificity", (0, 1), interval="wilson")
 def false_positive_rate(d: Acting) -> Estimate:
     """Share of the rows with label 0 that are decided 1.
 
@@ -67,14 +54,13 @@ def false_positive_rate(d: Acting) -> Estimate:
 
 
 @metric(
-    title="Standardised net benefit",
-    better="higher",
-    unit="share",
-    source=cite("Kerr et al. 2016"),
-    range=(-math.inf, 1),
+    "Standardised net benefit",
+    "higher",
+    "share",
+    cite("Kerr et al. 2016"),
+    (-math.inf, 1),
     interval="normal",
     interval_text="ratio of two means: normal, from its linearised standard error",
-    covers=covered.POPULATION,
 )
 def net_benefit_standardised(d: Acting) -> Estimate:
     """Net benefit as a share of the most that it can be, which is the base rate.
@@ -88,14 +74,12 @@ def net_benefit_standardised(d: Acting) -> Estimate:
 
 
 @metric(
-    title="Interventions avoided per 100 rows",
-    better="higher",
-    unit="count",
-    source=cite("Vickers and Elkin 2006"),
-    range=(-math.inf, 100),
+    "Interventions avoided per 100 rows",
+    "higher",
+    "count",
+    cite("Vickers and Elkin 2006"),
+    (-math.inf, 100),
     interval="normal",
-    interval_text=MEAN_PAYOFF,
-    covers=covered.POPULATION,
 )
 def interventions_avoided(d: Acting) -> Estimate:
     """Interventions per 100 rows that the score avoids without missing more, compared with acting on every row.
@@ -113,21 +97,20 @@ def _gini_interval(t: Table, *, confidence: float) -> Interval:
 
 
 @metric(
-    title="Gini coefficient",
-    better="higher",
-    unit="share",
-    source="Somers' D of label and score: 2 AUC - 1",
-    range=(-1, 1),
+    "Gini coefficient",
+    "higher",
+    "share",
+    "Somers' D of label and score: 2 AUC - 1",
+    (-1, 1),
     interval=_gini_interval,
     interval_text="from that of auc",
-    covers=covered.POPULATION,
 )
 def gini(t: Table) -> float:
     """How well the order of the scores separates the labels; 0 for no information, 1 for a perfect order.
 
     2 AUC - 1.
     """
-    return 2 * delong(t).mean - 1
+    return 2 * delong(t).value - 1
 
 
 def _walk(pos: Floats, neg: Floats) -> Floats:
@@ -160,14 +143,16 @@ def _ks_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
 
 
 @metric(
-    title="Kolmogorov-Smirnov statistic",
-    better="higher",
-    unit="share",
-    source="Kolmogorov-Smirnov distance of two samples",
-    range=(0, 1),
+    "Kolmogorov-Smirnov statistic",
+    "higher",
+    "share",
+    "Kolmogorov-Smirnov distance of two samples",
+    (0, 1),
     interval=_ks_interval,
-    interval_text="test inversion: the worlds, with the observed distances times a factor or less their noise, in "
-    "which what is seen is not extreme; and the value itself",
+    interval_text=(
+        "test inversion: the worlds, with the observed distances times a factor or less their noise, in "
+        "which what is seen is not extreme; and the value itself"
+    ),
     noisy=True,
     rarer=50,
     covers=covered.POPULATION_BELOW,
@@ -189,11 +174,11 @@ def ks(t: Table) -> float:
 
 
 @metric(
-    title="Population stability index",
-    better="lower",
-    unit="nats",
-    source="Kullback's divergence J of two distributions over bins",
-    range=(0, math.inf),
+    "Population stability index",
+    "lower",
+    "nats",
+    "Kullback's divergence J of two distributions over bins",
+    (0, math.inf),
     size_free=False,
     interval=None,
     covers="nothing: it is a distance, above 0 by chance too, by about 9 (1/T + 1/R) with R rows in the reference",

@@ -2,63 +2,81 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
-from decal_cli.metrics import covered
 from decal_cli.metrics.declare import metric
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import expit, log_odds
-from decal_cli.tables.table import MeanEstimate, Table
+from decal_cli.tables.table import Floats, Table
+from decal_cli.tables.units import Estimate
 
 
-def delong(t: Table) -> MeanEstimate:
-    """AUC and its standard error by DeLong et al. 1988, also for weighted rows; one pass."""
+@dataclass(frozen=True, eq=False)
+class Area(Estimate):
+    """An AUC. corrections: of the variance that rows of label 0, and of label 1, add: n / (n - 1)."""
+
+    corrections: tuple[float, float] = (1.0, 1.0)
+
+    def __sub__(self, other: Estimate | float) -> Estimate:
+        """The difference of two on the same rows; a row that could have been missed is like any one of its label."""
+        apart, units, missed = super().__sub__(other), self.units, 0.0
+        own = units.sampling.squares(units.weight)
+        for label, correction in enumerate(self.corrections):
+            there = (units.label == label) & (units.weight > 0)
+            off = (apart.influence[there] ** 2).max() / correction
+            missed = max(missed, float(off * (own[there].sum() / units.weight_of(label)) ** 2))
+        return replace(apart, missed=missed * units.effective_rows**2)
+
+
+def delong(t: Table) -> Area:
+    """AUC, with its error by DeLong et al. 1988, also for weighted rows; of rows in clusters by Obuchowski 1997."""
     return t.cached(delong, _delong)
 
 
-def _delong(t: Table) -> MeanEstimate:
+def _delong(t: Table) -> Area:
     t.need_both_classes()
-    below_pos = below_neg = 0.0
+    below_pos = below_neg = wins = 0.0
     # Sums of 1, v and v^2 over squared weights, where v is the share of the other class that a row beats.
-    of_pos, of_neg = np.zeros(3), np.zeros(3)
-    wins = 0.0
-    for _, n, pos, n2, pos2 in t.blocks():
-        neg = n - pos
+    sums = np.zeros((2, 3))
+    for block in t.blocks():
+        (neg, neg2), (pos, pos2) = block.by_label
         negs, poss = np.cumsum(neg), np.cumsum(pos)
         beaten = (below_neg + negs - neg / 2) / t.negatives
         beating = 1 - (below_pos + poss - pos / 2) / t.positives
         wins += dot(pos, beaten)
-        neg2 = n2 - pos2
-        of_pos += pos2.sum(), dot(pos2, beaten), dot(pos2 * beaten, beaten)
-        of_neg += neg2.sum(), dot(neg2, beating), dot(neg2 * beating, beating)
+        sums += [
+            (square.sum(), dot(square, share), dot(square * share, share))
+            for square, share in ((neg2, beating), (pos2, beaten))
+        ]
         below_neg, below_pos = below_neg + float(negs[-1]), below_pos + float(poss[-1])
-    auc = min(wins / t.positives, 1.0)
-    clustered = _clustered(t, auc) if t.design.clustered else None
-    if clustered is not None:
-        return MeanEstimate(auc, math.sqrt(clustered))
-    variance = _spread(of_pos, auc, t.positives) + _spread(of_neg, auc, t.negatives)
-    return MeanEstimate(auc, math.sqrt(variance))
+    auc, weights = min(wins / t.positives, 1.0), np.array((t.negatives, t.positives))
+
+    def adds(scale: Floats) -> Floats:
+        beaten, beating = components(t)
+        return t.of_units(np.stack((beating - auc, beaten - auc)) * (scale / weights)[:, None])
+
+    if t.design.clustered:
+        return Area(auc, lambda: adds(np.ones(2)), t.units, 0.0, 1.0, missed=0.0)
+    squares, first, second = sums.T
+    rows = weights**2 / squares
+    corrections = np.where(rows > 1 + 1e-9, rows / np.maximum(rows - 1, 1e-9), 1.0)
+    off = np.maximum(second - 2 * auc * first + auc**2 * squares, 0.0) / weights**2
+    known, (of_neg, of_pos) = float(corrections @ off), corrections.tolist()
+    adding = t.units, 0.0, 1.0
+    return Area(auc, lambda: adds(np.sqrt(corrections)), *adding, missed=0.0, known=known, corrections=(of_neg, of_pos))
 
 
-def _clustered(t: Table, auc: float) -> float | None:
-    """The variance where rows come in clusters, each with the sum of what its rows contribute: Obuchowski 1997."""
-    neg = np.asarray(t.n - t.pos, dtype=np.float64)
+def components(t: Table) -> tuple[Floats, Floats]:
+    """For each level: share of the negatives that a positive there beats, and of the positives that beat a negative."""
+    pos = np.asarray(t.pos, dtype=np.float64)
+    neg = np.asarray(t.n, dtype=np.float64) - pos
     beaten = (np.cumsum(neg) - neg / 2) / t.negatives
-    beating = 1 - (np.cumsum(t.pos) - t.pos / 2) / t.positives
-    return t.design.spread((beating - auc) / t.negatives, (beaten - auc) / t.positives)
-
-
-def _spread(sums: np.ndarray, mean: float, weight: float) -> float:
-    """Variance of a weighted mean, with the n - 1 correction in effective rows."""
-    squares, first, second = (float(value) for value in sums)
-    rows = weight**2 / squares
-    raw = max(second - 2 * mean * first + mean**2 * squares, 0.0) / weight**2
-    return raw * rows / (rows - 1) if rows > 1 + 1e-9 else raw
+    return beaten, 1 - (np.cumsum(pos) - pos / 2) / t.positives
 
 
 FEW = 10
@@ -69,7 +87,7 @@ _ROUNDING = 1e-12
 
 def auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     """The interval of the AUC, whose variance is at most theta (1 - theta) / rows of the rarer label."""
-    auc, error = delong(t)
+    auc, error = delong(t).value, delong(t).error
     fewer = t.rarer_rows
     if fewer < FEW or min(auc, 1 - auc) < _ROUNDING or error == 0:
         return intervals.wilson(auc, 1.0, fewer, confidence)
@@ -79,34 +97,27 @@ def auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
 
 
 @metric(
-    title="AUC",
-    better="higher",
-    unit="probability",
-    source=cite("Hanley and McNeil 1982"),
-    range=(0, 1),
+    "AUC",
+    "higher",
+    "probability",
+    cite("Hanley and McNeil 1982"),
+    (0, 1),
     shown=True,
     interval=auc_interval,
-    interval_text=f"variance of {cite('DeLong et al. 1988')}, on the logit scale; with fewer than 10 rows of "
-    "a label, and where every pair is in order, Wilson's interval with the rows of the rarer label",
-    covers=covered.POPULATION,
+    interval_text=(
+        f"variance of {cite('DeLong et al. 1988')}, on the logit scale; with fewer than 10 rows of "
+        "a label, and where every pair is in order, Wilson's interval with the rows of the rarer label"
+    ),
 )
-def auc(t: Table) -> float:
+def auc(t: Table) -> Estimate:
     """Probability that a random row with label 1 scores above a random row with label 0; ties count half.
 
     The area under the ROC curve. It ignores calibration: no strictly increasing map of the scores changes it.
     """
-    return delong(t).mean
+    return delong(t)
 
 
-@metric(
-    title="Average precision",
-    better="higher",
-    unit="probability",
-    source=cite("Manning et al. 2008"),
-    range=(0, 1),
-    covers=covered.POPULATION,
-    rarer=20,
-)
+@metric("Average precision", "higher", "probability", cite("Manning et al. 2008"), (0, 1), rarer=20)
 def average_precision(t: Table) -> float:
     """Mean, over the rows with label 1, of the precision at the score of the row.
 
@@ -116,7 +127,8 @@ def average_precision(t: Table) -> float:
     if t.positives <= 0:
         raise Undefined("no row has label 1")
     rows, positives, area = t.total, t.positives, 0.0
-    for _, n, pos, _, _ in t.blocks():
+    for block in t.blocks():
+        n, pos = block.n, block.pos
         rows_to, positives_to = np.cumsum(n), np.cumsum(pos)
         at_or_above = positives - positives_to + pos
         area += dot(pos, at_or_above / (rows - rows_to + n))

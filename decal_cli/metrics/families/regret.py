@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from decimal import ROUND_FLOOR, Decimal
 from functools import partial
 from typing import Annotated, Literal
 
@@ -11,21 +13,19 @@ import numpy as np
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Bins
 from decal_cli.errors import Undefined
-from decal_cli.learn import recalibration as crossfit
-from decal_cli.learn.grouping import bin_losses
+from decal_cli.learn import held_out as crossfit
 from decal_cli.learn.held_out import Method
 from decal_cli.learn.probe import Probed
-from decal_cli.learn.regions import Regions
+from decal_cli.learn.regions import Regions, bin_losses
 from decal_cli.metrics import covered, held_out
 from decal_cli.metrics.confidence import Interval, holding
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import like, metric
 from decal_cli.metrics.held_out import Featured, Recalibrating
 from decal_cli.metrics.numerics import clipped, grouping, regret_intervals
-from decal_cli.metrics.numerics.decimals import shortest_deciding_as
 from decal_cli.metrics.regret_cells import Regrets, ScoreRegrets
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Table
+from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, Task
 
@@ -39,11 +39,11 @@ def _scaled(task: Task, interval: Interval) -> Interval:
 
 
 @metric(
-    title="Calibration regret",
-    better="lower",
-    unit="utility",
-    source=cite("Perez-Lebel et al. 2025", "def. 3.6"),
-    range=(0, 1),
+    "Calibration regret",
+    "lower",
+    "utility",
+    cite("Perez-Lebel et al. 2025", "def. 3.6"),
+    (0, 1),
     size_free=False,
     shown=True,
     interval=_calibration_interval,
@@ -66,11 +66,11 @@ ByMethod = Annotated[Method, "the calibrator that is chosen inside the folds, or
 
 
 @metric(
-    title="Gain of recalibration",
-    better="neither",
-    unit="utility",
-    source=f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted in 5 folds",
-    range=(-1, 1),
+    "Gain of recalibration",
+    "neither",
+    "utility",
+    f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted in 5 folds",
+    (-1, 1),
     size_free=False,
     shown=True,
     interval="normal",
@@ -92,15 +92,11 @@ def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") ->
     return change.gain.within(-change.before.most, change.before.most)
 
 
-@metric(
-    title="Gain over a constant decision",
-    better="neither",
-    unit="utility",
-    source=f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted, against the best constant decision",
-    range=(-1, 1),
-    size_free=False,
-    interval="normal",
-    interval_text=regret_intervals.WIDENED_OF_TWO,
+@like(
+    "gain_recalibration",
+    "Gain over a constant decision",
+    f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted, against the best constant decision",
+    shown=False,
     covers=f"{covered.LEARNED}, over the constant decision that is better on these rows",
 )
 def gain_over_constant(change: Recalibrating) -> Estimate:
@@ -123,11 +119,11 @@ def _threshold_text(t: Table, task: BinaryTask) -> str:
 
 
 @metric(
-    title="Adjusted threshold",
-    better="neither",
-    unit="score",
-    source=cite("Perez-Lebel et al. 2025", "prop. 3.3"),
-    range=(0, 1),
+    "Adjusted threshold",
+    "neither",
+    "score",
+    cite("Perez-Lebel et al. 2025", "prop. 3.3"),
+    (0, 1),
     interval=_crossing,
     interval_text=regret_intervals.CROSSINGS,
     text=_threshold_text,
@@ -148,22 +144,22 @@ def threshold_adjusted(t: Table, task: BinaryTask) -> float:
     return float(t.score[t.pools[reached[0]]])
 
 
-def _loss_interval(regions: Regions, probed: Probed, *, confidence: float) -> Interval:
-    return grouping.loss_interval(regions, probed, confidence)
+def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
+    return grouping.loss_interval(regions, confidence)
 
 
 @metric(
-    title="Grouping loss",
-    better="lower",
-    unit="squared probability",
-    source=f"{cite('Perez-Lebel et al. 2023', 'eq. 12')}; {cite('Perez-Lebel et al. 2025', 'sec. 3.2')}",
-    range=(-1, 1),
+    "Grouping loss",
+    "lower",
+    "squared probability",
+    f"{cite('Perez-Lebel et al. 2023', 'eq. 12')}; {cite('Perez-Lebel et al. 2025', 'sec. 3.2')}",
+    (-1, 1),
     size_free=False,
     shown=True,
     interval=_loss_interval,
-    interval_text="normal, with second-order term; the upper end is at least 0 and allows for what such trees miss "
-    "and the probe sees",
-    covers=f"the population's grouping loss; {regret_intervals.UNLESS_UNSEEN}",
+    interval_text="one-sided, normal, with second-order term; the upper end is .25, the largest that there is",
+    covers="the population's grouping loss, which is at least the lower end: nothing says how much such trees miss",
+    side="at least",
 )
 def grouping_loss(regions: Regions) -> float:
     """Variance of the true probability among rows of equal score that the features show; 0 or below: they show none.
@@ -207,9 +203,10 @@ def regret_grouping_lower(regions: Regions, task: Task) -> float:
     return task.u_delta * float(grouping.estimated_bounds(regions, task).lower)
 
 
-@_grouping_regret(
-    title="Grouping regret, upper bound",
-    source=cite("Perez-Lebel et al. 2025", "thm. 3.5"),
+@like(
+    "regret_grouping_lower",
+    "Grouping regret, upper bound",
+    cite("Perez-Lebel et al. 2025", "thm. 3.5"),
     interval=_bracketed("upper"),
     interval_text=regret_intervals.BRACKET.format("upper"),
     covers=f"the upper bound on the population's regret; {regret_intervals.UNLESS_UNSEEN}",
@@ -223,9 +220,10 @@ def regret_grouping_upper(regions: Regions, task: Task) -> float:
     return task.u_delta * float(grouping.estimated_bounds(regions, task).upper)
 
 
-@_grouping_regret(
-    title="Grouping regret, sharp upper bound",
-    source=f"{cite('Perez-Lebel et al. 2025', 'thm. 3.5')}, for probabilities in [0, 1]",
+@like(
+    "regret_grouping_lower",
+    "Grouping regret, sharp upper bound",
+    f"{cite('Perez-Lebel et al. 2025', 'thm. 3.5')}, for probabilities in [0, 1]",
     interval=_bracketed("sharp"),
     interval_text=regret_intervals.BRACKET.format("sharp upper"),
     covers=f"the sharp upper bound on the population's regret; {regret_intervals.UNLESS_UNSEEN}",
@@ -240,9 +238,10 @@ def regret_grouping_upper_sharp(regions: Regions, task: Task) -> float:
     return task.u_delta * float(grouping.estimated_bounds(regions, task).sharp)
 
 
-@_grouping_regret(
-    title="Grouping regret",
-    source=f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, with the sharp upper bound",
+@like(
+    "regret_grouping_lower",
+    "Grouping regret",
+    f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, with the sharp upper bound",
     shown=True,
     interval=_bracketed("middle"),
     interval_text=regret_intervals.BRACKET.format("sharp upper"),
@@ -271,11 +270,11 @@ def _regret_interval(
 
 
 @metric(
-    title="Regret",
-    better="lower",
-    unit="utility",
-    source=cite("Perez-Lebel et al. 2025", "def. 3.6"),
-    range=(0, 2),
+    "Regret",
+    "lower",
+    "utility",
+    cite("Perez-Lebel et al. 2025", "def. 3.6"),
+    (0, 2),
     size_free=False,
     shown=True,
     interval=_regret_interval,
@@ -294,12 +293,15 @@ def _worst_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins
     return _scaled(task, regret_intervals.worst(t, task, seed.generator("regret"), confidence, bins))
 
 
-@_grouping_regret(
-    title="Worst-case grouping regret",
-    source=f"{cite('Perez-Lebel et al. 2025', 'prop. 3.1')}, with labels for true probabilities",
+@like(
+    "regret_grouping_lower",
+    "Worst-case grouping regret",
+    f"{cite('Perez-Lebel et al. 2025', 'prop. 3.1')}, with labels for true probabilities",
     interval=_worst_interval,
-    interval_text="400 draws of the bins' frequencies, as observed, less their noise, and at t* where they may be, the "
-    "bias shown taken off; and the value itself",
+    interval_text=(
+        "400 draws of the bins' frequencies, as observed, less their noise, and at t* where they may be, the "
+        "bias shown taken off; and the value itself"
+    ),
     covers=covered.OF_BINS,
     rarer=10,
 )
@@ -314,17 +316,11 @@ def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     return task.u_delta * float(regret_intervals.worst_bound(rate, levels.n / t.total, task))
 
 
-@metric(
-    title="Gain beyond recalibration",
-    better="neither",
-    unit="utility",
-    source=f"held-out counterpart of {cite('Perez-Lebel et al. 2025', 'def. 3.6')}; chosen as docs/probe.md describes",
-    range=(-1, 1),
-    size_free=False,
-    shown=True,
-    interval="normal",
+@like(
+    "gain_recalibration",
+    "Gain beyond recalibration",
+    f"held-out counterpart of {cite('Perez-Lebel et al. 2025', 'def. 3.6')}; chosen as docs/probe.md describes",
     interval_text=regret_intervals.WIDENED_HELD_OUT,
-    covers=covered.LEARNED,
 )
 def gain_beyond(change: Featured) -> Estimate:
     """Expected gain in utility per decision from post-training on the features, beyond recalibration.
@@ -339,15 +335,10 @@ def gain_beyond(change: Featured) -> Estimate:
     return change.gain.within(-change.before.most, change.before.most)
 
 
-@metric(
-    title="Gain of post-training",
-    better="neither",
-    unit="utility",
-    source=f"held-out counterpart of {cite('Perez-Lebel et al. 2025', 'def. 3.6')}; chosen as docs/probe.md describes",
-    range=(-1, 1),
-    size_free=False,
-    shown=True,
-    interval="normal",
+@like(
+    "gain_recalibration",
+    "Gain of post-training",
+    f"held-out counterpart of {cite('Perez-Lebel et al. 2025', 'def. 3.6')}; chosen as docs/probe.md describes",
     interval_text=regret_intervals.OF_SUM,
     covers=f"{covered.LEARNED}, over acting on the score as it is",
 )
@@ -358,3 +349,25 @@ def gain_post_training(recalibrating: Recalibrating, featured: Featured) -> Esti
     """
     most = recalibrating.before.most
     return held_out.post_training(recalibrating, featured).within(-most, most)
+
+
+MIN_DECIMALS, MAX_DECIMALS = 2, 17
+
+
+def shortest_between(below: float, value: float) -> str:
+    """The shortest decimal above `below` and at most `value`, with at least two decimals before trailing zeros go.
+
+    It parses to a float in (below, value], so that whoever acts from it decides between these two as from the value.
+    """
+    exact = Decimal(repr(float(value)))
+    for decimals in range(MIN_DECIMALS, MAX_DECIMALS + 1):
+        rounded = exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_FLOOR)
+        if below < float(rounded) <= value:
+            return f"{rounded.normalize():f}"
+    return repr(float(value))
+
+
+def shortest_deciding_as(score: Floats, value: float) -> str:
+    """The shortest decimal that decides every one of these increasing scores as the value does."""
+    level = int(np.searchsorted(score, value))
+    return shortest_between(float(score[level - 1]) if level else -math.inf, value)

@@ -17,10 +17,10 @@ from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import corp, rays
 from decal_cli.metrics.numerics.at_levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics.calibration_line import calibration_line
-from decal_cli.tables.estimate import dot
+from decal_cli.tables.estimate import MeanEstimate, dot
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import CellRun, Floats, Loss, MeanEstimate, Table
+from decal_cli.tables.table import CellRun, Floats, Loss, Table
 
 Rule = Literal["brier", "log", "spherical", "v"]
 WhichRule = Annotated[
@@ -63,13 +63,13 @@ def _regret_interval(t: Table, *, confidence: float, rule: Rule, kink: float) ->
     loss = loss_of(rule, kink)
     constant = loss(np.array([t.base_rate]))
     # The base rate is the best constant: that it is estimated itself does not matter to the first order.
-    estimate = t.average((block, loss(block.score) - constant) for block in t.blocks())
-    centre = constant + estimate.mean
+    estimate = t.mean_of(lambda score: loss(score) - constant)
+    centre = constant + estimate.value
     second, third = _moments(t, loss, centre)
     if second <= 0:
         raise Undefined("every row loses as much by the score as by the base rate, which shows no error")
-    estimate = MeanEstimate(estimate.mean, estimate.error * _more_error(t, loss, centre))
-    return skewed(estimate, third / second**1.5, t.effective_rows, confidence)
+    widened = MeanEstimate(estimate.value, estimate.error * _more_error(t, loss, centre))
+    return skewed(widened, third / second**1.5, t.effective_rows, confidence)
 
 
 def _more_error(t: Table, loss: Loss, centre: Floats) -> float:
@@ -103,14 +103,16 @@ def _moments(t: Table, loss: Loss, centre: Floats) -> tuple[float, float]:
 
 
 @metric(
-    title="Regret to the base rate",
-    better="lower",
-    unit="squared probability",
-    source=cite("Kleinberg et al. 2023", "eq. 4, 5"),
-    range=(-1, math.inf),
+    "Regret to the base rate",
+    "lower",
+    "squared probability",
+    cite("Kleinberg et al. 2023", "eq. 4, 5"),
+    (-1, math.inf),
     interval=_regret_interval,
-    interval_text="mean of a per-row difference, from its skewness and its standard error, at least the one that the "
-    f"calibration line expects: {cite('Hall 1992')}",
+    interval_text=(
+        "mean of a per-row difference, from its skewness and its standard error, at least the one that the "
+        f"calibration line expects: {cite('Hall 1992')}"
+    ),
     covers=f"{covered.POPULATION}; no interval where every row loses as much by the score as by the base rate",
     rarer=10,
 )
@@ -123,7 +125,7 @@ def rule_regret(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5) -> flo
     """
     _need_finite(t, rule)
     loss = loss_of(rule, kink)
-    return t.mean_of(loss).mean - corp.constant(t.base_rate, loss)
+    return t.mean_of(loss).value - corp.constant(t.base_rate, loss)
 
 
 def divergence(score: Floats, rate: Floats, rule: Rule, kink: float) -> Floats:
@@ -156,11 +158,11 @@ def _cfdl_interval(t: Table, seed: Seed, *, confidence: float, rule: Rule, kink:
 
 
 @metric(
-    title="Calibration decision loss of a scoring rule",
-    better="lower",
-    unit="squared probability",
-    source=cite("Hu and Wu 2024", "def. 2.14, prop. 2.16"),
-    range=(0, math.inf),
+    "Calibration decision loss of a scoring rule",
+    "lower",
+    "squared probability",
+    cite("Hu and Wu 2024", "def. 2.14, prop. 2.16"),
+    (0, math.inf),
     size_free=False,
     interval=_cfdl_interval,
     interval_text=f"{rays.INVERSION_TEXT}; none for exact levels that hold few rows",

@@ -10,11 +10,12 @@ from decal_cli.declarations.papers import cite
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import like, metric
 from decal_cli.metrics.families import interval
-from decal_cli.metrics.numerics import heat, merging, rays, relplot, smooth_calibration, transport
+from decal_cli.metrics.numerics import heat, rays, smooth_calibration, transport
+from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Floats, MeanEstimate, Table
+from decal_cli.tables.table import Floats, Table
 
 Method = Annotated[
     Literal["exact", "relplot"],
@@ -69,11 +70,11 @@ def _sm_cal_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
 
 
 @metric(
-    title="Smooth calibration error",
-    better="lower",
-    unit="probability",
-    source=f"{cite('Hu and Wu 2024', 'def. 2.5')}; {cite('Kakade and Foster 2008')}",
-    range=(0, 1),
+    "Smooth calibration error",
+    "lower",
+    "probability",
+    f"{cite('Hu and Wu 2024', 'def. 2.5')}; {cite('Kakade and Foster 2008')}",
+    (0, 1),
     interval=_sm_cal_interval,
     interval_text=rays.INVERSION_TEXT,
     noisy=True,
@@ -92,7 +93,7 @@ def _sm_ece(t: Table, method: str = "exact") -> float:
     def error(table: Table) -> float:
         levels = _levels(table)
         if method == "relplot":
-            return relplot.smooth_error(levels.score, levels.n, levels.pos)
+            return heat.relplot_error(levels.score, levels.n, levels.pos)
         return heat.smooth_error(levels.score, _gap(levels.score, levels.n, levels.pos))
 
     return t.cached((_sm_ece, method), error)
@@ -119,17 +120,7 @@ def _sm_ece_interval(t: Table, seed: Seed, *, confidence: float, method: Method)
     )
 
 
-@metric(
-    title="Smooth ECE",
-    better="lower",
-    unit="probability",
-    source=cite("Blasiok and Nakkiran 2023"),
-    range=(0, 1),
-    interval=_sm_ece_interval,
-    interval_text=rays.INVERSION_TEXT,
-    noisy=True,
-    covers=covered.POPULATION_BELOW,
-)
+@like("sm_cal", "Smooth ECE", cite("Blasiok and Nakkiran 2023"), interval=_sm_ece_interval)
 def sm_ece(t: Table, *, method: Method = "exact") -> float:
     """ECE with a kernel instead of bins: mean absolute score - label after smoothing over neighbouring scores.
 
@@ -148,8 +139,8 @@ def _lower(t: Table) -> MeanEstimate:
     def bound(table: Table) -> MeanEstimate:
         levels = _levels(table)
         functions = transport.best_functions(levels)
-        mean, error = levels.average((block, functions.of(block.score)) for block in levels.blocks())
-        return MeanEstimate(mean - (1 / _N_CELLS if levels is not table else 0.0), error)
+        mean = levels.mean_of(functions.of)
+        return MeanEstimate(mean.value - (1 / _N_CELLS if levels is not table else 0.0), mean.error)
 
     return t.cached(_lower, bound)
 
@@ -161,12 +152,14 @@ def _dist_cal_lower_interval(t: Table, *, confidence: float) -> Interval:
 
 
 @metric(
-    title="Distance to calibration, lower bound",
-    better="lower",
-    unit="probability",
-    source=f"lower distance to calibration: {cite('Blasiok et al. 2023')}; a lower bound on the distance of "
-    f"{cite('Hu and Wu 2024', 'def. 2.6')}",
-    range=(0, 1),
+    "Distance to calibration, lower bound",
+    "lower",
+    "probability",
+    (
+        f"lower distance to calibration: {cite('Blasiok et al. 2023')}; a lower bound on the distance of "
+        f"{cite('Hu and Wu 2024', 'def. 2.6')}"
+    ),
+    (0, 1),
     interval=_dist_cal_lower_interval,
     interval_text="normal, from the standard error of the test functions' mean; 0 is in it unless c_emp_pvalue rejects",
     loads="scipy.optimize",
@@ -190,11 +183,11 @@ def dist_cal_lower(t: Table) -> float:
 
 
 @metric(
-    title="Distance to calibration, upper bound",
-    better="lower",
-    unit="probability",
-    source=f"an upper bound on the distance of {cite('Hu and Wu 2024', 'def. 2.6')}, by merging neighbouring levels",
-    range=(0, 1),
+    "Distance to calibration, upper bound",
+    "lower",
+    "probability",
+    f"an upper bound on the distance of {cite('Hu and Wu 2024', 'def. 2.6')}, by merging neighbouring levels",
+    (0, 1),
     size_free=False,
     interval=None,
     covers="nothing: noise adds to it at every level, so it falls with the rows and estimates no fixed quantity",
@@ -207,4 +200,4 @@ def dist_cal_upper(t: Table) -> float:
     everywhere; above 131,072 levels, cells of width 1/65,536 are used, and 1/65,536 is added.
     """
     everywhere = t.sum(lambda block: np.abs(block.n * block.score - block.pos)) / t.total
-    return min(merging.cheapest_merge(_levels(t)) + (1 / _N_CELLS if len(t) > _MAX_EXACT else 0.0), everywhere)
+    return min(transport.cheapest_merge(_levels(t)) + (1 / _N_CELLS if len(t) > _MAX_EXACT else 0.0), everywhere)

@@ -12,7 +12,7 @@ from decal_cli.errors import Undefined
 from decal_cli.learn.probe import Probed
 from decal_cli.metrics.confidence import Interval, quantile
 from decal_cli.metrics.declare import like, metric, null_of
-from decal_cli.metrics.numerics import concavity, gaps, rank_correlation
+from decal_cli.metrics.numerics import corp, gaps, rank_correlation
 from decal_cli.tables.clusters import design_effect
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Table
@@ -22,11 +22,11 @@ _OF_RANKS = "the population's correlation of the score with the probabilities th
 
 
 @metric(
-    title="Concavity gap",
-    better="lower",
-    unit="squared probability",
-    source=cite("Tasche 2021", "prop. 5.2"),
-    range=(0, 1),
+    "Concavity gap",
+    "lower",
+    "squared probability",
+    cite("Tasche 2021", "prop. 5.2"),
+    (0, 1),
     interval=None,
     noisy=True,
     covers="nothing: noise alone bends the curve, more here than there; compare it with concavity_gap_null",
@@ -38,31 +38,20 @@ def concavity_gap(t: Table) -> float:
     concave, so beyond chance a gap shows a score that is not calibrated. Above 65,536 distinct scores, that many
     equal-mass cells are used.
     """
-    return concavity.gap(t.cells)
+    return corp.concavity_gap(t.cells)
 
 
-def _null_draws(t: Table, seed: Seed) -> Floats:
-    def draws(t: Table) -> Floats:
-        return gaps.null_draws(gaps.coarse(t, BINS), concavity.gap, seed.generator("sufficiency"))
-
-    return t.cached((concavity.gap, seed), draws)
-
-
-def _null_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-    return gaps.central(_null_draws(t, seed), confidence)
-
-
-@null_of(
-    "concavity_gap",
-    title="Concavity gap of a calibrated model",
-    interval=_null_interval,
-)
-def concavity_gap_null(t: Table, seed: Seed) -> float:
+@null_of("concavity_gap", "Concavity gap of a calibrated model")
+def concavity_gap_null(t: Table, seed: Seed) -> Floats:
     """Mean concavity gap that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores, 400 times; above 4,096 distinct scores, on that many equal-mass cells.
     """
-    return float(_null_draws(t, seed).mean())
+
+    def draws(t: Table) -> Floats:
+        return gaps.null_draws(gaps.coarse(t, BINS), corp.concavity_gap, seed.generator("sufficiency"))
+
+    return t.cached((corp.concavity_gap, seed), draws)
 
 
 Correlation = Callable[[Floats, Floats, Floats], float]
@@ -95,11 +84,11 @@ def _kendall_interval(probed: Probed, *, confidence: float) -> Interval:
 
 
 @metric(
-    title="Kendall's tau of score and features",
-    better="higher",
-    unit="share",
-    source=f"tau-b: {cite('Tasche 2021', 'prop. 3.7')}",
-    range=(-1, 1),
+    "Kendall's tau of score and features",
+    "higher",
+    "share",
+    f"tau-b: {cite('Tasche 2021', 'prop. 3.7')}",
+    (-1, 1),
     size_free=False,
     interval=_kendall_interval,
     interval_text=_FISHER,
@@ -121,8 +110,8 @@ def _spearman_interval(probed: Probed, *, confidence: float) -> Interval:
 
 @like(
     "kendall",
-    title="Spearman's rho of score and features",
-    source=f"rank correlation: {cite('Tasche 2021', 'prop. 3.7')}",
+    "Spearman's rho of score and features",
+    f"rank correlation: {cite('Tasche 2021', 'prop. 3.7')}",
     interval=_spearman_interval,
 )
 def spearman(probed: Probed) -> float:

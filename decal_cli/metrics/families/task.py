@@ -11,17 +11,17 @@ import numpy as np
 
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
-from decal_cli.learn import recalibration as crossfit
+from decal_cli.learn import held_out as crossfit
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import Acting, Decisions
-from decal_cli.metrics.declare import metric, null_of
-from decal_cli.metrics.numerics import clipped, decisions, gaps
+from decal_cli.metrics.declare import like, metric, null_of
+from decal_cli.metrics.numerics import clipped, decisions
 from decal_cli.metrics.numerics.at_levels import AtLevels, Levels
 from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Table
+from decal_cli.tables.table import Floats, Table
 from decal_cli.tables.units import Estimate
 from decal_cli.task import Task
 
@@ -29,19 +29,8 @@ MEAN_PAYOFF = "mean of a per-row payoff: normal, from its standard error"
 _MIN_HEADROOM = 1e-12
 
 
-def _scaled(task: Task, interval: Interval) -> Interval:
-    return task.u_delta * interval[0], task.u_delta * min(interval[1], 1.0)
-
-
 @metric(
-    title="Expected utility",
-    better="higher",
-    unit="utility",
-    source=cite("Perez-Lebel et al. 2025", "eq. 2"),
-    shown=True,
-    interval="normal",
-    interval_text=MEAN_PAYOFF,
-    covers=covered.POPULATION,
+    "Expected utility", "higher", "utility", cite("Perez-Lebel et al. 2025", "eq. 2"), shown=True, interval="normal"
 )
 def expected_utility(d: Decisions) -> Estimate:
     """Mean utility per row of the decisions as they are made.
@@ -59,15 +48,17 @@ def _utility_share_interval(t: Table, task: Task, seed: Seed, *, confidence: flo
 
 
 @metric(
-    title="Share of possible utility",
-    better="higher",
-    unit="share",
-    source=f"relative utility: {cite('Baker et al. 2009')}; the bound is that of the isotonic fit",
-    range=(-math.inf, 1),
+    "Share of possible utility",
+    "higher",
+    "share",
+    f"relative utility: {cite('Baker et al. 2009')}; the bound is that of the isotonic fit",
+    (-math.inf, 1),
     shown=True,
     interval=_utility_share_interval,
-    interval_text="Fieller's, for the ratio, with errors from 200 replicates drawn from the smoothed calibration "
-    "curve, with and without the bias that they show",
+    interval_text=(
+        "Fieller's, for the ratio, with errors from 200 replicates drawn from the smoothed calibration "
+        "curve, with and without the bias that they show"
+    ),
     covers=f"{covered.POPULATION}; no interval where what these scores can give is within its noise",
 )
 def utility_share(t: Table, task: Task) -> float:
@@ -83,17 +74,7 @@ def utility_share(t: Table, task: Task) -> float:
     return min((decisions.advantage(t, task) - decisions.best_constant(t, task)) / headroom, 1.0)
 
 
-@metric(
-    title="Net benefit",
-    better="higher",
-    unit="share",
-    source=cite("Vickers and Elkin 2006"),
-    range=(-math.inf, 1),
-    shown=True,
-    interval="normal",
-    interval_text=MEAN_PAYOFF,
-    covers=covered.POPULATION,
-)
+@metric("Net benefit", "higher", "share", cite("Vickers and Elkin 2006"), (-math.inf, 1), shown=True, interval="normal")
 def net_benefit(d: Acting) -> Estimate:
     """True positives per row, less the false positives weighted by the odds of the threshold.
 
@@ -104,13 +85,11 @@ def net_benefit(d: Acting) -> Estimate:
 
 
 @metric(
-    title="Utility of never acting",
-    better="neither",
-    unit="utility",
-    source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 0",
+    "Utility of never acting",
+    "neither",
+    "utility",
+    f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 0",
     interval="normal",
-    interval_text=MEAN_PAYOFF,
-    covers=covered.POPULATION,
 )
 def eu_never(d: Acting) -> Estimate:
     """Mean utility per row of always deciding 0; it needs no model.
@@ -120,14 +99,8 @@ def eu_never(d: Acting) -> Estimate:
     return d.constant(0)
 
 
-@metric(
-    title="Utility of always acting",
-    better="neither",
-    unit="utility",
-    source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 1",
-    interval="normal",
-    interval_text=MEAN_PAYOFF,
-    covers=covered.POPULATION,
+@like(
+    "eu_never", "Utility of always acting", f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 1"
 )
 def eu_always(d: Acting) -> Estimate:
     """Mean utility per row of always deciding 1; it needs no model.
@@ -138,11 +111,11 @@ def eu_always(d: Acting) -> Estimate:
 
 
 @metric(
-    title="Utility at stake",
-    better="neither",
-    unit="utility",
-    source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for perfect decisions less the best constant one",
-    range=(0, 1),
+    "Utility at stake",
+    "neither",
+    "utility",
+    f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for perfect decisions less the best constant one",
+    (0, 1),
     interval=None,
     covers="nothing: it says how large a gain can be, and is no estimate of how good the score is",
 )
@@ -160,11 +133,11 @@ def _swap_regret_interval(q: Regrets, seed: Seed, *, confidence: float) -> Inter
 
 
 @metric(
-    title="Swap regret",
-    better="lower",
-    unit="utility",
-    source=cite("Hu and Wu 2024", "def. 2.8"),
-    range=(0, 1),
+    "Swap regret",
+    "lower",
+    "utility",
+    cite("Hu and Wu 2024", "def. 2.8"),
+    (0, 1),
     interval=_swap_regret_interval,
     interval_text=clipped.CLIPPED_TEXT,
     covers=covered.POPULATION_BELOW,
@@ -180,14 +153,13 @@ def swap_regret(q: Regrets) -> float:
 
 
 @metric(
-    title="External regret",
-    better="lower",
-    unit="utility",
-    source=cite("Hu and Wu 2024", "def. 2.9"),
-    range=(-1, 1),
+    "External regret",
+    "lower",
+    "utility",
+    cite("Hu and Wu 2024", "def. 2.9"),
+    (-1, 1),
     interval="normal",
-    interval_text=MEAN_PAYOFF,
-    covers=("the population's utility of the constant action that is better on these rows, less that of the decisions"),
+    covers="the population's utility of the constant action that is better on these rows, less that of the decisions",
 )
 def external_regret(d: Decisions) -> Estimate:
     """Utility per row that the best constant action adds; below 0 where the model beats every constant action.
@@ -205,11 +177,11 @@ def _cfdl_interval(q: Regrets, seed: Seed, *, confidence: float, levels: Levels)
 
 
 @metric(
-    title="Calibration decision loss for this task",
-    better="lower",
-    unit="utility",
-    source=cite("Hu and Wu 2024", "def. 2.14"),
-    range=(0, 1),
+    "Calibration decision loss for this task",
+    "lower",
+    "utility",
+    cite("Hu and Wu 2024", "def. 2.14"),
+    (0, 1),
     size_free=False,
     interval=_cfdl_interval,
     interval_text=clipped.CLIPPED_TEXT,
@@ -226,33 +198,16 @@ def cfdl(q: Regrets, *, levels: AtLevels = "auto") -> float:
     return q.levels(levels).value
 
 
-def _null_interval(q: Regrets, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
-    return gaps.central(q.levels(levels).null(seed.generator("task")), confidence)
-
-
-@null_of(
-    "cfdl",
-    title="Calibration decision loss of a calibrated model",
-    interval=_null_interval,
-)
-def cfdl_null(q: Regrets, seed: Seed, *, levels: AtLevels = "auto") -> float:
+@null_of("cfdl", "Calibration decision loss of a calibrated model")
+def cfdl_null(q: Regrets, seed: Seed, *, levels: AtLevels = "auto") -> Floats:
     """Mean cfdl that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return float(q.levels(levels).null(seed.generator("task")).mean())
+    return q.levels(levels).null(seed.generator("task"))
 
 
-@metric(
-    title="Accuracy",
-    better="higher",
-    unit="share",
-    source="share of right decisions",
-    range=(0, 1),
-    interval="wilson",
-    interval_text=intervals.WILSON,
-    covers=covered.POPULATION,
-)
+@metric("Accuracy", "higher", "share", "share of right decisions", (0, 1), interval="wilson")
 def accuracy(d: Acting) -> Estimate:
     """Share of rows whose decision equals their label; it ignores what the two errors cost.
 
@@ -261,16 +216,7 @@ def accuracy(d: Acting) -> Estimate:
     return d.share(d.right, True)
 
 
-@metric(
-    title="Sensitivity",
-    better="higher",
-    unit="share",
-    source="recall, true positive rate",
-    range=(0, 1),
-    interval="wilson",
-    interval_text=intervals.WILSON,
-    covers=covered.POPULATION,
-)
+@metric("Sensitivity", "higher", "share", "recall, true positive rate", (0, 1), interval="wilson")
 def sensitivity(d: Acting) -> Estimate:
     """Share of the rows with label 1 that are decided 1.
 
@@ -279,16 +225,7 @@ def sensitivity(d: Acting) -> Estimate:
     return d.share(d.acts, d.positive, "no row has label 1")
 
 
-@metric(
-    title="Specificity",
-    better="higher",
-    unit="share",
-    source="true negative rate",
-    range=(0, 1),
-    interval="wilson",
-    interval_text=intervals.WILSON,
-    covers=covered.POPULATION,
-)
+@metric("Specificity", "higher", "share", "true negative rate", (0, 1), interval="wilson")
 def specificity(d: Acting) -> Estimate:
     """Share of the rows with label 0 that are decided 0.
 
@@ -297,16 +234,7 @@ def specificity(d: Acting) -> Estimate:
     return d.share(~d.acts, ~d.positive, "no row has label 0")
 
 
-@metric(
-    title="Positive predictive value",
-    better="higher",
-    unit="share",
-    source="precision",
-    range=(0, 1),
-    interval="wilson",
-    interval_text=intervals.WILSON,
-    covers=covered.POPULATION,
-)
+@metric("Positive predictive value", "higher", "share", "precision", (0, 1), interval="wilson")
 def ppv(d: Acting) -> Estimate:
     """Share of the rows decided 1 whose label is 1.
 
@@ -315,16 +243,7 @@ def ppv(d: Acting) -> Estimate:
     return d.share(d.positive, d.acts, "no row is decided 1")
 
 
-@metric(
-    title="Negative predictive value",
-    better="higher",
-    unit="share",
-    source="share of label 0 among decisions 0",
-    range=(0, 1),
-    interval="wilson",
-    interval_text=intervals.WILSON,
-    covers=covered.POPULATION,
-)
+@metric("Negative predictive value", "higher", "share", "share of label 0 among decisions 0", (0, 1), interval="wilson")
 def npv(d: Acting) -> Estimate:
     """Share of the rows decided 0 whose label is 0.
 

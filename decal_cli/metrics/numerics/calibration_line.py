@@ -8,9 +8,9 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.tables import estimate
-from decal_cli.tables.estimate import dot
+from decal_cli.tables.estimate import MeanEstimate, dot
 from decal_cli.tables.logistic import climb, expit, log_odds, separated
-from decal_cli.tables.table import Floats, MeanEstimate, Table
+from decal_cli.tables.table import Floats, Table
 
 _TOLERANCE = 1e-6
 """Of a Newton step."""
@@ -66,8 +66,8 @@ def _slopes(t: Table, at: Floats) -> _Slopes:
     """One pass over the levels."""
     intercept, slope = at
     total = np.zeros((3, 3))
-    for score, n, pos, n2, pos2 in t.blocks():
-        x = log_odds(score)
+    for block in t.blocks():
+        x, n, pos, n2, pos2 = log_odds(block.score), block.n, block.pos, block.n2, block.pos2
         fit = expit(intercept + slope * x)
         weights = pos - n * fit, n * fit * (1 - fit), pos2 * (1 - fit) ** 2 + (n2 - pos2) * fit**2
         total += [(weight.sum(), dot(weight, x), dot(weight * x, x)) for weight in weights]
@@ -78,8 +78,8 @@ def _slopes(t: Table, at: Floats) -> _Slopes:
 def _missed(t: Table, at: Floats) -> list[Floats]:
     """What rows that could have been missed, of label 0 or of label 1, would add to the summed squares."""
     total = np.zeros((2, 3))
-    for score, n, *_ in t.blocks():
-        x = log_odds(score)
+    for block in t.blocks():
+        x, n = log_odds(block.score), block.n
         fit = expit(at[0] + at[1] * x)
         total += [(weight.sum(), dot(weight, x), dot(weight * x, x)) for weight in (n * fit**2, n * (1 - fit) ** 2)]
     return [estimate.MISSED_ROWS * t.unit**2 * _square(moments / t.total) for moments in total]

@@ -43,19 +43,6 @@ def _decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
     return DecidedRows(action, promise, margin, np.array(decision.utility)[action, c.label])
 
 
-def counts(c: ClassTable, decision: ClassDecision, squares: bool = False) -> Floats:
-    """Rows by action and class, or their summed weights or squared weights, shape (A, K)."""
-    actions, classes = len(decision.utility), len(c.classes)
-    cell = decide(c, decision).action * classes + c.label
-    return c.count(cell, actions * classes, squares).reshape(actions, classes)
-
-
-def best_constant(c: ClassTable, decision: ClassDecision) -> int:
-    """The action that is worth most where every row takes it."""
-    rate = c.count(c.label, len(c.classes)) / c.total
-    return int(np.argmax(np.array(decision.utility) @ rate))
-
-
 class MarginCells(NamedTuple):
     """Cells of rows that take one action with about one margin. of_row: each row's cell, (T,); action: of each cell."""
 
@@ -91,13 +78,6 @@ def calibrated_counts(c: ClassTable, cell: Ints, chance: Floats, draws: int, rng
     effective = as_whole(rows / (squares / rows))
     labels = rng.multinomial(effective, chance, (draws, len(chance)))
     return np.asarray(labels * (rows / effective)[:, None], dtype=np.float64)
-
-
-def lost(cells: Floats, action: Ints, utility: Floats) -> Floats:
-    """What the best action of each cell adds to the one taken, summed; cells: class counts, (.., m, K) to (..)."""
-    worth = cells @ utility.T
-    taken = np.take_along_axis(worth, np.broadcast_to(action[:, None], (*worth.shape[:-1], 1)), axis=-1)[..., 0]
-    return np.asarray((worth.max(axis=-1) - taken).sum(axis=-1))
 
 
 class Promises(NamedTuple):

@@ -13,6 +13,7 @@ from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.metrics.numerics import gaps
 from decal_cli.tables.cells import CellTable, LogLoss, PowerLoss
 from decal_cli.tables.estimate import dot
+from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Loss, Table
 
@@ -96,7 +97,7 @@ def _parts(t: Table, loss: Loss) -> CorpParts:
     refined = (dot(pools.n - pools.pos, at0) + dot(pools.pos, at1)) / t.total
     unc = constant(t.base_rate, loss)
     # Never negative but for rounding: the fit is the best of all monotone ones, and the constant is one of these.
-    return CorpParts(max(t.mean_of(loss).mean - refined, 0.0), max(unc - refined, 0.0), unc, refined)
+    return CorpParts(max(t.mean_of(loss).value - refined, 0.0), max(unc - refined, 0.0), unc, refined)
 
 
 def constant(rate: float, loss: Loss) -> float:
@@ -192,3 +193,34 @@ def upper_refinement(t: Table) -> Event:
     best = int(explained.argmax())
     start = t.pools[best + 1]
     return Event(float(t.score[start]), max(base * (1 - base) - float(explained[best]), 0.0))
+
+
+def concavity_gap(t: Table) -> float:
+    """The largest distance; the curve is linear between scores, so it is attained at one of them."""
+    at, curve = _limits(t)
+    highest = curve.max(axis=0)
+    # The slopes of the envelope fall: it is the isotonic fit of the slopes of the curve, upside down.
+    first = first_of_pools(np.diff(at), -np.diff(highest))
+    corners = np.append(first, len(at) - 1)
+    envelope = np.interp(at, at[corners], highest[corners])
+    return max(float((envelope - curve.min(axis=0)).max()), 0.0)
+
+
+def _limits(t: Table) -> tuple[Floats, Floats]:
+    """Thresholds 0, each score, 1, and the curve just below and just above them, shape (2, k); at the ends the inner.
+
+    The cost-weighted loss (1 - t) FN + t FP of acting on scores >= t: Tasche 2021, eq. 3.3a.
+    """
+    missed = np.concatenate(([0.0], np.cumsum(t.pos, dtype=np.float64))) / t.total
+    alarms = np.concatenate(([0.0], np.cumsum(t.n - t.pos, dtype=np.float64))) / t.total
+    alarms = alarms[-1] - alarms
+    below, above = ((1 - t.score) * missed[part] + t.score * alarms[part] for part in (slice(-1), slice(1, None)))
+    at, curve = t.score, np.stack((below, above))
+    if at[0] > 0:
+        at, curve = np.append(0.0, at), np.column_stack((np.zeros(2), curve))
+    else:
+        curve[0, 0] = curve[1, 0]
+    if at[-1] < 1:
+        return np.append(at, 1.0), np.column_stack((curve, np.zeros(2)))
+    curve[1, -1] = curve[0, -1]
+    return at, curve

@@ -7,15 +7,10 @@ sums over T, in units of the task's u_delta, added over its steps. A task of two
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from decal_cli.tables.table import Floats, Table
 from decal_cli.task import BinaryTask, Task
-
-INTERVENTIONS = 100.0
-"""Rows that interventions avoided are counted of: true negatives, less false negatives at the odds of not acting."""
 
 
 def headroom(t: Table, task: Task) -> float:
@@ -47,19 +42,6 @@ def advantage(t: Table, task: Task) -> float:
 def best_constant(t: Table, task: Task) -> float:
     """What the best constant action adds to always taking the first one."""
     return task.in_steps(lambda step: max(0.0, t.base_rate - step.threshold))
-
-
-def net_benefit_payoff(threshold: Any) -> tuple[tuple[float, float], tuple[Any, float]]:
-    """Net benefit of one row, payoff[decision][label]; the threshold is a number or an array."""
-    return (0.0, 0.0), (-threshold / (1 - threshold), 1.0)
-
-
-def external_regret_payoff(base_rate: float, threshold: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """What the better constant action adds to one row, payoff[decision][label], for u_delta 1; threshold as above."""
-    act = base_rate > threshold
-    on_zero = np.where(act, -threshold, 0.0), np.where(act, 1 - threshold, 0.0)
-    on_one = np.where(act, 0.0, threshold), np.where(act, 0.0, threshold - 1)
-    return on_zero, on_one
 
 
 def calibration_regret(rate: Floats, below: Floats, above: Floats, threshold: Floats | float) -> Floats:

@@ -8,14 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.learn.grouping import BinLosses, Bounds, bin_losses, losses_in, task_bounds
 from decal_cli.learn.probe import Probed, squared_loss_won
-from decal_cli.learn.regions import Regions
-from decal_cli.metrics.confidence import Interval, normal, quantile
-from decal_cli.tables.table import Floats, MeanEstimate
+from decal_cli.learn.regions import BinLosses, Bounds, Regions, bin_losses, losses_in, task_bounds
+from decal_cli.metrics.confidence import Interval, normal, one_sided, quantile
+from decal_cli.tables.estimate import MeanEstimate
+from decal_cli.tables.table import Floats
 from decal_cli.task import Task
 
 N_JITTERS = 400
+MOST_LOSS = 0.25
+"""The variance of a probability is no larger."""
 MOST_REGRET = 0.25
 """No grouping regret is larger, per unit of u_delta: t* (1 - t*) at most, where labels are as frequent as t*."""
 
@@ -64,11 +66,11 @@ def need_seen(regions: Regions, probed: Probed, confidence: float) -> None:
         raise Undefined("a probe on the features clearly wins more than its small trees show")
 
 
-def loss_interval(regions: Regions, probed: Probed, confidence: float) -> Interval:
-    """Of the mean grouping loss; the upper end allows for what trees on so few rows miss, and no loss is below 0."""
-    need_seen(regions, probed, confidence)
-    low, high = normal(loss(regions), confidence, -1.0, 1.0)
-    return low, min(max(high + missed(regions, probed, confidence), 0.0), 1.0)
+def loss_interval(regions: Regions, confidence: float) -> Interval:
+    """Of the mean grouping loss, from its lower bound on: what trees do not see has no bound but that of any loss."""
+    seen = loss(regions)
+    low = normal(seen, one_sided(confidence), -1.0, MOST_LOSS)[0]
+    return max(low, min(seen.mean, 0.0)), max(MOST_LOSS, seen.mean)
 
 
 def jittered(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:

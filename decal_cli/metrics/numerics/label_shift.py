@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import Floats, MeanEstimate, Table, bin_of
+from decal_cli.tables.estimate import MeanEstimate
+from decal_cli.tables.table import Floats, Table, bin_of
 
 N_BINS = 10
 _ROUNDS = 20

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.learn.grouping import task_bounds
 from decal_cli.learn.probe import Probed
-from decal_cli.learn.regions import Regions
+from decal_cli.learn.regions import Regions, task_bounds
 from decal_cli.metrics.confidence import Interval, holding, within
 from decal_cli.metrics.numerics import clipped, decisions, gaps, grouping
 from decal_cli.tables.resample import as_whole

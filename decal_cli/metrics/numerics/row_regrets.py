@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.learn.grouping import bounds_of_bins
+from decal_cli.learn.regions import bounds_of_bins
 from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.numerics import clipped, gaps
 from decal_cli.tables.row_utilities import RowUtilities

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from decal_cli.render.format import Format
 from decal_cli.version import __version__
@@ -34,7 +35,7 @@ def _escaped_property(text: str) -> str:
 
 
 class JUnit(Format):
-    """JUnit XML, which CI systems show as tests."""
+    """JUnit XML, which CI systems show as tests: the outcome of each rule, with its numbers."""
 
     name = "junit"
     reads = "checks"
@@ -52,14 +53,17 @@ class JUnit(Format):
             tests=str(len(checks)),
             failures=str(sum(check.passed is False for check in checks)),
             errors=str(sum(check.passed is None for check in checks)),
+            time=f"{result.seconds:.3f}",
         )
         for check in checks:
             case = ElementTree.SubElement(suite, "testcase", classname=check.place or "decal", name=check.rule)
-            if check.passed:
-                ElementTree.SubElement(case, "system-out").text = check.sentence
-            else:
+            if not check.passed:
                 kind = "error" if check.passed is None else "failure"
                 ElementTree.SubElement(case, kind, type=check.answer, message=check.sentence)
+            said = [check.sentence] if check.passed else []
+            if said or check.numbers:
+                said += [f"{name}: {value!r}" for name, value in check.numbers]
+                ElementTree.SubElement(case, "system-out").text = "\n".join(said)
         ElementTree.indent(root)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -85,13 +89,16 @@ class Sarif(Format):
     def _result(check: Any, index: int) -> dict[str, Any]:
         # Only what is of kind fail has a level.
         kind = "fail" if not check.passed else "open" if check.answer == "not shown" else "pass"
-        where = {"locations": [{"logicalLocations": [{"name": check.place}]}]} if check.place else {}
+        where: dict[str, Any] = {"logicalLocations": [{"name": check.place}]} if check.place else {}
+        if check.file:
+            # Code scanning shows no result without a file.
+            where["physicalLocation"] = {"artifactLocation": {"uri": quote(check.file)}}
         return {
             "ruleId": check.rule,
             "ruleIndex": index,
             "kind": kind,
             "level": "error" if kind == "fail" else "none",
             "message": {"text": check.sentence},
-            **where,
-            "properties": {"answer": check.answer},
+            **({"locations": [where]} if where else {}),
+            "properties": {"answer": check.answer, **dict(check.numbers)},
         }

@@ -1,8 +1,10 @@
-"""HTML: one page without script or network, readable on screen and on paper."""
+"""HTML: one page without network, readable on screen and on paper; a script of its own only moves its numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decal_cli.errors import printable
@@ -13,9 +15,9 @@ if TYPE_CHECKING:
 
 _STYLE = """
 :root { color-scheme: light dark; --page: #fff; --text: #1a1a1a; --soft: #5c5c5c; --line: #d5d5d5; --tint: #f3f5f9;
-  --bar: #3f66a0; --link: #1b3a6b; }
+  --bar: #3f66a0; --link: #1b3a6b; --mark: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --page: #14161a; --text: #e8e8e8; --soft: #a9adb5; --line: #3a3e46;
-  --tint: #1e222a; --bar: #7fa6e0; --link: #a9c7f5; } img { filter: invert(.92) hue-rotate(180deg); } }
+  --tint: #1e222a; --bar: #7fa6e0; --link: #a9c7f5; --mark: #ff9a90; } img { filter: invert(.92) hue-rotate(180deg); } }
 * { box-sizing: border-box; }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page); margin: 0; }
 main { max-width: 68rem; margin: 0 auto; padding: 1.2rem 1.2rem 3rem; overflow-wrap: break-word; }
@@ -30,7 +32,7 @@ p, li, dd, summary, figcaption { max-width: 46rem; } code { font-size: .87em; ov
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; }
 caption { text-align: left; font-weight: 600; font-size: 1rem; padding: .5rem 0 .2rem; }
 th, td { padding: .3rem .7rem; text-align: right; vertical-align: top; border-bottom: 1px solid var(--line); }
-th, td { white-space: nowrap; }
+td { white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; white-space: normal; min-width: min(15rem, 45vw); max-width: 34rem; }
 tr.family th { text-align: left; color: var(--soft); padding-top: 1rem; font-weight: normal; }
 tr.chosen td { font-weight: 600; } td.words, th.words { text-align: left; }
@@ -42,29 +44,59 @@ dl { margin: .4rem 0; } dt { font-weight: 600; } dd { margin: 0 0 .5rem 1.2rem; 
 .bars .value { text-align: right; } .bar { display: block; height: .8rem; margin-top: .35rem; background: var(--bar); }
 figure { display: inline-block; vertical-align: top; width: min(100%, 31rem); margin: .6rem 1.4rem .8rem 0; }
 figcaption { color: var(--soft); font-size: .9rem; } img { width: 100%; height: auto; }
+.frame { position: relative; display: block; } .dot { position: absolute; width: .8rem; height: .8rem;
+  margin: -.4rem; border: 2px solid var(--page); border-radius: 50%; background: var(--mark); }
+[hidden] { display: none !important; } .controls { background: var(--tint); padding: .6rem 1rem; margin: .6rem 0; }
+.movable table { width: 100%; } th { white-space: normal; vertical-align: bottom; } td.wraps { white-space: normal; }
+.controls p { margin: .3rem 0; max-width: none; } .controls label { display: inline-grid; align-items: center;
+  grid-template-columns: 9rem auto; }
+.controls input { width: min(20rem, 50vw); height: 1.6rem; accent-color: var(--bar); }
+.controls button, .controls select { font: inherit; padding: .2rem .6rem; min-height: 1.8rem; max-width: 60vw; }
 pre { overflow-x: auto; } ol > li { margin-bottom: .5rem; }
+@media (min-width: 58rem) { figure:has(+ figure), figure + figure { max-width: calc(50% - 1.6rem); } }
+/* A picture alone in its row has its words beside it. */
+@media (min-width: 60rem) { .movable td:first-child { min-width: 17rem; }
+  figure:not(figure + figure):not(:has(+ figure)) { display: grid; width: auto; align-items: center; gap: 1.6rem;
+    grid-template-columns: 31rem 1fr; } }
 @media (max-width: 34rem) { .bars { grid-template-columns: 1fr max-content; } .bars .track { grid-column: 1 / -1; }
-  th, td { padding: .3rem .4rem; } main { padding: .8rem; } }
-@media print { main { max-width: none; padding: 0; } h2, h3, summary { break-after: avoid; }
-  figure, tr, .headline { break-inside: avoid; } .wide { overflow: visible; }
-  details::details-content { content-visibility: visible; block-size: auto; } td { white-space: normal; } }
+  th, td { padding: .3rem .4rem; } main { padding: .8rem; } .controls label { display: block; }
+  .controls input, .controls select { display: block; width: 100%; max-width: 100%; margin: 0; }
+  .stacks thead { display: none; }
+  .stacks, .stacks tbody, .stacks tr, .stacks td, .stacks caption { display: block; max-width: none; }
+  .stacks td { border: 0; padding: .1rem 0; white-space: normal; text-align: right; }
+  .stacks td[data-head]::before { content: attr(data-head); float: left; color: var(--soft); margin-right: 1rem; }
+  .stacks td:first-child { font-weight: 600; text-align: left; } .stacks tr { padding: .5rem 0; }
+  .stacks td::after { content: ""; display: block; clear: both; } .stacks tr { border-bottom: 1px solid var(--line); } }
+@media print { html { font-size: 12px; } main { max-width: none; padding: 0; } h2, h3, summary { break-after: avoid; }
+  body { font-size: 1rem; } figure { width: 48%; margin-right: 1%; } h2 { margin-top: 1.4rem; }
+  figure, tr, .headline { break-inside: avoid; } .wide { overflow: visible; } td { white-space: normal; }
+  figure:not(figure + figure):not(:has(+ figure)) { display: grid; grid-template-columns: 1fr 1fr; width: auto;
+    align-items: center; gap: 1.6rem; }
+  main > details, .controls { display: none; } td details::marker, td summary { list-style: none; } }
 """
-_POLICY = "default-src 'none'; img-src data:; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
-"""What a browser may do with the page: show its own style and pictures, and nothing else."""
+_SCRIPT = Path(__file__).with_name("page.js")
+MAX_BESIDE = 3
+"""Columns that a phone shows beside each other; of more, each row is a list there."""
 _MARKS = {True: "pass", False: "fail", None: "cannot judge"}
 
 
 class Html(BlockFormat[str]):
-    """HTML: one page without script or network, readable on screen and on paper."""
+    """HTML: one page without network, readable on screen and on paper."""
 
     name = "html"
     suffix = ".html"
 
+    moves = False
+    """Whether something on the page moves, so that it needs its script."""
+
     def write(self, result: Any) -> str:
         title = escape(printable(result.title))
         view = "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        head = f"<meta charset='utf-8'>{_policy()}{view}<title>{title}</title>"
-        body = f"<body><main>\n<h1>{title}</h1>\n{self._body(result)}\n</main></body>"
+        shown = self._body(result)
+        script = _SCRIPT.read_text(encoding="utf-8") if self.moves else ""
+        head = f"<meta charset='utf-8'>{_policy(script)}{view}<title>{title}</title>"
+        run = f"<script>{script}</script>" if script else ""
+        body = f"<body><main>\n<h1>{title}</h1>\n{shown}\n</main>{run}</body>"
         return f"<!DOCTYPE html>\n<html lang='en'>\n<head>{head}<style>{_STYLE}</style></head>\n{body}\n</html>\n"
 
     def embedded(self, result: Any) -> str:
@@ -92,23 +124,34 @@ class Html(BlockFormat[str]):
         return _paragraphs(block.lines, soft=block.quiet)
 
     def text_table(self, block: b.TextTable) -> str:
-        words = [" class='words'" if column.words and k else "" for k, column in enumerate(block.columns)]
+        kinds = [f"{'words' if column.words and k else ''}{' wraps' if column.wraps else ''}".strip()
+                 for k, column in enumerate(block.columns)]  # fmt: skip
+        words = [f" class='{kind}'" if kind else "" for kind in kinds]
         heads = zip(words, block.columns, strict=True)
-        rows = [f"<tr>{''.join(_head(column.name, kind) for kind, column in heads)}</tr>"]
-        section = ""
-        for row in block.rows:
-            if row.section != section:
-                section = row.section
-                wide = f"scope='colgroup' colspan='{len(block.columns)}'"
+        stacks = len(kinds) > MAX_BESIDE and not any(cell.details for row in block.rows for cell in row.cells)
+        names = [
+            f" data-head='{escape(column.name)}'" if stacks and k else "" for k, column in enumerate(block.columns)
+        ]
+        kinds = [kind + name for kind, name in zip(words, names, strict=True)]
+        rows = [f"<thead><tr>{''.join(_head(column.name, kind) for kind, column in heads)}</tr></thead>"]
+        for section, of_section in groupby(block.rows, lambda row: row.section):
+            rows.append("<tbody>")
+            if section:
+                wide = f"scope='rowgroup' colspan='{len(block.columns)}'"
                 rows.append(f"<tr class='family'><th {wide}>{escape(section)}</th></tr>")
-            cells = "".join(f"<td{kind}>{self._cell(cell)}</td>" for kind, cell in zip(words, row.cells, strict=True))
-            rows.append(f"<tr{' class=chosen' if row.chosen else ''}>{cells}</tr>")
+            rows += [self._row(row, kinds) for row in of_section]
+            rows.append("</tbody>")
         above = f"<p class='soft'>{escape(block.caption)}</p>\n" if block.caption else ""
         title = f"<caption>{escape(block.title)}</caption>" if block.title else ""
         # Who has no mouse scrolls a wide table with the keyboard, once it can have the focus.
         named = escape(block.title or f"Table of {block.columns[0].name or 'results'}")
         box = f"<div class='wide' tabindex='0' role='group' aria-label='{named}'>"
-        return f"{above}{box}<table>{title}{''.join(rows)}</table></div>"
+        return f"{above}{box}<table{' class=stacks' if stacks else ''}>{title}{''.join(rows)}</table></div>"
+
+    def _row(self, row: b.Row, kinds: Sequence[str]) -> str:
+        cells = "".join(f"<td{kind}>{self._cell(cell)}</td>" for kind, cell in zip(kinds, row.cells, strict=True))
+        known = f" data-way='{escape(row.key)}'" if row.key else ""
+        return f"<tr{known}{' class=chosen' if row.chosen else ''}>{cells}</tr>"
 
     def _cell(self, cell: b.Cell) -> str:
         first, rest = escape(cell.parts[0]) if cell.parts else "", " ".join(cell.parts[1:])
@@ -119,6 +162,31 @@ class Html(BlockFormat[str]):
         if cell.details is None:
             return text
         return f"<details><summary>{text}</summary>{''.join(map(self.block, cell.details()))}</details>"
+
+    def movable(self, block: b.Movable) -> str:
+        """The table, and above it sliders, which stay hidden until the script of the page runs."""
+        data, self.moves = block.data, True
+        places = data["places"]
+        names = "".join(f"<option value='{k}'>{escape(name)}</option>" for k, name in enumerate(block.names))
+        hidden = " hidden" if len(block.names) < 2 else ""
+        sliders = (
+            ("threshold", "t", "Threshold t*", f"min='0' max='{len(data['at']) - 1}' value='{data['own']}'"),
+            ("places", "room", "Act on at most", f"min='0' max='{places}' value='{round(places * data['room'])}'"),
+            ("ones", "share", "Rows with label 1", f"min='1' max='{places - 1}'"),
+        )
+        controls = "".join(
+            f"<p><label>{label} <input type='range' name='{name}' {ends}></label> <output name='{said}'></output></p>"
+            for name, said, label, ends in sliders
+        )
+        apart = data["room"] < 1 and not all(report["limited"] for report in data["reports"])
+        still = "<noscript><p>Worths of groups are without your capacity.</p></noscript>" if apart else ""
+        return (
+            f"<section class='movable'>{still}{self.text_table(block.table)}<div class='controls' hidden>"
+            f"<p{hidden}><label>Model and group <select name='report'>{names}</select></label></p>{controls}"
+            "<p><button type='button' name='back'>Back to your decision</button></p>"
+            f"<p class='action'><output name='advice'></output></p></div>"
+            f"<script type='application/json'>{_json(data)}</script></section>"
+        )
 
     def bars(self, block: b.Bars) -> str:
         rows = []
@@ -133,7 +201,7 @@ class Html(BlockFormat[str]):
         for step in block.items:
             evidence = "".join(f"<li>{escape(text)}</li>" for text in step.evidence)
             asked = f"<b>{escape(step.question)} {escape(step.answer)}.</b>"
-            items.append(f"<li>{asked} {_prose(step.reason)}<ul>{evidence}</ul></li>")
+            items.append(f"<li value='{step.number}'>{asked} {_prose(step.reason)}<ul>{evidence}</ul></li>")
         return f"<ol>{''.join(items)}</ol>"
 
     def conclusion(self, block: b.Conclusion) -> str:
@@ -158,8 +226,10 @@ class Html(BlockFormat[str]):
 
         source = base64.b64encode(block.svg).decode("ascii")
         title = f"<b>{escape(block.title)}.</b> " if block.title else ""
-        image = f"<img alt='{escape(block.title or block.caption)}' src='data:image/svg+xml;base64,{source}'>"
-        return f"<figure>{image}<figcaption>{title}{escape(block.caption)}</figcaption></figure>"
+        said = escape(block.finding or block.title or block.caption)
+        image = f"<span class='frame'><img alt='{said}' src='data:image/svg+xml;base64,{source}'></span>"
+        frame = f" data-frame='{block.kind} {' '.join(f'{end:.6g}' for end in block.frame)}'" if block.frame else ""
+        return f"<figure{frame}>{image}<figcaption>{title}{escape(block.caption)}</figcaption></figure>"
 
     def folded(self, block: b.Folded) -> str:
         inside = "".join(map(self.block, block.blocks))
@@ -178,12 +248,24 @@ class Html(BlockFormat[str]):
         return f"<p class='soft'>Signature: <code>{escape(block.text)}</code></p>"
 
 
-def _policy() -> str:
+def _policy(script: str) -> str:
+    """What a browser may do with the page: show its own style and pictures, run its own script, and nothing else."""
     import base64
     import hashlib
 
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
-    return f'<meta http-equiv="Content-Security-Policy" content="{_POLICY.format(digest)}">'
+    def hashed(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
+
+    runs = f"script-src {hashed(script)}; " if script else ""
+    policy = f"default-src 'none'; img-src data:; {runs}style-src {hashed(_STYLE)}; base-uri 'none'; form-action 'none'"
+    return f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+
+
+def _json(data: Any) -> str:
+    """Data within a page: no name in it ends the element that holds it."""
+    import json
+
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _paragraphs(lines: Sequence[str], soft: bool = False) -> str:

@@ -29,7 +29,8 @@ _FIRST = re.compile(r"^(\s*)(?=[#>+=-])|^(\s*\d+)(?=[.)])")
 class Markdown(BlockFormat[list[str]]):
     """Markdown, for pull requests and wikis.
 
-    It is a fragment without headings that can be pasted anywhere; `document` is a page with headings.
+    It is a fragment without headings that can be pasted anywhere; `document`, and a result that is a whole page, has
+    headings.
     """
 
     name = "markdown"
@@ -37,6 +38,10 @@ class Markdown(BlockFormat[list[str]]):
     page_of_its_own = False
 
     def write(self, result: Any) -> str:
+        whole_page = getattr(result, "whole_page", False)
+        return self.document(result) if whole_page else self._fragment(result)
+
+    def _fragment(self, result: Any) -> str:
         from decal_cli.render.blocks import Notes
 
         text, before = "", None
@@ -51,7 +56,7 @@ class Markdown(BlockFormat[list[str]]):
     def document(self, result: Any) -> str:
         """A page of its own, with a title."""
         self.page_of_its_own = True
-        return f"# {_plain(printable(result.title))}\n\n{self.write(result)}"
+        return f"# {_plain(printable(result.title))}\n\n{self._fragment(result)}"
 
     def _title(self, text: str) -> str:
         return f"## {_plain(text)}" if self.page_of_its_own else f"**{_plain(text)}**"
@@ -78,14 +83,17 @@ class Markdown(BlockFormat[list[str]]):
         heads = [_plain(each.name) for each in block.columns]
         return [*(line for text in above for line in (text, "")), *_table(heads, rows)]
 
+    def movable(self, block: b.Movable) -> list[str]:
+        return self.text_table(block.table)
+
     def bars(self, block: b.Bars) -> list[str]:
         rows = [[_plain(bar.name), _plain(bar.text)] for bar in block.items]
         return _table([_plain(block.names), _plain(block.values)], rows)
 
     def answered_questions(self, block: b.AnsweredQuestions) -> list[str]:
         lines = []
-        for number, step in enumerate(block.items, 1):
-            lines += [_strong(f"{number}. {step.question}  {step.answer}"), "", _line(step.reason)]
+        for step in block.items:
+            lines += [_strong(f"{step.number}. {step.question}  {step.answer}"), "", _line(step.reason)]
             lines += [*_items(step.evidence), ""]
         return lines[:-1]
 

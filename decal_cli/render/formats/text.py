@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,15 @@ if TYPE_CHECKING:
     from decal_cli.render.format import Page
 
 BAR = 40
-"""Columns of the longest bar."""
+"""Columns of the longest bar, where there is room."""
 PROSE = 100
 """Columns of running text at most: longer lines are hard to read."""
+_ASCII = str.maketrans(
+    {"█": "#", "▉": "#", "─": "-", "–": "-", "−": "-", "→": "->", "↓": "v", "↑": "^", "…": "..", "±": "+/-", "│": "|"}
+    | dict(zip("▁▂▃▄▅▆▇", "__..--=", strict=True))
+    | {"≥": ">=", "≤": "<=", "×": "x", "·": ".", "\xa0": " "}
+)
+"""What stands for our signs on a page that takes ASCII only; names of others are escaped by the stream."""
 _MARKS = {True: ("PASS", "green"), False: ("FAIL", "bold red"), None: ("????", "bold yellow")}
 
 
@@ -40,6 +47,7 @@ class Text(BlockFormat[None]):
                 self.console.print()
             self.block(block)
         text = self.console.file.getvalue()  # type: ignore[attr-defined]
+        text = text.translate(_ASCII) if self.page.ascii else text
         return "\n".join(inert(line.rstrip()) for line in text.splitlines()) + "\n"
 
     def _line(
@@ -51,6 +59,21 @@ class Text(BlockFormat[None]):
 
         text = RichText.assemble(*parts)
         self.console.print(Padding(text, (0, 0, 0, indent)) if indent else text, soft_wrap=whole, width=width)
+
+    def _hanging(self, mark: str, text: str, style: str) -> None:
+        """A text after a mark, of which later lines begin where the first word does."""
+        from rich.table import Table
+
+        grid = Table.grid()
+        grid.add_column(no_wrap=True)
+        grid.add_column()
+        grid.add_row(mark, text)
+        self.console.print(grid, style=style, width=self._prose)
+
+    @property
+    def _prose(self) -> int:
+        """Columns of running text."""
+        return min(self.page.width, PROSE)
 
     def source_lines(self, block: b.SourceLines) -> None:
         for line in block.lines:
@@ -74,12 +97,16 @@ class Text(BlockFormat[None]):
             self._line((line, "dim" if block.quiet else ""), whole=block.copy)
 
     def text_table(self, block: b.TextTable) -> None:
-        from decal_cli.render.layout import banks, width_of
+        from decal_cli.render.layout import banks, side_by_side, width_of
 
         if block.title:
             self._line((block.title, "bold"))
         if block.caption:
             self._line((block.caption, "dim"))
+        if block.beside:
+            for line in side_by_side(block, self.page.width):
+                self._line(*line, whole=True)
+            return
         for number, table in enumerate(banks(block, self.page.width)):
             if number:
                 self.console.print()
@@ -89,24 +116,35 @@ class Text(BlockFormat[None]):
             self.console.print(table)
             self.console.width = self.page.width
 
+    def movable(self, block: b.Movable) -> None:
+        self.text_table(block.table)
+
     def bars(self, block: b.Bars) -> None:
-        wide = max(len(bar.name) for bar in block.items)
+        wide, digits = (
+            max(map(len, texts)) for texts in zip(*((bar.name, bar.text) for bar in block.items), strict=True)
+        )
+        low = max(0.0, *(-bar.share for bar in block.items))
+        room = min(BAR, self.page.width - wide - digits - 8)
+        scale = room / (1 + low)
+        left = round(scale * low)
         self._line(block.title)
         for bar in block.items:
-            self._line(f"   {bar.name:<{wide}}  {bar.text:>8}  {'█' * round(BAR * bar.share)}")
+            size = round(scale * abs(bar.share))
+            drawn = f"{'█' * size:>{left}}│" if bar.share < 0 else f"{' ' * left}│{'█' * size}"
+            self._line(f"   {bar.name:<{wide}}  {bar.text:>{digits}}  {drawn if left else '█' * size}")
 
     def answered_questions(self, block: b.AnsweredQuestions) -> None:
-        for number, step in enumerate(block.items, 1):
-            self._line((f"{number}. {step.question}  {step.answer}", "bold"))
-            self._line(step.reason, indent=3)
+        for step in block.items:
+            self._line((f"{step.number}. {step.question}  {step.answer}", "bold"))
+            self._line(step.reason, indent=3, width=self._prose)
             for text in step.evidence:
                 self._line((text, "dim"), indent=5)
 
     def conclusion(self, block: b.Conclusion) -> None:
         if block.text:
-            self._line((f"→ {block.text}", "bold"))
+            self._hanging("→ ", block.text, "bold")
         for sentence in block.sentences:
-            self._line(sentence, indent=2)
+            self._line(sentence, indent=2, width=self._prose)
 
     def headline(self, block: b.Headline) -> None:
         self._line((block.text, "bold"))
@@ -143,7 +181,13 @@ class Text(BlockFormat[None]):
             self._line(_MARKS[check.passed], f" {check.rule}{where}  {check.outcome}", whole=True)
 
     def signature(self, block: b.Signature) -> None:
-        self._line((block.text, "dim"), whole=True)
+        line = ""
+        for part in re.findall(r"[^|]*\|?", block.text):
+            if line and len(line + part) > self.page.width:
+                self._line((line, "dim"), whole=True)
+                line = ""
+            line += part
+        self._line((line, "dim"), whole=True)
 
 
 def _console(page: Page) -> Console:

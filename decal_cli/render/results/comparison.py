@@ -338,7 +338,7 @@ def _utility_sentence(comparison: Comparison, contest: Contest, terms: StatedTer
         return "both models are worth the same."
     size, ends = _size(difference)
     more = terms.phrase(size, ends, more=" more")
-    return f"{comparison.name(difference.better)} is worth {more} ({plain(size)} per decision); {_chance(difference)}."
+    return f"{comparison.name(difference.better)} is worth {more}; {_chance(difference)}."
 
 
 def _brier_sentence(comparison: Comparison, contest: Contest) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
 from decal_cli.analysis.by_class import ActionCounts, ByClass
 from decal_cli.analysis.clusters import Clusters
 from decal_cli.analysis.evaluate import Evaluation, Report
-from decal_cli.analysis.packs import QUANTILES, Gap, OutcomeScores, Pack
+from decal_cli.analysis.packs import MIN_DENOMINATOR, QUANTILES, Gap, OutcomeScores, Pack, TooSmall
 from decal_cli.analysis.places import Places
 from decal_cli.analysis.reference import MAX_PVALUE, Reference, Shift
 from decal_cli.analysis.regimes import Regime
@@ -18,12 +19,25 @@ from decal_cli.hints import Hint, Verb, said
 from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import Result, Witness, parse
 from decal_cli.metrics.numerics.label_shift import N_BINS
-from decal_cli.metrics.result import Within
-from decal_cli.numbers import DASH, MAX_DECIMALS, Interval, counts, percent, plain, short, span
-from decal_cli.render.blocks import Block, Column, Heading, Notes, Row, Signature, SourceLines, TextTable
+from decal_cli.metrics.result import Side, Within
+from decal_cli.numbers import (
+    DASH,
+    MAX_DECIMALS,
+    Interval,
+    counts,
+    decimals_for,
+    percent,
+    plain,
+    short,
+    span,
+    times,
+    within,
+)
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, SourceLines, TextTable
 from decal_cli.render.cells import counted, left, metric_cells, number, table, words
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, one_or_several, source_lines, title_of
+from decal_cli.render.results.summary import is_amount, next_steps, opening, shown_in
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.task import utility_text
 
@@ -36,12 +50,16 @@ BRIER_PARTS = {
     "corp_mcb": "miscalibration",
 }
 """By metric: the first is the sum of the others (Tasche 2021, prop. 2.6)."""
+_NOT_GIVEN = ("needs a task", "needs features")
+"""How reasons begin that the summary says in its first sentences."""
 MAX_PASTED = 40
 """Payoffs of a worst agent that a line of text holds; of more, JSON has them."""
 MAX_ACROSS = 8
 """Classes that stand side by side; of more, the cells that cost most are listed."""
 N_COSTLIEST = 10
 """So many of them."""
+MAX_PAIRS = 10
+"""Pairs of groups of one metric that a table shows."""
 MAX_CLASSES_SHOWN, N_LOWEST = 30, 20
 """Classes that the table of classes shows; of more, so many with the lowest recall."""
 REGIMES_EXPLAINED = (
@@ -91,7 +109,8 @@ class DefinedData(View):
     """A value with its interval, null where it has none; parameters: those of the metric, defaults included.
 
     reason: why an interval that the metric has on other rows is missing. within: where the value is computed from cells
-    of the score.
+    of the score. side: "at least" or "at most", where the lower or the upper end of the interval alone says something,
+    and the other is the least or the most that the quantity can be.
     """
 
     value: float
@@ -100,6 +119,7 @@ class DefinedData(View):
     parameters: dict[str, int | float | str] = of(lambda _, key: parse(key).parameters)
     worst_agent: Absent[WorstAgentData | None] = of("witness")
     within: Absent[WithinData | None]
+    side: Absent[Side | None]
 
 
 class UndefinedData(View):
@@ -117,11 +137,16 @@ def result_data(key: str, result: Result) -> DefinedData | UndefinedData:
 
 
 class PackData(View):
-    """The pack whose measures were asked for; gaps: between groups, where it compares them."""
+    """The pack whose measures were asked for; gaps: between groups, where it compares them, of each metric the most
+    certain first, then all that are clear; too_small: groups that are not compared.
+    """
 
     name: str = of("pack.name")
     gaps: Absent[list[Gap] | None] = of(
         lambda evaluation, *_: evaluation.gaps if evaluation.pack.compares_groups else None
+    )
+    too_small: Absent[list[TooSmall] | None] = of(
+        lambda evaluation, *_: evaluation.too_small if evaluation.pack.compares_groups else None
     )
 
 
@@ -157,25 +182,35 @@ class Measures(Provenance):
 class Evaluated:
     """An evaluation, for formats to write."""
 
-    def __init__(self, evaluation: Evaluation, reference: Reference | None = None) -> None:
+    def __init__(self, evaluation: Evaluation, reference: Reference | None = None, listed: bool = False) -> None:
+        """listed: the metrics were named, so that all of them stand in a table."""
         self.evaluation = evaluation
         self.reference = reference
+        self.listed = listed
         self.title = title_of(evaluation)
 
     def blocks(self) -> Iterator[Block]:
-        """Data, metrics, notes."""
+        """What acting is worth and the numbers that say most, or the metrics that were named; then data and method."""
         evaluation = shortened(self.evaluation)
-        notes = metric_notes(evaluation)
-        yield SourceLines(tuple(source_lines(evaluation)))
-        yield metric_table(evaluation.reports, evaluation.pack)
-        for report in evaluation.reports:
-            yield from class_blocks(report, named=len(evaluation.reports) > 1)
-        yield from notes
-        yield from regime_tables(evaluation.reports)
+        reports = evaluation.reports
+        notes = metric_notes(evaluation, self.listed)
+        source = SourceLines(tuple(source_lines(evaluation)))
+        if self.listed:
+            yield source
+            yield metric_table(reports, evaluation.pack)
+        else:
+            yield from opening(evaluation)
+        for report in reports:
+            yield from class_blocks(report, named=len(reports) > 1)
+        yield from regime_tables(reports)
         yield from pack_blocks(evaluation)
         if self.reference is not None:
             yield from reference_blocks(self.reference)
-        yield Signature(evaluation.signature, close=bool(notes))
+        yield from notes
+        if not self.listed:
+            yield next_steps(evaluation)
+            yield source
+        yield Signature(evaluation.signature, close=not self.listed or bool(notes))
 
     def data(self) -> dict[str, Any]:
         """One report, or several."""
@@ -198,11 +233,14 @@ def name_of(report: Report) -> str:
     return ", ".join(filter(None, (report.model, report.group)))
 
 
-def metric_table(reports: Sequence[Report], pack: Pack | None = None) -> TextTable:
-    """Metrics down, models and groups across; those of a pack as it calls them."""
+def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: float | None = None) -> TextTable:
+    """Metrics down, models and groups across; those of a pack as it calls them.
+
+    factor: of utilities per decision, where the page writes amounts of many decisions.
+    """
     columns = [Column("metric", words=True), Column("", words=True)]
     columns += [Column(report.model, report.group or "") for report in reports]
-    rows = tuple(_rows(reports))
+    rows = tuple(_rows(reports, factor))
     if pack is not None:
         rows = tuple(_as_called(row, pack) for row in rows)
     return TextTable(tuple(columns), rows, keys=2, dense=True)
@@ -213,28 +251,42 @@ def _as_called(row: Row, pack: Pack) -> Row:
     return replace(row, cells=(replace(name, parts=(pack.measures[name.code],)), *others), section="", empty=False)
 
 
-def _rows(reports: Sequence[Report]) -> Iterator[Row]:
+def _rows(reports: Sequence[Report], factor: float | None) -> Iterator[Row]:
     for key in reports[0].results:
         metric = parse(key).declared
         results = [report.results[key] for report in reports]
-        cells = (number(each.value, each.interval, fewer=3, reason=each.reason, text=each.text) for each in results)
+        cells = (_amount(each, factor) if factor and is_amount(metric) else _value(each) for each in results)
         # What is undefined everywhere keeps its row, with dashes, where people look for it.
         empty = all(each.value is None for each in results) and not metric.shown
         yield Row((*metric_cells(key), *cells), metric.family, empty=empty)
 
 
-def metric_notes(evaluation: Evaluation) -> list[Block]:
-    """What stands below the table: tasks to paste, why cells are empty, what intervals and features do not say."""
+def _value(result: Result) -> Cell:
+    return number(result.value, result.interval, fewer=3, reason=result.reason, text=result.text, side=result.side)
+
+
+def _amount(result: Result, factor: float) -> Cell:
+    if result.value is None:
+        return _value(result)
+    value, _, ends = within(factor * result.value, times(result.interval, factor)).partition(" ")
+    return Cell(tuple(filter(None, (value, ends))))
+
+
+def metric_notes(evaluation: Evaluation, listed: bool = True) -> list[Block]:
+    """What stands below the numbers: tasks to paste, why some are missing, what intervals and features do not say.
+
+    listed: of every metric in a table; else of those that the summary shows, which says itself what was not given.
+    """
     reports = evaluation.reports
-    worst = worst_lines(reports)
+    worst = worst_lines(reports) if listed else []
     per = evaluation.columns.get("per")
     places = places_lines(reports, per if isinstance(per, str) else None)
     quiet = [
         *within_lines(reports),
         *places,
         *part_lines(reports),
-        *undefined_reasons(reports),
-        *unknown_lines(evaluation),
+        *(undefined_reasons(reports) if listed else undefined_reasons(reports, shown_in(reports), _NOT_GIVEN)),
+        *(unknown_lines(evaluation) if listed else ()),
     ]
     blocks: list[Block] = [Notes(tuple(worst), copy=True)] if worst else []
     blocks += [Notes(tuple(quiet), quiet=True)] if quiet else []
@@ -329,14 +381,20 @@ def _worst(witness: Witness) -> str:
     return f"{actions}, the rule with kinks at {kinks}, {paste}"
 
 
-def undefined_reasons(reports: Sequence[Report]) -> list[str]:
-    """Why cells show a dash, or a value without its interval: one line for each reason."""
+def undefined_reasons(
+    reports: Sequence[Report], among: Container[str] | None = None, known: Sequence[str] = ()
+) -> list[str]:
+    """Why cells show a dash, or a value without its interval: one line for each reason.
+
+    among: the metrics that are shown, by default all. known: how reasons begin that stand elsewhere.
+    """
     places: dict[str, list[tuple[str, str]]] = {}
     for report in reports:
         where = "" if len(reports) == 1 else f" of {' in '.join(filter(None, (report.model, report.group)))}"
         for key, result in report.results.items():
-            if result.missing is not None:
-                places.setdefault(result.missing, []).append((key, where))
+            reason = result.missing
+            if reason is not None and (among is None or key in among) and not reason.startswith(tuple(known)):
+                places.setdefault(reason, []).append((key, where))
     lines = []
     for reason, all_places in places.items():
         many = len(all_places) > MAX_PLACES
@@ -367,17 +425,30 @@ def _sentence(rows: int, places: Places, per: str | None) -> str:
     )
 
 
-def regime_tables(reports: Sequence[Report]) -> Iterator[Block]:
-    """A table of bins for each model and group that has them, and what its columns mean."""
+def regime_tables(reports: Sequence[Report], factor: float = 1.0, measured_in: str = "") -> Iterator[Block]:
+    """A table of bins for each model and group that has them, and what its columns mean.
+
+    factor: of regrets per decision, and measured_in what they are then in, where the page writes amounts of many.
+    """
     shown = [report for report in reports if report.regimes]
     for report in shown:
-        yield _regime_table(report, f"{name_of(report)}: " if len(reports) > 1 else "")
+        yield _regime_table(report, f"{name_of(report)}: " if len(reports) > 1 else "", factor)
     if shown:
-        yield Notes((REGIMES_EXPLAINED,), quiet=True)
+        yield Notes((REGIMES_EXPLAINED + (f"; regrets are {measured_in}" if measured_in else ""),), quiet=True)
 
 
-def _regime_table(report: Report, name: str) -> TextTable:
+def _regime_table(report: Report, name: str, factor: float) -> TextTable:
     """The bins of a model, from the lowest score up, and their sum."""
+
+    def regret(value: float | None, bounds: Interval | None = None) -> Cell:
+        if factor == 1.0 or value is None:
+            return number(value, bounds)
+        first, *ends = (f"{factor * each:,.{decimals}f}" for each in (value, *(bounds or ())))
+        return words(f"{first} [{', '.join(ends)}]" if ends else first)
+
+    # All alike, with three digits of the largest, so that rows add up.
+    sizes = [(r.regret_calibration, r.regret_grouping or 0.0) for r in report.regimes]
+    decimals = decimals_for((), [factor * size for both in sizes for size in both])
     bins = table(
         report.regimes,
         [
@@ -387,12 +458,12 @@ def _regime_table(report: Report, name: str) -> TextTable:
             ("c", lambda r: r.rate),
             ("grouping loss", lambda r: r.grouping_loss),
             (Column("Vmin", drops=1), lambda r: r.least_variance),
-            ("calibration regret", lambda r: r.regret_calibration),
-            ("grouping regret", lambda r: number(r.regret_grouping, _bounds(r))),
+            ("calibration regret", lambda r: regret(r.regret_calibration)),
+            ("grouping regret", lambda r: regret(r.regret_grouping, _bounds(r))),
             (left("larger"), lambda r: r.larger),
         ],
     )
-    return replace(bins, rows=(*bins.rows, _sum(report.regimes)))
+    return replace(bins, rows=(*bins.rows, _sum(report.regimes, regret)))
 
 
 def _bounds(regime: Regime) -> tuple[float, float] | None:
@@ -401,11 +472,11 @@ def _bounds(regime: Regime) -> tuple[float, float] | None:
     return regime.regret_grouping_lower, regime.regret_grouping_upper_sharp
 
 
-def _sum(regimes: Sequence[Regime]) -> Row:
+def _sum(regimes: Sequence[Regime], regret: Callable[[float | None], Cell]) -> Row:
     """The metrics, as the sums of the columns."""
     known = [regime.regret_grouping for regime in regimes if regime.regret_grouping is not None]
     rows = plain(sum(regime.rows for regime in regimes))
-    regrets = number(sum(regime.regret_calibration for regime in regimes)), number(sum(known) if known else None)
+    regrets = regret(sum(regime.regret_calibration for regime in regimes)), regret(sum(known) if known else None)
     return Row((words("all"), words(rows), *[words("")] * 4, *regrets, words("")), apart=True)
 
 
@@ -504,10 +575,10 @@ def pack_blocks(evaluation: Evaluation) -> Iterator[Block]:
     for model in dict.fromkeys(gap.model for gap in evaluation.gaps):
         of_model = [gap for gap in evaluation.gaps if gap.model == model]
         several = len({report.model for report in evaluation.reports}) > 1
-        yield Heading("The largest gaps between groups" + (f": {model}" if several else ""))
+        yield Heading("Groups that are apart" + (f": {model}" if several else ""))
         yield _gap_table(of_model, pack)
-    if evaluation.gaps:
-        yield Notes((_gap_note(evaluation),), quiet=True)
+    if evaluation.gaps or evaluation.too_small:
+        yield Notes((*_gap_notes(evaluation, pack),), quiet=True)
     yield Notes(tuple(map(said, pack.notes)), quiet=True)
 
 
@@ -526,27 +597,50 @@ def _outcome_table(reports: Sequence[Report]) -> TextTable:
 
 
 def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
+    """The clear pairs of each metric, or the most certain one where none is clear."""
+    by_metric: dict[tuple[str, str], list[Gap]] = {}
+    for gap in gaps:
+        by_metric.setdefault((gap.column, gap.metric), []).append(gap)
+    shown = [gap for of_metric in by_metric.values() for gap in of_metric[:MAX_PAIRS]]
     return table(
-        gaps,
+        shown,
         [
             *([(left("column"), lambda gap: gap.column)] if len({gap.column for gap in gaps}) > 1 else []),
             (left("metric"), lambda gap: pack.measures[gap.metric]),
-            (left("highest"), lambda gap: gap.high),
-            (left("lowest"), lambda gap: gap.low),
+            (left("higher (rows)"), lambda gap: f"{gap.high} ({counted(gap.high_rows)})"),
+            (left("lower (rows)"), lambda gap: f"{gap.low} ({counted(gap.low_rows)})"),
             ("gap", lambda gap: number(gap.difference, gap.interval)),
             (left("beyond noise"), lambda gap: "unknown" if gap.interval is None else "yes" if gap.clear else "no"),
         ],
     )
 
 
-def _gap_note(evaluation: Evaluation) -> str:
-    if not evaluation.plan.intervals:
-        return "gap: the highest value less the lowest"
-    most = max(gap.groups for gap in evaluation.gaps)
-    pairs = most * (most - 1) // 2
-    sure = plain(100 * evaluation.plan.confidence)
-    together = f"; it holds for all pairs of groups of a column at once, up to {pairs:,}" if pairs > 1 else ""
-    return f"gap: the highest value less the lowest, with its {sure} % interval{together}; beyond noise: it is above 0"
+def _gap_notes(evaluation: Evaluation, pack: Pack) -> Iterator[str]:
+    """What a gap is, how sure its interval is, and which groups are not compared."""
+    if evaluation.gaps:
+        together = ""
+        if evaluation.plan.intervals:
+            sure = plain(100 * evaluation.plan.confidence)
+            together = f", with an interval that holds for all pairs of groups at once ({sure} %)"
+        yield (
+            f"gap: the higher value less the lower{together}; every pair that is clearly apart is listed, the most "
+            "certain first, or the most certain one where none is; rows: those of the denominator"
+        )
+    counts = Counter((gap.model, gap.column, gap.metric) for gap in evaluation.gaps)
+    cut = [f"{pack.measures[key]} {count:,}" for (_, _, key), count in counts.items() if count > MAX_PAIRS]
+    if cut:
+        all_of_them = Hint("format", "json").words
+        yield f"the {MAX_PAIRS} most certain pairs of each metric are listed; {all_of_them} has all: {', '.join(cut)}"
+    small: dict[str, list[str]] = {}
+    for each in evaluation.too_small:
+        small.setdefault(f"{each.group} ({counted(each.rows)})", []).append(pack.measures[each.metric])
+    if small:
+        listed = [f"{group} for {', '.join(dict.fromkeys(names))}" for group, names in small.items()]
+        more = f"; and {len(listed) - MAX_PAIRS:,} more" if len(listed) > MAX_PAIRS else ""
+        yield (
+            f"too small to be compared, fewer than {MIN_DENOMINATOR} rows in the denominator: "
+            f"{'; '.join(listed[:MAX_PAIRS])}{more}"
+        )
 
 
 def reference_blocks(reference: Reference) -> Iterator[Block]:

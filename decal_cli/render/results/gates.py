@@ -27,6 +27,7 @@ class Refused:
     def __init__(self, error: DecalError) -> None:
         self.error = error
         self.title = "decal gate"
+        self.seconds = 0.0
 
     def blocks(self) -> Iterator[Block]:
         """The error."""
@@ -38,10 +39,11 @@ class Refused:
 
 
 class Gated:
-    """A gate's outcome, for formats to write."""
+    """A gate's outcome, for formats to write; seconds: how long it took."""
 
     def __init__(self, outcome: GateOutcome) -> None:
         self.outcome = outcome
+        self.seconds = 0.0
         self.title = title_of(outcome.evaluation)
 
     def blocks(self) -> Iterator[Block]:
@@ -67,15 +69,30 @@ class Gated:
 
     def checks(self) -> tuple[Check, ...]:
         """The rules, for CI systems."""
-        return checks_of(self.outcome.rows)
+        files = [item.path for item in self.outcome.evaluation.inputs if not item.path.startswith("<")]
+        return checks_of(self.outcome.rows, "".join(files[:1]))
 
 
-def checks_of(rows: Sequence[GateRow]) -> tuple[Check, ...]:
+def checks_of(rows: Sequence[GateRow], file: str = "") -> tuple[Check, ...]:
     """Rules with their outcomes, for people and for CI systems."""
     return tuple(
-        Check(row.rule, ", ".join(filter(None, (row.model, row.group))), row.passed, _finding(row), row.answer)
+        Check(
+            row.rule,
+            ", ".join(filter(None, (row.model, row.group))),
+            row.passed,
+            _finding(row),
+            row.answer,
+            _numbers(row),
+            file,
+        )
         for row in rows
     )
+
+
+def _numbers(row: GateRow) -> tuple[tuple[str, float], ...]:
+    low, high = row.interval or (None, None)
+    named = {"value": row.value, "low": low, "high": high, "bound": row.bound, "rows": row.rows}
+    return tuple((name, value) for name, value in named.items() if value is not None and row.passed is not None)
 
 
 def _by_outcome(rows: Sequence[GateRow]) -> Order[GateRow]:
@@ -120,6 +137,8 @@ def _shown(row: GateRow) -> str:
     """What the rows show of it, and how many would show more."""
     if row.shown is None:
         return ""
+    if row.since is not None:
+        return f", clearly so from row {row.since:,} on"
     if row.shown:
         return f", and {row.rows:,} rows show it"
     if row.answer == "passed":

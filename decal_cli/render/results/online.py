@@ -19,7 +19,7 @@ from decal_cli.render.results.gates import checks_of
 from decal_cli.render.results.source import Provenance, source_lines, title_of
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
-from decal_cli.sequential.calibration_alarm import MAX_LOG_E
+from decal_cli.sequential.alarm import MAX_LOG_E
 from decal_cli.sequential.forecaster import Guarantee
 
 MAX_SHOWN_WINDOWS = 24
@@ -147,6 +147,7 @@ class Replayed:
         drawings: Sequence[b.Picture] = (),
     ) -> None:
         self.drawings = drawings
+        self.seconds = 0.0
         self.judged = judged
         self.gates = gates
         self.evaluation = evaluation

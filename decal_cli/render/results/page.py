@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from decal_cli.analysis.choices import is_shown
 from decal_cli.analysis.compare import Comparison
+from decal_cli.analysis.counts import Decided
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.flowchart import Advice
+from decal_cli.analysis.positions import PLACES, WAYS, Positions
+from decal_cli.analysis.ranked import Ranked
 from decal_cli.analysis.recommend import Recommendation
+from decal_cli.analysis.worth import LimitedWorth
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import parse
+from decal_cli.numbers import DASH, MAX_DECIMALS, Interval, percent, plain
 from decal_cli.render import blocks as b
+from decal_cli.render.cells import Columns, left, table, words
 from decal_cli.render.results.comparison import summary
 from decal_cli.render.results.evaluation import (
     action_tables,
@@ -24,19 +34,17 @@ from decal_cli.render.results.evaluation import (
 )
 from decal_cli.render.results.explained import explanation, metric_facts
 from decal_cli.render.results.recommendation import (
-    advice_table,
     advised_of,
-    conclusion_of,
-    constant_line,
-    counts_table,
-    ladder,
     moving_line,
+    notes_of,
     ranked_blocks,
+    ranked_by,
     walk_of,
 )
 from decal_cli.render.results.shortened import IN_FULL, shortened
-from decal_cli.render.results.source import amount_line, source_lines
+from decal_cli.render.results.source import amount_line, class_payoffs, limited_actions, payoffs, source_lines
 from decal_cli.render.terms import StatedTerms
+from decal_cli.task import ClassDecision
 
 FAMILIES = (
     *("regret", "task", "capacity", "amounts", "places", "loss", "practice", "ranking", "bins", "interval", "smooth"),
@@ -46,10 +54,12 @@ FAMILIES = (
 SHARED_PICTURES = {
     "At other capacities": ("capacity",),
     "If a false positive costs more, or less": ("factor",),
-    "At other thresholds": ("brier", "decision"),
+    "At other thresholds": ("brier", "worth"),
     "If only some rows are decided": ("risk-coverage",),
 }
 """Pictures of all models and groups together, by their heading."""
+OF_ROWS = 1000
+"""Rows that printed counts are of."""
 TERMS = (
     ("expected utility", "what a decision is worth on average, in the unit of the costs or utilities that were given"),
     ("t*", "the threshold that follows from the costs: acting is right where label 1 has at least this probability"),
@@ -83,11 +93,137 @@ class Drawing:
     picture: b.Picture
 
 
+class Way(NamedTuple):
+    """A way of acting: what it is worth per decision, the interval of what it wins over the score as it is, and whom it
+    acts on; None for what is not known.
+    """
+
+    key: str
+    name: str
+    worth: float
+    interval: Interval | None = None
+    decided: Decided | None = None
+
+
+class WithPlaces(NamedTuple):
+    """Utilities per decision where so many rows can be acted on only: of the score as it is, of what gives the places
+    today, of a perfect order, and of acting on none.
+    """
+
+    as_is: float
+    now: Ranked
+    perfect: float
+    idle: float
+
+
+def ways_of(report: Report) -> list[Way]:
+    """The ways of acting whose worth is known, from the constant decisions to perfect knowledge."""
+    results, counts = report.results, report.counts
+
+    def value(name: str) -> float | None:
+        return results[name].value if name in results else None
+
+    now = value("expected_utility")
+    if now is None:
+        return []
+    ways: list[Way] = []
+    known = [(value("eu_never"), "never", "always decide 0"), (value("eu_always"), "always", "always decide 1")]
+    lead, stakes, by_amount = value("external_regret"), value("utility_at_stake"), value("eu_by_amount")
+    if None in [worth for worth, *_ in known] and lead is not None:
+        known = [(now + lead, "constant", "take the best constant action")]
+    whole = None if counts is None else counts.as_is
+    for worth, key, name in (*known, (by_amount, "amount", "act on large amounts alone")):
+        if worth is not None:
+            ways.append(Way(key, name, worth, None, _constant(whole, key)))
+    ways.append(Way("now", "act on the score as it is", now, None, whole))
+    for key, metric, name, step in (
+        ("recalibrate", "gain_recalibration", "act on the recalibrated score", counts and counts.recalibrated),
+        ("post-train", "gain_post_training", "act on score and features", counts and counts.with_features),
+    ):
+        if (gain := value(metric)) is not None:
+            ways.append(Way(key, name, now + gain, results[metric].interval, step.decided if step else None))
+    if lead is not None and stakes is not None:
+        ways.append(Way("perfect", "decide with every label known", now + lead + stakes, None, _perfect(whole)))
+    return ways
+
+
+def limited_ways(report: Report, ranked: Sequence[Ranked], room: float) -> list[Way]:
+    """The ways of acting on a share of the rows, room, only."""
+    counts, results = report.counts, report.results
+    whole = None if counts is None else counts.as_is
+    never, always = (results[name].value if name in results else None for name in ("eu_never", "eu_always"))
+    assert isinstance(report.worth, LimitedWorth)  # there are scores at a capacity
+    ways = [Way("never", "act on none" if never is None else "always decide 0", report.worth.idle, None,
+                _constant(whole, "never"))]  # fmt: skip
+    if never is not None and always is not None and whole is not None:
+        shared = Decided(*(room * each for each in (whole.positives, whole.negatives)),
+                         *((1 - room) * each for each in (whole.positives, whole.negatives)))  # fmt: skip
+        ways.append(Way("always", "act on as many rows by chance", room * always + (1 - room) * never, None, shared))
+    for each in ranked:
+        key, name = {
+            None: ("now", "act on the score as it is"),
+            "recalibration": ("recalibrate", "act on the recalibrated score"),
+            "post-training": ("post-train", "act on score and features"),
+            "perfect": ("perfect", "decide with every label known"),
+        }[each.kind]
+        if each.utility is not None:
+            ways.append(Way(key, name, each.utility, each.interval, _found(whole, each)))
+    return ways
+
+
+def _found(whole: Decided | None, each: Ranked) -> Decided | None:
+    """Whom a score acts on, by the share of label 1 that it finds and the share of label 1 among them."""
+    if whole is None or each.capture is None or not each.precision:
+        return None
+    hits = each.capture * whole.positives
+    alarms = hits / each.precision - hits
+    return Decided(hits, alarms, whole.positives - hits, whole.negatives - alarms)
+
+
+def _constant(decided: Decided | None, key: str) -> Decided | None:
+    if decided is None or key not in ("never", "always"):
+        return None
+    yes, no = decided.positives, decided.negatives
+    return Decided(yes, no, 0.0, 0.0) if key == "always" else Decided(0.0, 0.0, yes, no)
+
+
+def _perfect(decided: Decided | None) -> Decided | None:
+    return None if decided is None else Decided(decided.positives, 0.0, 0.0, decided.negatives)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How amounts of a page are written: the factor of utilities per decision, words for it, and decimals."""
+
+    factor: float
+    words: str
+    decimals: int
+
+    def __call__(self, value: float, sign: str = "") -> str:
+        """A utility per decision as an amount; sign: '+' to write that of a gain."""
+        text = f"{self.factor * value:{sign},.{self.decimals}f}"
+        return text if text.strip("+-0.,") else text.lstrip("+-")
+
+    def span(self, interval: Interval) -> str:
+        """'[low, high]'."""
+        return f"[{self(interval[0])}, {self(interval[1])}]"
+
+
+def scale_of(reports: Sequence[Report], terms: StatedTerms) -> Scale:
+    """As many decimals as the largest difference between ways of acting needs for three digits."""
+    each = [[way.worth for way in ways_of(report)] for report in reports]
+    worths = [worth for of_report in each for worth in of_report]
+    factor, unit = terms.scale(*(worths or [0.0]))
+    apart = max((max(of_report) - min(of_report) for of_report in each if of_report), default=0.0) * factor
+    decimals = 0 if apart <= 0 else min(max(2 - math.floor(math.log10(apart)), 0), MAX_DECIMALS)
+    return Scale(factor, " ".join(filter(None, (unit, terms.span))), decimals)
+
+
 class ReportPage:
     """An evaluation, what it recommends, pictures, and the comparison of two models.
 
     recommendation: None without a task; comparison: None unless there are two models of the same rows. notes: what the
-    page does not show, and why.
+    page does not show, and why. positions: sums of models and groups at other thresholds; {} where decisions have none.
     """
 
     def __init__(
@@ -98,6 +234,7 @@ class ReportPage:
         comparison: Comparison | None = None,
         notes: Sequence[str] = (),
         terms: StatedTerms | None = None,
+        positions: Mapping[tuple[str, str | None], Positions] | None = None,
     ) -> None:
         self.evaluation = evaluation
         self.recommendation = recommendation
@@ -105,6 +242,8 @@ class ReportPage:
         self.comparison = comparison
         self.notes = tuple(notes)
         self.terms = terms or StatedTerms()
+        self.positions = positions or {}
+        self.scale = scale_of(evaluation.reports, self.terms)
 
     @property
     def _of_classes(self) -> bool:
@@ -117,22 +256,16 @@ class ReportPage:
         return f"Decisions by {', '.join(models)}"
 
     def blocks(self) -> Iterator[b.Block]:
-        """What to do, why, pictures, metrics, terms, and where all this comes from."""
+        """The decision, what to do, what each way of acting is worth, why, metrics, and where all this comes from."""
         # A report has no other format: the command that measures has.
         evaluation = shortened(self.evaluation, f"{Verb('evaluate').words} {IN_FULL}")
         if evaluation is not self.evaluation:
             yield b.Notes(evaluation.notes[len(self.evaluation.notes) :])
         yield from self._advice(evaluation.reports)
-        for heading, kinds in SHARED_PICTURES.items():
-            shared = tuple(self._pictures(None, *kinds))
-            if shared:
-                yield b.Heading(heading, level=1)
-                yield from shared
         yield from self._metrics(evaluation)
-        yield b.Heading("Words on this page", level=1)
-        yield b.Facts((("", CLASS_TERMS if self._of_classes else TERMS),))
         yield b.Heading("Data and method", level=1)
-        yield b.SourceLines((*source_lines(self.evaluation), *self.notes))
+        yield b.Folded("Words on this page", (b.Facts((("", CLASS_TERMS if self._of_classes else TERMS),)),))
+        yield b.SourceLines((*source_lines(self.evaluation, self.terms.names), *self.notes))
         yield b.Signature(self.evaluation.signature)
 
     def _advice(self, reports: Sequence[Report]) -> Iterator[b.Block]:
@@ -149,40 +282,235 @@ class ReportPage:
             yield from self._comparison()
             for report in reports:
                 yield from self._pictures(report)
+            yield from self._shared()
             return
+        yield b.Paragraph(self.terms.worded(decision_words(self.evaluation, reports[0], self.terms)))
         advised = advised_of(self.recommendation, reports)
-        if len(advised) == 1:
-            yield from self._one(*advised[0], level=1)
-            return
-        yield advice_table(advised, self.terms)
+        alone = len(advised) == 1
+        if alone:
+            limited = self._with_places(*advised[0])
+            ours = headline_of(*advised[0], self.scale, self.terms)
+            yield ours if limited is None else self._limited_headline(limited)
+        else:
+            yield self._limited_overview(advised) or self._overview(advised)
+        yield from self._worth(reports)
+        yield from self._shared()
         yield from self._comparison()
         for report, advice in advised:
-            if report.group is None:
-                yield b.Heading(report.model, level=1)
-                yield from self._one(report, advice)
+            if alone or report.group is None:
+                yield b.Heading("What to do" if alone else report.model, level=1)
+                yield from self._one(report, advice, "" if alone else answer_of(advice))
             else:
                 yield b.Folded(
-                    self.terms.worded(f"{name_of(report)}: {advice.headline}"), tuple(self._one(report, advice))
+                    self.terms.worded(f"{name_of(report)}: {answer_of(advice)}"), tuple(self._one(report, advice))
                 )
 
-    def _one(self, report: Report, advice: Advice, level: int = 2) -> Iterator[b.Block]:
-        """What a limit changes, the sentence and the number, a picture of it, what to do, and why."""
+    def _with_places(self, report: Report, advice: Advice) -> WithPlaces | None:
+        """None where every row can be acted on."""
+        whole = self.recommendation
+        now = None if whole is None else whole.ranks_now(report, advice)
+        if whole is None or now is None or not isinstance(report.worth, LimitedWorth):
+            return None
+        ranked = whole.ranked_of(report)
+        return WithPlaces(
+            ranked[0].utility or 0.0, ranked_by(now, ranked), ranked[-1].utility or 0.0, report.worth.idle
+        )
+
+    def _limited_headline(self, at: WithPlaces) -> b.Headline:
+        scale, now, says = self.scale, at.now, _named(at.now)
+        perfect = f"a perfect order is worth {scale(at.perfect)}"
+        if now.gain is None:
+            won, none = at.as_is - at.idle, f"acting on none ({scale(at.idle)})"
+            said = f"what the rows that the score puts first ({scale(at.as_is)}) win over {none}"
+            said = f"{in_words(scale)}: {said}; {perfect}."
+        else:
+            won = now.gain
+            said = f"what the order of {says} wins over that of the score ({scale(at.as_is)})"
+            said = f"{in_words(scale)}: {said}; acting on none is worth {scale(at.idle)}; {perfect}."
+            said = said if now.interval is None else f"{scale.span(now.interval)} {said}"
+        answer = f"Act on the rows that {says} puts first."
+        return b.Headline(self.terms.worded(answer), scale(won, "+"), self.terms.worded(said))
+
+    def _overview(self, advised: Sequence[tuple[Report, Advice]]) -> b.TextTable:
+        """A row for each model and group, the models that are worth most first."""
+
+        def worths(report: Report) -> dict[str, float]:
+            return {way.key: way.worth for way in ways_of(report)}
+
+        def constant(report: Report) -> float:
+            return max((worths(report)[key] for key in CONSTANT_WAYS if key in worths(report)), default=math.nan)
+
+        grouped = any(report.group is not None for report, _ in advised)
+        several = len({report.model for report, _ in advised}) > 1
+        models: Columns[tuple[Report, Advice]] = [(left("model", wraps=True), lambda one: one[0].model)]
+        groups: Columns[tuple[Report, Advice]] = [(left("group", wraps=True), lambda one: one[0].group or "all rows")]
+        return table(
+            advised,
+            [
+                *(models if several or not grouped else ()),
+                *(groups if grouped else ()),
+                (left("what to do", wraps=True), lambda one: self.terms.worded(answer_of(one[1]))),
+                ("worth now", lambda one: self._amount(worths(one[0]).get("now"))),
+                ("worth then", lambda one: self._amount(worths(one[0]).get(way_of(one[1]), constant(one[0])))),
+                ("best constant decision", lambda one: self._amount(constant(one[0]))),
+            ],
+            title=f"What to do, and what decisions are worth {in_words(self.scale)}",
+        )
+
+    def _limited_overview(self, advised: Sequence[tuple[Report, Advice]]) -> b.TextTable | None:
+        """A row for each model; groups share the places of all rows."""
+        known = [(report.model, found) for report, advice in advised if (found := self._with_places(report, advice))]
+        if not known:
+            return None
+        return table(
+            known,
+            [
+                (left("model", wraps=True), lambda one: one[0]),
+                (left("what to do", wraps=True), lambda one: f"Act on the rows that {_named(one[1].now)} puts first."),
+                ("worth now", lambda one: self._amount(one[1].as_is)),
+                ("worth then", lambda one: self._amount(one[1].now.utility)),
+                ("acting on none", lambda one: self._amount(one[1].idle)),
+            ],
+            title=f"What to do with these places, and what decisions are worth {in_words(self.scale)}",
+        )
+
+    def _amount(self, worth: float | None) -> b.Cell:
+        return words(DASH if worth is None or math.isnan(worth) else self.scale(worth))
+
+    def _worth(self, reports: Sequence[Report]) -> Iterator[b.Block]:
+        """What each way of acting is worth, of every report; with sliders where there are sums to move between."""
+        shown = [report for report in reports if (report.model, report.group) in self.positions]
+        names = [name_of(report) for report in shown or reports]
+        tables = [self._ways(report, "" if len(names) == 1 else name_of(report)) for report in shown or reports]
+        whole = replace(tables[0], rows=tuple(row for one in tables for row in one.rows))
+        yield b.Heading("What each way of acting is worth", level=1)
+        if not shown:
+            yield whole
+            return
+        yield b.Paragraph(
+            "Move the threshold to see other costs: the sum of both costs stays. A row that is acted on has label 1 or "
+            "is a false alarm; a miss is a row of label 1 that is not acted on."
+        )
+        yield b.Movable(whole, tuple(names), self._moving(shown))
+
+    def _ways_of(self, report: Report) -> list[Way]:
+        """With the capacity, where there is one and the report is of all rows."""
+        ranked = () if self.recommendation is None else self.recommendation.ranked_of(report)
+        return limited_ways(report, ranked, self._room([report])) if ranked else ways_of(report)
+
+    def _ways(self, report: Report, section: str) -> b.TextTable:
+        now = next((way.worth for way in self._ways_of(report) if way.key == "now"), 0.0)
+        total = report.counts.total if report.counts is not None else None
+
+        def gain(way: Way) -> b.Cell:
+            ends = () if way.interval is None else (self.scale.span(way.interval),)
+            return b.Cell((self.scale(way.worth - now, "+"), *ends)) if way.key != "now" else words(DASH)
+
+        def counted(of: Callable[[Decided], float]) -> Callable[[Way], str]:
+            def said(way: Way) -> str:
+                if way.decided is None or total is None:
+                    return DASH
+                return f"{OF_ROWS * of(way.decided) / total:,.{self._counted}f}"
+
+            return said
+
+        off, on = self.terms.names or ("", "")
+        heads = (
+            (f"'{on}'", f"'{on}' at label 0", f"'{off}' at label 1") if on else ("acts on", "false alarms", "misses")
+        )
+        cells = (
+            counted(lambda each: each.acted),
+            counted(lambda each: each.false_positives),
+            counted(lambda each: each.false_negatives),
+        )
+        ways = self._ways_of(report)
+        shown = table(
+            ways,
+            [
+                (left("way of acting"), lambda way: self.terms.worded(way.name)),
+                (f"worth {in_words(self.scale)}", lambda way: self.scale(way.worth)),
+                ("gain over the score as it is", gain),
+                *([] if total is None else zip((f"{head} of {OF_ROWS:,}" for head in heads), cells, strict=True)),
+            ],
+        )
+        rows = zip(shown.rows, ways, strict=True)
+        return replace(shown, rows=tuple(replace(row, section=section, key=way.key) for row, way in rows))
+
+    @property
+    def _counted(self) -> int:
+        """Decimals of counts of 1,000 rows: more where few rows have label 1."""
+        rates = [min(report.positives or 0, report.rows) / report.rows for report in self.evaluation.reports]
+        least = min([rate for rate in rates if rate > 0], default=1.0)
+        return min(max(-math.floor(math.log10(least)) - 1, 0), 3)
+
+    def _moving(self, reports: Sequence[Report]) -> dict[str, Any]:
+        """What the script of the page moves."""
+        task, terms = self.evaluation.plan.binary, self.terms
+        assert task is not None  # positions are of a task
+        at = self.positions[reports[0].model, reports[0].group].at
+        own = int(np.searchsorted(at, task.threshold))
+        methods = {"recalibrate": "recalibrate the score", "post-train": "post-train on the features"}
+        ways = {way.key: terms.worded(way.name) for report in reports for way in self._ways_of(report)}
+        return {
+            "at": at.tolist(),
+            "own": own,
+            "room": self._room(reports),
+            "right": [task.utility[0][0], task.utility[1][1]],
+            "unit": task.u_delta,
+            "factor": self.scale.factor,
+            "decimals": self.scale.decimals,
+            "counted": self._counted,
+            "of": OF_ROWS,
+            "places": PLACES,
+            "span": self.scale.words,
+            "words": ways | methods,
+            "ways": WAYS,
+            "reports": [
+                self.positions[report.model, report.group].plain() | {"limited": self._at_own_capacity(report)}
+                for report in reports
+            ],
+        }
+
+    def _at_own_capacity(self, report: Report) -> str:
+        """What the page says where its sliders stand at the user's capacity; '' without one, and of groups."""
+        if self.recommendation is None:
+            return ""
+        at = self._with_places(*advised_of(self.recommendation, [report])[0])
+        if at is None:
+            return ""
+        more = "" if at.now.gain is None else f", {self.scale(at.now.gain)} more than the order of the score"
+        worth = self.scale(at.now.utility or 0.0)
+        return f"At your capacity: act on the rows that {_named(at.now)} puts first ({worth} {self.scale.words}{more})."
+
+    def _room(self, reports: Sequence[Report]) -> float:
+        """The share of all rows that the capacity leaves to act on; 1 without one."""
+        rooms = [each.places.places / each.rows for each in reports if each.places is not None]
+        return min(rooms[0], 1.0) if rooms else 1.0
+
+    def _shared(self) -> Iterator[b.Block]:
+        for heading, kinds in SHARED_PICTURES.items():
+            shared = tuple(self._pictures(None, *kinds))
+            if shared:
+                yield b.Heading(heading, level=1)
+                yield from shared
+
+    def _one(self, report: Report, advice: Advice, answer: str = "") -> Iterator[b.Block]:
+        """What to do, what a limit changes, a picture of what can be won, and why; answer: '' where it stands above."""
+        if answer:
+            yield b.Conclusion(self.terms.worded(answer), ())
         yield from self._at_capacity(report)
-        yield headline_of(report, advice, self.evaluation.plan.confidence, self.terms)
-        first = constant_line(report, advice, self.terms)
-        if first is not None:
-            yield b.Paragraph(first)
-        waterfall = tuple(self._pictures(report, "waterfall"))
-        yield from waterfall or (ladder(report.results, self.terms),)
-        yield replace(conclusion_of(report, advice, self.evaluation.plan.binary, self.terms), text="")
+        yield from self._pictures(report, "waterfall")
+        yield b.Conclusion("", advice.lead[1:])
         yield from filter(None, (moving_line(report, self.evaluation.population, self.terms),))
         yield from filter(None, (amount_line(report, self.evaluation.by_row, self.terms),))
-        yield from filter(None, (counts_table(report, self.terms),))
-        yield b.Heading("Why", level=level)
-        yield walk_of(advice, self.terms)
+        yield b.Heading("Why", level=2)
+        yield walk_of(advice, self.terms, report)
+        assert self.recommendation is not None  # there is advice
+        yield b.Conclusion("", tuple(notes_of(report, advice, self.recommendation)))
         yield from self._pictures(report, "reliability", "grouping")
         if report.regimes:
-            yield b.Folded("Where the regret comes from, bin by bin of the score", tuple(regime_tables([report])))
+            regimes = regime_tables([report], self.scale.factor, in_words(self.scale))
+            yield b.Folded("Where the regret comes from, bin by bin of the score", tuple(regimes))
         if report.by_action is not None:
             yield from self._pictures(report, "confusion")
             yield b.Folded("Labels, and the actions taken for them", tuple(action_tables(report.by_action)))
@@ -209,20 +537,20 @@ class ReportPage:
 
     def _metrics(self, evaluation: Evaluation) -> Iterator[b.Block]:
         """The metrics that say most in one table, all others by family, folded."""
-        table = self._explained(metric_table(evaluation.reports))
+        table = self._explained(metric_table(evaluation.reports, factor=self.scale.factor))
         families = sorted(dict.fromkeys(row.section for row in table.rows), key=_rank)
         by_family = {family: [row for row in table.rows if row.section == family] for family in families}
         main = [row for family in families for row in by_family[family] if self._is_shown(row)]
         yield b.Heading("The metrics that say most", level=1)
-        yield b.Notes(
-            ("Open a metric's name for its formula, range, source and how its interval is made.",), quiet=True
-        )
+        says = "Open a metric's name for its formula, range, source and how its interval is made."
+        yield b.Notes((f"Utilities are {in_words(self.scale)}. {says}" if self.recommendation else says,), quiet=True)
         yield replace(table, rows=tuple(replace(row, section="") for row in main))
         for family in families:
             rows = tuple(replace(row, section="") for row in by_family[family] if not self._is_shown(row))
             if rows:
                 yield b.Folded(f"{len(rows)} more of {family}", (replace(table, rows=rows),))
-        yield from metric_notes(evaluation)
+        if notes := metric_notes(evaluation):
+            yield b.Folded("Worst cases, and why some values or intervals are missing", tuple(notes))
 
     def _is_shown(self, row: b.Row) -> bool:
         evaluation, of_classes = self.evaluation, self._of_classes
@@ -244,23 +572,111 @@ class ReportPage:
         return replace(name, details=lambda: explanation(metric.text, metric_facts(metric)))
 
 
-def headline_of(report: Report, advice: Advice, confidence: float, terms: StatedTerms) -> b.Headline:
-    """The advice with the number that it rests on: what the action wins, else what acting on the score is worth."""
-    gain, interval, what = advice.gain, advice.interval, f"what {advice.method} wins, by estimate on held-out rows"
-    plus, headline = "+", terms.worded(advice.headline)
-    if gain is None and advice.constant is not None and advice.constant.gain > 0:
-        gain, interval = advice.constant.gain, advice.constant.interval
-        what = f"what always deciding {advice.constant.decision} is worth more than acting on the score"
-    if gain is None:
-        now = report.results["expected_utility"]
-        what = "what acting on the score is worth"
-        if now.value is None:
-            return b.Headline(headline, "unknown", f"{terms.noun} {terms.span}: {what}")
-        gain, interval, plus = now.value, now.interval, ""
-    (number, *ends), words = terms.amounts(gain, *(interval or ()))
-    sign = plus if gain > 0 else ""
-    within = f" ({100 * confidence:g} % interval {' to '.join(ends)})" if ends else ""
-    return b.Headline(headline, sign + number, terms.worded(f"{words or terms.noun} {terms.span}: {what}{within}"))
+def _named(ranked: Ranked) -> str:
+    return ranked.method or "the score"
+
+
+CONSTANT_WAYS = ("never", "always", "constant")
+
+
+def in_words(scale: Scale) -> str:
+    """'per 1,000 decisions', or 'in million EUR a year'."""
+    return scale.words if scale.words.startswith(("per ", "for ")) else f"in {scale.words}"
+
+
+def decision_words(evaluation: Evaluation, report: Report, terms: StatedTerms) -> str:
+    """The decision in a sentence: how many rows, how many of label 1, and what errors cost."""
+    task, unit = evaluation.plan.binary, f" {terms.unit}" if terms.unit else ""
+    rows = f"{report.rows:,} rows"
+    places = _places_words(evaluation)
+    if report.positives is not None:
+        rows += f", {percent(report.positives / report.rows)} with label 1"
+    if report.by_class is not None:
+        rows += f" of {len(report.by_class.classes)} classes"
+    if evaluation.by_row is not None:
+        return f"{rows}; every row has costs of its own.{places}"
+    if task is None:
+        actions = evaluation.decided_by
+        if actions is None:
+            return f"{rows}."
+        worth = class_payoffs(actions) if isinstance(actions, ClassDecision) else payoffs(actions)
+        worth = worth or f"the actions are {', '.join(actions.actions)}"
+        return f"{rows}; {worth}.{places}"
+    (u00, u01), (u10, u11) = task.utility
+    miss, alarm = (f"{plain(cost)}{unit}" for cost in (u11 - u01, u00 - u10))
+    costs, acting = f"a miss costs {miss}, a false alarm {alarm}", "acting"
+    if terms.names:
+        off, on = (f"'{name}'" for name in terms.names)
+        costs, acting = f"{off} at label 1 costs {miss}, {on} at label 0 {alarm}", f"deciding {on}"
+    return f"{rows}; {costs}: {acting} pays from a probability of {plain(task.threshold)} on.{places}"
+
+
+def _places_words(evaluation: Evaluation) -> str:
+    """How many rows can be acted on, in a sentence; empty where all can."""
+    capacity = evaluation.capacity
+    if capacity is None:
+        return ""
+    actions = limited_actions(evaluation)
+    done = "be acted on" if actions is None else f"get {actions}"
+    if capacity.among is None:
+        each = f" for each value of {evaluation.columns['per']}" if "per" in evaluation.columns else ""
+        return f" At most {capacity.places:,.0f} rows can {done}{each}."
+    share = percent(capacity.places) if capacity.among == 1 else f"{capacity.places:,g} of {capacity.among:,g}"
+    return f" At most {share} {'of the ' if capacity.among == 1 else ''}rows can {done}."
+
+
+def way_of(advice: Advice) -> str:
+    """The key of the way of acting that is to be taken today; '' for the best constant decision."""
+    if advice.act_now.action != "done":
+        return advice.act_now.action
+    return "" if advice.constant is not None and advice.constant.gain > 0 else "now"
+
+
+def answer_of(advice: Advice) -> str:
+    """What to do today, in one sentence."""
+    if advice.certainty == "clear":
+        return advice.headline
+    way = way_of(advice)
+    if way == "" and advice.constant is not None:
+        return f"For now, always decide {advice.constant.decision}: what a fit would win is not clear."
+    if way == "now":
+        return "For now, use the score as it is: what a fit would win is not clear."
+    what = "Recalibrate" if way == "recalibrate" else "Post-train on the features"
+    sure = "that it wins something is likely" if advice.certainty == "likely" else "whether it wins anything is open"
+    return f"{what} with {advice.act_now.method}: {sure}."
+
+
+def headline_of(report: Report, advice: Advice, scale: Scale, terms: StatedTerms) -> b.Headline:
+    """The answer with the number that it rests on: what it wins, and beside it what other ways of acting are worth."""
+    ways = {way.key: way for way in ways_of(report)}
+    text = terms.worded(answer_of(advice))
+    if "now" not in ways:
+        return b.Headline(text, "unknown", f"{in_words(scale)}: what acting on the score is worth")
+    now = ways["now"].worth
+    constants = sorted((ways[key] for key in CONSTANT_WAYS if key in ways), key=lambda way: -way.worth)
+    way = ways.get(way_of(advice), constants[0] if constants else ways["now"])
+    others = [("perfect decisions", ways["perfect"].worth)] if "perfect" in ways else []
+    if constants:
+        name = constants[0].name.replace("decide", "deciding").replace("take", "taking")
+        others.insert(0, (name, constants[0].worth))
+    beside = "; ".join(f"{name} is worth {scale(worth)}" for name, worth in others)
+    beside = beside.replace("decisions is", "decisions are")
+    if way.key != "now":
+        ends = "" if way.interval is None else f"{scale.span(way.interval)} "
+        name = advice.act_now.method or way.name
+        said = f"{ends}{in_words(scale)}: what {_gerund(name)} wins over the score as it is ({scale(now)}); {beside}."
+        return b.Headline(text, scale(way.worth - now, "+"), terms.worded(said))
+    if not constants:
+        return b.Headline(text, scale(now), f"{in_words(scale)}: what acting on the score is worth.")
+    over = now - constants[0].worth
+    said = (
+        f"{in_words(scale)}: what acting on the score as it is ({scale(now)}) wins over a constant decision; {beside}."
+    )
+    return b.Headline(text, scale(over, "+"), terms.worded(said))
+
+
+def _gerund(name: str) -> str:
+    return name.replace("always decide", "always deciding").replace("take the", "taking the")
 
 
 def _rank(family: str) -> int:

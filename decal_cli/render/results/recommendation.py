@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
-from decal_cli.analysis.counts import CountedStep, Decided, DecisionCounts
-from decal_cli.analysis.evaluate import Report
-from decal_cli.analysis.flowchart import FITS, GAINS, Action, Advice, Answer, Item
+from decal_cli.analysis.by_row import ByRow
+from decal_cli.analysis.counts import Decided, DecisionCounts
+from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.flowchart import GAINS, Action, Advice, Answer, Item
 from decal_cli.analysis.flowchart.advice import ActNow, Certainty, Interim
 from decal_cli.analysis.flowchart.evidence import Constant
 from decal_cli.analysis.moving import Moving
-from decal_cli.analysis.ranked import PERFECT, Kind, Ranked
-from decal_cli.analysis.recommend import Recommendation, Round, ece_advice, ece_disagrees
-from decal_cli.analysis.tryout import Trial
+from decal_cli.analysis.ranked import PERFECT, Kind, Ranked, RanksNow
+from decal_cli.analysis.recommend import Recommendation, Round, amounts_of, ece_advice, ece_disagrees
+from decal_cli.analysis.tryout import Picked, Trial
 from decal_cli.data.words import shell_word
 from decal_cli.declarations.document import Above, Absent, Limit, Share, Size
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Result, named
-from decal_cli.metrics.decisions import DecisionChange
-from decal_cli.numbers import DASH, Interval, alike, apart, counts, per_decision, percent, plain, short, span, with_ends
+from decal_cli.numbers import (
+    DASH,
+    Interval,
+    Say,
+    chance_words,
+    decimals_for,
+    percent,
+    plain,
+    times,
+    unsigned_zero,
+    within,
+)
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.evaluation import MeasuredData, name_of
 from decal_cli.render.results.shortened import shortened
-from decal_cli.render.results.source import Provenance, amount_line, one_or_several, source_lines, title_of
+from decal_cli.render.results.source import (
+    Provenance,
+    amount_line,
+    one_or_several,
+    row_task_line,
+    source_lines,
+    task_line,
+    title_of,
+)
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.population import Population
@@ -33,12 +52,12 @@ from decal_cli.task import BinaryTask
 
 OF_ROWS = 1000
 """Rows that printed counts are of."""
-RULES = ("as it is", "recalibrated", "with features")
 
 
 class StepData(View):
     """A question of the flowchart with its answer. small: "yes", but the gain is within the tolerance."""
 
+    number: Annotated[int, Limit(minimum=1, maximum=4)]
     question: str
     answer: Answer
     small: bool
@@ -69,11 +88,22 @@ class TrialData(View):
     seconds: float
 
 
+class PickedData(View):
+    """The method that cross-validation picks among the usual ones, null where it keeps the score; what choosing so wins
+    after costs, on rows that took no part in the choice.
+    """
+
+    method: str | None
+    among: list[str]
+    gain: GainData
+
+
 class RoundData(View):
     """The methods tried on one score, the best first; the action that follows with the best one's score."""
 
     score: str
     attempts: list[TrialData] = of("trials")
+    cross_validation: PickedData | None = of("picked")
     best: str | None = of("best.chosen.key")
     action: str | None = of("advice.action")
 
@@ -208,12 +238,14 @@ class AdvisedData(MeasuredData):
     """A report with its advice."""
 
     recommendation: AdviceData = of(lambda _, seen: seen.advice)
+    holds: Absent[Interval | None] = of(lambda report, seen: seen.whole.holds_of(report))
     counts: CountsData | None = of(lambda _, seen: seen.counted)
     amounts: AmountsData | None = of(
         lambda report, seen: AmountsData(report.results, seen) if seen.terms.with_amounts else None
     )
     moving: Absent[Moving | None]
     at_capacity: Absent[list[Ranked] | None] = of(lambda report, seen: seen.whole.ranked_of(report) or None)
+    ranks_now: Absent[RanksNow | None] = of(lambda report, seen: seen.whole.ranks_now(report, seen.advice))
 
 
 class Recommended:
@@ -226,33 +258,31 @@ class Recommended:
         self.title = title_of(self.evaluation)
 
     def blocks(self) -> Iterator[b.Block]:
-        """Data; of several models or groups a table; of each the ladder, the walk, the action, and what was tried."""
+        """Of several models a table; of each what to do, what each way of acting is worth, and why; then the data."""
         evaluation = shortened(self.evaluation)
-        yield b.SourceLines(tuple(source_lines(evaluation)))
         advised = advised_of(self.recommendation, evaluation.reports)
         if len(advised) > 1:
             yield advice_table(advised, self.terms)
         for report, advice in advised:
-            yield b.Heading(name_of(report), gist=advice.action)
-            yield b.Paragraph(" ".join(_now_sentences(advice, self.terms)), strong="Now:", close=True)
+            yield b.Heading(name_of(report), gist=todo(advice))
+            first, *others = lead_of(self.recommendation, report, advice, self.terms)
+            yield b.Conclusion(first, tuple(others), close=True)
             yield from ranked_blocks(self.recommendation, report, self.terms)
-            first = constant_line(report, advice, self.terms)
-            if first is not None:
-                yield b.Paragraph(first)
-            yield ladder(report.results, self.terms)
-            yield from filter(None, (moving_line(report, self.evaluation.population, self.terms),))
-            yield from filter(None, (amount_line(report, self.evaluation.by_row, self.terms),))
-            yield from filter(None, (counts_table(report, self.terms),))
-            yield walk_of(advice, self.terms)
-            yield conclusion_of(report, advice, self.evaluation.plan.binary, self.terms)
+            yield from worth_blocks(report, self.evaluation, self.terms)
+            yield walk_of(advice, self.terms, report)
+            yield b.Conclusion("", tuple(notes_of(report, advice, self.recommendation)))
             yield from round_blocks(self.recommendation.rounds_of(report))
-        yield b.Signature(self.evaluation.signature)
+        yield b.SourceLines(tuple(source_lines(evaluation, self.terms.names)))
+        yield b.Signature(self.evaluation.signature, close=True)
 
     def data(self) -> dict[str, Any]:
         """One report, or several."""
+        return one_or_several(data_of(Provenance(self.evaluation)), self.entries())
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Each report with its advice, without what all of them share."""
         seen = [_Seen(*advised, self.recommendation, self.terms) for advised in self.recommendation.advised]
-        entries = [data_of(AdvisedData(each.report, each)) for each in seen]
-        return one_or_several(data_of(Provenance(self.evaluation)), entries)
+        return [data_of(AdvisedData(each.report, each)) for each in seen]
 
     def rows(self) -> Iterator[list[Any]]:
         """One row per model and group; where methods were tried, one per method."""
@@ -272,131 +302,74 @@ def advised_of(recommendation: Recommendation, reports: Sequence[Report]) -> lis
 
 
 def advice_table(advised: Sequence[tuple[Report, Advice]], terms: StatedTerms) -> b.TextTable:
-    """What each model and group is advised."""
+    """What to do now with each model and group, what that wins, and how sure it is."""
     grouped = any(report.group is not None for report, _ in advised)
+    factor, unit = terms.scale(*(amount for report, _ in advised for amount in amounts_of(report)))
+
+    def wins(each: tuple[Report, Advice]) -> str:
+        report, now = each[0], each[1].act_now
+        if now.action == "done":
+            return ""
+        ends, cost = report.results[GAINS[now.action]].interval, (each[1].gain or now.gain) - now.gain
+        return within(factor * now.gain, ends and times((ends[0] - cost, ends[1] - cost), factor))
+
     return table(
         advised,
         [
             (left("model", wraps=True), lambda each: each[0].model),
             *([(left("group", wraps=True), lambda each: each[0].group or "")] if grouped else []),
-            (left("action", wraps=True), lambda each: each[1].action),
-            (left("method", wraps=True), lambda each: each[1].method or ""),
-            (
-                b.Column(f"gain {terms.heading}", wraps=True),
-                lambda each: "" if each[1].gain is None else plain(terms.number * each[1].gain),
-            ),
+            (left("do now", wraps=True), lambda each: todo(each[1])),
+            (b.Column(f"wins {terms.measured_in(unit)}", breaks=(16,)), wins),
+            (left("how sure"), lambda each: each[1].certainty),
         ],
     )
 
 
-def walk_of(advice: Advice, terms: StatedTerms) -> b.AnsweredQuestions:
-    """The walk through the flowchart."""
-    return b.AnsweredQuestions(
-        tuple(
-            b.AnsweredQuestion(
-                step.question, step.answer, terms.worded(step.reason), tuple(_evidence(step.evidence, terms))
-            )
-            for step in advice.steps
-        )
-    )
-
-
-def _evidence(items: Sequence[Item], terms: StatedTerms) -> Iterator[str]:
-    """What a step rests on, a line each; utilities are amounts of one size, where the user said what amounts mean."""
-    amounts = [item.value for item in items if item.value is not None and _is_amount(item, terms)]
-    for item in items:
-        if item.value is None:
-            value = "undefined"
-        elif _is_amount(item, terms):
-            value = terms.amount(item.value, item.interval, amounts)
-        else:
-            value = f"{short(item.value, 4)} {span(item.interval, 4)}".rstrip()
-        yield f"{named(item.metric).title.lower()}: {value}"
-
-
-def _is_amount(item: Item, terms: StatedTerms) -> bool:
-    return terms.with_amounts and named(item.metric).unit == "utility"
-
-
-def _now_sentences(advice: Advice, terms: StatedTerms) -> Iterator[str]:
-    """What to do today, what it wins and how sure that is, before anything else."""
+def todo(advice: Advice) -> str:
     now, constant = advice.act_now, advice.constant
-    if now.action == "done":
-        free = constant is not None and constant.gain > 0
-        yield terms.worded(f"always decide {constant.decision}." if free and constant else "use the model as it is.")
-        if now.chance is not None:
-            beyond = " beyond that" if free else ""
-            yield f"The chance that no method wins more than the tolerance{beyond} is {_chance(now.chance)}."
-    else:
-        what = "recalibrate" if now.action == "recalibrate" else "post-train on the features"
-        after = " after its cost" if now.costly else ""
-        yield f"{what} with {now.method}, which is expected to win {terms.phrase(now.gain).strip()}{after}."
-        if now.chance is not None:
-            yield f"The chance that it wins anything{after} is {_chance(now.chance)}."
-    if advice.certainty != "clear":
-        yield (
-            "That is likely, but not clear."
-            if advice.certainty == "likely"
-            else "That is open: see what would settle it."
-        )
+    if now.method is not None:
+        return f"{now.action} with {now.method}"
+    return constant.words if constant is not None and constant.gain > 0 else "use as it is"
 
 
-def _chance(chance: float) -> str:
-    if not 0.005 <= chance < 0.995:
-        return "under 1 %" if chance < 0.5 else "over 99 %"
-    return f"{100 * chance:.0f} %"
+def walk_of(advice: Advice, terms: StatedTerms, report: Report) -> b.AnsweredQuestions:
+    """The walk through the flowchart; a number that an answer rests on stands where it is first used."""
+    say, seen, asked = terms.saying(amounts_of(report)), set[str](), []
+    for step in advice.steps:
+        shown = [item for item in step.evidence if item.metric not in seen]
+        seen.update(item.metric for item in shown)
+        evidence = tuple(f"{named(item.metric).title.lower()}: {_value(item, say)}" for item in shown)
+        asked.append(b.AnsweredQuestion(step.question, step.answer, step.reason, evidence, step.number))
+    return b.AnsweredQuestions(tuple(asked))
 
 
-def constant_line(report: Report, advice: Advice, terms: StatedTerms) -> str | None:
-    """What is told before anything else: acting on the score is worth no more than a constant decision."""
-    constant, now = advice.constant, report.results["expected_utility"].value
-    if constant is None or now is None:
-        return None
-    factor, unit = terms.scale(now, now + constant.gain)
-    per = " ".join(filter(None, (unit, terms.span)))
-    if not constant.gain > 0:
-        worth = f"both are worth {short(factor * now, 3)} {per}"
-        return terms.worded(f"Acting on this score is worth no more than always deciding {constant.decision}: {worth}.")
-    worth = f"{' against '.join(apart(factor * (now + constant.gain), factor * now, 3))} {per}"
-    doubt = "" if constant.clear else ", though chance could explain the difference"
-    return terms.worded(f"Always deciding {constant.decision} is worth more than acting on this score: {worth}{doubt}.")
+def _value(item: Item, say: Say) -> str:
+    if item.value is None:
+        return "undefined"
+    if named(item.metric).unit == "utility":
+        return say(item.value, item.interval)
+    return f"{item.value:.2g}" if item.interval is None else within(item.value, item.interval)
 
 
-def conclusion_of(report: Report, advice: Advice, task: BinaryTask | None, terms: StatedTerms) -> b.Conclusion:
-    """The action, what to expect of it, and what to do next."""
-    return b.Conclusion(
-        terms.worded(advice.headline), tuple(map(terms.worded, _sentences(report, advice, task, terms)))
-    )
-
-
-def _sentences(report: Report, advice: Advice, task: BinaryTask | None, terms: StatedTerms) -> Iterator[str]:
-    if task is not None:
-        yield from counted_sentences(report, advice, task, terms)
-    if advice.gain is not None:
-        yield _gain_sentence(advice.gain, advice, terms)
+def notes_of(report: Report, advice: Advice, whole: Recommendation) -> Iterator[str]:
+    """What to do next, what ECE would have said, and for which decisions the same advice holds."""
     yield from advice.next_steps
-    yield from filter(None, (_ece_sentence(report, advice, terms),))
+    yield from filter(None, (_ece_sentence(report, advice),))
+    if (ends := whole.holds_of(report)) is not None:
+        low, high = map(plain, ends)
+        same = f"thresholds from {low} to {high}" if low != high else f"the threshold {low} alone"
+        yield f"This advice holds for {same}."
 
 
-def _gain_sentence(gain: float, advice: Advice, terms: StatedTerms) -> str:
-    """The expected gain of the method, per decision and as an amount."""
-    numbers = (gain, *(advice.interval or ()))
-    amounts, words = terms.amounts(*numbers)
-    each = terms.worded(per_decision(gain, advice.interval))
-    return f"Expected gain of {advice.method}: {each}, {with_ends(amounts, f'{words} {terms.span}'.strip())}."
-
-
-def _ece_sentence(report: Report, advice: Advice, terms: StatedTerms) -> str | None:
+def _ece_sentence(report: Report, advice: Advice) -> str | None:
     """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""
-    if "ece" not in report.results:
-        return None
-    ece, null = report.results["ece"].value, report.results["ece_null"].value
-    gain = report.results["gain_recalibration"]
+    gain = report.results[GAINS["recalibrate"]]
+    ece, null = (report.results[key].value if key in report.results else None for key in ("ece", "ece_null"))
     if ece is None or null is None or gain.value is None:
         return None
     sentence = (
-        f"ECE is {short(ece, 4)} for any decision (a calibrated model would show {short(null, 4)}); for this one, "
-        f"recalibration {_verb(gain)} {terms.worded(per_decision(gain.value, gain.interval))}."
+        f"ECE is {within(ece)} whatever the decision ({within(null)} for a calibrated model); for this one, "
+        f"recalibration {_verb(gain)}."
     )
     if not ece_disagrees(report, advice):
         return sentence
@@ -413,20 +386,18 @@ def _blind_spot(advice: Advice) -> str:
         return "it does not see that a constant decision wins as much"
     if advice.action == "do-not-post-train":
         return "it does not know what recalibration costs"
-    return "it does not ask whether the error crosses t*"
+    return "it does not ask whether the error crosses the threshold"
 
 
 def _verb(gain: Result) -> str:
-    """What recalibration does by its gain and its interval."""
+    """What recalibration does by its interval."""
     if gain.interval is not None and gain.interval[0] > 0:
         return "wins"
-    if gain.interval is not None and gain.interval[1] <= 0:
-        return "loses: its gain is"
-    return "may win or lose: its gain is"
+    return "loses" if gain.interval is not None and gain.interval[1] <= 0 else "may win or lose"
 
 
 class Rung(NamedTuple):
-    """A value of the ladder: a metric, and the gain that is added to it."""
+    """A way of acting: the metric that says what it is worth, and the gain that is added to it."""
 
     name: str
     base: str
@@ -434,44 +405,193 @@ class Rung(NamedTuple):
 
 
 CHAIN = (
-    Rung("always decide 0", "eu_never"),
-    Rung("always decide 1", "eu_always"),
-    Rung("act on large amounts alone", "eu_by_amount"),
-    Rung("act on the score as it is", "expected_utility"),
-    Rung("act on the recalibrated score", "expected_utility", "gain_recalibration"),
-    Rung("act on score and features", "expected_utility", "gain_post_training"),
+    Rung("never act", "eu_never"),
+    Rung("always act", "eu_always"),
+    Rung("large amounts alone", "eu_by_amount"),
+    Rung("score as it is", "expected_utility"),
+    Rung("recalibrated", "expected_utility", "gain_recalibration"),
+    Rung("with features", "expected_utility", "gain_post_training"),
 )
 """From the constant decisions to post-training; the last rungs add gains on held-out rows to what the score yields."""
-
-
-MORE_ACTIONS = Rung("take the best constant action", "expected_utility", "external_regret")
+BEST_CONSTANT = Rung("best constant action", "expected_utility", "external_regret")
 """In place of the two constant decisions, where there are more than two actions."""
 
 
+def rungs_of(results: Mapping[str, Result]) -> dict[Rung, float]:
+    """What each way of acting is worth, of those that are defined."""
+    two = "eu_never" in results and results["eu_never"].value is not None
+    worth = {rung: _worth(rung, results) for rung in (CHAIN if two else (BEST_CONSTANT, *CHAIN))}
+    return {rung: value for rung, value in worth.items() if value is not None}
+
+
+def _worth(rung: Rung, results: Mapping[str, Result]) -> float | None:
+    parts = [results[key].value if key in results else None for key in (rung.base, rung.gain) if key]
+    return None if None in parts else sum(part for part in parts if part is not None)
+
+
 def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str = "") -> b.Bars:
-    """The rungs that are defined, in the user's terms, each bar from the lowest rung to its own."""
-    two = results["eu_never"].value is not None if "eu_never" in results else False
-    chain = CHAIN if two else (MORE_ACTIONS, *CHAIN)
-    values = {rung.name: value for rung in chain if (value := _value(rung, results)) is not None}
+    """The same as bars, each from the lowest to its own, in the user's terms."""
+    values = rungs_of(results)
     lowest, highest = min(values.values()), max(values.values())
     height = highest - lowest
     factor, unit = terms.scale(*values.values())
-    amounts = [value * factor for value in values.values()]
-    texts = alike(amounts) if terms.with_amounts else [short(amount, 3) for amount in amounts]
+    texts = _alike(results, values.values(), factor)
     bars = tuple(
-        b.Bar(terms.worded(name), text, (value - lowest) / height if height > 0 else 0.0)
-        for (name, value), text in zip(values.items(), texts, strict=True)
+        b.Bar(_called(rung, terms), text, (value - lowest) / height if height > 0 else 0.0)
+        for (rung, value), text in zip(values.items(), texts, strict=True)
     )
     measured_in = terms.measured_in(unit)
-    return b.Bars(title or f"Expected utility {measured_in}", "decisions", f"expected utility {measured_in}", bars)
+    return b.Bars(title or f"Expected utility {measured_in}", "way of acting", f"expected utility {measured_in}", bars)
 
 
-def _value(rung: Rung, results: Mapping[str, Result]) -> float | None:
-    if rung.base not in results or (rung.gain and rung.gain not in results):
-        return None
-    base = results[rung.base].value
-    gain = 0.0 if not rung.gain else results[rung.gain].value
-    return None if base is None or gain is None else base + gain
+def _alike(results: Mapping[str, Result], values: Iterable[float], factor: float) -> list[str]:
+    """What ways of acting are worth, with the decimals that the gains between them deserve."""
+    gains = (results[key] for key in ("gain_recalibration", "gain_beyond", "external_regret") if key in results)
+    ends = [(factor * low, factor * high) for low, high in (gain.interval for gain in gains if gain.interval)]
+    amounts = [factor * value for value in values]
+    decimals = decimals_for(ends, amounts)
+    return [unsigned_zero(f"{amount:,.{decimals}f}") for amount in amounts]
+
+
+def _called(rung: Rung, terms: StatedTerms) -> str:
+    constants = [each.name for each in CHAIN[:2]]
+    if terms.names is None or rung.name not in constants:
+        return rung.name
+    return f"always '{terms.names[constants.index(rung.name)]}'"
+
+
+def worth_blocks(report: Report, evaluation: Evaluation, terms: StatedTerms) -> Iterator[b.Block]:
+    """What each way of acting is worth and what it does, and the costs in words."""
+    values = rungs_of(report.results)
+    factor, unit = terms.scale(*amounts_of(report))
+    worth = dict(zip(values, _alike(report.results, values.values(), factor), strict=True))
+    counted, shares = _counted(report), report.shares
+    columns: list[Any] = [
+        (left(""), lambda rung: _called(rung, terms)),
+        (b.Column(f"worth {terms.measured_in(unit)}", breaks=(28, 16, 10)), lambda rung: worth[rung]),
+    ]
+    if counted:
+        off, on = terms.names or ("", "")
+        heads = ("acts on", "false alarms", "misses")
+        heads = (on, f"{on} at label 0", f"{off} at label 1") if on else heads
+        texts = dict(zip(counted, _of_thousand(list(counted.values())), strict=True))
+        columns += [
+            (b.Column(head, breaks=(12, 8)), lambda rung, at=at: texts[rung][at] if rung in texts else "")
+            for at, head in enumerate(heads)
+        ]
+    else:
+        over = b.Column("gain over the score as it is", breaks=(18, 12))
+        columns.append((over, lambda rung: _over(rung, report, factor)))
+        names = _action_names(evaluation)
+        if shares and len(names) <= MAX_ACTIONS:
+            for at, name in enumerate(names):
+                columns.append(
+                    (b.Column(f"takes {name}", breaks=(10,)), lambda rung, at=at: _share(rung, report, names, at))
+                )
+    yield table(values, columns, keys=1)
+    yield b.Notes(tuple(_words(evaluation, terms, bool(counted))), close=True)
+    yield from filter(None, (moving_line(report, evaluation.population, terms),))
+    yield from filter(None, (amount_line(report, evaluation.by_row, terms),))
+
+
+MAX_ACTIONS = 6
+"""Actions whose shares a table shows."""
+
+
+def _counted(report: Report) -> dict[Rung, tuple[float, float, float]]:
+    """Rows acted on, false alarms and misses of each way of acting, of all rows; empty where they are not counted."""
+    counts = report.counts
+    if counts is None:
+        return {}
+    never, always, _, *learned = CHAIN
+    now, total = counts.as_is, counts.total
+    cells = {never: (0.0, 0.0, now.positives / total), always: (1.0, 1 - now.positives / total, 0.0)}
+    later = [None if step is None else step.decided for step in (counts.recalibrated, counts.with_features)]
+    steps = [now, *later]
+    for rung, done in zip(learned, steps, strict=True):
+        if done is not None:
+            cells[rung] = (done.acted / total, done.false_positives / total, done.false_negatives / total)
+    return cells
+
+
+def _of_thousand(rows: list[tuple[float, float, float]]) -> list[list[str]]:
+    """Counts of 1,000 rows, all alike: whole where the smallest is a row at least, else with a decimal or two."""
+    flat = [OF_ROWS * each for row in rows for each in row]
+    least = min((each for each in flat if each > 0), default=1.0)
+    decimals = 0 if least >= 0.95 else 1 if least >= 0.095 else 2
+    return [[f"{OF_ROWS * each:,.{decimals}f}" for each in row] for row in rows]
+
+
+def _over(rung: Rung, report: Report, factor: float) -> str:
+    """What a way of acting wins over the score as it is, with its interval."""
+    if rung.gain not in report.results:
+        return ""
+    gain = report.results[rung.gain]
+    return within(factor * (gain.value or 0.0), times(gain.interval, factor))
+
+
+def _share(rung: Rung, report: Report, names: Sequence[str], at: int) -> str:
+    """Rows of 1,000 that get an action."""
+    if rung is BEST_CONSTANT:
+        return f"{OF_ROWS if names[at] == report.best_constant else 0:,}"
+    shares = report.shares.get(rung.gain or rung.base)
+    return "" if shares is None else f"{OF_ROWS * shares[at]:,.0f}"
+
+
+def _action_names(evaluation: Evaluation) -> tuple[str, ...]:
+    """The actions that decisions are counted by, in their order."""
+    task, decision = evaluation.plan.task, evaluation.decision
+    if decision is not None:
+        return tuple(decision.actions)
+    if task is not None:
+        return task.taken
+    return ()
+
+
+def _words(evaluation: Evaluation, terms: StatedTerms, counted: bool) -> Iterator[str]:
+    """The decision and its costs in words."""
+    task, by_row = evaluation.plan.binary, evaluation.by_row
+    if by_row is not None:
+        yield _row_words(by_row)
+    elif task is None and evaluation.task is not None:
+        yield task_line(evaluation.task)
+    if task is None:
+        return
+    (u00, u01), (u10, u11) = task.utility
+    alarm, miss = (f"{plain(cost)}{f' {terms.unit}' if terms.unit else ''}" for cost in (u00 - u10, u11 - u01))
+    right = "" if u00 == u11 == 0 else ", beside the right decision,"
+    if terms.names is None:
+        costs = f"A false alarm (acting at label 0) costs{right} {alarm}, a miss (not acting at label 1) {miss}"
+        pays = "acting pays"
+    else:
+        off, on = terms.names
+        costs, pays = f"'{on}' at label 0 costs{right} {alarm}, '{off}' at label 1 {miss}", f"'{on}' pays"
+    at = (
+        ""
+        if task.decision_threshold == task.threshold
+        else (f", and the score is acted on from {plain(task.decision_threshold)}")
+    )
+    yield f"{costs}: {pays} from a probability of {plain(task.threshold)}{at}."
+    if counted and (terms.number != OF_ROWS or "weight" in evaluation.columns):
+        yield f"Counts are of {OF_ROWS:,} rows{', by their weight' if 'weight' in evaluation.columns else ''}."
+
+
+def _row_words(by_row: ByRow) -> str:
+    """Utilities of each row in words."""
+    alarm, miss = (_cost_of(by_row, *names) for names in (("cost_fp",), ("cost_fn", "amount")))
+    if not by_row.to_act_or_not or by_row.thresholds is None or "utility_columns" in by_row.columns:
+        return row_task_line(by_row)
+    low, middle, high = (within(each) for each in by_row.thresholds)
+    return (
+        f"A false alarm (acting at label 0) costs {alarm}, a miss (not acting at label 1) {miss}: acting pays from a "
+        f"probability of each row's own, {low} to {high}, half of them below {middle}."
+    )
+
+
+def _cost_of(by_row: ByRow, *roles: str) -> str:
+    """A cost: the number of all rows, or the name of the column that has it."""
+    columns = [by_row.columns[key][0] for role in roles for key in (role, f"{role}_column") if key in by_row.columns]
+    return columns[0] if columns else plain(getattr(by_row.task, roles[0], None) or 0.0)
 
 
 def moving_line(report: Report, population: Population | None, terms: StatedTerms) -> b.Paragraph | None:
@@ -479,105 +599,41 @@ def moving_line(report: Report, population: Population | None, terms: StatedTerm
     moving = report.moving
     if moving is None or population is None:
         return None
-    (kept, moved, gain, *ends), unit = terms.amounts(moving.kept, moving.moved, moving.gain, *(moving.interval or ()))
-    words = " ".join(filter(None, (unit, terms.span)))
-    interval = f" [{', '.join(ends)}]" if ends else ""
+    say = terms.saying(amounts_of(report))
     used = "the scores as they are" if population.kept else "the moved scores"
     return b.Paragraph(
         f"Where {percent(population.there[1])} are positive, scores made for {percent(population.here[1])} are worth "
-        f"{kept} {words}; moved to it they are worth {moved}, which is a gain of {gain}{interval}. To move them is to "
+        f"{say(moving.kept)}; moving them to it wins {say(moving.gain, moving.interval)}. To move them is to "
         f"act on them from about {moving.threshold:.4g} on. All else on this page is of {used}."
     )
 
 
-def counts_table(report: Report, terms: StatedTerms) -> b.TextTable | None:
-    """The decisions of each rule, of 1,000 rows; None where they were not counted."""
-    counted = report.counts
-    if counted is None:
-        return None
-    heads = ["acts on", "true positives", "false positives", "misses", "newly acted on", "no longer acted on"]
-    if terms.names:
-        off, on = terms.names
-        heads = [on, f"{on} at label 1", f"{on} at label 0", f"{off} at label 1", f"{off} → {on}", f"{on} → {off}"]
-    steps: tuple[Any, ...] = (_Uncounted(counted.as_is), *filter(None, (counted.recalibrated, counted.with_features)))
-
-    def rows(of_step: Callable[[Any], float | None]) -> Callable[[tuple[str, Any]], str]:
-        def shown(item: tuple[str, Any]) -> str:
-            count = of_step(item[1])
-            return "" if count is None else f"{OF_ROWS * count / counted.total:,.1f}"
-
-        return shown
-
-    each = (
-        rows(lambda step: step.decided.acted),
-        rows(lambda step: step.decided.true_positives),
-        rows(lambda step: step.decided.false_positives),
-        rows(lambda step: step.decided.false_negatives),
-        rows(lambda step: step.change and step.change.started),
-        rows(lambda step: step.change and step.change.stopped),
-    )
-    return table(
-        zip(RULES, steps, strict=False),
-        [
-            (left("score"), lambda item: item[0]),
-            *((b.Column(head, breaks=(10,)), say) for head, say in zip(heads, each, strict=True)),
-            (b.Column("PPV", breaks=(10,)), lambda item: number(item[1].decided.ppv, decimals=3)),
-            (b.Column("sensitivity", breaks=(10,)), lambda item: number(item[1].decided.sensitivity, decimals=3)),
-        ],
-        title=f"Decisions, of {OF_ROWS:,} rows",
-        keys=1,
-    )
-
-
-def counted_sentences(report: Report, advice: Advice, task: BinaryTask, terms: StatedTerms) -> Iterator[str]:
-    """How many rows are acted on, what the method of the advice changes, and the threshold to use."""
-    counted = report.counts
-    if counted is None:
-        return
-    share = OF_ROWS / counted.total
-    changes = _changes(counted, advice)
-    misses = [-share * sum(change.true_positives for change in changes)] if changes else []
-    alarms = [share * sum(change.false_positives for change in changes)] if changes else []
-    acted, *others = counts([share * counted.as_is.acted, *map(abs, (*alarms, *misses))])
-    act = "Acts on" if terms.names is None else f"Decides '{terms.names[1]}' for"
-    text = f"{act} {acted} of {OF_ROWS:,}."
-    if changes:
-        off, on = terms.names or ("", "")
-        fewer = _more(others[0], alarms[0], f"'{on}' at label 0" if terms.names else "false positives")
-        missed = _more(others[1], misses[0], f"'{off}' at label 1" if terms.names else "misses")
-        text += f" With {advice.method}: {fewer}, {missed}"
-        if terms.with_amounts and advice.gain is not None:
-            text += f"; saves {terms.amount(advice.gain, advice.interval)}"
-        text += "."
-    yield text
-    yield _threshold_sentence(report.results["threshold_adjusted"], task)
-
-
-def _changes(counted: DecisionCounts, advice: Advice) -> list[DecisionChange]:
-    """The steps from the score as it is to the method that the advice names."""
-    if advice.method is None:
-        return []
-    steps: tuple[CountedStep | None, ...] = (counted.recalibrated,)
-    if advice.method != FITS["recalibrate"]:
-        steps = (counted.recalibrated, counted.with_features)
-    return [] if None in steps else [step.change for step in steps if step is not None]
-
-
-def _more(text: str, change: float, what: str) -> str:
-    """'90 fewer false positives'."""
-    if not text.strip("0.,"):
-        return f"as many {what}"
-    return f"{text} {'more' if change > 0 else 'fewer'} {what}"
-
-
-def _threshold_sentence(adjusted: Result, task: BinaryTask) -> str:
-    start = f"Threshold on the score: {plain(task.decision_threshold)} in use"
-    if adjusted.value is None:
-        return f"{start}; {adjusted.reason}."
-    ends = "" if adjusted.interval is None else f" [{', '.join(alike(adjusted.interval))}]"
+def lead_of(recommendation: Recommendation, report: Report, advice: Advice, terms: StatedTerms) -> tuple[str, ...]:
+    """What to do today; where so many rows can be acted on only, first what gives the places."""
+    now, limit = recommendation.ranks_now(report, advice), recommendation.evaluation.capacity
+    if now is None or limit is None:
+        return advice.lead
     return (
-        f"{start}; from {adjusted.text or plain(adjusted.value)}{ends} on, it decides as the recalibrated score does."
+        *limited_lead(now, recommendation.ranked_of(report), limit.text, terms.saying(amounts_of(report))),
+        f"Without the limit of {limit.text}: {advice.lead[0]}",
+        *advice.lead[1:],
     )
+
+
+def limited_lead(now: RanksNow, ranked: Sequence[Ranked], limit: str, say: Say) -> Iterator[str]:
+    """What gives the places today and what that wins, and how sure it is."""
+    if now.method is None:
+        yield f"At capacity {limit}, act on the rows that the score puts first: no method is sure enough to win more."
+        return
+    won = say(now.gain, ranked_by(now, ranked).interval)
+    yield f"At capacity {limit}, act on the rows that {now.method} puts first: wins {won} over the order of the score."
+    if now.chance is not None:
+        yield f"The chance that this wins anything is {chance_words(now.chance)}."
+
+
+def ranked_by(now: RanksNow, ranked: Sequence[Ranked]) -> Ranked:
+    """What gives the places today, among the scores."""
+    return next(each for each in ranked if each.method == now.method)
 
 
 def ranked_blocks(recommendation: Recommendation, report: Report, terms: StatedTerms) -> Iterator[b.Block]:
@@ -585,17 +641,25 @@ def ranked_blocks(recommendation: Recommendation, report: Report, terms: StatedT
     ranked, evaluation = recommendation.ranked_of(report), recommendation.evaluation
     if not ranked or evaluation.capacity is None:
         return
-    sentences = (*_of_the_limit(ranked, report, terms), *_of_methods(ranked, evaluation.plan.binary, terms))
+    factor, unit = terms.scale(*amounts_of(report))
+    worth = [factor * (each.utility or 0.0) for each in ranked]
+    ends = [(factor * low, factor * high) for low, high in (each.interval for each in ranked if each.interval)]
+    decimals = decimals_for(ends, worth)
+    say = terms.saying(amounts_of(report))
+    sentences = (*_of_the_limit(ranked, report, say), *_of_methods(ranked, evaluation.plan.binary, say))
     yield b.Paragraph(" ".join(sentences), strong=f"At capacity {evaluation.capacity.text}.")
     by_value = ("capture of value", lambda each: number(each.value_capture, decimals=3))
     yield table(
         ranked,
         [
-            (left("score"), _ranked_name),
-            (f"utility {terms.heading}", lambda each: _times(each.utility, terms)),
+            (left("with these places"), lambda each: each.method or "score as it is"),
             (
-                "gain over the score as it is",
-                lambda each: _times(each.gain, terms, each.interval) if each.method else "",
+                b.Column(f"worth {terms.measured_in(unit)}", breaks=(28, 16, 10)),
+                lambda each: "" if each.utility is None else f"{factor * each.utility:,.{decimals}f}",
+            ),
+            (
+                b.Column("gain over the score as it is", breaks=(18, 12)),
+                lambda each: "" if each.gain is None else within(factor * each.gain, times(each.interval, factor)),
             ),
             ("capture", lambda each: number(each.capture, decimals=3)),
             *([] if ranked[0].value_capture is None else [by_value]),
@@ -605,19 +669,7 @@ def ranked_blocks(recommendation: Recommendation, report: Report, terms: StatedT
     yield from reasons((each.method or "", each.reason) for each in ranked)
 
 
-def _ranked_name(each: Ranked) -> str:
-    if each.method in (None, PERFECT):
-        return each.method or "as it is"
-    return f"{each.method}, held-out rows"
-
-
-def _times(value: float | None, terms: StatedTerms, interval: Interval | None = None) -> b.Cell:
-    """A utility per decision as an amount."""
-    ends = interval and (terms.number * interval[0], terms.number * interval[1])
-    return number(None if value is None else terms.number * value, ends)
-
-
-def _of_the_limit(ranked: Sequence[Ranked], report: Report, terms: StatedTerms) -> Iterator[str]:
+def _of_the_limit(ranked: Sequence[Ranked], report: Report, say: Say) -> Iterator[str]:
     """What the limit costs, and what is left to win under it."""
     now, unlimited = ranked[0].utility or 0.0, report.results["expected_utility"].value or 0.0
     perfect = next((each for each in ranked if each.method == PERFECT), None)
@@ -625,37 +677,33 @@ def _of_the_limit(ranked: Sequence[Ranked], report: Report, terms: StatedTerms) 
         yield "Every row that would be acted on has a place, so that the limit changes nothing."
     else:
         verb = "costs" if unlimited >= now else "wins"
-        (apart, with_places, without), unit = terms.amounts(abs(unlimited - now), now, unlimited)
-        yield (
-            f"The limit {verb} {apart} {unit or terms.noun} {terms.span}: acting on the score is worth {with_places} "
-            f"with these places, and {without} without a limit."
-        )
+        yield f"The limit {verb} {say(abs(unlimited - now))}."
     if perfect is not None and perfect.gain is not None:
-        won = terms.phrase(perfect.gain, perfect.interval)
-        yield f"A perfect ranking, by the labels, would win {won} more with these places; no method can win more."
+        won = say(perfect.gain, perfect.interval)
+        yield f"A perfect ranking, by the labels, would win {won} with these places; no method can win more."
 
 
-def _of_methods(ranked: Sequence[Ranked], task: BinaryTask | None, terms: StatedTerms) -> Iterator[str]:
+def _of_methods(ranked: Sequence[Ranked], task: BinaryTask | None, say: Say) -> Iterator[str]:
     """What methods win with these places; task: None where every row has utilities of its own."""
     recalibrated = next((each for each in ranked if each.kind == "recalibration"), None)
     if recalibrated is not None and recalibrated.gain is not None:
         if task is None:
             best = _best(ranked, "recalibration")
-            won = _won(best, terms)
+            won = _won(best, say)
             yield f"Recalibration by {best.method} changes what acting is expected to win, and so the order: {won}."
         else:
             nothing = recalibrated.gain == 0
-            won = "on the rows with a place, that changes nothing" if nothing else _won(recalibrated, terms)
+            won = "on the rows with a place, that changes nothing" if nothing else _won(recalibrated, say)
             reached = plain(task.threshold)
             yield f"Recalibration keeps the order of the scores, and changes only which of them reach {reached}: {won}."
     if any(each.kind == "post-training" and each.gain is not None for each in ranked):
         best = _best(ranked, "post-training")
-        yield f"Of the post-trained scores, {best.method} is worth most: {_won(best, terms)}."
+        yield f"Of the post-trained scores, {best.method} is worth most: {_won(best, say)}."
     elif task is None:
         yield "What features would win with these places is unknown."
     else:
         yield "Only another order, such as one that features give, finds other rows."
-    yield "Questions, counts and gains below are for decisions without this limit."
+    yield "All else on this page is of decisions without this limit."
 
 
 def _best(ranked: Sequence[Ranked], kind: Kind) -> Ranked:
@@ -664,14 +712,14 @@ def _best(ranked: Sequence[Ranked], kind: Kind) -> Ranked:
     return max(of_kind, key=lambda each: each.gain or 0.0)
 
 
-def _won(each: Ranked, terms: StatedTerms) -> str:
+def _won(each: Ranked, say: Say) -> str:
     """How much is won, and whether chance could explain it."""
     gain, ends = each.gain or 0.0, each.interval
     if ends is not None and ends[0] <= 0 <= ends[1]:
-        return f"its gain is {terms.phrase(gain, ends)}, which chance could explain"
+        return f"its gain is {say(gain, ends)}, which chance could explain"
     if gain >= 0:
-        return f"it wins {terms.phrase(gain, ends)}"
-    return f"it loses {terms.phrase(-gain, ends and (-ends[1], -ends[0]))}"
+        return f"it wins {say(gain, ends)}"
+    return f"it loses {say(-gain, ends and (-ends[1], -ends[0]))}"
 
 
 def round_blocks(rounds: Sequence[Round]) -> Iterator[b.Block]:
@@ -702,10 +750,7 @@ def trial_table(each: Round) -> b.TextTable:
             (left("kind", drops=2), lambda trial: trial.chosen.declared.kind),
             ("predicted", lambda trial: _gain(trial.predicted)),
             ("achieved", lambda trial: _gain(trial.achieved)),
-            (
-                b.Column("after cost", drops=0 if costly else 2),
-                lambda trial: per_thousand(trial.net) if costly and trial.net is not None else "",
-            ),
+            (b.Column("after cost", drops=0 if costly else 2), lambda trial: _after_cost(trial) if costly else ""),
             (b.Column("processor", drops=1), lambda trial: f"{trial.seconds:.2f} s"),
         ],
         chosen=lambda trial: trial is each.best,
@@ -717,16 +762,22 @@ def _gain(result: Result) -> b.Cell:
     return words(DASH) if result.value is None else per_thousand(result.value, result.interval)
 
 
+def _after_cost(trial: Trial) -> str:
+    """What is left after the cost, with the digits of the gain."""
+    return "" if trial.net is None else within(1000 * trial.net, like=times(trial.achieved.interval, 1000))
+
+
 def per_thousand(value: float, ends: Interval | None = None) -> b.Cell:
-    """A utility per 1,000 decisions with its interval, all to as many decimals as the largest needs."""
-    scaled = [1000 * part for part in (value, *(ends or ()))]
-    first, *rest = (f"{part:,.{1 if max(map(abs, scaled)) >= 1 else 3}f}" for part in scaled)
-    return b.Cell((first, *((f"[{rest[0]},", f"{rest[1]}]") if rest else ())))
+    """A utility per 1,000 decisions with its interval."""
+    first, *rest = within(1000 * value, times(ends, 1000)).split(" ", 1)
+    return b.Cell((first, *(part for span in rest for part in span.split(" "))))
 
 
 def _conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
     """What follows from a round: the flowchart's new answer, or that nothing is left to win."""
     each = rounds[number - 1]
+    if number == 1 and each.picked is not None and len(each.picked.among) > 1:
+        yield _cross_validation(each.picked)
     if each.best is None or each.advice is None or each.report is None:
         if all(trial.achieved.value is None for trial in each.trials):
             yield "No method could be fitted to these rows, so their gains are unknown."
@@ -754,6 +805,17 @@ def _conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
     yield f"Starting over with {each.report.model}: {headline[:1].lower()}{headline[1:]} {_why(each.advice)}"
     if number == len(rounds) and each.advice.action in ("recalibrate", "post-train"):
         yield "Stopped: the remaining gains are within noise, or need other features."
+
+
+def _cross_validation(picked: Picked) -> str:
+    """What the usual way to choose comes to."""
+    *others, last = picked.among
+    wins = per_thousand(picked.gain.value or 0.0, picked.gain.interval).text
+    return (
+        f"Choosing by cross-validation among {', '.join(others)} and {last} would have picked "
+        f"{picked.method or 'none of them'}, and wins {wins} per 1,000 decisions on rows that took no part in the "
+        "choice."
+    )
 
 
 def _why(advice: Advice) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from decal_cli.analysis.by_row import ByRow
 from decal_cli.analysis.evaluate import Evaluation, Report, resampled_cells
+from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data import Input
 from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share
 from decal_cli.metrics.bootstrap import RESAMPLES
-from decal_cli.metrics.inputs import needs_place
 from decal_cli.numbers import Interval, percent, plain
 from decal_cli.render.blocks import Paragraph
 from decal_cli.render.schema import View, of
@@ -114,15 +115,18 @@ def title_of(evaluation: Evaluation) -> str:
     return "decal: " + ", ".join(item.path for item in evaluation.inputs)
 
 
-def source_lines(evaluation: Evaluation) -> list[str]:
-    """What was read, which columns were taken, and the decision."""
+def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -> list[str]:
+    """What was read, which columns were taken, and the decision; actions: names that the user gave them."""
     lines = [f"{item.path}: {item.rows:,} rows{_positives(item)}" for item in evaluation.inputs]
     columns = []
     for role, names in evaluation.columns.items():
         listed = names if isinstance(names, str) else _listed(names)
         columns.append(f"{role} {listed}{' (found by its usual name)' if role in evaluation.guessed else ''}")
     lines += ["; ".join(columns)] if columns else []
-    lines += [task_line(evaluation.task)] if evaluation.task else []
+    task = evaluation.task
+    if actions and isinstance(task, BinaryTask):
+        task = replace(task, names=tuple(actions))
+    lines += [task_line(task)] if task else []
     lines += [row_task_line(evaluation.by_row)] if evaluation.by_row else []
     lines += [_class_line(evaluation.decision)] if evaluation.decision else []
     lines += [_population_line(evaluation.population)] if evaluation.population else []
@@ -135,7 +139,7 @@ def _capacity_line(evaluation: Evaluation) -> str:
     assert evaluation.capacity is not None  # asked where there is one
     per = f" for each value of {evaluation.columns['per']}" if "per" in evaluation.columns else ""
     task, text = evaluation.plan.binary, f"capacity {evaluation.capacity.text}{per}"
-    limited = _limited_actions(evaluation)
+    limited = limited_actions(evaluation)
     if limited is not None:
         return f"{text}: so many rows can get {limited}, those where that is expected to win most"
     below = "" if task is None else f"; a row below {plain(task.decision_threshold)} is not, even if places are free"
@@ -143,16 +147,16 @@ def _capacity_line(evaluation: Evaluation) -> str:
     return f"{text}: the rows {first} are acted on{below}"
 
 
-def _limited_actions(evaluation: Evaluation) -> str | None:
+def limited_actions(evaluation: Evaluation) -> str | None:
     """The actions that need a place, in words; None where there are two actions for labels 0 and 1."""
     task, decision, by_row = evaluation.plan.task, evaluation.decision, evaluation.by_row
     if decision is not None:
-        reviewed = needs_place(decision)
-        return f"{decision.actions[reviewed[0]]!r}" if reviewed else f"another action than {decision.actions[0]!r}"
+        limited = decision.limited
+        return f"{decision.actions[limited[0]]!r}" if limited else f"another action than {decision.actions[0]!r}"
     if "proba" in evaluation.columns and by_row is None:
         return repr(ABSTAIN)  # whose price varies
     if task is not None and task.two_actions is None:
-        return f"another action than {task.actions[task.envelope[0]]!r}"
+        return f"another action than {task.taken[0]!r}"
     return None if by_row is None or by_row.to_act_or_not else "another action than the first"
 
 
@@ -183,15 +187,41 @@ def _listed(names: tuple[str, ...]) -> str:
 def _class_line(decision: ClassDecision) -> str:
     """A task of several classes in words."""
     actions = ", ".join(decision.actions) if len(decision.actions) <= MAX_NAMES else f"{len(decision.actions)} actions"
-    return f"the action worth most by the probabilities, of: {actions}"
+    worth = class_payoffs(decision)
+    return f"the action worth most by the probabilities, of: {actions}{f'; {worth}' if worth else ''}"
+
+
+def class_payoffs(decision: ClassDecision) -> str:
+    """What actions on several classes are worth, in words; '' where that is a table."""
+    classes = len(decision.utility[0])
+    own = {row[k] for k, row in enumerate(decision.utility[:classes])}
+    others = {row[j] for k, row in enumerate(decision.utility[:classes]) for j in range(classes) if j != k}
+    more = decision.utility[classes:]
+    if len(own) != 1 or len(others) != 1 or len(decision.utility) < classes or any(len(set(row)) > 1 for row in more):
+        return ""
+    named = zip(decision.actions[classes:], more, strict=True)
+    return ", ".join(
+        [
+            f"the right class is worth {plain(*own)}, a wrong one {plain(*others)}",
+            *(f"{name} {plain(row[0])}" for name, row in named),
+        ]
+    )
 
 
 def task_line(task: Task) -> str:
     """The decision in words."""
-    rows = zip(task.names or ("",) * len(task.utility), task.utility, strict=True)
-    utilities = "; ".join(f"{name} {plain(u0)}, {plain(u1)}".strip() for name, (u0, u1) in rows)
     never = f"; never best: {', '.join(task.dominated)}" if task.dominated else ""
-    return f"{_acts(task)}{never}; utilities {utilities} (u_delta = {plain(task.u_delta)})"
+    return f"{_acts(task)}{never}: {payoffs(task)}"
+
+
+def payoffs(task: Task) -> str:
+    """What the actions win or cost, in words."""
+    if isinstance(task, BinaryTask):
+        (right_0, miss), (alarm, right_1) = task.utility
+        if right_0 == right_1 == 0 and not task.names:
+            return f"a false alarm costs {plain(-alarm)}, a miss {plain(-miss)}"
+    rows = zip(task.actions, task.utility, strict=True)
+    return "; ".join(f"{name} is worth {plain(u0)} at label 0, {plain(u1)} at label 1" for name, (u0, u1) in rows)
 
 
 def _acts(task: Task) -> str:
@@ -200,7 +230,7 @@ def _acts(task: Task) -> str:
         at, best = plain(task.decision_threshold), plain(task.threshold)
         act = task.names[1] if task.names else "act"
         return f"{act} when score >= {at} (t*)" if at == best else f"{act} when score >= {at} (t* = {best})"
-    first, *later = (f"{'' if task.names else 'action '}{task.actions[action]}" for action in task.envelope)
+    first, *later = (f"{'' if task.names else 'action '}{action}" for action in task.taken)
     starts = [f"{name} when score >= {plain(at)}" for name, at in zip(later, task.thresholds, strict=True)]
     return f"{first}; {'; '.join(starts)}"
 
@@ -239,16 +269,14 @@ def amount_line(report: Report, by_row: ByRow | None, terms: StatedTerms) -> Par
     alone, over = (report.results.get(key) for key in ("eu_by_amount", "gain_over_amount"))
     if by_row is None or by_row.least_amount is None or alone is None or over is None or over.value is None:
         return None
-    sign = -1 if over.value < 0 else 1
-    ends_of = sorted(sign * end for end in over.interval or ())
-    (worth, gain, *ends), unit = terms.amounts(alone.value or 0.0, sign * over.value, *ends_of)
-    words = " ".join(filter(None, (unit, terms.span)))
-    interval = f" [{', '.join(ends)}]" if ends else ""
-    won = f"wins {gain}{interval} over" if sign > 0 else f"loses {gain}{interval} against"
+    sign, say = -1 if over.value < 0 else 1, terms.saying(amounts_of(report))
+    low, high = sorted(sign * end for end in over.interval or (over.value, over.value))
+    gain = say(sign * over.value, None if over.interval is None else (low, high))
+    won = f"wins {gain} over" if sign > 0 else f"loses {gain} against"
     least = plain(by_row.least_amount)
     beaten = over.interval is not None and over.interval[1] < 0
     until = " Until a score beats that, act on the amount alone." if beaten else ""
     return Paragraph(
-        f"Acting on every row that costs about {least} or more to miss, whatever its score, is worth {worth} {words} "
-        f"on held-out rows; acting on the score as it is {won} that.{until}"
+        f"Acting on every row that costs about {least} or more to miss, whatever its score, is worth "
+        f"{say(alone.value or 0.0)} on held-out rows; acting on the score as it is {won} that.{until}"
     )

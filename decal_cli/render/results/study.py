@@ -9,19 +9,22 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, GAINS
-from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX, MIN_CLUSTERS, MIN_POINTS, columns_of
-from decal_cli.analysis.study.points import OF_SCORES, PREDICTORS
-from decal_cli.analysis.study.policies import Policies
+from decal_cli.analysis.study.points import CHOSEN, OF_CLASSES, OF_SCORES, PREDICTORS
 from decal_cli.analysis.study.summary import (
+    BASE,
+    BEYOND_SUFFIX,
+    MIN_CLUSTERS,
+    MIN_POINTS,
+    Policies,
     Relation,
     Summary,
     by_task,
     by_threshold,
+    columns_of,
     grouped,
     short_title,
     without_a_file,
 )
-from decal_cli.analysis.study.tasks import CHOSEN, OF_CLASSES
 from decal_cli.declarations.document import Absent, Limit, Positive
 from decal_cli.numbers import DASH, short, span
 from decal_cli.render.blocks import Block, Column, Heading, Notes, Picture, Row, SourceLines, TextTable

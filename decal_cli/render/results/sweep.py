@@ -11,8 +11,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import numpy as np
 
 from decal_cli.analysis.sweep import Sweep, Swept
-from decal_cli.analysis.varied import VariedCurve, VariedSweep
-from decal_cli.curves import ThresholdCurve
+from decal_cli.analysis.varied import VariedSweep
+from decal_cli.curves import MetricCurve
 from decal_cli.curves.lowest import Lowest
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive
 from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short
@@ -271,7 +271,7 @@ def _is_own(sweep: Sweep, k: int) -> bool:
 
 def _threshold(sweep: Sweep, k: int) -> Cell:
     at = float(sweep.grid.thresholds[k])
-    return words(plain(at).removeprefix("0") if _is_own(sweep, k) else short(at, 3))
+    return words(plain(at) if _is_own(sweep, k) else short(at, 3))
 
 
 def _net_benefits(sweep: Sweep, reports: list[Swept], shown: list[int]) -> TextTable:
@@ -286,7 +286,7 @@ def _net_benefits(sweep: Sweep, reports: list[Swept], shown: list[int]) -> TextT
     return TextTable(tuple(columns), tuple(rows), title=title, keys=1, stacked=True, picks=bool(sweep.thresholds))
 
 
-def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[int], factor: float) -> TextTable:
+def _table(sweep: Sweep, title: str, curves: list[MetricCurve], shown: list[int], factor: float) -> TextTable:
     columns = [Column(curve.kind.heading, sparkline(curve.value), breaks=(HEADING_WIDTH,)) for curve in curves]
     rows = []
     for k in shown:
@@ -299,16 +299,16 @@ def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[i
     return TextTable(every, tuple(rows), title=title, keys=1, stacked=True, picks=bool(sweep.thresholds))
 
 
-def _cell(curve: ThresholdCurve, k: int, factor: float = 1.0) -> Cell:
+def _cell(curve: MetricCurve, k: int, factor: float = 1.0) -> Cell:
     value, low, high = at_place(curve, k)
     return _scaled(curve, value, None if low is None or high is None else (low, high), factor)
 
 
-def _expected(curve: ThresholdCurve, factor: float) -> Cell:
+def _expected(curve: MetricCurve, factor: float) -> Cell:
     return _scaled(curve, curve.expectation, curve.expectation_interval, factor)
 
 
-def _scaled(curve: ThresholdCurve, value: float | None, ends: tuple[float, float] | None, factor: float) -> Cell:
+def _scaled(curve: MetricCurve, value: float | None, ends: tuple[float, float] | None, factor: float) -> Cell:
     """A value with its interval; of a utility, times the factor."""
     by = factor if curve.kind.unit in (PER_DECISION, "utility lost per decision") else 1.0
     return number(None if value is None else by * value, None if ends is None else (by * ends[0], by * ends[1]))
@@ -347,7 +347,7 @@ def _areas(report: Swept) -> Iterator[str]:
     )
 
 
-def at_place(curve: ThresholdCurve | VariedCurve, k: int) -> list[float | None]:
+def at_place(curve: MetricCurve, k: int) -> list[float | None]:
     """A number and the ends of its interval; None where undefined."""
     values = (None if each is None else float(each[k]) for each in (curve.value, curve.low, curve.high))
     return [None if each is None or math.isnan(each) else each for each in values]

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from decal_cli.analysis.varied import RiskCoverage, VariedCurve, VariedReport, VariedSweep
-from decal_cli.declarations.document import Count, Limit, Positive, Share
+from decal_cli.analysis.varied import RiskCoverage, VariedReport, VariedSweep
+from decal_cli.analysis.worth import OF_ONE_ROW
+from decal_cli.curves.kinds import MetricCurve
+from decal_cli.declarations.document import Count, Limit, Numbers, Positive, Share
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short, span
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, SourceLines, TextTable
@@ -40,13 +42,27 @@ class RiskData(View):
     area_reason: str | None = of("area.reason")
 
 
+class VariedCurveData(View):
+    """A number by the value of what varies: value, low, high, null where undefined; reason: why.
+
+    title, unit: what it is, in words.
+    """
+
+    title: str = of("kind.title")
+    unit: str = of("kind.unit")
+    value: Numbers
+    low: Numbers | None
+    high: Numbers | None
+    reason: str | None
+
+
 class VaryData(View):
     """Numbers by the value of what varies. own: that of the user's task, null where it has none."""
 
     varies: str = of(lambda _, series: series.title)
     own: float | None = of(lambda _, series: series.own)
     at: Annotated[list[float], Limit(minItems=1)] = of(lambda _, series: series.values)
-    curves: dict[str, VariedCurve] = of("courses")
+    curves: dict[str, VariedCurveData] = of("courses")
     risk_coverage: RiskData | None = of("risk")
 
 
@@ -92,7 +108,7 @@ class VariedCurves(LongTable[VariedSweep]):
                 yield self._table(f"What decisions are worth: {unit}", list(report.worth.values()), shown)
             if report.risk is not None:
                 yield from _risk_blocks(report.risk)
-            yield from reasons((course.heading, course.reason) for course in report.courses.values())
+            yield from reasons((course.kind.heading, course.reason) for course in report.courses.values())
         yield Signature(sweep.signature)
         yield from self.drawing
 
@@ -104,7 +120,7 @@ class VariedCurves(LongTable[VariedSweep]):
         own = {k for k, value in enumerate(self.sweep.series.values) if value == self.sweep.series.own}
         return sorted({round(k) for k in np.linspace(0, size - 1, MAX_SHOWN - len(own)).tolist()} | own)
 
-    def _table(self, title: str, courses: Sequence[VariedCurve], shown: list[int]) -> TextTable:
+    def _table(self, title: str, courses: Sequence[MetricCurve], shown: list[int]) -> TextTable:
         series = self.sweep.series
         head = Column(_HEADINGS.get(series.kind, "value"), words=True)
         columns = [Column(self._heading(each), sparkline(each.value), breaks=(HEADING_WIDTH,)) for each in courses]
@@ -114,10 +130,10 @@ class VariedCurves(LongTable[VariedSweep]):
             rows.append(Row(cells, chosen=series.values[k] == series.own))
         return TextTable((head, *columns), tuple(rows), title=title, keys=1, stacked=True, picks=series.own is not None)
 
-    def _heading(self, course: VariedCurve) -> str:
+    def _heading(self, course: MetricCurve) -> str:
         """In the user's unit, where that is not the one of the table."""
-        apart = course.of_one_row and self.terms.with_amounts
-        return f"{course.heading}, {self.terms.noun}" if apart else course.heading
+        apart = course.name in OF_ONE_ROW and self.terms.with_amounts
+        return f"{course.kind.heading}, {self.terms.noun}" if apart else course.kind.heading
 
     def data(self) -> dict[str, Any]:
         """One report, or several."""
@@ -129,7 +145,7 @@ class VariedCurves(LongTable[VariedSweep]):
         for report in self.sweep.reports:
             for name, course in report.courses.items():
                 for k, at in enumerate(self.sweep.series.values):
-                    yield [report.model, report.group, name, at, *at_place(course, k), course.unit]
+                    yield [report.model, report.group, name, at, *at_place(course, k), course.kind.unit]
 
 
 def _consequence(series: TaskSeries) -> str:
@@ -185,8 +201,8 @@ def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:
     yield Notes((text,), quiet=True, close=True)
 
 
-def _cell(course: VariedCurve, k: int, factor: float) -> Cell:
+def _cell(course: MetricCurve, k: int, factor: float) -> Cell:
     """A value with its interval; of a utility, times the factor."""
-    by = factor if course.unit == "utility" and not course.of_one_row else 1.0
+    by = factor if course.kind.unit == "utility" and course.name not in OF_ONE_ROW else 1.0
     value, low, high = (None if each is None else by * each for each in at_place(course, k))
     return number(value, None if low is None or high is None else (low, high))

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from decal_cli.analysis.study import Study, Summary, summarise
-from decal_cli.analysis.study.columns import StudyPoints, columns_of, labels, points_of
-from decal_cli.analysis.study.summary import by_threshold, without_a_file
+from decal_cli.analysis.study.summary import (
+    StudyPoints,
+    advised,
+    advised_as_printed,
+    by_threshold,
+    columns_of,
+    labels,
+    points_of,
+    policies,
+    without_a_file,
+)
 from decal_cli.errors import DecalError
+from decal_cli.render.format import Page
+from decal_cli.render.formats.markdown import Markdown
+from decal_cli.render.results.study import Studied, study_lines, study_tables
+from tests.helpers.command import GOLDEN, valid_json
+from tests.helpers.results import as_text
 from tests.helpers.studies import STUDY_METHODS, made_up_study, study_point, study_record, study_setting
 
 PAIRS = [
@@ -228,3 +247,233 @@ def test_in_the_papers_units_utilities_are_over_t_and_other_metrics_stay() -> No
     x, y = (values * factor for values in (points.estimates["regret"], points.gains["refit"]))
     by_seed = [np.corrcoef(x[points.seed == s], y[points.seed == s])[0, 1] ** 2 for s in (0, 1)]
     assert summary.in_utility["regret", "refit"].r2 == pytest.approx(np.mean(by_seed), abs=1e-12)
+
+
+METHODS = ("isotonic", "refit", "stack", "stack-boosting", "blend")
+
+
+def estimates(
+    recalibration: tuple[float, float], beyond: tuple[float, float], together: tuple[float, float]
+) -> dict[str, tuple[float, float, float]]:
+    """Each gain as its middle and how far its interval reaches."""
+    named = {"gain_recalibration": recalibration, "gain_beyond": beyond, "gain_post_training": together}
+    return {name: (value, value - reach, value + reach) for name, (value, reach) in named.items()}
+
+
+SURE = 0.0005
+POINTS = [
+    # advised and gains of the methods in order; costs are .002 and .01
+    ("nothing", estimates((0, SURE), (0, SURE), (0, SURE)), (-0.001, -0.003, 0.0, 0.001, 0.0)),
+    ("recalibrate", estimates((0.1, SURE), (0, SURE), (0.1, SURE)), (0.09, 0.091, 0.08, 0.08, 0.092)),
+    ("post-train", estimates((0, SURE), (0.1, SURE), (0.1, SURE)), (0.0, 0.12, 0.11, 0.08, 0.1)),
+    # Nothing is sure: what the estimates lean to.
+    ("recalibrate", estimates((0.05, 1), (0, 1), (0.05, 1)), (0.001, 0.04, 0.0, 0.0, 0.02)),
+]
+# The best net gain known afterwards less that of each way of choosing, by hand:
+#   best: nothing 0; isotonic .088; refit .11; refit .03
+FOLLOWED = [0.0, 0.0, 0.11 - 0.09, 0.03 - (-0.001)]
+ISOTONIC = [0.003, 0.0, 0.11 + 0.002, 0.03 + 0.001]
+REFIT = [0.013, 0.088 - 0.081, 0.0, 0.0]
+BLEND = [0.01, 0.088 - 0.082, 0.11 - 0.09, 0.03 - 0.01]
+NOTHING = [0.0, 0.088, 0.11, 0.03]
+
+
+def studied(methods: tuple[str, ...] = METHODS) -> Study:
+    """Two scores of two points each."""
+    points = [
+        study_point(0.1 * (k + 1), estimated, dict(zip(methods, gains, strict=False)))
+        for k, (_, estimated, gains) in enumerate(POINTS)
+    ]
+    records = (study_record("a.csv", "p", 0, points[:2]), study_record("a.csv", "q", 0, points[2:]))
+    return Study(records, (), study_setting(*methods))
+
+
+def test_the_advice_is_that_of_the_flowchart() -> None:
+    actions = advised(points_of(studied()), [1000] * 4, {"recalibrate": 0.002, "post-train": 0.01})
+    expected = ["nothing" if action in ("done", "do-not-post-train") else action for action in actions]
+    assert expected == [action for action, _, _ in POINTS]
+
+
+def test_losses_are_those_by_hand() -> None:
+    result = policies(points_of(studied()), [1000] * 4, 1.0)
+    by_hand = {
+        "follow the advice": FOLLOWED,
+        "flowchart as printed": NOTHING,  # without regrets it has nothing to go by
+        "always nothing": NOTHING,
+        "always isotonic": ISOTONIC,
+        "always refit": REFIT,
+        "always blend": BLEND,
+    }
+    assert [policy.name for policy in result.policies] == list(by_hand)
+    for policy in result.policies:
+        losses = by_hand[policy.name]
+        assert policy.loss == pytest.approx(np.mean(losses), abs=1e-12)
+        by_score = [np.mean(losses[:2]), np.mean(losses[2:])]
+        assert policy.error == pytest.approx(np.std(by_score, ddof=1) / np.sqrt(2), abs=1e-12)
+    assert result.share == pytest.approx(np.mean(FOLLOWED) / min(np.mean(ISOTONIC), np.mean(REFIT)))
+    assert result.right == 0.5
+    assert result.policies[0].chosen == {"do-not-post-train": 0.25, "post-train": 0.25, "recalibrate": 0.5}
+    assert result.policies[4].chosen == {"refit": 1.0}
+    assert all(policy.interval is None for policy in result.policies), "two scores are too few"
+
+
+def test_a_constant_decision_that_is_ahead_is_followed() -> None:
+    ahead = {"eu_never": -0.3, "eu_always": -0.1, "external_regret": 0.05, "expected_utility": -0.15}
+    named = estimates((0, SURE), (0, SURE), (0, SURE)) | {name: (value, value, value) for name, value in ahead.items()}
+    gains = dict(zip(METHODS, (0.01, 0.0, 0.0, 0.0, 0.0), strict=True))
+    records = (study_record("a.csv", "p", 0, [study_point(0.1, named, gains, constants=(-0.1, 0.04))]),)
+    study = Study(records, (), study_setting(*METHODS))
+    assert advised(points_of(study), [1000], {"recalibrate": 0.002, "post-train": 0.01}).tolist() == ["always-1"]
+    result = policies(points_of(study), [1000], 1.0)
+    losses = {policy.name: policy.loss for policy in result.policies}
+    assert losses["follow the advice"] == 0 and losses["always nothing"] == pytest.approx(0.04)
+
+
+def regrets(calibration: float, grouping: float) -> dict[str, tuple[float, float, float]]:
+    values = {"regret_calibration": calibration, "regret_grouping": grouping, "regret": calibration + grouping}
+    return {name: (value, value, value) for name, value in values.items()}
+
+
+PRINTED = [
+    # t*, regrets, what the paper's flowchart advises; a grouping regret is 0 up to .02 t*, costs are .002 and .01
+    (0.5, regrets(0.0, 0.0), "nothing"),
+    (0.5, regrets(0.1, 0.009), "recalibrate"),
+    (0.5, regrets(0.1, 0.011), "post-train"),
+    (0.1, regrets(0.1, 0.009), "post-train"),
+    (0.5, regrets(0.001, 0.0005), "nothing"),
+    (0.1, regrets(0.001, 0.005), "nothing"),
+]
+
+
+def test_the_printed_flowchart_goes_by_the_plug_in_regrets() -> None:
+    gains = dict(zip(METHODS, (0.02, 0.0, 0.0, 0.0, 0.05), strict=True))
+    points = [study_point(t, estimated, gains) for t, estimated, _ in PRINTED]
+    study = Study((study_record("a.csv", "p", 0, points),), (), study_setting(*METHODS))
+    assert advised_as_printed(points_of(study), {"recalibrate": 0.002, "post-train": 0.01}).tolist() == [
+        action for _, _, action in PRINTED
+    ]
+    # Best is blend, .04 after its cost; isotonic wins .018.
+    _, printed = policies(points_of(study), [1000] * len(PRINTED), 1.0).policies[:2]
+    assert printed.loss == pytest.approx((3 * 0.04 + 0.022) / 6, abs=1e-12) and printed.right == pytest.approx(2 / 6)
+
+
+def test_intervals_over_files_are_those_of_students_t() -> None:
+    losses = [0.01, 0.02, 0.04, 0.05, 0.08]
+    points = [[study_point(0.5, {}, {"isotonic": loss, "refit": 0.0, "blend": 0.0})] for loss in losses]
+    records = [study_record(f"{k}.csv", "p", 0, each) for k, each in enumerate(points)]
+    study = Study(tuple(records), (), study_setting("isotonic", "refit", "blend"))
+    nothing = policies(points_of(study), [1000] * 5, 0.0, 0.9).policies[2]
+    assert nothing.name == "always nothing" and nothing.loss == pytest.approx(0.04)
+    reach = scipy.stats.t.ppf(0.95, 4) * np.std(losses, ddof=1) / np.sqrt(5)
+    assert nothing.interval == pytest.approx((0.04 - reach, 0.04 + reach), abs=1e-12)
+
+
+def test_where_methods_cost_more_than_they_win_nothing_is_best() -> None:
+    losses = policies(points_of(studied()), [1000] * 4, 1000.0)
+    loss = {policy.name: policy.loss for policy in losses.policies}
+    assert loss["always nothing"] == loss["follow the advice"] == 0 and losses.right == 1
+    assert loss["always isotonic"] == pytest.approx(2 - np.mean([gains[0] for _, _, gains in POINTS]))
+
+
+def test_points_without_a_gain_are_left_out() -> None:
+    study = studied()
+    study.records[1]["points"][1]["gains"]["refit"] = None
+    losses = policies(points_of(study), [1000] * 4, 1.0)
+    assert losses.policies[0].loss == pytest.approx(np.mean(FOLLOWED[:3]))
+    assert losses.right == pytest.approx(2 / 3)
+
+
+def test_without_the_methods_there_is_nothing_to_compare() -> None:
+    assert policies(points_of(studied(METHODS[:4])), [1000] * 4, 1.0) is None
+
+
+@pytest.fixture(scope="module")
+def rendered_summary() -> Summary:
+    return replace(summarise(made_up_study()), reasons={"glar": "needs a task", "stack": "needs a task"})
+
+
+def rendered(name: str, rendered_summary: Summary) -> str:
+    if name.endswith(".md"):
+        return Markdown(Page()).document(Studied(rendered_summary, {"beyond.png": "What is won"}))
+    return as_text(Studied(rendered_summary), width=int(re.sub(r"\D", "", name)))
+
+
+@pytest.mark.parametrize("name", ["study_80.txt", "study_100.txt", "study.md"])
+def test_golden(name: str, rendered_summary: Summary) -> None:
+    text, path = rendered(name, rendered_summary), GOLDEN / name
+    if os.environ.get("GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
+def test_tables_keep_to_the_width_and_lose_nothing(rendered_summary: Summary, width: int) -> None:
+    text = as_text(Studied(rendered_summary), width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for table in study_tables(rendered_summary):
+        for row in table.rows:
+            for cell in row.cells:
+                assert cell.text in text
+
+
+def test_the_first_lines_say_what_was_studied(rendered_summary: Summary) -> None:
+    first, _, reasons = study_lines(rendered_summary)
+    assert first == "6 files, 12 scores, 3 thresholds, 2 halvings: 72 points"
+    assert reasons == "glar, stack: needs a task"
+    one = summarise(made_up_study(files=1, scores=1, seeds=1))
+    first, _, few, dash = study_lines(one)
+    assert first == "1 file, 1 score, 3 thresholds, 1 halving: 3 points"
+    assert few == "Too few scores for intervals: they need at least 5 files or 5 scores."
+    assert dash == "–: fewer than 10 points in a halving, too few for a correlation."
+    assert len(study_lines(summarise(made_up_study(files=4, scores=1)))) == 3
+    assert len(study_lines(summarise(made_up_study(files=1, scores=5)))) == 2
+
+
+def test_the_json_is_known_to_the_schema_and_holds_everything(rendered_summary: Summary) -> None:
+    document = valid_json(as_text(Studied(rendered_summary), "json"))["study"]
+    assert document["files"][0] == "file_0" and document["scores"][0] == ["file_0", "p_0"]
+    assert (document["thresholds"], document["seeds"], document["points"]) == ([0.1, 0.5, 0.9], [0, 1], 72)
+    assert document["notes"] == ["folder/file_0.csv, p_none: dropped"]
+    assert len(document["relations"]) == len(rendered_summary.relations)
+    relation = next(each for each in document["relations"] if (each["estimate"], each["target"]) == ("regret", "refit"))
+    assert relation["r2"] == rendered_summary.relations["regret", "refit"].r2
+    assert [each["multiple"] for each in document["policies"]] == [0.5, 1.0, 2.0, 4.0]
+
+
+def test_what_is_undefined_is_null_in_json_and_a_dash_in_tables() -> None:
+    """One file of one score: nothing to draw from, no error of a mean."""
+    few = summarise(made_up_study(files=1, scores=1, seeds=1))
+    document = valid_json(as_text(Studied(few), "json"))["study"]
+    assert {each["interval"] for each in document["relations"]} == {None}
+    assert {policy["error"] for each in document["policies"] for policy in each["policies"]} == {None}
+    for text in (as_text(Studied(few)), as_text(Studied(few), "markdown")):
+        assert "nan" not in text and "bootstrap" not in text
+    (table,) = (each for each in study_tables(few) if each.title == "What predicts the gain of post-training")
+    assert {cell.text for row in table.rows for cell in row.cells[1:]} == {"–"}
+
+
+def test_points_are_written_with_every_number(rendered_summary: Summary) -> None:
+    rows = list(csv.DictReader(io.StringIO(as_text(Studied(rendered_summary), "csv"))))
+    points = rendered_summary.points
+    assert len(rows) == 72
+    for name in ("regret", "gain_beyond", "brier"):
+        assert [float(row[name]) for row in rows] == points.estimates[name].tolist()
+    assert [float(row["gain of refit"]) for row in rows] == points.gains["refit"].tolist()
+    assert [float(row["gain_beyond high"]) for row in rows] == points.ends["gain_beyond"][1].tolist()
+    assert {row["threshold_adjusted"] for row in rows} == {""}
+    assert "nan" not in as_text(Studied(rendered_summary), "csv")
+
+
+def test_recalibration_alone_has_the_tables_that_it_allows() -> None:
+    few = summarise(made_up_study(methods=("isotonic", "platt")))
+    titles = [table.title for table in study_tables(few)]
+    assert titles == [
+        "What predicts the gain of post-training",
+        "Do the estimates have the right size?",
+        "Time and gain of each method",
+    ]
+    assert np.isfinite([relation.r2 for relation in few.relations.values()]).all()
+    assert [each.title for each in study_tables(summarise(made_up_study(methods=("platt",))))] == [
+        "Time and gain of each method"
+    ]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import codecs
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from decal_cli.data import Columns, read
+from decal_cli.data import Columns, parts, read
+from decal_cli.data.formats.files import Raw
+from decal_cli.data.formats.sources import N_BATCH_ROWS, ParquetSource
 from tests.helpers.files import (
     every_format,
     reading_error,
@@ -130,3 +133,32 @@ def test_a_late_fault_is_named_with_its_row(tmp_path: Path) -> None:
     p[-1] = 1.5
     line = reading_error(write_columns(tmp_path, {"p": p, "y": np.tile([0, 1], 50_000)}, "parquet"))
     assert "row 100000: score 1.5" in line
+
+
+def test_a_large_parquet_file_is_read_column_by_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = 3 * N_BATCH_ROWS // 2
+    rng = np.random.default_rng(0)
+    table = {"p": rng.random(rows), "y": rng.integers(0, 2, rows), "w": rng.random(rows) + 0.5}
+    table |= {"g": rng.choice(["a", "b"], rows).tolist(), "c": rng.integers(0, 900, rows)}
+    path = write_columns(tmp_path, table, "parquet")
+    columns = Columns(weight="w", group=("g",), cluster="c")
+    whole = read([path], columns).models[0].rows
+    monkeypatch.setattr(parts, "MAX_HELD_BYTES", 0)
+    by_column = read([path], columns).models[0].rows
+    for name in ("score", "label", "weight", "cluster"):
+        np.testing.assert_array_equal(getattr(by_column, name), getattr(whole, name))
+    np.testing.assert_array_equal(by_column.groups["g"], whole.groups["g"])
+    table["p"][rows - 5] = 1.7
+    wrong = write_columns(tmp_path, table, "parquet", "wrong")
+    assert f"row {rows - 4}: score 1.7 is outside [0, 1]" in reading_error(wrong)
+    for more in (-1, 1):
+        # As damaged metadata has it.
+        init = ParquetSource.__init__
+
+        def damaged(self: ParquetSource, source: Raw, init: Any = init, more: int = more) -> None:
+            init(self, source)
+            self.count += more
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ParquetSource, "__init__", damaged)
+            assert "has not the rows that it says" in reading_error(path)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
 
-import decal_cli as decal
+import decal_cli
 from decal_cli.errors import DecalError
+from tests.helpers.command import Decal, refusal
 
 
 def rows(seed: int = 0, count: int = 400) -> pd.DataFrame:
@@ -50,8 +52,8 @@ def test_counts_give_the_numbers_of_their_rows(weighted: bool) -> None:
         "cdl",
     )
     shared = {"threshold": 0.3, "group": "site", "metrics": names}
-    whole = decal.evaluate(data, label="y", score="p", weight="w" if weighted else None, **shared).to_dict()
-    counted = decal.evaluate(levels(data, weighted=weighted), aggregated=True, score="p", **shared).to_dict()
+    whole = decal_cli.evaluate(data, label="y", score="p", weight="w" if weighted else None, **shared).to_dict()
+    counted = decal_cli.evaluate(levels(data, weighted=weighted), aggregated=True, score="p", **shared).to_dict()
     for expected, got in zip(whole["reports"], counted["reports"], strict=True):
         assert (got["model"], got["group"], got["rows"], got["positives"]) == tuple(
             expected[key] for key in ("model", "group", "rows", "positives")
@@ -68,8 +70,8 @@ def test_files_add_up(tmp_path: Path) -> None:
     levels(data[:150]).to_csv(tmp_path / "jan.csv", index=False)
     levels(data[150:]).to_parquet(tmp_path / "feb.parquet", index=False)
     paths = [tmp_path / "jan.csv", tmp_path / "feb.parquet"]
-    whole = decal.evaluate(data, label="y", score="p", metrics=("brier", "auc", "average_precision"))
-    counted = decal.evaluate(paths, aggregated=True, metrics=("brier", "auc", "average_precision"))
+    whole = decal_cli.evaluate(data, label="y", score="p", metrics=("brier", "auc", "average_precision"))
+    counted = decal_cli.evaluate(paths, aggregated=True, metrics=("brier", "auc", "average_precision"))
     for key in ("brier", "auc", "average_precision"):
         assert counted[key].value == pytest.approx(whole[key].value, rel=1e-12)
         assert counted[key].interval == pytest.approx(whole[key].interval, rel=1e-9)
@@ -79,25 +81,26 @@ def test_files_add_up(tmp_path: Path) -> None:
 def test_models_are_told_apart_by_their_column() -> None:
     data = rows()
     both = pd.concat([levels(data, name).assign(model=name) for name in "pq"])
-    answer = decal.evaluate(both, aggregated=True, metrics="auc")
+    answer = decal_cli.evaluate(both, aggregated=True, metrics="auc")
     assert [report["model"] for report in answer.to_dict()["reports"]] == ["p", "q"]
-    only = decal.evaluate(both, aggregated=True, metrics="auc", score="q")
-    assert only["auc"].value == pytest.approx(decal.evaluate(data, label="y", score="q", metrics="auc")["auc"].value)
+    of_q = {"metrics": "auc", "score": "q"}
+    only, of_rows = decal_cli.evaluate(both, aggregated=True, **of_q), decal_cli.evaluate(data, label="y", **of_q)
+    assert only["auc"].value == pytest.approx(of_rows["auc"].value)
 
 
 def test_every_verb_that_needs_no_row_works() -> None:
     data, counts = rows(), levels(rows())
-    advice = decal.recommend(counts, aggregated=True, threshold=0.3).to_dict()["recommendation"]
-    expected = decal.recommend(data, label="y", score="p", threshold=0.3).to_dict()["recommendation"]
+    advice = decal_cli.recommend(counts, aggregated=True, threshold=0.3).to_dict()["recommendation"]
+    expected = decal_cli.recommend(data, label="y", score="p", threshold=0.3).to_dict()["recommendation"]
     assert advice["action"] == expected["action"]
     assert [step["answer"] for step in advice["path"]] == [step["answer"] for step in expected["path"]]
-    assert "Give rows instead of counts" in str(decal.recommend(counts, aggregated=True, threshold=0.3))
-    assert decal.gate(counts, aggregated=True, rules="brier<=0.5").passed
-    assert decal.sweep(counts, aggregated=True, thresholds=[0.2, 0.5]).to_dict()["reports"]
-    clinical = decal.evaluate(counts, aggregated=True, metrics="clinical", threshold=0.3).to_dict()
+    assert "Give rows instead of counts" in str(decal_cli.recommend(counts, aggregated=True, threshold=0.3))
+    assert decal_cli.gate(counts, aggregated=True, rules="brier<=0.5").passed
+    assert decal_cli.sweep(counts, aggregated=True, thresholds=[0.2, 0.5]).to_dict()["reports"]
+    clinical = decal_cli.evaluate(counts, aggregated=True, metrics="clinical", threshold=0.3).to_dict()
     assert (
         clinical["by_outcome"]
-        == decal.evaluate(data, label="y", score="p", metrics="clinical", threshold=0.3).to_dict()["by_outcome"]
+        == decal_cli.evaluate(data, label="y", score="p", metrics="clinical", threshold=0.3).to_dict()["by_outcome"]
     )
 
 
@@ -105,8 +108,8 @@ def test_methods_are_fitted_to_the_rows_that_counts_stand_for() -> None:
     data = rows()
     asked: dict[str, Any] = {"threshold": 0.3, "methods": "platt"}
     answers = (
-        decal.recommend(data, label="y", score="p", **asked),
-        decal.recommend(levels(data), aggregated=True, **asked),
+        decal_cli.recommend(data, label="y", score="p", **asked),
+        decal_cli.recommend(levels(data), aggregated=True, **asked),
     )
     gains = [each.to_dict()["recommendation"]["tried"][0]["attempts"][0]["achieved"] for each in answers]
     assert gains[1]["value"] == pytest.approx(gains[0]["value"], rel=1e-9, abs=1e-12)
@@ -115,13 +118,13 @@ def test_methods_are_fitted_to_the_rows_that_counts_stand_for() -> None:
 
 def test_verbs_that_need_rows_say_so() -> None:
     counts = levels(rows())
-    for ask in (lambda: decal.compare(counts, aggregated=True),):
+    for ask in (lambda: decal_cli.compare(counts, aggregated=True),):
         with pytest.raises(DecalError, match=r"needs the rows themselves|both scores of a row at once"):
             ask()
-    answer = decal.evaluate(counts, aggregated=True, metrics="grouping_loss")
+    answer = decal_cli.evaluate(counts, aggregated=True, metrics="grouping_loss")
     assert answer.to_dict()["metrics"]["grouping_loss"]["reason"].startswith("needs the rows themselves")
     with pytest.raises(DecalError, match="speaks of rows"):
-        decal.evaluate(counts, aggregated=True, features="site")
+        decal_cli.evaluate(counts, aggregated=True, features="site")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +147,7 @@ def test_verbs_that_need_rows_say_so() -> None:
 def test_counts_that_cannot_be_are_named(change: dict[str, list[float]], problem: str) -> None:
     counts = {"score": [0.2, 0.4], "n": [2, 2], "pos": [1, 1], **change}
     with pytest.raises(DecalError) as error:
-        decal.evaluate(counts, aggregated=True)
+        decal_cli.evaluate(counts, aggregated=True)
     assert problem in str(error.value)
 
 
@@ -153,4 +156,31 @@ def test_files_of_different_kinds_are_not_added(tmp_path: Path) -> None:
     levels(rows(), weighted=True).to_csv(tmp_path / "weighted.csv", index=False)
     for first, second in (("plain", "weighted"), ("weighted", "plain")):
         with pytest.raises(DecalError, match=r"weighted|no column 'n2'"):
-            decal.evaluate([tmp_path / f"{first}.csv", tmp_path / f"{second}.csv"], aggregated=True)
+            decal_cli.evaluate([tmp_path / f"{first}.csv", tmp_path / f"{second}.csv"], aggregated=True)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_what_the_engine_found_wrong_is_told_by_the_reader(decal: Decal, tmp_path: Path, form: str) -> None:
+    def export(query: str) -> Path:
+        asked = decal("sql", "--query", query, "-s", "p", "-y", "y").out.rstrip().removesuffix(";")
+        with duckdb.connect() as connection:
+            connection.execute(f"COPY ({asked}) TO '{tmp_path}/counts.{form}'")
+        return tmp_path / f"counts.{form}"
+
+    rows = "(values (0.2, 0), (0.7, 1), (0.7, 1), (null, 0), (null, 1)) as preds (p, y)"
+    path = export(f"select * from {rows}")
+    assert "score missing in 2 rows" in refusal(decal("evaluate", path, "--aggregated"))
+    out = decal("evaluate", path, "--aggregated", "--missing", "drop", "-m", "brier").out
+    assert "5 rows" in out and "score: dropped 2 of 5 rows (missing score)" in out
+    path = export("select 1.5 as p, 1 as y")
+    assert "score 1.5 is outside [0, 1]" in refusal(decal("evaluate", path, "--aggregated", "--missing", "drop"))
+
+
+def test_null_of_an_export_is_nothing_wrong(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "counts.csv").write_text(
+        "score,n,pos,bad,value\n0.2,5,1,\\N,\\N\n0.7,4,3,NULL,NULL\n", encoding="utf-8"
+    )
+    told = decal("evaluate", tmp_path / "counts.csv", "--aggregated", "-m", "brier").out
+    assert "9 rows, 4 positive" in " ".join(told.split())
+    (tmp_path / "counts.csv").write_text("score,n,pos,bad,value\n0.2,5,1,mischief,\n", encoding="utf-8")
+    assert "'mischief' is not known" in refusal(decal("evaluate", tmp_path / "counts.csv", "--aggregated"))

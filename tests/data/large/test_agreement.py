@@ -37,7 +37,10 @@ def ways(file: Path) -> Iterator[list[Way]]:
         yield [*file_ways(file), *stack.enter_context(postgres_way(rows_of_hard_cases(N_ROWS), file.parent))]
 
 
-@pytest.mark.parametrize(("verb", "kind"), [*product(("gate", "sweep"), KINDS), ("compare", "decimals")])
+@pytest.mark.parametrize(
+    ("verb", "kind"),
+    [*product(["gate"], KINDS), pytest.param("sweep", "weights", marks=pytest.mark.long), ("compare", "decimals")],
+)
 def test_every_way_to_count_rows_gives_their_numbers(file: Path, ways: list[Way], verb: str, kind: str) -> None:
     expected = judged(verb, file, KINDS[kind])
     for way in ways:

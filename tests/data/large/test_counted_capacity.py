@@ -41,29 +41,6 @@ def same(documents: list[dict[str, Any]]) -> None:
     assert result.n_values > 20
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"capacity": "50/1000", "group": "s"},
-        {"capacity": "3"},
-        {"capacity": "799"},
-        {"capacity": 0.2, "prevalence": 0.3},
-    ],
-    ids=str,
-)
-def test_what_a_place_is_worth_is_counted(both: tuple[Path, str], asked: dict[str, Any]) -> None:
-    asked = {**ASKED, **asked, "score": "p", "metrics": [*FOUND, *WORTH]}
-    same([decal_cli.evaluate(data, **asked).to_dict() for data in both])
-
-
-@pytest.mark.parametrize("capacity", ["30", "0.05"])
-def test_two_models_at_a_capacity_are_compared_by_pairs(both: tuple[Path, str], capacity: str) -> None:
-    asked = {**ASKED, "score": ["p", "q"], "capacity": capacity, "group": "s", "metrics": [*FOUND[:3], WORTH[0]]}
-    same([decal_cli.compare(data, **asked).to_dict() for data in both])
-    population = {**asked, "group": (), "prevalence": 0.3}
-    same([decal_cli.compare(data, **population).to_dict() for data in both])
-
-
 def test_a_sweep_over_capacities(decal: Decal, both: tuple[Path, str]) -> None:
     words = ("-s", "p", "-y", "y", "--positive", "it's", "-t", "0.05", "--capacity-range", "10:90", "--format", "json")
     same([json.loads(decal("sweep", *data, *words).out) for data in (("--engine", both[1]), (both[0],))])

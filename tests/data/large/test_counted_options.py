@@ -54,24 +54,6 @@ def agree(got: dict[str, Any], expected: dict[str, Any]) -> None:
     assert numbers(got) == {key: pytest.approx(values, rel=1e-12, abs=1e-14) for key, values in of_rows.items()}
 
 
-@pytest.mark.parametrize("population", POPULATIONS, ids=str)
-@pytest.mark.parametrize("sampling", [{}, {"weight": "w", "cluster": "c"}], ids=["alike", "clusters"])
-def test_another_population_is_counted_after_the_engine(
-    files: Path, population: dict[str, Any], sampling: dict[str, Any]
-) -> None:
-    asked: dict[str, Any] = {"label": "y", "threshold": 0.3, **population, **sampling}
-    engine = f"duckdb:{files}/file.db?table=preds"
-    of_rows = decal_cli.evaluate(files / "preds.parquet", score="p", metrics=METRICS, **asked)
-    of_engine = decal_cli.evaluate(engine, score="p", metrics=METRICS, **asked)
-    agree(of_engine.to_dict()["metrics"], of_rows.to_dict()["metrics"])
-    both: dict[str, Any] = {"score": ["p", "q"], "metrics": EXACT, **asked}
-    pair = [decal_cli.compare(data, **both).to_dict()["comparison"] for data in (files / "preds.parquet", engine)]
-    of_rows_metrics, of_engine_metrics = (
-        {key: each["difference"] for key, each in one["contests"][0]["metrics"].items()} for one in pair
-    )
-    agree(of_engine_metrics, of_rows_metrics)
-
-
 def test_cells_tell_what_rows_count_and_not_how_their_scores_move(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "MAX_LEVELS", 10)
     asked: dict[str, Any] = {"label": "y", "threshold": 0.3, "weight": "w", "prevalence": 0.4, "metrics": EXACT}
@@ -112,15 +94,6 @@ def test_log_odds_become_probabilities_in_the_statement(decal: Decal, files: Pat
     assert "score missing in 1 row" in refusal(decal("evaluate", *words, "--query", missing))
     endless = "select cast('-inf' as double) as p, 1 as y"
     assert "score -inf is outside [0, 1]" in refusal(decal("evaluate", *words, "--query", endless))
-
-
-@pytest.mark.parametrize("asked", [{"margin": True, "score": "lo"}, {"score": "p", "capacity": 5, "per": "c"}], ids=str)
-def test_what_speaks_of_rows_as_they_are_is_counted_too(files: Path, asked: dict[str, Any]) -> None:
-    asked = {"label": "y", "threshold": 0.3, "metrics": ["brier", "auc"], **asked}
-    agree(
-        decal_cli.evaluate(f"duckdb:{files}/file.db?table=preds", **asked).to_dict()["metrics"],
-        decal_cli.evaluate(files / "preds.parquet", **asked).to_dict()["metrics"],
-    )
 
 
 def test_what_an_engine_cannot_count_is_one_line(decal: Decal, files: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ GIVEN = (
     "weights + capacity",
     "clusters + capacity",
     "weights + prevalence",
+    "clusters + prevalence",
+    "two models + capacity",
     "weights + stakes per row",
     "clusters + stakes per row",
     "stakes per row + capacity",
@@ -65,8 +68,18 @@ def _numbers(document: Any, place: str) -> Iterator[tuple[str, float]]:
         yield place, document
 
 
-@pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("verb", ["evaluate", "gate", "compare", "sweep", "fit", "recommend", "recommend --try"])
+@pytest.mark.parametrize(
+    ("verb", "given"),
+    [
+        *product(("evaluate", "gate", "compare", "sweep"), GIVEN),
+        # They take long, and rest on the same units: each of these goes with each third of what is given.
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for k, verb in enumerate(("fit", "recommend", "recommend --try"))
+            for case in product([verb], GIVEN[k::3])
+        ),
+    ],
+)
 def test_counts_give_all_numbers_of_their_rows(folder: Path, verb: str, given: str) -> None:
     asked = set(given.split(" + "))
     if (verb == "sweep" and "capacity" in asked) or (verb == "fit" and "two models" in asked):

@@ -67,28 +67,6 @@ def test_many_rows_in_a_small_file_are_counted(tmp_path: Path, monkeypatch: pyte
         assert evaluation["brier"].value == pytest.approx((0.25**2 + 0.5**2 + 0.75**2 + 0.5**2) / 4, rel=1e-12)
 
 
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_cells_are_exact_or_within_their_bounds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: str | None
-) -> None:
-    path = tmp_path / "rows.parquet"
-    rows(1).to_parquet(path)
-    whole = ask(path, weight=weight)
-    counted(monkeypatch, levels=100)
-    streamed = ask(path, weight=weight)
-    for expected, got in zip(whole["reports"], streamed["reports"], strict=True):
-        assert (got["rows"], got["positives"]) == (expected["rows"], expected["positives"])
-        for key in METRICS:
-            one, other = expected["metrics"][key], got["metrics"][key]
-            within = other.get("within", {"bound": 0.0, "drawn": False})
-            if key in EXACT:
-                assert within == {"bound": 0.0, "drawn": False}
-                assert other["interval"] == pytest.approx(one["interval"], rel=1e-9)
-            if not within["drawn"]:
-                assert abs(one["value"] - other["value"]) <= within["bound"] + 1e-12
-    assert any("cells" in note for note in streamed["notes"])
-
-
 def test_a_folder_is_one_input_and_its_paths_name_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = rows(2).assign(site=lambda d: d["site"].fillna("c d"))
     folder = tmp_path / "scores"

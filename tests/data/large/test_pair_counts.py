@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import decal_cli
+from decal_cli.data import reading
+from decal_cli.data.formats import sources
 from decal_cli.data.large.engines import counting
 from decal_cli.data.large.engines.dialects import DIALECTS
-from decal_cli.data.large.engines.request import CountRequest
-from decal_cli.data.large.engines.statement import statement
+from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
 from tests.helpers.command import Decal, refusal
 from tests.helpers.counted_rows import assert_close, with_database
@@ -49,14 +52,6 @@ def comparison(answer: Any) -> dict[str, Any]:
     """What was compared."""
     document: dict[str, Any] = answer.to_dict()["comparison"]
     return document
-
-
-def test_levels_give_every_number_of_the_rows(files: Path) -> None:
-    names = ("brier", "auc", "corp_mcb", "gain_over_constant", "expected_utility")
-    shared: dict[str, Any] = {"score": ["p", "q"], "label": "y", "group": "site", "threshold": 0.3, "metrics": names}
-    of_rows = decal_cli.compare(files / "preds.parquet", **shared)
-    of_engine = decal_cli.compare(f"duckdb:{files}/file.db?table=preds", **shared)
-    assert_close(comparison(of_engine), comparison(of_rows))
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
@@ -126,13 +121,6 @@ def test_a_row_that_lacks_a_score_is_dropped_for_both(
     assert "dropped 129 of 900 rows (missing score)" in str(answer)
 
 
-def test_a_rule_on_the_difference_is_judged_by_an_engine(decal: Decal, files: Path) -> None:
-    words = ("-s", "p", "-s", "q", "-y", "y", "--rule", "upper(delta(brier))<=1", "--rule", "delta(brier)<=-0.5")
-    of_rows = decal("gate", files / "preds.parquet", *words, "--format", "csv")
-    of_engine = decal("gate", "--engine", f"duckdb:{files}/file.db?table=preds", *words, "--format", "csv")
-    assert (of_engine.code, of_engine.out) == (of_rows.code, of_rows.out) == (1, of_rows.out)
-
-
 def changed(**columns: list[Any]) -> dict[str, list[Any]]:
     """Levels of two pairs, some columns of which are others."""
     names = {"model_a": ["p", "p"], "model_b": ["q", "q"]}
@@ -165,3 +153,61 @@ def test_what_needs_rows_of_a_comparison_is_one_line(decal: Decal, files: Path) 
     refusal(decal("compare", *engine, "-s", "p", "-s", "q", "-t", "0.3", "--write-splice", out))
     assert not out.exists()
     assert "pairs are of two scores" in refusal(decal("sql", "--table", "a", "-s", "p", "-y", "y", "--pairs"))
+
+
+def many_rows() -> pd.DataFrame:
+    return two_models(1500).to_pandas().assign(id=range(1500))
+
+
+def compared(path: Path, **more: Any) -> tuple[dict[str, Any], list[str]]:
+    """What is compared, and the notes."""
+    asked: dict[str, Any] = {"score": ["p", "q"], "label": "y", "threshold": 0.3, "metrics": (*EXACT, "auc")}
+    document = decal_cli.compare(path, **{**asked, **more}).to_dict()
+    return document["comparison"], document["notes"]
+
+
+def csv_rows(text: str) -> list[dict[str, Any]]:
+    """The rows of a document as CSV, with their numbers."""
+    return pd.read_csv(io.StringIO(text)).astype(object).fillna("").to_dict("records")
+
+
+def few_pairs(monkeypatch: pytest.MonkeyPatch, pairs: int) -> None:
+    """Let every file count as too large to be held, be read in small batches, and keep so many pairs."""
+    monkeypatch.setattr(reading, "HELD_SHARE_OF_MEMORY", 0)
+    monkeypatch.setattr(sources, "N_BATCH_ROWS", 64)
+    monkeypatch.setattr(counting, "MAX_LEVELS", pairs)
+
+
+@pytest.mark.parametrize("pairs", [300, 1 << 20])
+def test_a_row_of_a_file_that_lacks_a_score_is_dropped_for_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pairs: int
+) -> None:
+    path, rows = tmp_path / "rows.parquet", many_rows()
+    rows["p"] = rows["p"].where(rows.index % 11 != 0)
+    rows["q"] = rows["q"].where(rows.index % 7 != 0)
+    rows.to_parquet(path)
+    held, _ = compared(path, missing="drop", metrics=EXACT)
+    few_pairs(monkeypatch, pairs)
+    got, notes = compared(path, missing="drop", metrics=EXACT)
+    assert_close(got["contests"][0]["metrics"], held["contests"][0]["metrics"])
+    assert got["contests"][0]["rows"] == held["contests"][0]["rows"] == int(rows[["p", "q"]].notna().all(axis=1).sum())
+    assert any("dropped 332 of 1,500 rows (missing score)" in note for note in notes)
+    rows["q"] = rows["q"].where(rows["p"].isna())
+    rows.to_parquet(path)
+    with pytest.raises(DecalError, match=r"no row is left \(missing score\)"):
+        compared(path, missing="drop")
+
+
+def test_a_rule_on_the_difference_is_judged_and_ids_hold_the_rows(
+    decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.parquet"
+    many_rows().to_parquet(path)
+    words = ("-s", "p", "-s", "q", "-y", "y", "--rule", "upper(delta(brier))<=1", "--rule", "delta(brier)<=-0.5")
+    held = decal("gate", path, *words, "--format", "csv")
+    by_id = decal("compare", path, "-s", "p", "-s", "q", "-y", "y", "--id", "id", "--no-intervals")
+    few_pairs(monkeypatch, pairs=300)
+    streamed = decal("gate", path, *words, "--format", "csv")
+    assert streamed.code == held.code == 1
+    assert_close(*(csv_rows(each.out) for each in (streamed, held)))
+    assert decal("compare", path, "-s", "p", "-s", "q", "-y", "y", "--id", "id", "--no-intervals").out == by_id.out

@@ -16,7 +16,7 @@ from decal_cli.data.formats import sources
 from decal_cli.data.large import row_hash, sampling
 
 ASKED: dict[str, Any] = {"score": "p", "label": "y", "features": ["x", "z", "c"], "threshold": 0.3}
-METRICS = ("brier", "auc", "expected_utility")
+METRICS = ("brier", "auc", "expected_utility", "grouping_loss")
 
 
 @pytest.fixture

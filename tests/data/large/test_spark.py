@@ -19,8 +19,7 @@ from decal_cli.data.large import sampling
 from decal_cli.data.large.engines.address import address_of
 from decal_cli.data.large.engines.connections import connected
 from decal_cli.data.large.engines.dialects import DIALECTS
-from decal_cli.data.large.engines.request import CountRequest
-from decal_cli.data.large.engines.statement import statement
+from decal_cli.data.large.engines.statement import CountRequest, statement
 from tests.helpers.command import Decal, refusal
 
 pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'decal[spark]')")

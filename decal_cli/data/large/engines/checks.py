@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from decal_cli.data.check import Part
 from decal_cli.data.dataset import Dataset
+from decal_cli.data.parts import Origin, Part, missing_fix
 from decal_cli.data.words import number, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -18,8 +18,8 @@ from decal_cli.hints import Hint
 class Problem:
     """One thing that can be wrong with a row.
 
-    role: the column that has it. condition: when counted rows have it, in SQL. value: what is shown of them, '' for a
-    missing value. text: how the line goes on after the column, with {value} and {times}; fix: what to do about it.
+    role: the column that has it. condition: when a row has it, in SQL. value: what is shown of it, '' for a missing
+    value. text: how the line goes on after the column, with {value} and {times}; fix: what to do about it.
     needs: what must be known for it, '' for nothing.
     """
 
@@ -56,13 +56,13 @@ PROBLEMS = {
     "label of a third value": Problem(
         "label",
         "decal_label < 0 OR decal_label > 1",
-        "third",
+        "label",
         "label is {value}{times}, and a label is 0 or 1, or has two values",
         f"say which counts as 1 with {Hint('positive')}, correct it or name another column",
     ),
     "weight not positive and finite": Problem(
         "weight",
-        "decal_sound = 0",
+        "NOT (decal_weight > 0 AND decal_weight < {infinite})",
         "weight",
         "weight {value} is not positive and finite{times}",
         "correct the weight or remove the row",
@@ -70,15 +70,10 @@ PROBLEMS = {
     ),
     "missing score": Problem("score", "{absent}"),
     "missing label": Problem("label", "decal_label IS NULL"),
-    "missing weight": Problem("weight", "decal_sound IS NULL", needs="weight"),
+    "missing weight": Problem("weight", "decal_weight IS NULL", needs="weight"),
     "missing cluster": Problem("cluster", "{cluster} IS NULL OR {cluster} = ''", needs="cluster"),
 }
 """By what stands in the column `bad`, the worst first: a row has one."""
-
-
-def problems_of(known: Collection[str]) -> Iterator[tuple[int, Problem]]:
-    """The problems that rows can have of which so much is known, with their numbers from 1."""
-    return ((code, each) for code, each in enumerate(PROBLEMS.values(), 1) if not each.needs or each.needs in known)
 
 
 def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = None) -> tuple[Any, Dropped]:
@@ -115,9 +110,9 @@ def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = 
     return kept, dropped
 
 
-def sound_parts(parts: Sequence[Part], drop: bool) -> tuple[list[Part], list[Dropped]]:
+def sound_parts(parts: Sequence[Part], drop: bool) -> tuple[Origin, list[Dropped]]:
     """The same for loaded files, each with what was dropped of it."""
-    kept: list[Part] = []
+    kept = Origin()
     dropped: list[Dropped] = []
     start = 0
     for part in parts:
@@ -162,7 +157,7 @@ def _error(
         lacking = f"{count:,} rows" if count > 1 else "1 row"
         return DecalError(
             f"{place}: {problem.role} missing in {lacking}",
-            f"fill them in, or drop these rows with {Hint('missing', 'drop')}",
+            missing_fix(problem.role),
         )
     values = [str(each[VALUE]) for each in having if each.get(VALUE) is not None]
     value = "missing" if not values else quote(min(values)) if problem.role == "label" else number(float(values[0]))

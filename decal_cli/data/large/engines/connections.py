@@ -1,7 +1,8 @@
 """Connections to engines: each answers a statement with a table, and says in one line why it cannot.
 
-Drivers are loaded when one is asked for. Nothing is written: an engine is opened for reading, and a query of a user
-is one statement that reads. Nothing that is secret is ever shown.
+A user may have opened one: any of DB-API 2, and of ADBC, which speaks it too. Drivers are loaded when one is asked for.
+Nothing is written: an engine is opened for reading, and a query of a user is one statement that reads. Nothing that is
+secret is ever shown.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import socket
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from decal_cli.data.large.engines.address import Address
-from decal_cli.data.large.engines.aggregate import types_of
 from decal_cli.data.large.engines.dialects import DIALECTS
-from decal_cli.data.large.engines.statement import source_of
+from decal_cli.data.large.engines.statement import source_of, types_of
 from decal_cli.data.words import first_line
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -36,14 +37,64 @@ _CALL_JAVA = ("java_method", "reflect", "try_reflect")
 """Functions of Spark that do whatever a static method does."""
 
 
+_DIALECTS = {
+    **{name: name for name in DIALECTS},
+    **dict.fromkeys(("psycopg", "psycopg2", "pg8000", "postgresql"), "postgres"),
+    "_duckdb": "duckdb",
+    "google": "bigquery",
+    "databricks": "spark",
+}
+"""By the first word of a driver's module, or of what ADBC calls the vendor."""
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """Rows that an engine holds, in the place of data: it counts them, and no row is read.
+
+    connection: an open connection of DB-API 2 or of ADBC, which stays open, or an address such as 'duckdb:file.db'.
+    table, query: one of them, the table that holds the rows or the query that gives them. dialect: of its SQL, where
+    the driver does not tell: duckdb, postgres, bigquery, snowflake or spark. Errors: DecalError.
+    """
+
+    connection: Any
+    table: str | None = None
+    query: str | None = None
+    dialect: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.dialect is not None and self.dialect not in DIALECTS:
+            raise DecalError(f"dialect={self.dialect!r} is not known", f"give one of {', '.join(DIALECTS)}")
+        if not isinstance(self.connection, str) and not hasattr(self.connection, "cursor"):
+            raise DecalError(
+                f"connection= is of type {type(self.connection).__name__}, which has no cursor",
+                "give an open connection of DB-API 2 or ADBC, or an address such as 'duckdb:file.db'",
+            )
+
+    @property
+    def spoken(self) -> str:
+        """The dialect. Errors: DecalError, where none is named and the driver is not known."""
+        named = self.dialect or _dialect_of(self.connection)
+        if named is None:
+            raise DecalError(
+                f"the dialect of a connection of {type(self.connection).__module__} is not known",
+                f"give dialect=, one of {', '.join(DIALECTS)}",
+            )
+        return named
+
+
+def _dialect_of(connection: Any) -> str | None:
+    words = [type(connection).__module__]
+    if hasattr(connection, "adbc_get_info"):
+        words.insert(0, str(connection.adbc_get_info().get("vendor_name")))
+    known = (_DIALECTS.get(word.lower().split(".")[0].split(" ")[0]) for word in words)
+    return next((name for name in known if name is not None), None)
+
+
 class Connection(Protocol):
     """An engine that is connected to."""
 
-    def names(self, source: str) -> list[str]:
-        """The columns of what stands after FROM."""
-
     def types(self, source: str) -> dict[str, str]:
-        """What the engine calls the type of each column of what stands after FROM."""
+        """The columns of what stands after FROM, and what the engine calls their types, '' where it does not tell."""
 
     def answer(self, statement: str) -> Any:
         """The result of a statement as a pyarrow Table, its columns of the types of an aggregate."""
@@ -147,9 +198,6 @@ class DuckDB:
         for text in _asked_of(query, self.address):
             self._select(text)
 
-    def names(self, source: str) -> list[str]:
-        return list(self.types(source))
-
     def types(self, source: str) -> dict[str, str]:
         empty = self.connection.sql(self._select(f"SELECT * FROM {source} LIMIT 0"))
         return {name: str(kind) for name, kind in zip(empty.columns, empty.types, strict=True)}
@@ -215,10 +263,6 @@ class Postgres:
             )
         if not all(map(self._prepared, _asked_of(query, self.address))):
             raise _not_one_query(self.address)
-
-    def names(self, source: str) -> list[str]:
-        with self._asked(f"SELECT * FROM {source} LIMIT 0") as cursor:
-            return [each.name for each in cursor.description or ()]
 
     def types(self, source: str) -> dict[str, str]:
         with self._asked(f"SELECT * FROM {source} LIMIT 0") as cursor:
@@ -306,9 +350,6 @@ class Spark:
                 f"{self.address.shown}: {Hint('query')} calls {name}, which runs methods of Java", "leave it out"
             )
 
-    def names(self, source: str) -> list[str]:
-        return list(self.types(source))
-
     def types(self, source: str) -> dict[str, str]:
         with _quietly():
             return dict(self.session.sql(f"SELECT * FROM {source} LIMIT 0").dtypes)
@@ -355,3 +396,54 @@ _ENGINES: dict[str, Callable[[Address, str | None], Closing]] = {
     "spark": Spark,
 }
 """By dialect, how to connect; a dialect is also the name of the extra that installs its driver."""
+
+
+class Opened:
+    """A connection that its user opened, and will close."""
+
+    def __init__(self, connection: Any, shown: str) -> None:
+        self.connection = connection
+        self.shown = shown
+
+    def types(self, source: str) -> dict[str, str]:
+        """Names alone: drivers tell types of columns each in a way of their own."""
+        with closing(self._asked(f"SELECT * FROM {source} LIMIT 0")) as cursor:
+            return dict.fromkeys((each[0] for each in cursor.description or ()), "")
+
+    def answer(self, statement: str) -> Any:
+        with closing(self._asked(statement)) as cursor:
+            try:
+                if hasattr(cursor, "fetch_arrow_table"):
+                    return cursor.fetch_arrow_table()
+                names, rows = [each[0] for each in cursor.description], cursor.fetchall()
+            except Exception as error:
+                raise self._refused(error) from None
+        return _as_table(names, rows)
+
+    def _asked(self, statement: str) -> Any:
+        cursor = self.connection.cursor()
+        try:
+            cursor.execute(statement)
+        except Exception as error:
+            # Whatever a driver raises: each has exceptions of its own.
+            cursor.close()
+            raise self._refused(error) from None
+        return cursor
+
+    def _refused(self, error: Exception) -> DecalError:
+        problem = first_line(error).rstrip("!.:; ")
+        return DecalError(f"{self.shown}: {problem}", "check the connection, the table or query, and the rights")
+
+
+def _as_table(names: list[str], rows: list[Any]) -> Any:
+    """Rows of Python values as a pyarrow Table."""
+    import pyarrow as pa
+
+    kinds = types_of(names)
+    as_python = {"float64": float, "int64": int, "string": str}
+    columns = {}
+    for at, name in enumerate(names):
+        read = as_python[kinds[name]]
+        values = [None if row[at] is None else read(row[at]) for row in rows]
+        columns[name] = pa.array(values, getattr(pa, kinds[name])())
+    return pa.table(columns)

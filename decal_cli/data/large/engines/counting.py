@@ -12,12 +12,18 @@ from decal_cli.data.arrays import table_digest
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.formats.sources import OwnOrigin
 from decal_cli.data.large.aggregates import COUNTED_BEFORE, aggregates
-from decal_cli.data.large.engines.aggregate import SIDES, has_cells, types_of
 from decal_cli.data.large.engines.checks import VALUE
 from decal_cli.data.large.engines.connections import Connection
 from decal_cli.data.large.engines.dialects import Dialect, is_whole
-from decal_cli.data.large.engines.request import CountRequest, checked
-from decal_cli.data.large.engines.statement import size_of_head, size_of_texts, source_of, statement
+from decal_cli.data.large.engines.statement import (
+    SIDES,
+    CountRequest,
+    has_cells,
+    size_of,
+    source_of,
+    statement,
+    types_of,
+)
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_CELL_COUNTS, MAX_CLUSTER_COUNTS, MAX_LEVELS
@@ -88,7 +94,6 @@ def counted(
     hold: whether the rows may be held, where counts tell them all. together: whether two scores are counted at once
     where these counts are few.
     """
-    request = checked(request)
     if request.positive is None:
         kind = connection.types(source_of(request.table, request.query, dialect)).get(request.label, "")
         request = replace(request, whole_labels=is_whole(kind))
@@ -100,7 +105,7 @@ def counted(
                 request = replace(request, pairs=levels.pairs)
                 break
     else:
-        request = checked(replace(request, cells=True))
+        request = replace(request, cells=True)
         if request.by_cluster:
             request = replace(request, splits=_splits(request, dialect, connection))
         table = connection.answer(f"{statement(request, dialect)}\nLIMIT {MAX_CELL_COUNTS + 1}")
@@ -121,13 +126,13 @@ def _levels(request: CountRequest, hold: bool, together: bool) -> Iterator[Count
     """Ways to count every score, from those that tell most of the rows on."""
     for pairs in (True, False) if together and not request.pairs else (request.pairs,):
         for by_weight in (True, False) if hold and request.weight is not None else (False,):
-            yield checked(replace(request, cells=False, thresholds=(), pairs=pairs, by_weight=by_weight))
+            yield replace(request, cells=False, thresholds=(), pairs=pairs, by_weight=by_weight)
 
 
 def _may_be_few(request: CountRequest, dialect: Dialect, connection: Connection) -> bool:
     """Whether every score may be counted, as far as the first rows tell."""
     most = MAX_LEVELS + MAX_LEVELS // 8
-    rows, *values = _numbers(connection, size_of_head(request, dialect, most))
+    rows, *values = _numbers(connection, size_of(request, dialect, most))
     models = 1 if request.pairs else len(request.score)
     if rows < most and rows * models <= MAX_LEVELS:
         return True
@@ -139,7 +144,7 @@ def _may_be_few(request: CountRequest, dialect: Dialect, connection: Connection)
 
 def _splits(request: CountRequest, dialect: Dialect, connection: Connection) -> int:
     """How fine the coarse cells are, so that clusters have no more counts of them than are kept."""
-    rows, *values = _numbers(connection, size_of_texts(request, dialect))
+    rows, *values = _numbers(connection, size_of(request, dialect))
     models = len(request.score)
     texts = math.prod(each + 1 for each in values)
     splits = MAX_SPLITS

@@ -11,9 +11,8 @@ from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.formats.sources import OwnOrigin
 from decal_cli.data.large.engines.connections import Connection
-from decal_cli.data.large.engines.dialects import Dialect
-from decal_cli.data.large.engines.labels import label_of, other_label
-from decal_cli.data.large.engines.sums import select
+from decal_cli.data.large.engines.dialects import Dialect, label_of, other_label
+from decal_cli.data.large.engines.statement import select
 from decal_cli.data.large.repeated import COUNT
 from decal_cli.data.large.row_hash import LARGEST, N_HASHED_COLUMNS, N_PIECES, PIECE, PRIME, SHIFT, TOP, factor
 from decal_cli.data.large.sampling import draw, quotas

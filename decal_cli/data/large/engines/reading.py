@@ -9,21 +9,19 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from decal_cli.data.arrays import table_digest
-from decal_cli.data.capacity import as_used
 from decal_cli.data.columns import Chosen, choose
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.formats.sources import OwnOrigin
 from decal_cli.data.large.aggregates import COUNTED_BEFORE
 from decal_cli.data.large.engines.address import address_of
-from decal_cli.data.large.engines.connections import Connection, connected
+from decal_cli.data.large.engines.connections import Connection, Engine, Opened, connected
 from decal_cli.data.large.engines.counting import counted
 from decal_cli.data.large.engines.dialects import DIALECTS, Dialect
 from decal_cli.data.large.engines.drawing import Given, drawn_rows, kind_of
-from decal_cli.data.large.engines.opened import Engine, Opened
-from decal_cli.data.large.engines.request import CountRequest
-from decal_cli.data.large.engines.statement import source_of
+from decal_cli.data.large.engines.statement import CountRequest, source_of
 from decal_cli.data.large.repeated import COUNT, dataset_of_counted, repeated
 from decal_cli.data.large.sampling import as_typed, can_draw
+from decal_cli.data.population import as_used
 from decal_cli.data.words import listed
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -94,10 +92,10 @@ class _Rows(NamedTuple):
     def counted(self, connection: Connection, columns: Columns, thresholds: Sequence[float], pairs: bool) -> Dataset:
         """The data set of them. Errors: DecalError."""
         source = source_of(self.table, self.query, self.dialect)
-        chosen = choose(connection.names(source), columns, self.engine)
         types = connection.types(source)
+        chosen = choose(list(types), columns, self.engine)
         whole = columns.margin or any(chosen.names(role) for role in OF_WHOLE_ROWS)
-        if whole or (chosen.features and not (types and can_draw(columns, chosen))):
+        if whole or (chosen.features and not (all(types.values()) and can_draw(columns, chosen))):
             return as_used(self._rows(connection, source, chosen, columns, types), columns)
         rows = (chosen.score, chosen.label, self.table, self.query, columns.positive, chosen.weight, chosen.group)
         request = CountRequest(
@@ -115,7 +113,7 @@ class _Rows(NamedTuple):
     ) -> Dataset:
         """The rows, counted by all columns that are asked for. Errors: DecalError, where they are too many to hold."""
         numbers = tuple(dict.fromkeys(chosen.numbers))
-        kinds = {name: kind_of(types.get(name, "")) for name in chosen.features}
+        kinds = {name: kind_of(types[name]) for name in chosen.features}
         kinds |= dict.fromkeys(chosen.texts, "other") | dict.fromkeys(numbers, "number")
         given = Given(source, self.dialect, kinds)
         answer = connection.answer(given.counted(MAX_LEVELS + 1))

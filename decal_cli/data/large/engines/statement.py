@@ -1,50 +1,182 @@
 """The statement that counts scores where the rows are: plain SQL, which finds what is wrong with rows as well.
 
-Its result is an aggregate (`aggregate`), which `decal evaluate FILE --aggregated` reads after anyone exported it.
+Its result is an aggregate, which `decal evaluate FILE --aggregated` reads after anyone exported it. Its columns, in
+this order:
+
+- the columns of groups, and that of clusters, as texts, under their own names;
+- `model`, the name of the score column, where there are several; of pairs `model_a` and `model_b`, of A and of B;
+- levels, one row for each (groups, cluster, model, score): `score`, `n`, `pos`, and where weighted `n2`, `pos2` (sums
+  of squared weights; n and pos are then sums of weights) and `rows`, `rows_pos` (numbers of rows); levels of pairs have
+  `score_a` and `score_b`;
+- or cells, one row for each (groups, model, cell, label): `cell`, `low`, `high`, `label`, `rows`, `n`, `s1` to `s4`,
+  `l1`, `l2`, where weighted `n2`, `q1` to `q4`, `k1`, `k2`, and `min_score`, `max_score`, the least and the greatest
+  score of these rows. n = sum w, s_k = sum w s^k, l_k = sum w loss^k with the log loss of the row, and n2, q_k, k_k the
+  same with w^2. cell = floor(65536 s) + how many of the thresholds s reaches: it grows with the score, and every
+  threshold is an edge. low and high are the edges of the cell, and s < high unless both are 1. l1 and l2 are Infinity
+  where a score of 0 or 1 is wrong;
+- with clusters, cells are followed by the same of each cluster, in coarse cells: `by_cluster` is 1 there, and 0, with
+  NULL for the cluster, in the cells themselves;
+- or cells of pairs, one row for each (groups, cell of A, cell of B, label): the same for each side, as `cell_a`, `s1_a`
+  and so on, of 256 cells a side; and `d1`, `d2`, sums of what the squared loss of B is above that of A and of its
+  square, `e1`, `e2` the same of the log loss (0 where one of the two is infinite), and where weighted `g1`, `g2`, `f1`,
+  `f2` the same with w^2;
+- `bad` and `value`. In rows that count scores they are NULL. What is wrong with other rows is counted by rows of its
+  own, where the score or the cell is NULL: `bad` is one of the texts in `checks.PROBLEMS`, `value` an example, and
+  `rows`, or without weights in levels `n`, how many they are. `checks.sound` takes them out, or raises the error.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from decal_cli.data.large.engines.checks import problems_of
-from decal_cli.data.large.engines.dialects import Dialect, logistic
-from decal_cli.data.large.engines.labels import label_of, other_label
-from decal_cli.data.large.engines.request import CountRequest, checked
-from decal_cli.data.large.engines.sums import (
-    coarsely_placed,
-    counted,
-    example,
-    judged_sums,
-    outside,
-    placed,
-    select,
-    stacked,
-    summed,
-)
+from decal_cli.data.large.engines.checks import PROBLEMS
+from decal_cli.data.large.engines.dialects import Dialect, label_of, logistic, other_label
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
+from decal_cli.tables.cells import GRID, MAX_SPLITS
+from decal_cli.tables.pairs import PAIR_GRID
+
+SIDES = ("_a", "_b")
+"""What the names of the columns of A and of B end with."""
+ENDS = ("min_score", "max_score")
+"""The least and the greatest score of a cell's rows."""
+BY_CLUSTER = "by_cluster"
+"""1 where rows are those of one cluster in a coarse cell, and are counted by cells too; else 0."""
+SUMS = ("n", "s1", "s2", "s3", "s4", "l1", "l2")
+"""Of w, of w times powers of the score, of w times the log loss and its square."""
+SQUARES = ("n2", "q1", "q2", "q3", "q4", "k1", "k2")
+"""The same with squared weights."""
+DIFFERENCES, SQUARED_DIFFERENCES = ("d1", "d2", "e1", "e2"), ("g1", "g2", "f1", "f2")
+"""Of pairs; the latter with squared weights."""
+OF_ROWS = ("n", "pos", "n2", "pos2", "rows", "rows_pos", "label")
+"""Columns that are of a row, and not of one of its scores."""
+_OF_SCORES = ("score", "cell", "low", "high", *SUMS[1:], *SQUARES[1:])
+NUMBERS = frozenset(
+    {*OF_ROWS, *_OF_SCORES, *(name + side for name in _OF_SCORES for side in SIDES)}
+    | {*DIFFERENCES, *SQUARED_DIFFERENCES, *ENDS, BY_CLUSTER}
+)
+RESERVED = NUMBERS | {"model", *(f"model{side}" for side in SIDES), "bad", "value"}
+"""Names of columns of an aggregate, which no column of groups can have."""
+N_SPLITS = 3
+"""Of coarse cells, where nothing else is asked for: 209 of them, and one more for each threshold."""
 
 
-def size_of_head(request: CountRequest, dialect: Dialect, most: int) -> str:
-    """The statement that counts the first rows, so many at most, and about how many scores and texts they have."""
-    weight = [request.weight] if request.by_weight and request.weight is not None else []
-    columns = [dialect.name(name) for name in (*request.score, *request.texts, *weight)]
-    listed = ", ".join(dict.fromkeys(columns))
-    head = f"(\n    SELECT {listed} FROM {source_of(request.table, request.query, dialect)}\n    LIMIT {most}\n)"
-    return _size(columns, f"{head} AS decal_head", dialect)
+def has_cells(names: Sequence[str]) -> bool:
+    """Whether an aggregate of these columns holds cells, and not levels."""
+    return "cell" in names or f"cell{SIDES[0]}" in names
 
 
-def size_of_texts(request: CountRequest, dialect: Dialect) -> str:
-    """The statement that counts all rows, and about how many texts of each column they have."""
-    columns = [dialect.name(name) for name in request.texts]
-    return _size(columns, source_of(request.table, request.query, dialect), dialect)
+def has_pairs(names: Sequence[str]) -> bool:
+    """Whether an aggregate of these columns counts rows by the scores of two models."""
+    return any(f"{name}{SIDES[0]}" in names for name in ("score", "cell"))
 
 
-def _size(columns: Sequence[str], source: str, dialect: Dialect) -> str:
-    distinct = [f"{dialect.distinct.format(value=each)} AS decal_{at}" for at, each in enumerate(columns)]
-    return f"SELECT {', '.join(['COUNT(*) AS decal_rows', *distinct])} FROM {source}"
+def types_of(names: Sequence[str]) -> dict[str, str]:
+    """The types of the columns of an aggregate, as Arrow calls them."""
+    whole = {"cell", "label", "rows", "rows_pos", BY_CLUSTER, *(f"cell{side}" for side in SIDES)}
+    if not has_cells(names) and "n2" not in names:
+        whole |= {"n", "pos"}
+    return {name: "string" if name not in NUMBERS else "int64" if name in whole else "float64" for name in names}
+
+
+@dataclass(frozen=True)
+class CountRequest:
+    """What is counted: the rows of a table, or of a query, by score. Errors: DecalError, where it cannot be put.
+
+    positive: the label that counts as 1, None where labels are 0/1 or true/false. thresholds: edges of cells, whether
+    cells are asked for or not. pairs: whether rows are counted by both of two scores at once.
+    logit: whether scores are log-odds. splits: how fine the coarse cells are by which clusters are counted.
+    whole_labels: whether labels are whole numbers, 0 and 1 if they are sound, so that no text is looked at. by_weight:
+    whether rows are counted by their weight too, so that those of one level have one weight.
+    """
+
+    score: tuple[str, ...]
+    label: str
+    table: str | None = None
+    query: str | None = None
+    positive: str | None = None
+    weight: str | None = None
+    group: tuple[str, ...] = ()
+    cells: bool = False
+    thresholds: tuple[float, ...] = ()
+    cluster: str | None = None
+    pairs: bool = False
+    logit: bool = False
+    splits: int = N_SPLITS
+    whole_labels: bool = False
+    by_weight: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.score:
+            if "*" in name:
+                raise DecalError(
+                    f"score {name!r} is a pattern, and a statement names columns", f"name each with {Hint('score')}"
+                )
+        if len(set(self.score)) < len(self.score):
+            raise DecalError("a score is named twice", "name each once")
+        if self.pairs and len(self.score) != 2:
+            raise DecalError(
+                f"pairs are of two scores, and {len(self.score)} {'is' if len(self.score) == 1 else 'are'} named",
+                f"name two with {Hint('score')}",
+            )
+        if self.cells and self.pairs and self.cluster is not None:
+            raise DecalError(
+                "clusters of two scores are counted by every pair of scores, and cells of both do not hold them",
+                f"round the scores in {Hint('query')}, or draw a sample of clusters",
+            )
+        for name in self.texts:
+            if name.lower() in RESERVED:
+                role = "group" if name in self.group else "cluster"
+                raise DecalError(
+                    f"the {role} {name!r} has the name of a column of the result",
+                    f'rename it: {Hint("query")} \'select *, "{name}" as "{role}_{name}" from ...\'',
+                )
+        for threshold in self.thresholds:
+            if not 0 <= threshold <= 1:
+                raise DecalError(f"threshold {threshold:g} is not in [0, 1]", f"correct {Hint('threshold')}")
+
+    @property
+    def edges(self) -> list[float]:
+        """The thresholds in order."""
+        return sorted(set(self.thresholds))
+
+    @property
+    def by_cluster(self) -> bool:
+        """Whether clusters are counted by coarse cells, beside the cells of all rows."""
+        return self.cells and self.cluster is not None and self.cluster not in self.group
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Columns of the user by which rows are counted, and what the statement calls them."""
+        ours = {name: f"decal_g{number}" for number, name in enumerate(self.group, 1)}
+        return ours if self.cluster is None or self.cluster in ours else {**ours, self.cluster: "decal_c"}
+
+    @property
+    def scores(self) -> list[str]:
+        """What the statement calls the columns of scores."""
+        return [f"decal_s{number}" for number in range(1, len(self.score) + 1)]
+
+    @property
+    def sides(self) -> Sequence[str]:
+        """What the names of a score's columns end with, of each score by which one row is counted at once."""
+        return SIDES if self.pairs else ("",)
+
+    @property
+    def models(self) -> list[str]:
+        """The column of the model's number, where each row is counted once for each of several."""
+        return ["decal_model"] if len(self.score) > 1 and not self.pairs else []
+
+    @property
+    def grid(self) -> int:
+        """Cells of equal width in [0, 1]."""
+        return PAIR_GRID if self.pairs else GRID
+
+
+def select(columns: Sequence[str], source: str) -> str:
+    """A query of these columns, one on each line."""
+    return "    SELECT\n" + ",\n".join(f"        {each}" for each in columns) + f"\n    FROM {source}"
 
 
 def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:
@@ -60,50 +192,271 @@ def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:
     return f"(\n{text}\n    ) AS decal_query"
 
 
+def size_of(request: CountRequest, dialect: Dialect, most: int | None = None) -> str:
+    """The statement that counts rows, and about how many texts they have; of the first rows, scores and weights too."""
+    source, columns = source_of(request.table, request.query, dialect), [*map(dialect.name, request.texts)]
+    if most is not None:
+        weight = [request.weight] if request.by_weight and request.weight is not None else []
+        columns = [*map(dialect.name, request.score), *columns, *map(dialect.name, weight)]
+        head = f"    SELECT {', '.join(dict.fromkeys(columns))} FROM {source}\n    LIMIT {most}"
+        source = f"(\n{head}\n) AS decal_head"
+    distinct = [f"{dialect.distinct.format(value=each)} AS decal_{at}" for at, each in enumerate(columns)]
+    return f"SELECT {', '.join(['COUNT(*) AS decal_rows', *distinct])} FROM {source}"
+
+
 def statement(request: CountRequest, dialect: Dialect) -> str:
-    """The statement, which ends without a semicolon. Errors: DecalError, where the request cannot be put.
-
-    Rows are counted first and judged then, since what is wrong with a row shows in what it is counted by.
-    """
-    request = checked(request)
-    parts = {"decal_given": _given(request, dialect)}
-    if request.positive is not None:
-        # Read by itself, not by way of decal_given: Postgres would write down what is read twice.
-        labels = select([_label(request, dialect)], source_of(request.table, request.query, dialect))
-        parts["decal_labels"] = other_label("decal_y", request.positive, f"(\n{labels}\n    ) AS decal_all", dialect)
-    if request.models:
-        numbers = range(1, len(request.score) + 1)
-        parts["decal_models"] = "    SELECT " + "\n    UNION ALL SELECT ".join(f"{at} AS decal_model" for at in numbers)
-    parts["decal_scored"] = _scored(request, dialect)
-    if request.cells:
-        parts["decal_placed"] = placed(request, dialect)
-    parts["decal_counted"] = counted(request)
-    parts["decal_judged"] = _judged(request, dialect)
-    parts["decal_rows"] = _rows(request, dialect)
-    if request.by_cluster:
-        parts["decal_coarse"] = coarsely_placed(request)
-    # What is read twice is not written down: it is every row.
-    again = {"decal_placed": dialect.read_again} if request.by_cluster else {}
-    named = ",\n".join(f"{name} AS {again.get(name, '')}(\n{body}\n)" for name, body in parts.items())
-    return f"WITH {named}\n{summed(request, dialect)}"
+    """The statement, which ends without a semicolon. Errors: DecalError, where the request cannot be put."""
+    return _Statement(request, dialect).text()
 
 
-def _given(request: CountRequest, dialect: Dialect) -> str:
-    """The columns of the user, under names of ours and of known types."""
-    columns = [f"{dialect.as_text(dialect.name(name))} AS {ours}" for name, ours in request.texts.items()]
-    for name, ours in zip(request.score, request.scores, strict=True):
-        score = dialect.as_double(dialect.name(name))
-        columns.append(f"{_probability(score, dialect) if request.logit else score} AS {ours}")
-    columns.append(_label(request, dialect))
-    if request.weight is not None:
-        weight = dialect.as_double(dialect.name(request.weight))
-        columns.append(f"CASE WHEN {dialect.is_nan(weight)} THEN NULL ELSE {weight} END AS decal_w")
-    return select(columns, source_of(request.table, request.query, dialect))
+class _Statement:
+    """Rows as they are given; with their label as 0 or 1; judged; what is sound of them; placed in cells; counted."""
+
+    def __init__(self, request: CountRequest, dialect: Dialect) -> None:
+        self.request, self.dialect = request, dialect
+        self.weighted = request.weight is not None
+        self.keys = [*request.texts.values(), *request.models]
+
+    def text(self) -> str:
+        request = self.request
+        parts = {"decal_given": select([*self._given()], source_of(request.table, request.query, self.dialect))}
+        if request.positive is not None:
+            # Read by itself, not by way of decal_given: Postgres would write down what is read twice.
+            labels = select([self._label()], source_of(request.table, request.query, self.dialect))
+            source = f"(\n{labels}\n    ) AS decal_all"
+            parts["decal_labels"] = other_label("decal_y", request.positive, source, self.dialect)
+        if request.models:
+            numbers = range(1, len(request.score) + 1)
+            each = "\n    UNION ALL SELECT ".join(f"{at} AS decal_model" for at in numbers)
+            parts["decal_models"] = f"    SELECT {each}"
+        parts["decal_scored"] = self._scored()
+        parts["decal_judged"] = select(["decal_scored.*", f"{self._bad()} AS decal_bad"], "decal_scored")
+        parts["decal_rows"] = select([*self._rows()], "decal_judged")
+        again = ""
+        if request.cells:
+            parts["decal_sized"] = select(["decal_rows.*", *self._sized()], "decal_rows")
+            parts["decal_placed"] = select(["decal_sized.*", *self._losses()], "decal_sized")
+        if request.by_cluster:
+            # What is read twice is not written down: it is every row.
+            again = self.dialect.read_again
+            parts["decal_coarse"] = self._coarse()
+        named = ",\n".join(
+            f"{name} AS {again if name == 'decal_placed' else ''}(\n{body}\n)" for name, body in parts.items()
+        )
+        return f"WITH {named}\n{self._cells() if request.cells else self._levels()}"
+
+    def _given(self) -> Iterator[str]:
+        """The columns of the user, under names of ours and of known types."""
+        request, dialect = self.request, self.dialect
+        for name, ours in request.texts.items():
+            yield f"{dialect.as_text(dialect.name(name))} AS {ours}"
+        for name, ours in zip(request.score, request.scores, strict=True):
+            score = dialect.as_double(dialect.name(name))
+            yield f"{_probability(score, dialect) if request.logit else score} AS {ours}"
+        yield self._label()
+        if request.weight is not None:
+            weight = dialect.as_double(dialect.name(request.weight))
+            yield f"CASE WHEN {dialect.is_nan(weight)} THEN NULL ELSE {weight} END AS decal_weight"
+
+    def _label(self) -> str:
+        label = self.dialect.name(self.request.label)
+        return f"{label if self.request.whole_labels else f'TRIM({self.dialect.as_text(label)})'} AS decal_y"
+
+    def _scored(self) -> str:
+        """One row for each row and model, or pair: its scores, and its label as 0, 1, any other value, or NULL."""
+        request = self.request
+        columns, sources = [*self.keys, "decal_y", *(["decal_weight"] if self.weighted else [])], ["decal_given"]
+        label = "decal_y" if request.whole_labels else label_of("decal_y", request.positive, self.dialect)
+        columns.append(f"{label} AS decal_label")
+        if request.positive is not None:
+            columns += ["decal_other", "decal_never"]
+            sources.append("decal_labels")
+        if request.models:
+            cases = " ".join(f"WHEN {number} THEN {each}" for number, each in enumerate(request.scores, 1))
+            columns.append(f"CASE decal_model {cases} END AS decal_s")
+            sources.append("decal_models")
+        else:
+            columns += [f"{each} AS decal_s{side}" for each, side in zip(request.scores, request.sides, strict=True)]
+        return select(columns, " CROSS JOIN ".join(sources))
+
+    def _outside(self, side: str) -> str:
+        score = f"decal_s{side}"
+        return f"(({score} < 0 OR {score} > 1) AND NOT ({self.dialect.is_nan(score)}))"
+
+    def _bad(self) -> str:
+        """The number of what is wrong with a row: values that cannot be come before values that are missing."""
+        request = self.request
+        known = {"weight": request.weight, "cluster": request.cluster, "positive": request.positive}
+        words = {
+            "outside": " OR ".join(map(self._outside, request.sides)),
+            "absent": " OR ".join(f"decal_s{s} IS NULL OR {self.dialect.is_nan(f'decal_s{s}')}" for s in request.sides),
+            "cluster": request.texts.get(request.cluster or "", ""),
+            "infinite": self.dialect.number(math.inf),
+        }
+        return _case(
+            f"WHEN {each.condition.format(**words)} THEN {code}"
+            for code, each in enumerate(PROBLEMS.values(), 1)
+            if not each.needs or known[each.needs] is not None
+        )
+
+    def _rows(self) -> Iterator[str]:
+        """What is sound of each row, and of the others what is wrong with them, and an example."""
+        request = self.request
+        for ours in self.keys:
+            # What is wrong is not counted cluster by cluster.
+            yield "CASE WHEN decal_bad IS NULL THEN decal_c END AS decal_c" if ours == "decal_c" else ours
+        for side in request.sides:
+            yield f"CASE WHEN decal_bad IS NULL THEN decal_s{side} + 0 END AS decal_p{side}"  # -0 + 0 is 0
+        yield "CASE WHEN decal_bad IS NULL THEN decal_label END AS decal_label"
+        if self.weighted:
+            yield "CASE WHEN decal_bad IS NULL THEN decal_weight END AS decal_w"
+        yield "decal_bad"
+        scores = [f"decal_s{side}" for side in request.sides]
+        score = (
+            scores[0] if len(scores) == 1 else f"CASE WHEN {self._outside('_a')} THEN {scores[0]} ELSE {scores[1]} END"
+        )
+        values = {"score": score, "label": "decal_y"}
+        values |= {"weight": "decal_weight"} if self.weighted else {}
+        values |= {} if request.positive is None else {"other": "decal_other"}
+        wrong = (
+            f"WHEN {code} THEN {self.dialect.as_text(values[each.value])}"
+            for code, each in enumerate(PROBLEMS.values(), 1)
+            if each.value in values
+        )
+        yield f"CASE WHEN decal_bad IS NULL THEN NULL ELSE {_case(wrong, 'decal_bad')} END AS decal_value"
+
+    def _sized(self) -> Iterator[str]:
+        """The place of a score among cells of equal width, how many thresholds it reaches, and its distance."""
+        number = self.dialect.number
+        for side in self.request.sides:
+            reached = (f"CASE WHEN decal_p{side} >= {number(edge)} THEN 1 ELSE 0 END" for edge in self.request.edges)
+            yield f"FLOOR(decal_p{side} * {number(self.request.grid)}) AS decal_place{side}"
+            yield f"{' + '.join(reached) or '0'} AS decal_reached{side}"
+            yield f"decal_p{side} + (decal_label - {number(1)}) AS decal_off{side}"
+
+    def _losses(self) -> Iterator[str]:
+        """The log loss, infinite where a score is certain and wrong."""
+        number = self.dialect.number
+        for side in self.request.sides:
+            # ln(1 - s) to the last digits for small s too: what s + (label - 1) has lost of s is added.
+            off = f"decal_off{side}"
+            loss = f"decal_p{side} - ({off} - (decal_label - {number(1)})) - LN(ABS({off}))"
+            yield f"CASE WHEN {off} = 0 THEN {number(math.inf)} ELSE {loss} END AS decal_loss{side}"
+
+    def _coarse(self) -> str:
+        """Sound rows with the coarse cell that each is in: where it starts, and its width."""
+        from_end = f"LEAST(decal_place, {GRID - 1} - decal_place)"
+        octaves = range(MAX_SPLITS - 1, self.request.splits, -1)
+        widths = [f"WHEN {from_end} >= {1 << each} THEN {1 << each - self.request.splits}" for each in octaves]
+        width = _case([*widths, "ELSE 1"]) if widths else "1"
+        sized = select(["decal_placed.*", f"{width} AS decal_width"], "decal_placed\n    WHERE decal_bad IS NULL")
+        start = f"FLOOR({from_end} / decal_width) * decal_width"
+        sides = [
+            f"WHEN decal_place < {GRID // 2} THEN {start}",
+            f"WHEN decal_place < {GRID} THEN {GRID} - decal_width - {start}",
+            "ELSE decal_place",
+        ]
+        return select(["decal_wide.*", f"{_case(sides)} AS decal_from"], f"(\n{sized}\n    ) AS decal_wide")
+
+    def _levels(self) -> str:
+        dialect, squared = self.dialect, "decal_w * decal_w"
+        of_rows = {
+            "rows": dialect.as_integer("COUNT(*)"),
+            "rows_pos": dialect.as_integer("SUM(decal_label)"),
+        }
+        if self.weighted:
+            sums = {"n": "SUM(decal_w)", "pos": "SUM(decal_w * decal_label)"}
+            sums |= {"n2": f"SUM({squared})", "pos2": f"SUM({squared} * decal_label)", **of_rows}
+        else:
+            sums = {"n": of_rows["rows"], "pos": of_rows["rows_pos"]}
+        scores = {f"score{side}": f"decal_p{side}" for side in self.request.sides}
+        return self._grouped("decal_rows", [*scores.values()], {**scores, **sums})
+
+    def _cells(self) -> str:
+        request = self.request
+        keys: list[str] = []
+        columns: dict[str, str] = {}
+        for side in request.sides:
+            place, reached = f"decal_place{side}", f"decal_reached{side}"
+            keys += [place, reached]
+            columns |= self._edges(side, place, f"{place} + 1")
+        columns |= self._sums()
+        if not request.by_cluster:
+            return self._grouped("decal_placed", [*keys, "decal_label"], columns)
+        everywhere = self._grouped("decal_placed", [*keys, "decal_label"], {**columns, BY_CLUSTER: "0"}, apart=False)
+        coarse = {**columns, **self._edges("", "decal_from", "decal_from + decal_width"), BY_CLUSTER: "1"}
+        keys = ["decal_from", "decal_width", "decal_reached", "decal_label"]
+        return f"{everywhere}\nUNION ALL\n{self._grouped('decal_coarse', keys, coarse, judged=False)}"
+
+    def _edges(self, side: str, place: str, following: str) -> dict[str, str]:
+        """The number of a cell from one place up to another, and its edges."""
+        number, reached = self.dialect.number, f"decal_reached{side}"
+        width = number(self.request.grid)
+        low, high = f"{place} / {width}", f"({following}) / {width}"
+        if self.request.edges:
+            ends = [number(each) for each in (0.0, *self.request.edges, 1.0)]
+            cases = [
+                f"CASE {reached} {' '.join(f'WHEN {at} THEN {each}' for at, each in enumerate(values))} END"
+                for values in (ends[:-1], ends[1:])
+            ]
+            low, high = f"GREATEST({low}, {cases[0]})", f"LEAST({high}, {cases[1]})"
+        else:
+            high = f"LEAST({high}, {number(1)})"
+        return {f"cell{side}": self.dialect.as_integer(f"{place} + {reached}"), f"low{side}": low, f"high{side}": high}
+
+    def _sums(self) -> dict[str, str]:
+        """Label, rows, and sums over the rows of a cell."""
+        request = self.request
+        sums = {"label": "decal_label", "rows": self.dialect.as_integer("COUNT(*)")}
+        sums["n"] = "SUM(decal_w)" if self.weighted else self.dialect.as_double("COUNT(*)")
+        weights = ["decal_w * ", "decal_w * decal_w * "] if self.weighted else [""]
+        for weight, power, loss, of_pairs in zip(weights, "sq", "lk", (DIFFERENCES, SQUARED_DIFFERENCES), strict=False):
+            if power == "q":
+                sums["n2"] = "SUM(decal_w * decal_w)"
+            for side in request.sides:
+                sums |= _powers(f"{power}{{}}{side}", weight, f"decal_p{side}", 4)
+                sums |= _powers(f"{loss}{{}}{side}", weight, f"decal_loss{side}", 2)
+            if request.pairs:
+                sums |= _powers(f"{of_pairs[0][0]}{{}}", weight, _SQUARED, 2)
+                sums |= _powers(f"{of_pairs[2][0]}{{}}", weight, _LOGARITHMIC, 2)
+        if not request.pairs:
+            sums |= dict(zip(ENDS, ("MIN(decal_p)", "MAX(decal_p)"), strict=True))
+        return sums
+
+    def _grouped(
+        self, source: str, of_score: list[str], sums: dict[str, str], apart: bool = True, judged: bool = True
+    ) -> str:
+        """Sums by group, model, score, and what is wrong; and by cluster, if these are counted apart."""
+        request, dialect = self.request, self.dialect
+        texts = {name: ours for name, ours in request.texts.items() if apart or ours != "decal_c"}
+        columns = {name: texts.get(name, dialect.as_text("NULL")) for name in request.texts}
+        if request.pairs:
+            columns |= {f"model{s}": dialect.text(name) for name, s in zip(request.score, request.sides, strict=True)}
+        elif request.models:
+            cases = (f"WHEN {number} THEN {dialect.text(name)}" for number, name in enumerate(request.score, 1))
+            columns["model"] = f"CASE decal_model {' '.join(cases)} END"
+        codes = (f"WHEN {code} THEN {dialect.text(name)}" for code, name in enumerate(PROBLEMS, 1))
+        wrong = (f"CASE decal_bad {' '.join(codes)} END", "MIN(decal_value)")
+        columns |= sums | dict(zip(("bad", "value"), wrong if judged else [dialect.as_text("NULL")] * 2, strict=True))
+        keys = [*texts.values(), *request.models, *of_score]
+        keys += [*(["decal_w"] if request.by_weight else []), *(["decal_bad"] if judged else [])]
+        listed = ",\n    ".join(f"{value} AS {dialect.name(name)}" for name, value in columns.items())
+        return f"SELECT\n    {listed}\nFROM {source}\nGROUP BY {', '.join(keys)}"
 
 
-def _label(request: CountRequest, dialect: Dialect) -> str:
-    label = dialect.name(request.label)
-    return f"{label if request.whole_labels else f'TRIM({dialect.as_text(label)})'} AS decal_y"
+_SQUARED = "((decal_p_b - decal_p_a) * (decal_p_b + decal_p_a - 2 * decal_label))"
+"""(b - y)^2 - (a - y)^2."""
+_LOGARITHMIC = "(CASE WHEN decal_off_a = 0 OR decal_off_b = 0 THEN 0 ELSE decal_loss_b - decal_loss_a END)"
+
+
+def _powers(name: str, weight: str, value: str, powers: int) -> dict[str, str]:
+    """Sums of the weight times the value to the powers from 1, by name."""
+    return {name.format(power): f"SUM({weight}{' * '.join([value] * power)})" for power in range(1, powers + 1)}
+
+
+def _case(cases: Iterable[str], of: str = "") -> str:
+    """A CASE, each case on a line."""
+    return "\n            ".join([f"CASE {of}".rstrip(), *cases]) + "\n        END"
 
 
 def _probability(score: str, dialect: Dialect) -> str:
@@ -112,66 +465,3 @@ def _probability(score: str, dialect: Dialect) -> str:
     # GREATEST and LEAST of NULL are the other number in some engines, and NULL in others.
     as_it_is = f"{score} IS NULL OR {dialect.is_nan(score)} OR {score} IN ({infinite})"
     return f"CASE WHEN {as_it_is} THEN {score} ELSE {logistic(score, dialect)} END"
-
-
-def _scored(request: CountRequest, dialect: Dialect) -> str:
-    """One row for each row and model, or pair: its scores, and its label as 0, 1, any other value, or NULL."""
-    scores, sources = request.scores, ["decal_given"]
-    columns = [*request.texts.values(), *request.models]
-    if request.whole_labels:
-        columns.append("decal_y AS decal_label")
-    else:
-        columns += ["decal_y", f"{label_of('decal_y', request.positive, dialect)} AS decal_label"]
-    if request.positive is not None:
-        sources.append("decal_labels")
-    if request.weight is not None:
-        sound = f"decal_w > 0 AND decal_w < {dialect.number(math.inf)}"
-        columns += ["decal_w", f"CASE WHEN {sound} THEN 1 WHEN decal_w IS NOT NULL THEN 0 END AS decal_sound"]
-    if request.models:
-        cases = " ".join(f"WHEN {number} THEN {each}" for number, each in enumerate(scores, 1))
-        columns.append(f"CASE decal_model {cases} END AS decal_s")
-        sources.append("decal_models")
-    else:
-        columns += [f"{each} AS decal_s{side}" for each, side in zip(scores, request.sides, strict=True)]
-    return select(columns, " CROSS JOIN ".join(sources))
-
-
-def _judged(request: CountRequest, dialect: Dialect) -> str:
-    """Counts with what is wrong with their rows: values that cannot be come before values that are missing."""
-    words = {
-        "outside": " OR ".join(outside(key, request, dialect) for key in request.score_keys),
-        "absent": " OR ".join(f"{key} IS NULL OR {dialect.is_nan(key)}" for key in request.score_keys),
-        "cluster": request.texts.get(request.cluster or "", ""),
-    }
-    cases = [f"WHEN {each.condition.format(**words)} THEN {code}" for code, each in problems_of(request.known)]
-    columns, sources = ["decal_counted.*"], ["decal_counted"]
-    if request.positive is not None:
-        columns += ["decal_other", "decal_never"]
-        sources.append("decal_labels")
-    bad = f"CASE\n            {stacked(cases)}\n        END AS decal_bad"
-    return select([*columns, bad], " CROSS JOIN ".join(sources))
-
-
-def _rows(request: CountRequest, dialect: Dialect) -> str:
-    """Counts of sound rows by score and label; those of the others with an example of what is wrong."""
-    third = "decal_label" if request.whole_labels else "decal_third"
-    values = {"score": example(request, dialect), "third": third, "other": "decal_other", "weight": "decal_lightest"}
-    cases = [
-        f"WHEN {code} THEN {dialect.as_text(values[each.value])}"
-        for code, each in problems_of(request.known)
-        if each.value
-    ]
-    columns = [
-        # What is wrong is not counted cluster by cluster.
-        *(
-            "CASE WHEN decal_bad IS NULL THEN decal_c END AS decal_c" if ours == "decal_c" else ours
-            for ours in request.texts.values()
-        ),
-        *request.models,
-        *(["CASE WHEN decal_bad IS NULL THEN decal_w END AS decal_w"] if request.by_weight else []),
-        *judged_sums(request, dialect),
-        "CASE WHEN decal_bad IS NULL THEN decal_label END AS decal_pos",
-        "decal_bad",
-        f"CASE decal_bad\n            {stacked(cases)}\n        END AS decal_value",
-    ]
-    return select(columns, "decal_judged")

@@ -1,0 +1,239 @@
+"""How many rows to collect: for a gate that shows what it is to show, an interval, and advice that is clear.
+
+An error falls as 1 / sqrt(rows). Where a metric learns from the rows, such as a gain, its error is measured on samples
+of about as many rows as the plan names, as far as the pilot has them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+import numpy as np
+
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
+from decal_cli.analysis.gate import OPERATORS, Rule
+from decal_cli.data import Dataset
+from decal_cli.declarations.document import Count, Positive, Share
+from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
+from decal_cli.metrics import Inputs, MetricSpec, Result, measure_all, parse
+from decal_cli.metrics.confidence import Interval, quantile
+from decal_cli.metrics.power import rows_for
+from decal_cli.tables.rows import Rows
+
+POWERS = (0.8, 0.9)
+"""How often so many rows are to show it."""
+CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+"""Rows of the curve, as parts of those of the first power."""
+SAMPLES = 8
+"""Samples of a pilot on which an error is measured that does not fall as 1 / sqrt(rows)."""
+LEAST_SAMPLE, ROUNDS = 100, 6
+"""Rows of such a sample, and how often the number of rows is computed anew from it."""
+MOST_SYNTHETIC, LEAST_OF_A_LABEL = 400_000, 2_000
+"""Rows of a made-up pilot, and of its rarer label."""
+
+
+@dataclass(frozen=True)
+class RowsNeeded:
+    """One thing that rows are to show. what: in words. value, interval: of the pilot. holds: whether it does there.
+
+    effect: how far the pilot's value is from where nothing is shown. rows: for each of POWERS, or for a half-width the
+    rows that give it; None for none worth naming. curve: rows, and how often so many show it.
+    """
+
+    what: str
+    metric: str
+    value: float
+    interval: Interval
+    holds: bool
+    effect: float
+    rows: tuple[Count | None, ...]
+    curve: tuple[tuple[Positive, Share], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RowPlan:
+    """All that was asked, on a pilot; unknown: by what was asked, why there is no plan."""
+
+    evaluation: Evaluation
+    planned: tuple[RowsNeeded, ...]
+    unknown: tuple[tuple[str, str], ...]
+    pilot: str
+
+
+def plan_rows(
+    dataset: Dataset,
+    plan: Plan,
+    rules: Sequence[Rule],
+    half_width: float | None,
+    pilot: str,
+    progress: Progress = lambda text: None,
+) -> RowPlan:
+    """Rows for these rules, for intervals of this half-width, and for clear advice where there is a decision.
+
+    Errors: DecalError.
+    """
+    if len(dataset.models) != 1:
+        raise DecalError(
+            f"a plan is for one score, and there are {len(dataset.models)}", f"name it with {Hint('score')}"
+        )
+    for rule in rules:
+        if rule.over or rule.change or rule.baseline or rule.counted or rule.scope:
+            raise DecalError(
+                f"rule {rule.text!r} is not of one metric of all rows", "write 'metric<=bound', such as 'brier<=0.2'"
+            )
+    gain = parse("gain_recalibration")
+    stake = parse("utility_at_stake")
+    named = [rule.choice for rule in rules if rule.choice is not None]
+    choices = tuple(dict.fromkeys((*named, *((gain, stake) if plan.decision is not None else ()))))
+    if not choices:
+        raise DecalError("there is nothing to plan", f"give {Hint('rule', 'brier<=0.2')} or a decision")
+    plan = replace(plan, choices=choices, intervals=True)
+    evaluation = evaluate(dataset, plan, progress)
+    results = evaluation.reports[0].results
+    sampler = _Sampler(dataset.models[0].rows, plan)
+    planned, unknown = [], []
+
+    def add(what: str, choice: MetricSpec, bound: float | None, at_most: bool) -> None:
+        result = results[choice.key]
+        if result.value is None or result.interval is None:
+            unknown.append((what, result.missing or "has no interval"))
+        elif bound is None and half_width is not None:
+            planned.append(sampler.for_width(what, choice, result, half_width))
+        elif bound is not None:
+            planned.append(sampler.for_bound(what, choice, result, bound, at_most))
+
+    for rule in rules:
+        if rule.choice is not None:
+            result = results[rule.key]
+            holds = result.value is not None and OPERATORS[rule.operator](result.value, rule.number)
+            add(f"show that {rule.text} {'holds' if holds else 'fails'}", rule.choice, rule.number, rule.at_most)
+    if half_width is not None:
+        for choice in dict.fromkeys(named or [gain]):
+            add(f"know {choice.key} to within {half_width:g}", choice, None, True)
+    if plan.decision is not None:
+        value, at_stake = results[gain.key].value, results[stake.key].value
+        if value is None or at_stake is None:
+            unknown.append(("show what recalibration wins", results[gain.key].missing or "nothing is at stake"))
+        else:
+            tolerance = 0.05 * at_stake
+            # Clear is a gain above 0, or one below the tolerance: whichever needs fewer rows.
+            win = value > tolerance / 2
+            what = "show that recalibration wins" if win else "show that recalibration wins too little to matter"
+            add(what, gain, 0.0 if win else tolerance, not win)
+    return RowPlan(evaluation, tuple(planned), tuple(unknown), pilot)
+
+
+@dataclass(frozen=True)
+class _Error:
+    """How far a value is from a bound on so many rows, and how far its interval reaches towards it."""
+
+    rows: float
+    effect: float
+    reach: float
+
+    def rows_for(self, confidence: float, power: float) -> int | None:
+        """Rows whose interval ends before the bound with this probability."""
+        return rows_for(self.rows, self.reach, self.effect, confidence, power)
+
+    def power(self, size: float, confidence: float) -> float:
+        """How often the interval of so many rows ends before the bound."""
+        if self.reach <= 0:
+            return 1.0
+        reach = self.effect / self.reach * math.sqrt(size / self.rows)
+        return NormalDist().cdf(quantile(confidence) * (reach - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sampler:
+    """Errors of metrics on as many rows as are asked of a pilot."""
+
+    rows: Rows
+    plan: Plan
+
+    def for_bound(self, what: str, choice: MetricSpec, result: Result, bound: float, at_most: bool) -> RowsNeeded:
+        """Rows whose interval ends on the side of the bound where the pilot's value is."""
+        value, interval = result.value or 0.0, result.interval or (0.0, 0.0)
+        side = 1 if value > bound else 0
+        effect, reach = abs(value - bound), abs(value - interval[1 - side])
+        start = _Error(float(len(self.rows)), effect, reach)
+        first, error = self._needed(choice, start, bound, side)
+        needed = (first, *(error.rows_for(self.plan.confidence, power) for power in POWERS[1:]))
+        curve: tuple[tuple[int, float], ...] = ()
+        if first is not None:
+            # Two digits of a number of rows are enough.
+            sizes = dict.fromkeys(max(round(part * first), 2) for part in CURVE)
+            curve = tuple((size, error.power(size, self.plan.confidence)) for size in sizes)
+        holds = (value <= bound) == at_most
+        return RowsNeeded(what, choice.key, value, interval, holds, effect, needed, curve)
+
+    def _needed(self, choice: MetricSpec, error: _Error, bound: float, side: int) -> tuple[int | None, _Error]:
+        """The rows for the first power, and the error that they were computed from."""
+        power = POWERS[0]
+        needed = error.rows_for(self.plan.confidence, power)
+        if choice.declared.size_free:
+            return needed, error
+        for _ in range(ROUNDS):
+            if needed is None:
+                break
+            size = min(max(needed, LEAST_SAMPLE), len(self.rows) // 2)
+            if 0.8 < size / error.rows < 1.25 or size < LEAST_SAMPLE:
+                break
+            # Half way, on the scale of rows, so that it comes to rest.
+            size = round(math.sqrt(size * min(error.rows, len(self.rows) // 2)))
+            error = self._measured(choice, size, bound, side) or error
+            needed = error.rows_for(self.plan.confidence, power)
+        return needed, error
+
+    def _measured(self, choice: MetricSpec, size: int, bound: float, side: int) -> _Error | None:
+        """On so many rows, on average over samples of the pilot; None where the mean lies on the other side."""
+        rng = np.random.default_rng(self.plan.seed)
+        values, reaches = [], []
+        for _ in range(SAMPLES):
+            part = self.rows.take(np.sort(rng.choice(len(self.rows), size, replace=False)))
+            inputs = Inputs(part, self.plan.decision_of(part.classes), self.plan.seed)
+            result = measure_all([choice], inputs, self.plan.confidence)[choice]
+            if result.value is not None and result.interval is not None:
+                values.append(result.value)
+                reaches.append(abs(result.value - result.interval[1 - side]))
+        if not values:
+            return None
+        effect = (float(np.mean(values)) - bound) * (1 if side else -1)
+        return _Error(float(size), effect, float(np.mean(reaches))) if effect > 0 else None
+
+    def for_width(self, what: str, choice: MetricSpec, result: Result, half_width: float) -> RowsNeeded:
+        """Rows whose interval is so wide."""
+        interval = result.interval or (0.0, 0.0)
+        needed = len(self.rows) * ((interval[1] - interval[0]) / 2 / half_width) ** 2
+        unit = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
+        rows = int(unit * math.ceil(needed / unit - 1e-9))
+        return RowsNeeded(what, choice.key, result.value or 0.0, interval, True, half_width, (rows,) * len(POWERS), ())
+
+
+def made_up_pilot(auc: float, prevalence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Calibrated scores of this AUC and share of label 1, and their labels: evenly spread, without noise.
+
+    Two normal distributions, sqrt(2) Phi^-1(AUC) apart. Errors: DecalError.
+    """
+    for name, value, least in (("auc", auc, 0.5), ("prevalence", prevalence, 0.0)):
+        if not least < value < 1:
+            raise DecalError(f"{Hint(name, f'{value:g}').words} is not between {least:g} and 1", "give such a number")
+    rows = min(max(20_000, round(LEAST_OF_A_LABEL / min(prevalence, 1 - prevalence))), MOST_SYNTHETIC)
+    positives = max(round(prevalence * rows), 1)
+    normal = NormalDist()
+    apart = math.sqrt(2) * normal.inv_cdf(auc)
+
+    def spread(count: int) -> np.ndarray:
+        from scipy.special import ndtri
+
+        return np.asarray(ndtri((np.arange(count) + 0.5) / count))
+
+    x = np.concatenate((spread(rows - positives), apart + spread(positives)))
+    label = np.repeat((0, 1), (rows - positives, positives)).astype(np.uint8)
+    score = 1 / (1 + np.exp(-(math.log(prevalence / (1 - prevalence)) + apart * x - apart**2 / 2)))
+    # In the order of a file that was shuffled, so that no fold has one end of the scores.
+    order = np.random.default_rng(0).permutation(rows)
+    return score[order], label[order]

@@ -1,0 +1,336 @@
+"""The rows of a data set as pyarrow has them, where each of them stands in the user's files, and columns as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from decal_cli.data.formats.files import no_rows, translated
+from decal_cli.data.formats.sources import ParquetSource, Repeated, Source
+from decal_cli.data.words import NUMBER, number, quote, value_of
+from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
+from decal_cli.limits import MAX_HELD_BYTES
+from decal_cli.roles import Columns
+from decal_cli.tables.table import BLOCK
+
+FIRST_ROWS = 5
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of one input within the data set: its table and the number of rows before it.
+
+    skipped: rows of the input that stand before the table, where it is read in batches.
+    """
+
+    source: Source
+    table: Any
+    start: int
+    skipped: int = 0
+
+    def row(self, row: int) -> int:
+        """Row of the input, from 0, that is this row of the data set."""
+        at = row - self.start + self.skipped
+        return int(self.source.lines[at]) if isinstance(self.source, Repeated) else at
+
+    @property
+    def numbered(self) -> bool:
+        """Whether its rows have numbers: those of an engine have none."""
+        return not isinstance(self.source, Repeated) or self.source.numbered
+
+    def type_of(self, name: str) -> Any:
+        """The pyarrow type of a column."""
+        return self.table.schema.field(self.table.schema.get_field_index(name)).type
+
+    def chunks(self, name: str) -> Iterator[tuple[int, Any]]:
+        """Row of the data set at which each non-empty chunk of a column starts, and the chunk."""
+        at = self.start
+        column = self.table.column(self.table.schema.get_field_index(name))
+        for chunk in column.chunks if hasattr(column, "chunks") else [column]:
+            if len(chunk):
+                yield at, chunk
+            at += len(chunk)
+
+    def pieces(self, name: str) -> Iterator[tuple[int, Any]]:
+        """The same in pieces that need little memory, for those who look at each once."""
+        return self.table.pieces(name, self.start) if isinstance(self.table, _Deferred) else self.chunks(name)
+
+
+class _Deferred:
+    """The columns of a large Parquet file as a table has them, each read when it is asked for, and held no longer."""
+
+    def __init__(self, source: ParquetSource) -> None:
+        self.source, self.schema, self.num_rows = source, source.schema, source.count
+
+    def column(self, at: int) -> Any:
+        """A column, by its place in the schema."""
+        column = self.source.load((self.schema.names[at],), ()).column(0)
+        self._check(len(column))
+        return column
+
+    def pieces(self, name: str, at: int) -> Iterator[tuple[int, Any]]:
+        """A column piece by piece, each with its first row; at: the number of rows before."""
+        end = at + self.num_rows
+        for batch in self.source.batches((name,), ()):
+            if at + batch.num_rows > end:
+                break
+            yield at, batch.column(0)
+            at += batch.num_rows
+        self._check(self.num_rows - (end - at))
+
+    def _check(self, rows: int) -> None:
+        """Metadata of a damaged file may claim any number of rows."""
+        if rows != self.num_rows:
+            raise DecalError(f"{self.source.shown}: has not the rows that it says", "write or copy it again")
+
+
+class Origin(list[Part]):
+    """The parts of a data set, and where each row stands in the user's files."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, T."""
+        return self[-1].start + self[-1].table.num_rows
+
+    @property
+    def shown(self) -> str:
+        """The file, or how many there are."""
+        return self[0].source.shown if len(self) == 1 else f"{len(self)} files"
+
+    def of_column(self, name: str) -> str:
+        """'preds.csv, column 'p''."""
+        return f"{self.shown}, column {quote(name)}"
+
+    def part_of(self, row: int) -> Part:
+        """The part that holds a row."""
+        return next(part for part in reversed(self) if part.start <= row)
+
+    def place(self, column: str, row: int) -> str:
+        """'preds.csv, column 'p', row 3 (line 4)'; rows count from 1."""
+        part = self.part_of(row)
+        if not part.numbered:
+            return f"{part.source.shown}, column {quote(column)}"
+        line = part.source.line(part.row(row))
+        at_line = f" (line {line})" if line is not None else ""
+        return f"{part.source.shown}, column {quote(column)}, row {part.row(row) + 1}{at_line}"
+
+    def refuse(self, wrong: np.ndarray, name: str, values: np.ndarray, problem: str, fix: str) -> None:
+        """Raise a DecalError with the first row where `wrong` holds, and how many there are, if there is one.
+
+        wrong: bool (T,). problem: what is wrong with the value {}, such as 'score {} is outside [0, 1]'; {times} is
+        where it says how many rows have the same fault, by default the end.
+        """
+        if not wrong.any():
+            return
+        row, count = int(wrong.argmax()), int(np.count_nonzero(wrong))
+        times = f" ({count:,} such rows)" if count > 1 else ""
+        if "{times}" not in problem:
+            problem += "{times}"
+        problem = problem.replace("{}", number(values[row]), 1).replace("{times}", times)
+        raise DecalError(f"{self.place(name, row)}: {problem}", fix)
+
+    def lacking(self, missing: np.ndarray | None, name: str, role: str, columns: Columns) -> np.ndarray | None:
+        """The mask of rows that lack a value, None where there is none. Errors: they may not be dropped."""
+        if missing is None or not missing.any():
+            return None
+        if columns.missing == "error":
+            count, at = int(np.count_nonzero(missing)), np.flatnonzero(missing)[:FIRST_ROWS]
+            parts = [self.part_of(int(row)) for row in at]
+            rows = [
+                f"{part.row(int(row)) + 1}" + (f" of {part.source.shown}" if len(self) > 1 else "")
+                for row, part in zip(at, parts, strict=True)
+            ]
+            rows += ["..."] if count > FIRST_ROWS else []
+            which = f" (row{'s' if count > 1 else ''} {', '.join(rows)})" if self[0].numbered else ""
+            raise DecalError(
+                f"{self.of_column(name)}: {role} missing in {count:,} of {self.n_rows:,} rows{which}",
+                missing_fix(role),
+            )
+        return missing
+
+
+def missing_fix(role: str) -> str:
+    """What to do about rows that lack a value: nobody can fill in what a model did not say."""
+    drop = f"drop these rows with {Hint('missing', 'drop')}"
+    return drop if role in ("score", "probability") else f"{drop}, or fill them in"
+
+
+def loaded_parts(
+    sources: Sequence[Source], numbers: Sequence[str], texts: Sequence[str], either: Sequence[str] = ()
+) -> Origin:
+    """These columns of every input, one after the other. Errors: DecalError, where one has no rows.
+
+    either: those of the numbers that may be columns of texts.
+    """
+    parts, start = Origin(), 0
+    for source in sources:
+        try:
+            # What claims far more rows than it has bytes is read before it is believed.
+            if isinstance(source, ParquetSource) and source.raw.size > max(MAX_HELD_BYTES, source.count // 64):
+                table: Any = _Deferred(source)
+            else:
+                table = source.load(numbers, texts)
+        except DecalError:
+            if not either:
+                raise
+            table = source.load([name for name in numbers if name not in either], [*texts, *either])
+        if not table.num_rows:
+            raise no_rows(source.shown)
+        parts.append(Part(source, table, start))
+        start += table.num_rows
+    return parts
+
+
+def plain(chunk: Any) -> np.ndarray:
+    """A view of a pyarrow array of fixed-width numbers without nulls.
+
+    Its own to_numpy() does the same, and imports pandas for it where that is installed.
+    """
+    import pyarrow as pa
+
+    kind = chunk.type
+    letter = "f" if pa.types.is_floating(kind) else "i" if pa.types.is_signed_integer(kind) else "u"
+    dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
+    buffer = chunk.buffers()[1]
+    if buffer is None or not len(chunk):
+        return np.empty(0, dtype)
+    return np.frombuffer(buffer, dtype, len(chunk), chunk.offset * dtype.itemsize)
+
+
+def is_list(kind: Any) -> bool:
+    """Whether a pyarrow type is of lists."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.ExtensionType):
+        kind = kind.storage_type
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a pyarrow type is of texts."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return any(of_texts(kind) for of_texts in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+class NotNumbers(DecalError):
+    """A chunk that has no meaning as numbers; its type in words. Always caught: only its catcher knows the place."""
+
+
+def chunk_floats(chunk: Any) -> np.ndarray:
+    """One pyarrow array as numbers, NaN where null; zero-copy where it can be, so read-only.
+
+    Errors: NotNumbers for text, dates, lists.
+    """
+    import pyarrow as pa
+
+    kind = chunk.type
+    if pa.types.is_floating(kind):
+        if chunk.null_count:
+            chunk = (chunk.cast(pa.float32()) if kind == pa.float16() else chunk).fill_null(float("nan"))
+        return plain(chunk)
+    if pa.types.is_integer(kind):
+        if chunk.null_count:
+            chunk = chunk.cast(pa.float64(), safe=False).fill_null(float("nan"))
+        return plain(chunk)
+    if pa.types.is_null(kind):
+        return np.full(len(chunk), np.nan)
+    if pa.types.is_boolean(kind):
+        return chunk_floats(chunk.cast(pa.uint8()))
+    if pa.types.is_decimal(kind):
+        # By way of text: a decimal is rounded to the nearest float64, as CSV is.
+        return chunk_floats(chunk.cast(pa.string()).cast(pa.float64()))
+    if pa.types.is_dictionary(kind):
+        return chunk_floats(chunk.dictionary_decode())
+    if isinstance(chunk, pa.ExtensionArray):
+        return chunk_floats(chunk.storage)
+    raise NotNumbers(str(kind))
+
+
+def part_floats(part: Part, name: str, into: np.ndarray) -> None:
+    """Write one column of one part to `into`, float64 (rows of the part,)."""
+    for at, chunk in part.pieces(name):
+        try:
+            with translated(part.source.shown, f"numbers (column {quote(name)})"):
+                values = chunk_floats(chunk)
+        except NotNumbers as error:
+            raise _not_numbers(part, name, at, chunk, str(error)) from None
+        at -= part.start
+        # A signalling NaN, which only a damaged file has, would otherwise be announced by numpy.
+        with np.errstate(invalid="ignore"):
+            into[at : at + len(values)] = values
+
+
+def _not_numbers(part: Part, name: str, at: int, chunk: Any, kind: str) -> DecalError:
+    first = next((i for i in range(min(len(chunk), BLOCK)) if chunk[i].is_valid), 0)
+    value = value_of(chunk[first])
+    place = f"{part.source.shown}, column {quote(name)}, row {part.row(at + first) + 1}"
+    if isinstance(value, str) and NUMBER.fullmatch(value):
+        return DecalError(f"{place}: {quote(value)} is a number stored as text", "store the column as numbers")
+    return DecalError(f"{place}: {quote(value)} is not a number (the column is {kind})", "name a column of numbers")
+
+
+def floats(parts: Sequence[Part], name: str) -> np.ndarray:
+    """A numeric column of the whole data set, float64 (T,), NaN where missing; maybe a read-only view."""
+    if len(parts) == 1 and not isinstance(parts[0].table, _Deferred):
+        chunks = list(parts[0].chunks(name))
+        if len(chunks) == 1 and str(chunks[0][1].type) == "double":
+            return chunk_floats(chunks[0][1])
+    out = np.empty(Origin(parts).n_rows)
+    for part in parts:
+        part_floats(part, name, out[part.start : part.start + part.table.num_rows])
+    return out
+
+
+SAME_LENGTH = "list of {} values where the first has {}", "give every row a list of the same length"
+
+
+def lists_of(parts: Origin, name: str, width: int = 0, ragged: tuple[str, str] = SAME_LENGTH) -> np.ndarray:
+    """A column of lists of numbers, float64 (T, d), NaN where a list is missing.
+
+    width: d, by default that of the first list. ragged: what is said of a list of another length, and what to do.
+    Errors: lists of different lengths, or of anything but numbers, or all of them empty.
+    """
+    matrix = np.full((parts.n_rows, width), np.nan) if width else None
+    for part in parts:
+        for at, chunk in part.chunks(name):
+            lengths, values = _list_values(part, name, at, chunk)
+            known = lengths >= 0
+            if matrix is None and known.any():
+                matrix = np.full((parts.n_rows, int(lengths[known][0])), np.nan)
+            if matrix is None:
+                continue
+            wrong = known & (lengths != matrix.shape[1])
+            if wrong.any():
+                row = int(wrong.argmax())
+                problem, fix = ragged
+                raise DecalError(f"{parts.place(name, at + row)}: {problem.format(lengths[row], matrix.shape[1])}", fix)
+            # A signalling NaN, which only a damaged file has, would otherwise be announced by numpy.
+            with np.errstate(invalid="ignore"):
+                matrix[at : at + len(chunk)][known] = values.reshape(int(known.sum()), matrix.shape[1])
+    if matrix is None or not matrix.shape[1]:
+        raise DecalError(f"{parts[0].source.shown}, column {quote(name)}: every list is empty", "name another column")
+    return matrix
+
+
+def _list_values(part: Part, name: str, at: int, chunk: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Length of each list, -1 where null, and all values one after the other."""
+    import pyarrow as pa
+
+    try:
+        if isinstance(chunk, pa.ExtensionArray):
+            chunk = chunk.storage
+        if not is_list(chunk.type):
+            raise NotNumbers(str(chunk.type))
+        with translated(part.source.shown, f"lists (column {quote(name)})"):
+            return plain(chunk.value_lengths().fill_null(-1)), chunk_floats(chunk.flatten())
+    except NotNumbers as error:
+        place = f"{part.source.shown}, column {quote(name)}, row {part.row(at) + 1}"
+        raise DecalError(
+            f"{place}: not a list of numbers ({error})", "name a column of number lists, or columns of numbers"
+        ) from None

@@ -1,0 +1,448 @@
+"""A model card: what decal measured of a model and what it cannot know, item by item of TRIPOD+AI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, NamedTuple
+
+from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.flowchart import Advice
+from decal_cli.analysis.recommend import Recommendation
+from decal_cli.analysis.reliability import ReliabilityBin
+from decal_cli.declarations.document import Limit, Words
+from decal_cli.hints import Verb
+from decal_cli.metrics import named
+from decal_cli.numbers import DASH, percent, plain
+from decal_cli.render import blocks as b
+from decal_cli.render.cells import counted, left, number, table
+from decal_cli.render.results.evaluation import MeasuredData, metric_table, name_of, undefined_reasons, unknown_lines
+from decal_cli.render.results.page import decision_words
+from decal_cli.render.results.recommendation import AdvisedData, Recommended, advice_table, advised_of, lead_of, todo
+from decal_cli.render.results.shortened import shortened
+from decal_cli.render.results.source import Provenance, shares_text, source_lines
+from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.terms import StatedTerms
+from decal_cli.version import __version__
+
+UNKNOWN = "Not known to decal"
+"""What stands before that which the authors of a card have to fill in."""
+SOURCES = (
+    "Sections are those of model cards (Mitchell et al. 2019, doi:10.1145/3287560.3287596); numbers are the items of "
+    "TRIPOD+AI (Collins et al. 2024, doi:10.1136/bmj-2023-078378), in words of ours."
+)
+MAX_LISTED = 8
+"""Columns and classes that a sentence lists."""
+SHOWN = {
+    "Calibration": (
+        *("calibration_slope", "calibration_intercept", "observed_expected", "ece", "ece_null", "brier"),
+        *("ece_top", "ece_top_null", "ece_classwise", "ece_classwise_null"),
+    ),
+    "Discrimination": ("auc", "auc_weighted", "average_precision"),
+    "Decisions": (
+        *("expected_utility", "net_benefit", "eu_never", "eu_always", "eu_by_amount", "utility_at_capacity"),
+        *("gain_over_constant", "gain_over_amount", "gain_recalibration", "gain_beyond", "gain_post_training"),
+        *("regret_calibration", "regret_grouping", "threshold_adjusted"),
+        *("accuracy", "sensitivity", "specificity", "ppv", "npv", "capture", "precision_at_capacity"),
+    ),
+}
+"""The metrics of a card, by the heading of their table; each where these rows have it."""
+NOT_GIVEN = ("needs a task", "needs a capacity", "needs utilities")
+"""How reasons begin that say only what was not asked for."""
+UPDATES = ("gain_recalibration", "gain_post_training")
+
+
+class CardItem(NamedTuple):
+    """An item of TRIPOD+AI. asks: what for, in our words. unknown: what of it decal cannot know, '' where nothing."""
+
+    number: str
+    asks: str
+    unknown: str
+
+
+class Filled(NamedTuple):
+    """An item in its section, with what a card says of it, and what it does not know."""
+
+    section: str
+    item: CardItem
+    known: str | None
+    unknown: str | None
+
+    @property
+    def words(self) -> str:
+        """Both as text."""
+        return " ".join(filter(None, (self.known, self.unknown and f"{UNKNOWN}: {self.unknown}.")))
+
+
+class CardItemData(View):
+    """An item of TRIPOD+AI. known: what decal says of it; unknown: what of it decal does not know, for the authors to
+    fill in. At most one of both is null.
+    """
+
+    section: str
+    tripod_ai: Annotated[str, Limit(pattern="^[0-9]+[a-g]?$")] = of("item.number")
+    asks: Words = of("item.asks")
+    known: Words | None
+    unknown: Words | None
+
+
+class CardMeasuresData(MeasuredData):
+    """A report as `decal evaluate` has it. reliability: the bins of its score, none of several classes."""
+
+    reliability: list[ReliabilityBin]
+
+
+class CardAdviceData(AdvisedData):
+    """A report as `decal recommend` has it. reliability: the bins of its score, none of several classes."""
+
+    reliability: list[ReliabilityBin]
+
+
+class CardData(Provenance):
+    """A model card. items: all of TRIPOD+AI. reports: the numbers of each model and group; with advice where a decision
+    was named.
+    """
+
+    title: str = of(lambda _, card: card.title)
+    items: Annotated[list[CardItemData], Limit(minItems=52, maxItems=52)] = of(lambda _, card: list(card.items()))
+    reports: Annotated[list[CardAdviceData | CardMeasuresData], Limit(minItems=1)] = of(lambda _, card: card.entries())
+
+
+class Card:
+    """A card, for formats to write: a page of its own.
+
+    recommendation: None without a decision. bins: of the score of each report, in their order.
+    """
+
+    whole_page = True
+
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        recommendation: Recommendation | None,
+        bins: Sequence[Sequence[ReliabilityBin]],
+        terms: StatedTerms | None = None,
+    ) -> None:
+        self.evaluation, self.recommendation, self.bins = evaluation, recommendation, bins
+        self.terms = terms or StatedTerms()
+        self.models = [report for report in evaluation.reports if report.group is None]
+        self.title = f"Model card: {', '.join(report.model for report in self.models)}"
+
+    def data(self) -> dict[str, Any]:
+        """Where the numbers come from, all items, and every number."""
+        document: dict[str, Any] = data_of(CardData(self.evaluation, self))
+        return document
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Each report as JSON has it."""
+        whole, reports = self.recommendation, self.evaluation.reports
+        if whole is None:
+            entries = [data_of(MeasuredData(each)) for each in reports]
+        else:
+            entries = Recommended(whole, self.terms).entries()
+        return [{**each, "reliability": data_of(bins)} for each, bins in zip(entries, self.bins, strict=True)]
+
+    def items(self) -> Iterator[Filled]:
+        """Every item, section by section."""
+        for section, items in SECTIONS.items():
+            for item in items:
+                said = KNOWN[item.number](self) if item.number in KNOWN else ""
+                yield Filled(section, item, said or None, item.unknown or None)
+
+    def blocks(self) -> Iterator[b.Block]:
+        """The sections with their items, the numbers, and where all this comes from."""
+        yield b.Notes((f"Where a line says '{UNKNOWN}', the authors of the card have to fill it in.", SOURCES))
+        filled = list(self.items())
+        for section in SECTIONS:
+            yield b.Heading(section, level=1)
+            facts = (
+                (f"{each.item.asks} ({each.item.number})", each.words) for each in filled if each.section == section
+            )
+            yield b.Facts((("", tuple(facts)),))
+            if section == "Quantitative analyses":
+                yield from self._numbers()
+        yield b.Heading("Software and signature", level=1)
+        yield b.SourceLines((f"decal {__version__}", *source_lines(self.evaluation, self.terms.names)))
+        yield b.Signature(self.evaluation.signature)
+
+    def _numbers(self) -> Iterator[b.Block]:
+        shown = shortened(self.evaluation)
+        reports = shown.reports
+        if len(reports) > 1:
+            yield b.Paragraph("", strong="Models and groups")
+            yield _rows_table(reports)
+        if self.recommendation is not None and len(reports) > 1:
+            yield advice_table(advised_of(self.recommendation, reports), self.terms)
+        for heading, keys in SHOWN.items():
+            defined = [key for key in keys if any(_value(report, key) is not None for report in reports)]
+            if defined:
+                yield b.Paragraph("", strong=heading)
+                of_these = [replace(each, results={key: each.results[key] for key in defined}) for each in reports]
+                yield metric_table(of_these)
+        for report, bins in zip(self.evaluation.reports, self.bins, strict=True):
+            if report.group is None and bins:
+                yield b.Paragraph("", strong=f"Bins of the score: {name_of(report)}")
+                yield _bins_table(bins)
+        if notes := shown.notes[len(self.evaluation.notes) :]:
+            yield b.Notes(notes)
+
+    def column_names(self, role: str) -> str:
+        """The columns of a role; '' where it has none."""
+        names = self.evaluation.columns.get(role, ())
+        names = (names,) if isinstance(names, str) else names
+        return ", ".join(names) if len(names) <= MAX_LISTED else f"{names[0]} … {names[-1]} ({len(names)} columns)"
+
+    def each(self, say: Callable[[Report], str]) -> str:
+        """What is said of each model, with its name where there are several."""
+        said = [(report.model, say(report)) for report in self.models]
+        return said[0][1] if len(said) == 1 else " ".join(f"{model}: {text}" for model, text in said if text)
+
+    def advised(self, say: Callable[[Report, Advice], str]) -> str:
+        """The same of each model and the advice on it; '' without a decision."""
+        if self.recommendation is None:
+            return ""
+        advice = {report.model: advice for report, advice in self.recommendation.advised if report.group is None}
+        return self.terms.worded(self.each(lambda report: say(report, advice[report.model])))
+
+
+def _value(report: Report, key: str) -> float | None:
+    return report.results[key].value if key in report.results else None
+
+
+def _rows_table(reports: Sequence[Report]) -> b.TextTable:
+    return table(
+        reports,
+        [
+            (left("model"), lambda each: each.model),
+            (left("group"), lambda each: each.group or "all rows"),
+            (left("rows"), _rows),
+            ("dropped", lambda each: f"{each.dropped:,}"),
+        ],
+    )
+
+
+def _bins_table(bins: Sequence[ReliabilityBin]) -> b.TextTable:
+    return table(
+        bins,
+        [
+            ("score from", lambda each: each.low),
+            ("to", lambda each: each.high),
+            ("rows", lambda each: counted(each.rows)),
+            ("mean score", lambda each: each.score),
+            ("frequency of label 1", lambda each: number(each.rate, each.interval)),
+        ],
+    )
+
+
+def _rows(report: Report) -> str:
+    """Rows, and how many are of which label."""
+    if report.by_class is None:
+        ones = report.positives or 0
+        return f"{report.rows:,} rows, {ones:,} with label 1 ({percent(ones / report.rows)})"
+    classes = [f"{each.name} {counted(each.rows)}" for each in report.by_class.classes]
+    more = ", …" if len(classes) > MAX_LISTED else ""
+    return f"{report.rows:,} rows of {len(classes)} classes ({', '.join(classes[:MAX_LISTED])}{more})"
+
+
+def _missing(card: Card) -> str:
+    notes = [f"{note}." for note in card.evaluation.notes if "dropped" in note]
+    return " ".join(notes) if any(report.dropped for report in card.models) else "No row was dropped."
+
+
+def _outcome(card: Card) -> str:
+    column = f" of column {card.column_names('label')}" if card.column_names("label") else ""
+    return f"Label 1{column}." if card.models[0].by_class is None else f"The class{column}."
+
+
+def _output(card: Card) -> str:
+    """The decision, the threshold, and how far both hold."""
+    whole = card.recommendation
+    if whole is None:
+        return "Probabilities. No decision was named, so there is no threshold, and nothing is advised."
+
+    def of_model(report: Report) -> str:
+        adjusted, holds, texts = report.results.get("threshold_adjusted"), whole.holds_of(report), []
+        if adjusted is not None and adjusted.value is not None:
+            ends = f" [{', '.join(map(plain, adjusted.interval))}]" if adjusted.interval else ""
+            at = f"{adjusted.text or plain(adjusted.value)}{ends}"
+            texts.append(f"Acting from a score of {at} on decides as the recalibrated score would.")
+        if holds is not None:
+            texts.append(f"The advice holds for thresholds from {plain(holds[0])} to {plain(holds[1])}.")
+        return " ".join(texts)
+
+    task, decision = card.evaluation.plan.binary, decision_words(card.evaluation, card.models[0], card.terms)
+    if task is not None and task.decision_threshold != task.threshold:
+        decision += f" The score is acted on from {plain(task.decision_threshold)} on."
+    return f"{card.terms.worded(decision)} {card.each(of_model)}".strip()
+
+
+def _measures(card: Card) -> str:
+    plan, also = card.evaluation.plan, "" if card.recommendation is None else ", and what decisions are worth"
+    sure = f"with {100 * plan.confidence:g} % intervals" if plan.intervals else "without intervals"
+    return f"Calibration and discrimination{also}, {sure}; `decal metrics NAME` explains each."
+
+
+def _updating(card: Card) -> str:
+    if card.recommendation is None:
+        return "The scores are evaluated as they are."
+    features = any(report.features for report in card.models)
+    also = f" and post-training on {card.column_names('features')} are" if features else " is"
+    return f"The scores are evaluated as they are; what recalibration{also} worth is estimated on held-out rows."
+
+
+def _imbalance(card: Card) -> str:
+    moved = card.evaluation.population
+    counted_as = "" if moved is None else f" Counted as a population with {shares_text(moved.prevalence)}."
+    return card.each(lambda report: f"{_rows(report)}.") + counted_as
+
+
+def _groups(card: Card) -> str:
+    column = card.column_names("group")
+    return f"Rows and numbers are given for each value of {column} too." if column else ""
+
+
+def _inputs(card: Card) -> str:
+    return "; ".join(f"{each.path}, {each.rows:,} rows, SHA-256 {each.sha256}" for each in card.evaluation.inputs) + "."
+
+
+def _needed(_: Report, advice: Advice) -> str:
+    return f"About {advice.rows_needed:,} rows settle what is open in 4 of 5 cases." if advice.rows_needed else ""
+
+
+def _updates(card: Card) -> str:
+    def of_model(report: Report) -> str:
+        gains = {key: report.results[key] for key in UPDATES if _value(report, key) is not None}
+        say = card.terms.saying([gain.value or 0.0 for gain in gains.values()] or [0.0])
+        won = [f"{named(key).title.lower()} {say(gain.value or 0.0, gain.interval)}" for key, gain in gains.items()]
+        return f"{'; '.join(won)}, on held-out rows." if won else ""
+
+    return card.each(of_model)
+
+
+def _advice(card: Card) -> str:
+    whole = card.recommendation
+
+    def of_model(report: Report, advice: Advice) -> str:
+        lead = () if whole is None else lead_of(whole, report, advice, card.terms)
+        return f"{' '.join(lead)} Do now: {todo(advice)}; how sure that is: {advice.certainty}."
+
+    return card.advised(of_model)
+
+
+def _limits(card: Card) -> str:
+    keys = [key for keys in SHOWN.values() for key in keys]
+    lines = [line[:1].upper() + line[1:] for line in unknown_lines(card.evaluation)]
+    lines += [line.removeprefix(DASH).strip() for line in undefined_reasons(card.models, keys, NOT_GIVEN)]
+    lines += [f"Bins of several classes are on the page of `{Verb('report').words}` alone"] * (not card.bins[0])
+    return " ".join(f"{line}." for line in lines)
+
+
+SECTIONS: dict[str, tuple[CardItem, ...]] = {
+    "Model details": (
+        CardItem("1", "What is reported", "the target population"),
+        CardItem("2", "Abstract", "a summary of the study in its authors' words"),
+        CardItem("12b", "Handling of predictors", "their scaling, coding and functional form"),
+        CardItem("12c", "Building of the model", "its type, how it was built and tuned, and internal validation"),
+        CardItem("12g", "Calculation of predictions", "the code or formula that made the scores"),
+        CardItem("15", "Output and threshold", "who chose the costs or the threshold, and why"),
+        CardItem("22", "The whole model", "its formula, code or interface, and who may use it"),
+    ),
+    "Intended use": (
+        CardItem("3a", "Background", "the setting, whether it is diagnosis or prognosis, and earlier models"),
+        CardItem("3b", "Target population and users", "whom the model is for, at which step, and who uses it"),
+        CardItem("4", "Objectives", "what the study set out to show"),
+        CardItem("27a", "Poor or missing input in use", "how it is to be recognised and handled"),
+        CardItem("27b", "Part and expertise of users", "what they have to do, and what they have to know"),
+    ),
+    "Factors": (
+        CardItem("3c", "Inequalities", "those known between groups of people"),
+        CardItem("6a", "Setting", "where the rows come from: kinds of places, how many, and where"),
+        CardItem("12d", "Differences between clusters", "clusters that no column names"),
+        CardItem("14", "Fairness", "what was done for it, and why"),
+    ),
+    "Metrics": (
+        CardItem("12e", "Measures of performance", ""),
+        CardItem("12f", "Updating", "whether the model was changed after this evaluation"),
+        CardItem("13", "Class imbalance", "whether classes were weighted or resampled to build the model"),
+    ),
+    "Evaluation data": (
+        CardItem("5a", "Sources", "how the rows were collected, and whom they represent"),
+        CardItem("5b", "Dates", "the first and the last date of the rows, and the end of follow-up"),
+        CardItem("6b", "Eligibility", "who was included and who was excluded"),
+        CardItem("6c", "Treatments", "those received, and how they were taken into account"),
+        CardItem("7", "Preparation and quality checks", "what was done to the data before decal read them"),
+        CardItem("8a", "Outcome", "what the label means, how and when it was assessed, and over which time"),
+        CardItem("8b", "Assessors of the outcome", "who judged it, where judgement was needed"),
+        CardItem("8c", "Blinding of the outcome", "whether those who assessed it knew the predictions"),
+        CardItem("9b", "Predictors", "which the model takes, and how and when they were measured"),
+        CardItem("9c", "Assessors of predictors", "who judged them, where judgement was needed"),
+        CardItem("10", "Sample size", "how this number of rows was arrived at"),
+        CardItem("11", "Missing data", "why values are missing, and how missing predictors were filled"),
+        CardItem("20a", "Flow of participants", "how the rows came to be these, and the time of follow-up"),
+        CardItem("20b", "Characteristics", "demographics, dates, treatments and main predictors"),
+        CardItem("21", "Rows and events of each analysis", "those of development and tuning"),
+    ),
+    "Training data": (
+        CardItem("9a", "Choice of predictors", "which were candidates, and how they were selected"),
+        CardItem(
+            "12a", "use of the data", "which rows the model was developed on, and whether some of these are among them"
+        ),
+        CardItem("16", "Development beside evaluation", "differences of setting, eligibility, outcome and predictors"),
+        CardItem("20c", "Distributions beside development", "how predictors and outcome were distributed there"),
+    ),
+    "Quantitative analyses": (
+        CardItem("23a", "Performance", "that of groups which no column names"),
+        CardItem("23b", "Performance between clusters", "that of clusters which no column names"),
+        CardItem("24", "Results of updating", "the performance of an updated model on other rows"),
+    ),
+    "Ethical considerations": (
+        CardItem("17", "Ethical approval", "the committee, and consent or its waiver"),
+        CardItem("18a", "Funding", "who paid, and the part they had"),
+        CardItem("18b", "Conflicts of interest", "those of the authors"),
+        CardItem("18c", "Protocol", "where it is, or that there is none"),
+        CardItem("18d", "Registration", "register and number, or that there is none"),
+        CardItem("18e", "Availability of the data", "where and on which terms they can be had"),
+        CardItem("18f", "Availability of the code", "where the code of the model is"),
+        CardItem("19", "Involvement of patients and the public", "whether there was any, and what it was"),
+    ),
+    "Caveats and recommendations": (
+        CardItem("25", "Interpretation", "what it means beside earlier studies"),
+        CardItem("26", "Limitations", "bias in how rows were selected or labelled, and how far results carry over"),
+        CardItem("27c", "Next steps", "plans for research"),
+    ),
+}
+"""The items of TRIPOD+AI, each in the section of a model card that it belongs to."""
+KNOWN: dict[str, Callable[[Card], str]] = {
+    "1": lambda card: f"An evaluation of the scores of {', '.join(report.model for report in card.models)}.",
+    "4": lambda card: "Evaluation of scores that exist; no model was developed.",
+    "5a": _inputs,
+    "7": lambda card: "Every score, label and weight was checked when it was read.",
+    "8a": _outcome,
+    "9b": lambda card: (
+        f"Features given to decal: {card.column_names('features')}." if card.column_names("features") else ""
+    ),
+    "10": lambda card: card.advised(_needed),
+    "11": _missing,
+    "12d": lambda card: (
+        f"Clusters are those of {card.column_names('cluster')}." if card.column_names("cluster") else ""
+    ),
+    "12e": _measures,
+    "12f": _updating,
+    "12g": lambda card: (
+        f"They were read from {card.column_names('score') or card.column_names('proba') or 'the file'}."
+    ),
+    "13": _imbalance,
+    "14": _groups,
+    "15": _output,
+    "18f": lambda card: f"decal {__version__} makes these numbers again from the same files and options.",
+    "20a": lambda card: card.each(lambda report: f"{_rows(report)}; {report.dropped:,} dropped."),
+    "20b": _groups,
+    "21": lambda card: "Every number is of all these rows; what was fitted was judged on folds held out from it.",
+    "23a": lambda card: "In the tables below.",
+    "23b": _groups,
+    "24": _updates,
+    "25": _advice,
+    "26": _limits,
+    "27c": lambda card: card.advised(lambda _, advice: " ".join(advice.next_steps)),
+}
+"""What a card says of items, by their number; '' where that is nothing."""

@@ -1,0 +1,345 @@
+"""An alarm of miscalibration that may be looked at after every row: an e-process of bets against the score.
+
+Null hypothesis: given every score and label of the rows before, the label of a row with score p is 1 with probability
+p. A bet is another calibration curve q(p); its capital is the likelihood ratio of q to p. Under the null hypothesis
+capital has no tendency to grow, and the chance that a mixture of capitals that starts at 1 ever reaches 1/alpha is at
+most alpha (Ville 1939). Henzi et al. 2024 bet on an isotonic q that they learn; here a mixture of fixed ones bets, and
+some capital is kept for bets that start later. Labels enter in the order of the rows, whenever they arrive: when they
+arrive may depend on what they are.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.documents import consistent
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
+from decal_cli.sequential.differences import Runs
+from decal_cli.sequential.resumable import Resumable
+from decal_cli.tables.logistic import expit
+from decal_cli.tables.table import Floats, Ints
+
+RESTART = 100
+"""Rows after which the bets start over: bets that start near a change are not held back by the rows before it."""
+MAX_LOG_E = 690.0
+"""At which capital stops: floats end just above."""
+N_BINS = 5
+"""Bins of the score, of equal width, for bets that the score is off in one of them only."""
+_SHIFTS = (0.125, 0.25, 0.5, 1.0, 2.0)
+_SLOPES = (0.5, 0.7, 1.4, 2.0)
+_BIN_SHIFTS = (0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Bet:
+    """That the log-odds are slope * logit p + shift, where the score lies in this bin (None: everywhere).
+
+    share: of the capital that starts on it.
+    """
+
+    share: float
+    shift: float = 0.0
+    slope: float = 1.0
+    bin: int | None = None
+
+    def log_factors(self, score: Floats, logit: Floats, label: NDArray[np.uint8]) -> Floats:
+        """log q(y) / p(y) of every row, shape (T,); at most MAX_LOG_E, where the score gave y no chance at all."""
+        bet = expit(self.slope * logit + self.shift)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factors = np.where(label == 1, np.log(bet) - np.log(score), np.log1p(-bet) - np.log1p(-score))
+        # A score of 0 or 1 bets as its logit does, on the same: nothing is won, unless it is wrong.
+        factors = np.where(np.isnan(factors), MAX_LOG_E, np.clip(factors, -MAX_LOG_E, MAX_LOG_E))
+        if self.bin is not None:
+            factors[np.minimum((score * N_BINS).astype(np.int64), N_BINS - 1) != self.bin] = 0.0
+        return np.asarray(factors)
+
+
+def _bets() -> tuple[Bet, ...]:
+    shifts = [sign * shift for shift in _SHIFTS for sign in (1, -1)]
+    slopes = [(slope, shift) for slope in _SLOPES for shift in (-0.5, 0.0, 0.5)]
+    bins = [(place, sign * shift) for place in range(N_BINS) for shift in _BIN_SHIFTS for sign in (1, -1)]
+    return (
+        *(Bet(0.5 / len(shifts), shift) for shift in shifts),
+        *(Bet(0.25 / len(slopes), shift, slope) for slope, shift in slopes),
+        *(Bet(0.25 / len(bins), shift, bin=place) for place, shift in bins),
+    )
+
+
+BETS = _bets()
+"""Half of the capital on shifts, a quarter on slopes, a quarter on single bins."""
+
+
+class Start(NamedTuple):
+    """A bet that started at a row, counted from 0, and the log of its capital by now."""
+
+    log_capital: float
+    row: int
+
+
+class CalibrationAlarm(Resumable):
+    """The e-process of the mixture of all bets, each started over at every 100th row.
+
+    The j-th start has the share 1/(j(j+1)) of the capital, and what has not started yet is kept. Rows may come in
+    pieces: what is carried over, for each bet, is its capital since the first row, the capital of its starts over that,
+    and which start has gained most.
+    """
+
+    rows: int
+    capital: Floats
+    of_starts: Floats
+    lead: Floats
+    leader: Ints
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.capital = np.zeros(len(BETS))
+        self.of_starts = np.full(len(BETS), -np.inf)
+        self.lead = np.full(len(BETS), -np.inf)
+        self.leader = np.zeros(len(BETS), dtype=np.int64)
+
+    def advance(self, score: Floats, label: NDArray[np.uint8]) -> Floats:
+        """log of the e-process after each of the next rows, shape (T,), of scores in [0, 1]."""
+        return self.enter(np.arange(self.rows, self.rows + len(score)), self.log_factors(score, label))
+
+    @staticmethod
+    def log_factors(score: Floats, label: NDArray[np.uint8]) -> Iterator[Floats]:
+        """log q(y) / p(y) of every row, shape (T,), for each bet."""
+        with np.errstate(divide="ignore"):
+            logit = np.log(score) - np.log1p(-score)
+        return (bet.log_factors(score, logit, label) for bet in BETS)
+
+    def enter(self, number: Ints, log_factors: Iterable[Floats]) -> Floats:
+        """log of the e-process after each of the next steps, shape (T,); log_factors: of each bet on them.
+
+        number: of each step, never below `rows`. A step begins all starts up to its number that had not begun.
+        """
+        place = number // RESTART + 1
+        before = np.concatenate(([-(-self.rows // RESTART)], place[:-1]))
+        starts = np.flatnonzero(place > before)
+        # The shares of the starts, 1/(j(j+1)) each, added up: 1/(first of them) - 1/(last of them + 1).
+        first, last = before[starts] + 1.0, place[starts] + 1.0
+        log_share = np.log(last - first) - np.log(first * last)
+        begun = np.searchsorted(starts, np.arange(len(number)), side="right")
+        total = -np.log(place + 1.0)
+        for at, (bet, factors) in enumerate(zip(BETS, log_factors, strict=True)):
+            capital = np.cumsum(np.concatenate(([self.capital[at]], factors)))
+            leads = log_share - capital[starts]
+            of_starts = np.logaddexp.accumulate(np.concatenate(([self.of_starts[at]], leads)))
+            total = np.logaddexp(total, np.log(bet.share) + capital[1:] + of_starts[begun])
+            self.capital[at], self.of_starts[at] = capital[-1], of_starts[-1]
+            if len(leads) and leads.max() > self.lead[at]:
+                self.lead[at], self.leader[at] = leads.max(), number[starts[leads.argmax()]]
+        self.rows = int(number[-1]) + 1 if len(number) else self.rows
+        return np.minimum(total, MAX_LOG_E)
+
+    def rows_of_starts(self) -> set[int]:
+        """The rows at which a start stands that an alarm may name."""
+        return set(self.leader.tolist())
+
+    def likely_start(self) -> int:
+        """The row, counted from 0, at which the start stands whose bet has won most by now: to a hundred rows."""
+        return self.strongest().row
+
+    def strongest(self) -> Start:
+        """The start whose bet has won most by now."""
+        log_capital = np.log([bet.share for bet in BETS]) + self.capital + self.lead
+        best = int(np.argmax(log_capital))
+        return Start(float(log_capital[best]), int(self.leader[best]))
+
+    def _check(self) -> None:
+        if not len(self.capital) == len(self.of_starts) == len(self.lead) == len(self.leader) == len(BETS):
+            raise ValueError("there are not as many bets as there should be")
+        # A step moves the log of a capital by MAX_LOG_E at most; -inf is that of what has not started.
+        most = MAX_LOG_E * (self.rows + 1)
+        logs = np.concatenate((self.capital, self.of_starts, self.lead))
+        consistent(
+            0 <= self.rows <= MAX_ROWS,
+            (np.abs(logs[np.isfinite(logs)]) <= most).all(),
+            np.isinf(self.of_starts).all() if self.rows == 0 else np.isfinite(logs).all(),
+            ((self.leader >= 0) & (self.leader < max(self.rows, 1))).all(),
+        )
+
+
+def log_e_process(score: Floats, label: NDArray[np.uint8]) -> Floats:
+    """log of the e-process after every row, shape (T,)."""
+    return CalibrationAlarm().advance(score, label)
+
+
+def first_alarm(log_e: Floats, alpha: float) -> int | None:
+    """The row, counted from 0, after which the e-process first is 1/alpha or more."""
+    above = log_e >= -np.log(alpha)
+    return int(above.argmax()) if bool(above.any()) else None
+
+
+class ClusterAlarm(Resumable):
+    """The e-process of `CalibrationAlarm`, where a bet on a cluster is the average of the bets on its rows."""
+
+    steps: CalibrationAlarm
+    log_e: float
+    open: Floats
+    first_rows: dict[int, int]
+
+    def __init__(self) -> None:
+        self.steps = CalibrationAlarm()
+        self.log_e = 0.0
+        self.open = np.full(len(BETS), -np.inf)
+        self.first_rows = {0: 0}
+
+    def advance(self, score: Floats, label: NDArray[np.uint8], runs: Runs) -> Floats:
+        """log of the e-process of the clusters that are over when each of these rows comes, shape (T,)."""
+        over = len(runs.size) - 1
+        begun = self.steps.rows + np.arange(len(runs.size))
+        self.first_rows |= {
+            step: row for step, row in zip(begun.tolist(), runs.first.tolist(), strict=True) if step % RESTART == 0
+        }
+        factors = np.full((len(BETS), len(runs.size)), -np.inf)
+        factors[:, 0] = self.open
+        for sums, log_factors in zip(factors, CalibrationAlarm.log_factors(score, label), strict=True):
+            np.logaddexp.at(sums, runs.of_row, log_factors)
+        self.open = factors[:, -1].copy()
+        after = np.concatenate(([self.log_e], self._enter(factors[:, :over] - np.log(runs.size[:over]))))
+        return np.asarray(after[runs.of_row])
+
+    def close(self, size: int) -> float:
+        """log of the e-process when the latest cluster, of so many rows, is over."""
+        factors, self.open = self.open[:, None] - np.log(size), np.full(len(BETS), -np.inf)
+        self._enter(factors)
+        return self.log_e
+
+    def _enter(self, factors: Floats) -> Floats:
+        log_e = self.steps.enter(self.steps.rows + np.arange(factors.shape[1]), factors)
+        self.log_e = float(log_e[-1]) if len(log_e) else self.log_e
+        led = {*self.steps.leader.tolist()}
+        self.first_rows = {step: row for step, row in self.first_rows.items() if step in led or step >= self.steps.rows}
+        return log_e
+
+    def rows_of_starts(self) -> set[int]:
+        """The rows at which a start stands that an alarm may name, now or when the latest cluster is over."""
+        return set(self.first_rows.values())
+
+    def likely_start(self) -> int:
+        """The row, counted from 0, at which the start stands whose bet has won most by now: to a hundred clusters."""
+        return self.first_rows[self.steps.likely_start()]
+
+    def _check(self) -> None:
+        if len(self.open) != len(BETS) or not {*self.steps.leader.tolist()} <= self.first_rows.keys():
+            raise ValueError("there are not as many bets as there should be, or a start has no row")
+        consistent(
+            abs(self.log_e) <= MAX_LOG_E,
+            np.isinf(self.open).all() or (np.abs(self.open) <= 2 * MAX_LOG_E).all(),
+            all(0 <= row <= MAX_ROWS for row in self.first_rows.values()),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DelayedBlock:
+    """Rows that follow each other, so far. first: the number of the first; size: how many; shared: over how many rows
+    a bet on it is the average; log_sums: of each bet, the sum over those of them that it has, shape (bets,).
+    """
+
+    first: int
+    size: int
+    shared: int
+    log_sums: Floats
+
+
+class DelayedAlarm(Resumable):
+    """Two e-processes of `CalibrationAlarm`, of every other block each. A block enters when its labels are known.
+
+    turns: of even and of odd blocks. log_inverse: log of 1 over the p-value: half of the most that either has been.
+    rows, begun: rows and blocks so far; held: the latest two blocks, which wait.
+    """
+
+    rows: int
+    begun: int
+    log_inverse: float
+    turns: tuple[CalibrationAlarm, ...]
+    held: list[DelayedBlock]
+
+    def __init__(self) -> None:
+        self.turns = (CalibrationAlarm(), CalibrationAlarm())
+        self.log_inverse = 0.0
+        self.rows = self.begun = 0
+        self.held = []
+
+    def advance(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+        """log of 1 over the p-value after each of the next rows, shape (T,): it never falls.
+
+        known: of how many first rows of the stream the label is known when each of these is predicted, shape (T,).
+        """
+        row = np.arange(self.rows, self.rows + len(score))
+        first = np.array([*(block.first for block in self.held), *self._begins(known)])
+        size = np.diff(first, append=self.rows + len(score))
+        old = len(self.held)
+        shared = np.concatenate(([1], size[:-1]))
+        shared[:old] = [block.shared for block in self.held]
+        of_row = np.searchsorted(first, row, side="right") - 1
+        bets = row - first[of_row] < shared[of_row]
+        log_sums = np.full((len(BETS), len(first)), -np.inf)
+        log_sums[:, :old] = np.transpose([block.log_sums for block in self.held]) if old else 0.0
+        for sums, log_factors in zip(log_sums, CalibrationAlarm.log_factors(score[bets], label[bets]), strict=True):
+            # One by one, so that the sum does not depend on how the rows are cut into pieces.
+            np.logaddexp.at(sums, of_row[bets], log_factors)
+        log_inverse = self._enter(first[:-2], size[:-2], shared[:-2], log_sums[:, :-2])
+        self.held = [
+            DelayedBlock(int(first[place]), int(size[place]), int(shared[place]), log_sums[:, place].copy())
+            for place in range(max(len(first) - 2, 0), len(first))
+        ]
+        self.rows, self.begun = self.rows + len(score), self.begun + len(first) - old
+        # The blocks up to two before that of a row have entered.
+        return np.asarray(log_inverse[np.maximum(of_row - 1, 0)])
+
+    def _begins(self, known: Ints) -> list[int]:
+        """The first rows of the blocks that begin here: the labels of all blocks but the latest are known there."""
+        begins = [] if self.held else [0]
+        latest, until = self.held[-1].first if self.held else 0, known.tolist()
+        while True:
+            place = bisect_left(until, latest, max(latest + 1 - self.rows, 0))
+            if place == len(until):
+                return begins
+            latest = self.rows + place
+            begins.append(latest)
+
+    def _enter(self, first: Ints, size: Ints, shared: Ints, log_sums: Floats) -> Floats:
+        """log of 1 over the p-value before any of these blocks has entered, and after each, shape (blocks + 1,)."""
+        turn = (self.begun - len(self.held) + np.arange(len(first))) % 2
+        with np.errstate(divide="ignore"):
+            # Of a block that has fewer rows than its bet is shared among, the rest is not bet.
+            log_factors = np.logaddexp(log_sums, np.log(np.maximum(shared - size, 0))) - np.log(shared)
+        log_e = np.full(len(first), -np.inf)
+        for number, e_process in enumerate(self.turns):
+            log_e[turn == number] = e_process.enter(first[turn == number], log_factors[:, turn == number])
+        log_inverse = np.maximum.accumulate(np.concatenate(([self.log_inverse], log_e - math.log(2))))
+        self.log_inverse = float(log_inverse[-1])
+        return np.asarray(log_inverse)
+
+    def rows_of_starts(self) -> set[int]:
+        """The rows at which a start stands that an alarm may name, now or when the blocks that wait have entered."""
+        return set().union(*(turn.rows_of_starts() for turn in self.turns), {block.first for block in self.held})
+
+    def likely_start(self) -> int:
+        """The row, counted from 0, at which the start stands whose bet has won most by now."""
+        return max(turn.strongest() for turn in self.turns).row
+
+    def _check(self) -> None:
+        if len(self.turns) != 2 or any(len(block.log_sums) != len(BETS) for block in self.held):
+            raise ValueError("there are not as many bets as there should be")
+        ends = [block.first + block.size for block in self.held]
+        logs = np.array([block.log_sums for block in self.held])
+        consistent(
+            0 <= self.log_inverse <= MAX_LOG_E,
+            len(self.held) == min(self.begun, 2),
+            0 <= self.begun <= self.rows <= MAX_ROWS,
+            ends[-1:] == [self.rows] if self.rows else not self.held,
+            ends[:-1] == [block.first for block in self.held[1:]],
+            all(block.first >= 0 and block.size > 0 and 0 < block.shared <= self.rows for block in self.held),
+            (np.abs(logs) <= 2 * MAX_LOG_E).all(),
+            all(turn.rows <= self.rows for turn in self.turns),
+        )

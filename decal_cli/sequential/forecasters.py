@@ -1,0 +1,733 @@
+"""The forecasters: those that recalibrate a score while labels come in, and those that need no score."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import deque
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.declarations.defaults import WARM_UP
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Between
+from decal_cli.documents import consistent
+from decal_cli.learn.regions import isotonic_fit
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
+from decal_cli.sequential.forecaster import Forecaster, Guarantee, online
+from decal_cli.tables.logistic import expit, log_odds
+from decal_cli.tables.table import Floats, Ints
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_WORD = 1 << 64
+
+
+def uniform(seed: int, rows: Ints) -> Floats:
+    """Numbers in (0, 1), shape (T,), for rows counted from 0: SplitMix64 (Steele et al. 2014) at its place `row`."""
+    start = _mixed(np.array([seed * _GOLDEN % _WORD], dtype=np.uint64))[0]
+    bits = _mixed((np.asarray(rows).astype(np.uint64) + np.uint64(1)) * np.uint64(_GOLDEN) + start)
+    return np.asarray(((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
+
+
+def logistic(seed: int, rows: Ints) -> Floats:
+    """Standard logistic numbers, shape (T,)."""
+    u = uniform(seed, rows)
+    return np.asarray(np.log(u / (1 - u)))
+
+
+def _mixed(bits: np.ndarray) -> np.ndarray:
+    bits = (bits ^ (bits >> np.uint64(30))) * _FIRST
+    bits = (bits ^ (bits >> np.uint64(27))) * _SECOND
+    return np.asarray(bits ^ (bits >> np.uint64(31)))
+
+
+N_WINDOW = 1000
+"""Rows that the rolling isotonic regression holds."""
+N_REFITS = 20
+"""Refits of the rolling isotonic regression in the time that its window takes to pass."""
+MIN_SCORE = 1e-6
+"""Scores nearer to 0 or 1 are moved here before their log-odds are taken."""
+NEVER = 1 << 62
+"""More labels than there will ever be."""
+
+
+N_HALF_LIFE = 500
+"""Rows after which a row counts half in the fading isotonic regression."""
+N_HALF_LIVES = 8
+"""Half-lives after which a row is dropped: it counts less than 1/256."""
+HALF_LIFE = Between(0, 100_001)
+MANY = Between(1, 1_000_001)
+"""Rows that an isotonic regression learns from."""
+
+
+class OnlineCurve(NamedTuple):
+    """A calibration curve: fitted points, linear between them and constant outside."""
+
+    at: Floats
+    value: Floats
+
+    @classmethod
+    def of_rows(cls, score: Floats, label: NDArray[np.uint8], weight: Floats | None = None) -> OnlineCurve:
+        """The isotonic regression of rows."""
+        fit = isotonic_fit(score, label, weight)
+        return cls(fit.at, fit.value)
+
+    def __call__(self, score: Floats) -> Floats:
+        """The fitted probability at these scores."""
+        return np.interp(score, self.at, self.value)
+
+    def reaches(self, value: float) -> float | None:
+        """The least score at which the curve is this much, None where there is none."""
+        if value > self.value[-1]:
+            return None
+        place = int(np.argmax(self.value >= value))
+        if not place:
+            return 0.0
+        below, above = self.value[place - 1], self.value[place]
+        share = (value - below) / (above - below)
+        return float(self.at[place - 1] + share * (self.at[place] - self.at[place - 1]))
+
+
+@online("as-it-is", source="the score itself")
+class AsItIs(Forecaster):
+    """The score, unchanged."""
+
+    title = "as it is"
+
+    def predict_one(self, score: float) -> float:
+        """The score."""
+        return score
+
+    def learn_one(self, score: float, label: int) -> None:
+        """Nothing is learned."""
+
+    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+        """The scores."""
+        return score[len(score) - len(known) :].astype(np.float64)
+
+
+class Fitted(Forecaster):
+    """A forecaster that learns isotonic regressions of rows with known labels; the score as it is before the first.
+
+    scores, labels: the rows that it holds, the latest last; learned: how many labels it learned in all.
+    """
+
+    scores: Floats
+    labels: NDArray[np.uint8]
+    learned: int
+    curve: OnlineCurve | None
+
+    def __init__(self) -> None:
+        self.scores, self.labels = np.empty(0), np.empty(0, dtype=np.uint8)
+        self.learned, self.curve = 0, None
+
+    def predict_one(self, score: float) -> float:
+        """The score as it is, or recalibrated."""
+        return score if self.curve is None else float(self.curve(np.array([score]))[0])
+
+    def learn_one(self, score: float, label: int) -> None:
+        """Take a row, and fit where it is time."""
+        self._learn(np.array([score]), np.array([label], dtype=np.uint8))
+
+    def acts_from(self, threshold: float) -> float | None:
+        """The least score from which the latest fit is this much."""
+        return threshold if self.curve is None else self.curve.reaches(threshold)
+
+    @abstractmethod
+    def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
+        """Take rows, the last of which may be one after which it is time to fit."""
+
+    @abstractmethod
+    def _rows_held(self) -> int:
+        """How many rows it holds, by how many labels it learned, and whether there is a fit."""
+
+    @abstractmethod
+    def _rows_to_fit(self) -> int:
+        """How many more labels it takes until the next fit; more than there will ever be where there is none."""
+
+    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+        """All predictions at once, fit by fit."""
+        exact = score.astype(np.float64)
+        new = exact[len(score) - len(known) :]
+        predictions = new.copy()
+        learned = row = 0
+        while row < len(known):
+            until = learned + self._rows_to_fit()
+            end = int(np.searchsorted(known, until))
+            if self.curve is not None:
+                predictions[row:end] = self.curve(new[row:end])
+            row, before = end, learned
+            learned = until if end < len(known) else int(known[-1])
+            self._learn(exact[before:learned], label[before:learned])
+        return predictions
+
+    def _check(self) -> None:
+        if len(self.scores) != len(self.labels):
+            raise ValueError("a row that is held lacks a score or a label")
+        consistent(
+            0 <= self.learned <= MAX_ROWS,
+            len(self.scores) == self._rows_held(),
+            ((self.scores >= 0) & (self.scores <= 1)).all(),
+            (self.labels <= 1).all(),
+        )
+        if self.curve is not None:
+            consistent(
+                len(self.curve.at) == len(self.curve.value) > 0,
+                all((np.diff(each) >= 0).all() and each[0] >= 0 and each[-1] <= 1 for each in self.curve),
+            )
+
+
+@online("frozen-isotonic", source="the usual practice")
+class FrozenIsotonic(Fitted):
+    """Isotonic regression learned from the first rows and kept; the score as it is until their labels are known."""
+
+    title = "frozen isotonic"
+
+    def __init__(self, *, warm_up: Annotated[int, "number of rows that it learns from", MANY] = WARM_UP) -> None:
+        super().__init__()
+        self.warm_up = warm_up
+
+    def _rows_held(self) -> int:
+        consistent((self.curve is None) == (self.learned < self.warm_up))
+        return self.learned if self.curve is None else 0
+
+    def _rows_to_fit(self) -> int:
+        return NEVER if self.curve is not None else self.warm_up - self.learned
+
+    def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
+        self.learned += len(score)
+        if self.curve is not None:
+            return
+        self.scores, self.labels = np.append(self.scores, score), np.append(self.labels, label)
+        if self.learned == self.warm_up:
+            self.curve = OnlineCurve.of_rows(self.scores, self.labels)
+            self.scores, self.labels = self.scores[:0], self.labels[:0]
+
+
+@online("rolling-isotonic", source="the usual practice")
+class RollingIsotonic(Fitted):
+    """Isotonic regression of the latest rows with known labels; the score as it is until a whole window is known.
+
+    It is fitted anew 20 times in the time that a window takes to pass.
+    """
+
+    title = "rolling isotonic"
+
+    def __init__(self, *, window: Annotated[int, "number of latest rows that it learns from", MANY] = N_WINDOW) -> None:
+        super().__init__()
+        self.window, self.every = window, max(1, window // N_REFITS)
+        self.first = -(-window // self.every) * self.every
+
+    def _rows_held(self) -> int:
+        consistent((self.curve is None) == (self.learned < self.first))
+        return min(self.learned, self.window)
+
+    def _rows_to_fit(self) -> int:
+        return max(self.first - self.learned, self.every - self.learned % self.every)
+
+    def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
+        until_fit = self._rows_to_fit()
+        self.scores = np.append(self.scores, score)[-self.window :]
+        self.labels = np.append(self.labels, label)[-self.window :]
+        self.learned += len(score)
+        if len(score) == until_fit:
+            self.curve = OnlineCurve.of_rows(self.scores, self.labels, self._weights())
+
+    def _weights(self) -> Floats | None:
+        """How much each row that it holds counts; None: all alike."""
+        return None
+
+
+@online("fading-isotonic", source="the usual practice")
+class FadingIsotonic(RollingIsotonic):
+    """Isotonic regression in which a row counts half as much as one that came `half_life` rows later.
+
+    It holds the rows of 8 half-lives. It is fitted first when the rows of two half-lives are known, and then 10 times
+    in each half-life; before that the score stays as it is.
+    """
+
+    title = "fading isotonic"
+
+    def __init__(
+        self, *, half_life: Annotated[int, "number of rows after which a row counts half", HALF_LIFE] = N_HALF_LIFE
+    ) -> None:
+        super().__init__(window=N_HALF_LIVES * half_life)
+        self.every = max(1, 2 * half_life // N_REFITS)
+        self.first = -(-2 * half_life // self.every) * self.every
+        self.half_life = half_life
+
+    def _weights(self) -> Floats:
+        return np.asarray(0.5 ** (np.arange(len(self.scores))[::-1] / self.half_life))
+
+
+@online("online-platt", source=cite("Gupta and Ramdas 2023"))
+class OnlinePlatt(Forecaster):
+    """Platt scaling, expit(a logit p + b), whose a and b follow the labels by one online Newton step for each.
+
+    The constants are those of the authors' code (beta = .1, D = 1): step length 1 / beta = 10, regulariser
+    1 / (beta D)^2 = 100, |(a, b)| <= 100. They start at a = b = 0, here a = 1 and b = 0 at the start: the score is
+    trusted at first, and some hundred labels move it.
+    """
+
+    title = "online Platt"
+    STEP, REGULARISER, RADIUS = 10.0, 100.0, 100.0
+    slope: float
+    intercept: float
+    curvature: tuple[float, ...]
+
+    def __init__(self) -> None:
+        self.slope, self.intercept = 1.0, 0.0
+        self.curvature = (self.REGULARISER, 0.0, self.REGULARISER)
+
+    def predict_one(self, score: float) -> float:
+        """The score on the present curve."""
+        x = log_odds(np.array([score]), MIN_SCORE)
+        return float(expit(self.slope * x + self.intercept)[0])
+
+    def learn_one(self, score: float, label: int) -> None:
+        """One Newton step on the log loss of a row."""
+        self._step(float(log_odds(np.array([score]), MIN_SCORE)[0]), label)
+
+    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+        """All predictions at once; only the steps are one by one."""
+        x = log_odds(score.astype(np.float64), MIN_SCORE)
+        used = int(known[-1]) if len(known) else 0
+        slopes, intercepts = np.empty(used + 1), np.empty(used + 1)
+        slopes[0], intercepts[0] = self.slope, self.intercept
+        for row, (value, outcome) in enumerate(zip(x[:used].tolist(), label[:used].tolist(), strict=True), start=1):
+            self._step(value, outcome)
+            slopes[row], intercepts[row] = self.slope, self.intercept
+        return expit(slopes[known] * x[len(x) - len(known) :] + intercepts[known])
+
+    def _check(self) -> None:
+        first, mixed, second = self.curvature
+        most = self.REGULARISER * math.log(MIN_SCORE) ** 2 * MAX_ROWS
+        consistent(
+            math.hypot(self.slope, self.intercept) <= self.RADIUS * (1 + 1e-9),
+            self.REGULARISER <= first <= most,
+            self.REGULARISER <= second <= most,
+            first * second - mixed * mixed > 0,
+        )
+
+    def _step(self, x: float, label: int) -> None:
+        z = self.slope * x + self.intercept
+        # exp of a large positive number overflows; that of its negative does not.
+        fit = 1 / (1 + math.exp(-z)) if z >= 0 else 1 - 1 / (1 + math.exp(z))
+        by_intercept = fit - label
+        by_slope = by_intercept * x
+        first, mixed, second = self.curvature
+        first, mixed, second = first + by_slope**2, mixed + by_slope * by_intercept, second + by_intercept**2
+        self.curvature = first, mixed, second
+        determinant = first * second - mixed * mixed
+        self.slope -= self.STEP * (second * by_slope - mixed * by_intercept) / determinant
+        self.intercept -= self.STEP * (first * by_intercept - mixed * by_slope) / determinant
+        if self.slope**2 + self.intercept**2 > self.RADIUS**2:
+            self.slope, self.intercept = projected(self.slope, self.intercept, self.curvature, self.RADIUS)
+
+
+def projected(
+    slope: float, intercept: float, curvature: tuple[float, float, float], radius: float
+) -> tuple[float, float]:
+    """The point of the disc of this radius that is nearest in the metric of the curvature (its xx, xy and yy)."""
+    matrix = np.array([[curvature[0], curvature[1]], [curvature[1], curvature[2]]])
+    values, vectors = np.linalg.eigh(matrix)
+    along = vectors.T @ np.array([slope, intercept])
+    # On the circle the point is values / (values + m) times the old one, with m >= 0 by bisection.
+    low, high = 0.0, float(values[-1]) * float(np.hypot(slope, intercept)) / radius
+    for _ in range(100):
+        middle = (low + high) / 2
+        outside = float(np.sum((values / (values + middle) * along) ** 2)) > radius**2
+        low, high = (middle, high) if outside else (low, middle)
+    nearest = vectors @ (values / (values + high) * along)
+    return float(nearest[0]), float(nearest[1])
+
+
+class CountForecaster(Forecaster):
+    """A forecaster that looks at nothing but how many labels are known, and how many of them are 1."""
+
+    needs_score = False
+    row: int
+    rows: int
+    positives: int
+
+    def __init__(self) -> None:
+        self.row = self.rows = self.positives = 0
+
+    def predict_one(self, score: float) -> float:
+        """The prediction from the labels learned."""
+        row = np.array([self.row], dtype=np.int64)
+        self.row += 1
+        return float(self._predictions(row, np.array([self.positives]), np.array([self.rows]))[0])
+
+    def learn_one(self, score: float, label: int) -> None:
+        """Count a label."""
+        self.rows += 1
+        self.positives += label
+
+    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+        """All predictions at once."""
+        count, learned = len(known), int(known[-1]) if len(known) else 0
+        to_row = self.positives + np.concatenate(([0], np.cumsum(label[:learned], dtype=np.int64)))
+        rows = self.row + np.arange(count, dtype=np.int64)
+        predictions = self._predictions(rows, to_row[known], self.rows + known)
+        self.row, self.rows, self.positives = self.row + count, self.rows + learned, int(to_row[learned])
+        return predictions
+
+    def _check(self) -> None:
+        consistent(0 <= self.positives <= self.rows <= self.row <= MAX_ROWS)
+
+    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+        """Whether it predicted so many rows more than it learned."""
+        return self.row - self.rows == len(score)
+
+    @abstractmethod
+    def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
+        """Predictions for these rows, shape (k,), when so many labels are known, of which so many are 1."""
+
+
+@online("running-mean", source=cite("Kleinberg et al. 2023", "ex. 3"))
+class RunningMean(CountForecaster):
+    """The share of label 1 so far; 1/2 before the first label.
+
+    It has no guarantee: on the labels 0, 1, 0, 1, ... its V-regret is T/4.
+    """
+
+    title = "running mean"
+
+    def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
+        return np.where(rows > 0, positives / np.maximum(rows, 1), 0.5)
+
+
+@online("hedge", source=cite("Kleinberg et al. 2023", "alg. 1"))
+class ForecastHedge(CountForecaster):
+    """The share of label 1 so far, moved by logistic noise: whatever the labels are, no threshold does badly.
+
+    Algorithm 1 of Kleinberg et al. 2023. With n labels learned, s of them 1, it predicts s/n + L/(eta n), clipped to
+    [0, 1]; L is a standard logistic number of the seed and the row. eta = sqrt(8 ln 2 / T) where the horizon T is
+    known; then the expected V-regret at each fixed threshold is at most sqrt(T ln 2 / 2). Without a horizon eta of row
+    t is sqrt(8 ln 2 / t), and the bound twice that.
+    """
+
+    title = "ForecastHedge"
+    randomised = True
+    uses_horizon = True
+
+    def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
+        super().__init__()
+        self.seed, self.horizon = seed, horizon
+
+    def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
+        horizon = row + 1.0 if self.horizon is None else float(self.horizon)
+        moved = logistic(self.seed, row) * np.sqrt(horizon / (8 * math.log(2)))
+        # Before the first label only the sign of the noise is left, which the clip turns into 0 or 1.
+        total = np.where(rows > 0, positives + moved, np.sign(moved))
+        return np.asarray(np.clip(total / np.maximum(rows, 1), 0.0, 1.0))
+
+    def guarantee(self, rows: int) -> Guarantee:
+        """The expected V-regret of a fixed threshold."""
+        factor = 2.0 if self.horizon is None else 1.0
+        total = factor * math.sqrt(math.log(2) / 2 * (self.horizon or rows))
+        return Guarantee("v_regret", total / rows, "the expectation at a fixed threshold")
+
+
+@online("ftpl", source=cite("Kleinberg et al. 2023", "alg. 2"))
+class ForecastFTPL(CountForecaster):
+    """The share of label 1 after a fresh random number of rows is added to each label's count.
+
+    Algorithm 2 of Kleinberg et al. 2023 for two classes: the numbers are uniform on 1 .. ceil(sqrt(T)), or
+    ceil(sqrt(t)) in row t without a horizon T. Its expected regret grows as sqrt(T) for each fixed proper scoring rule.
+    """
+
+    title = "ForecastFTPL"
+    randomised = True
+    uses_horizon = True
+
+    def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
+        super().__init__()
+        self.seed, self.horizon = seed, horizon
+
+    def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
+        counts = np.stack((rows - positives, positives), axis=1)
+        return perturbed_shares(counts, row, self.seed, self.horizon)[:, 1]
+
+    def guarantee(self, rows: int) -> Guarantee:
+        """The expected V-regret of a fixed threshold, as the proof of theorem 21 gives it for these payoffs.
+
+        A row decides other than one that counted its own label with chance 1 / ceil(sqrt(T)) at most; that one loses
+        at most what was added to one of the counts.
+        """
+        horizon = self.horizon or rows
+        most = math.ceil(math.sqrt(horizon))
+        decided_otherwise = horizon / most if self.horizon else 2 * math.sqrt(rows)
+        return Guarantee(
+            "v_regret", (decided_otherwise + (most + 1) / 2) / rows, "the expectation at a fixed threshold"
+        )
+
+
+def perturbed_shares(counts: Ints, row: Ints, seed: int, horizon: int | None) -> Floats:
+    """Shares of counts (T, K) after random numbers of these rows are added, shape (T, K)."""
+    most = np.ceil(np.sqrt(row + 1.0)) if horizon is None else np.full(len(row), float(math.ceil(math.sqrt(horizon))))
+    classes = counts.shape[1]
+    added = uniform(seed, (classes * row[:, None] + np.arange(classes)).ravel()).reshape(counts.shape)
+    total = counts + 1 + np.floor(most[:, None] * added)
+    return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+
+_LEAST_FACTOR = 1e-12
+"""What a weight is multiplied by at least in a round: 0 could never be recovered from."""
+
+_N_COINS = 1024
+"""Random numbers that are drawn at once."""
+
+
+class Draw(NamedTuple):
+    """What is predicted, before it is rounded up to its bucket: `low`, with this chance, else `high`."""
+
+    low: float
+    high: float
+    chance: float
+
+
+@online("cdl-algorithm", source=cite("Hu and Wu 2024", "alg. 1"))
+class CdlForecaster(Forecaster):
+    """Probabilities on a grid, whose calibration decision loss vanishes as log T / sqrt(T), whatever the labels are.
+
+    Algorithm 1 of Hu and Wu 2024. There are m = sqrt(T) / log T buckets ((i-1)/m, i/m]. Two experts for each bucket
+    win the bias there, one each way; a further one wins nothing. Each prediction is drawn so that the experts, by their
+    weights, expect to win at most 1/T, whatever the label will be. Without a horizon T it starts over at rows 1, 2, 4,
+    8 and so on, each time for as many rows as were before.
+    """
+
+    title = "CDL algorithm"
+    randomised = True
+    needs_score = False
+    uses_horizon = True
+    on_grid = True
+    row: int
+    learned: int
+    start: int
+    rows: int
+    drawn: deque[float]
+    log_weight: Floats
+    squares: Floats
+
+    def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
+        self.seed, self.horizon = seed, horizon
+        self.row = self.learned = 0
+        self._coins: Floats = np.empty(0)
+        self.drawn = deque()
+        self._start(horizon or 1)
+
+    def _start(self, horizon: int) -> None:
+        """Experts of equal weight for so many rows."""
+        self.start, self.rows = self.row, horizon
+        self.buckets = max(2, round(math.sqrt(horizon) / math.log(max(horizon, 2))))
+        experts = 2 * self.buckets + 1
+        self.log_weight, self.squares = np.zeros(experts), np.ones(experts)
+        self.rate = self._rates()
+        self._lead: Floats | None = None
+
+    def _rates(self) -> Floats:
+        return np.minimum(0.5, np.sqrt(math.log(len(self.squares)) / self.squares))
+
+    def lead(self) -> Floats:
+        """Of each bucket, shape (m,): the share of the expert that wins where p is above y, less that of the other."""
+        if self._lead is None:
+            share = self.rate * np.exp(self.log_weight - self.log_weight.max())
+            share /= share.sum()
+            self._lead = np.asarray(share[: self.buckets] - share[self.buckets : -1])
+        return self._lead
+
+    def draw(self) -> Draw:
+        """From which two numbers, and with which chance, the next prediction is drawn."""
+        lead = self.lead()
+        if lead[0] >= 0:
+            return Draw(0.0, 0.0, 1.0)
+        if lead[-1] <= 0:
+            return Draw(1.0, 1.0, 1.0)
+        # The first bucket is below 0 and the last above: somewhere the sign changes upwards.
+        place = int(np.argmax((lead[:-1] < 0) & (lead[1:] >= 0)))
+        boundary = (place + 1) / self.buckets
+        chance = float(lead[place + 1] / (lead[place + 1] - lead[place]))
+        return Draw(boundary, boundary + min(1 / self.rows, 0.5 / self.buckets), chance)
+
+    def predict_one(self, score: float) -> float:
+        """The upper end of the bucket of what is drawn."""
+        if self.horizon is None and self.row + 1 >= 2 * (self.start + 1):
+            self._start(self.row + 1)
+        draw = self.draw()
+        place = self.row % _N_COINS
+        if place == 0 or not len(self._coins):
+            self._coins = uniform(self.seed, np.arange(self.row - place, self.row - place + _N_COINS))
+        coin = self._coins[place]
+        self.drawn.append(draw.low if coin < draw.chance else draw.high)
+        self.row += 1
+        return (self._bucket(self.drawn[-1]) + 1) / self.buckets
+
+    def learn_one(self, score: float, label: int) -> None:
+        """Let the experts win or lose on the oldest prediction without a label; those of an earlier start are past."""
+        drawn, row = self.drawn.popleft(), self.learned
+        self.learned += 1
+        if row < self.start:
+            return
+        bucket, bias = self._bucket(drawn), drawn - label
+        regret = np.full(len(self.log_weight), -float(self.lead()[bucket]) * bias)
+        regret[bucket] += bias
+        regret[self.buckets + bucket] -= bias
+        self.squares += regret**2
+        before, self.rate = self.rate, self._rates()
+        self.log_weight += np.log(np.maximum(1 + before * regret, _LEAST_FACTOR))
+        self.log_weight *= self.rate / before
+        self._lead = None
+
+    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+        """Whether so many rows wait for their labels."""
+        return len(self.drawn) == len(score)
+
+    def _check(self) -> None:
+        start, log_weight, squares = self.start, self.log_weight, self.squares
+        consistent(
+            0 <= self.learned <= self.row <= MAX_ROWS,
+            (start, self.rows) == (0, self.horizon) if self.horizon else (start <= self.row and self.rows == start + 1),
+        )
+        self._start(self.rows)
+        self.start, self.log_weight, self.squares = start, log_weight, squares
+        if not len(self.log_weight) == len(self.squares) == 2 * self.buckets + 1:
+            raise ValueError("there are not two experts for each bucket, and one more")
+        consistent(
+            len(self.drawn) == self.row - self.learned,
+            all(0 <= each <= 1 for each in self.drawn),
+            ((self.squares >= 1) & (self.squares <= 1 + 4 * MAX_ROWS)).all(),
+            (np.abs(self.log_weight) <= -math.log(_LEAST_FACTOR) * (self.learned + 1)).all(),
+        )
+        self.rate = self._rates()
+        self._lead, self._coins = None, np.empty(0)
+
+    def guarantee(self, rows: int) -> Guarantee:
+        """The order log T / sqrt(T) of the expected loss: the theorem has a constant that it does not name."""
+        horizon = max(self.horizon or rows, 2)
+        return Guarantee("cdl", math.log(horizon) / math.sqrt(horizon), "the expectation, up to a constant")
+
+    def _bucket(self, drawn: float) -> int:
+        """From 0; a boundary belongs to the bucket below it."""
+        return max(math.ceil(drawn * self.buckets - 1e-9) - 1, 0)
+
+
+class Pair(NamedTuple):
+    """Two neighbours on a grid of so many steps from 0 to 1: `lower`, counted in steps, and the next one."""
+
+    lower: int
+    steps: int
+
+
+@online("almost-one-step-ahead", source=cite("Arunachaleswaran et al. 2025", "alg. 2"))
+class AlmostOneStepAhead(Forecaster):
+    """Probabilities on a grid, within 2 sqrt(T) + 1 of perfect calibration, whatever the labels are.
+
+    Arunachaleswaran et al. 2025. The bias of a point of the grid 0, 1/m, ..., 1 is the sum of point - label over the
+    rows that count to it. There are always two neighbours of which the lower one has a bias of at most 0 and the upper
+    one of at least 0. Of such pairs it takes the one nearest to the share of label 1 so far, and predicts its end that
+    is further from 1/2; once the label is known, the row counts to the end that is nearer to the label. So no bias
+    exceeds 1, and no row counts further off than 1/m. m is sqrt(T), rounded. Without a horizon T it is the power of 2
+    whose square is at most 8 times the row's number, and what counted to a point of the old grid counts to it on the
+    new one: the distance is at most 4 sqrt(T).
+    """
+
+    title = "almost one step ahead"
+    needs_score = False
+    uses_horizon = True
+    on_grid = True
+    row: int
+    learned: int
+    positives: int
+    moved: int
+    bias: Ints
+    pairs: deque[Pair]
+
+    def __init__(self, horizon: int | None = None) -> None:
+        self.horizon = horizon
+        self.row = self.learned = self.positives = 0
+        self.steps = _steps(1, horizon)
+        # In steps, so that it is a whole number and no rounding adds up.
+        self.bias = np.zeros(self.steps + 1, dtype=np.int64)
+        self.moved = 0
+        self.pairs = deque()
+
+    def predict_one(self, score: float) -> float:
+        """One of two neighbours of which one will have been right."""
+        self.row += 1
+        self._refine(_steps(self.row, self.horizon))
+        # The bias of 0 is never above 0 and that of 1 never below: there is such a pair.
+        lowers = np.flatnonzero((self.bias[:-1] <= 0) & (self.bias[1:] >= 0))
+        share = self.positives / self.learned if self.learned else 0.5
+        # Any pair serves the theorem. One near the share is where labels that come late are awaited.
+        lower = int(lowers[np.abs(lowers + 0.5 - share * self.steps).argmin()])
+        self.pairs.append(Pair(lower, self.steps))
+        return _predicted(lower, self.steps) / self.steps
+
+    def learn_one(self, score: float, label: int) -> None:
+        """Count the oldest row without a label to the neighbour that is nearer to it."""
+        self.learned += 1
+        self.positives += label
+        lower, steps = self.pairs.popleft()
+        finer = self.steps // steps
+        point = (lower + label) * finer
+        self.bias[point] += point - self.steps * label
+        self.moved += abs(lower + label - _predicted(lower, steps)) * finer
+
+    def _refine(self, steps: int) -> None:
+        finer = steps // self.steps
+        if finer > 1:
+            bias = np.zeros(steps + 1, dtype=np.int64)
+            bias[::finer] = finer * self.bias
+            self.steps, self.bias, self.moved = steps, bias, finer * self.moved
+
+    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+        """Whether so many rows wait for their labels."""
+        return len(self.pairs) == len(score)
+
+    def _check(self) -> None:
+        consistent(0 <= self.positives <= self.learned <= self.row <= MAX_ROWS)
+        self.steps = _steps(max(self.row, 1), self.horizon)
+        consistent(len(self.pairs) == self.row - self.learned, 0 <= self.moved <= self.steps * self.learned)
+        if len(self.bias) != self.steps + 1 or self.bias[0] > 0 or self.bias[-1] < 0:
+            raise ValueError("the biases are not those of this grid")
+        consistent((np.abs(self.bias) <= self.steps * self.learned).all())
+        if any(not 0 <= lower < steps or self.steps % steps for lower, steps in self.pairs):
+            raise ValueError("a pair lies on another grid")
+
+    def account(self) -> float:
+        """What its rows were moved to the points that they count to, and the bias of these."""
+        return float(self.moved + np.abs(self.bias).sum()) / self.steps
+
+    def guarantee(self, rows: int) -> Guarantee:
+        """The distance to calibration per row: what the rows count off, and a bias of 1 of each point inside."""
+        if self.horizon is not None:
+            off = rows / self.steps
+        else:
+            off = sum((min(rows + 1, _first(k + 1)) - _first(k)) / 2**k for k in range(1, _power(rows) + 1))
+        # The bias of 0 and of 1 is always 0: no label can make it anything else.
+        return Guarantee("dist_cal", (off + _steps(rows, self.horizon) - 1) / rows, "for certain")
+
+
+def _predicted(lower: int, steps: int) -> int:
+    """The end of a pair that is further from 1/2, in steps."""
+    return lower if 2 * lower < steps else lower + 1
+
+
+def _steps(row: int, horizon: int | None) -> int:
+    """m at this row, counted from 1."""
+    return 2 ** _power(row) if horizon is None else max(1, round(math.sqrt(horizon)))
+
+
+def _power(row: int) -> int:
+    """The largest k with 4^k <= 8 row."""
+    return ((8 * row).bit_length() - 1) // 2
+
+
+def _first(power: int) -> int:
+    """The first row of this power."""
+    return -(-(4**power) // 8)

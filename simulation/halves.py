@@ -1,0 +1,170 @@
+"""Real sets halved: what following the advice on one half wins on the other, beside choosing by cross-validation.
+
+`python -m simulation.halves run FOLDER .. FILE` halves every Parquet file below the folders that has a label y, scores
+p_* of two classes and features (x* or f_*), and appends one line of JSON for each set, score, halving and threshold; it
+goes on where it stopped. Of larger sets MAX_ROWS rows are taken, clusters whole. `tables FILE` prints what came of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from decal_cli.analysis.flowchart import Constant
+from decal_cli.data import Columns, Predictions, read
+from decal_cli.errors import Undefined
+from decal_cli.learn.method import fit, training_rows
+from decal_cli.learn.methods import METHODS
+from decal_cli.tables.features import Features
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.threads import one_thread
+from decal_cli.task import BinaryTask
+from simulation.advice import advice_on, cross_validated, estimate_of, picked, read_lines, rival_score
+from simulation.worlds import Floats
+
+THRESHOLDS = (0.1, 0.3, 0.5)
+SPLITS, MAX_ROWS, LEAST, MAX_SCORES = 20, 4_000, 400, 8
+LOSS = 2.0
+"""Of 1,000 at stake: what counts as a loss."""
+
+
+def numbers_of(features: Features) -> Floats:
+    """Features as scikit-learn takes them: the mean for missing numbers, an indicator for each of 30 categories."""
+    means = np.nan_to_num(np.nanmean(features.numbers, axis=0)) if features.numbers.size else 0.0
+    columns = [np.where(np.isnan(features.numbers), means, features.numbers)]
+    for codes in features.codes.T:
+        common = np.unique(codes, return_counts=True)
+        kept = common[0][np.argsort(-common[1], kind="stable")[:30]]
+        columns.append((codes[:, None] == kept).astype(np.float64))
+    return np.hstack(columns)
+
+
+def samples(folders: Sequence[Path], splits: int) -> Iterator[tuple[dict[str, Any], Rows]]:
+    """Each set, score and halving, with the rows: one score of every set, then the next one."""
+    files = [(path, pq.read_schema(path).names) for folder in folders for path in sorted(folder.rglob("*.parquet"))]
+    for split, place in itertools.product(range(splits), range(MAX_SCORES)):
+        for path, names in files:
+            features = tuple(f"{letter}*" for letter in ("x", "f_") if any(name.startswith(letter) for name in names))
+            scores = [name for name in names if name.startswith("p_")]
+            if "y" not in names or not features or place >= len(scores):
+                continue
+            score = scores[(split + place) % len(scores)]
+            cluster = "cluster" if "cluster" in names else None
+            given = Columns(score=(score,), label="y", features=features, cluster=cluster, missing="drop")
+            rows = read([str(path)], given).models[0].rows
+            if len(rows) >= LEAST:
+                yield {"set": f"{path.parent.name}/{path.stem}", "score": score, "split": split}, rows
+
+
+def lines_of(case: dict[str, Any], rows: Rows) -> Iterator[dict[str, Any]]:
+    """A line for each threshold; gains are per decision, over leaving the score as it is, on the other half."""
+    rng = np.random.default_rng([case["split"], len(rows)])
+    place = rows.places(rng)
+    ours = [rows.take((place < MAX_ROWS) & (place % 2 == half)) for half in (0, 1)]
+    table = numbers_of(rows.typed)
+    theirs = [Rows(each.score, each.label, features=table[(place < MAX_ROWS) & (place % 2 == half)])
+              for half, each in enumerate(ours)]  # fmt: skip
+    held_out = cross_validated(theirs[0], rng)
+    final = {name: rival_score(name, *theirs) for name in held_out}
+    fitted: dict[str, Floats] = {}
+    for t in THRESHOLDS:
+        task = BinaryTask.of_threshold(t)
+        report, advice = advice_on(ours[0], task, case["split"])
+        for name in {"blend", advice.act_now.method} - {None, *fitted}:
+            training = training_rows(_as_model(ours[0]), task, case["split"])
+            fitted[name] = fit(METHODS.parse(name), training)(ours[1]).score
+        choice = picked({name: estimate_of(theirs[0], score, t) for name, score in held_out.items()})
+        rate = float(ours[1].label.mean())
+        now = advice.act_now.method
+        acted = _as_advised(ours[1], advice.constant) if now is None else fitted[now]
+
+        def wins(score: Floats, t: float = t) -> float:
+            return estimate_of(theirs[1], score, t).gain
+
+        yield case | {
+            "t": t, "stakes": min(rate * (1 - t), (1 - rate) * t), "method": now, "picked": choice,
+            "certainty": advice.certainty, "decal": wins(acted),
+            "cv": 0.0 if choice is None else wins(final[choice]), "blend": wins(fitted["blend"]),
+            "stack": wins(final["boosted stack"]), "predicted": report.results["gain_post_training"].value,
+        }  # fmt: skip
+
+
+def _as_advised(rows: Rows, constant: Constant | None) -> Floats:
+    """Where nothing is to be fitted: the score as it is, or the constant decision that the first line names."""
+    if constant is None or not constant.gain > 0:
+        return rows.score
+    return np.full(len(rows), float(constant.decision))
+
+
+def _as_model(rows: Rows) -> Predictions:
+    return Predictions("model", ("score",), replace(rows, groups={}))
+
+
+def run(folders: Sequence[Path], file: Path, splits: int) -> None:
+    """Append the lines that the file does not hold."""
+    done = {(each["set"], each["score"], each["split"]) for each in read_lines(file)} if file.exists() else set()
+    for case, rows in samples(folders, splits):
+        if tuple(case.values()) in done:
+            continue
+        with one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                found = list(lines_of(case, rows))
+            except (Undefined, ValueError) as problem:
+                print(case, problem, flush=True)
+                continue
+        with file.open("a", encoding="utf-8") as out:
+            out.writelines(json.dumps(line) + "\n" for line in found)
+
+
+def tables(lines: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Markdown: by kind of set, what each way to act wins per 1,000 at stake, and how gains were foretold.
+
+    Standard errors and intervals are over pairs of set and score, whose points share rows.
+    """
+    yield "| sets | points | decal | choose by CV | decal less CV | decal loses over 2 | CV loses over 2 | r2 | slope |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    kinds = sorted({line["set"].split("/")[0] for line in lines})
+    for kind in (*kinds, "all"):
+        of_kind = [
+            line for line in lines if kind in ("all", line["set"].split("/")[0]) and line["predicted"] is not None
+        ]
+        share = {key: np.array([1000 * line[key] / line["stakes"] for line in of_kind])
+                 for key in ("decal", "cv", "blend", "predicted")}  # fmt: skip
+        pairs = np.unique([f"{line['set']} {line['score']}" for line in of_kind], return_inverse=True)[1]
+        less = np.bincount(pairs, share["decal"] - share["cv"]) / np.bincount(pairs)
+        half = 1.96 * less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.nan
+        r2 = np.corrcoef(share["predicted"], share["blend"])[0, 1] ** 2
+        slope = np.polyfit(share["predicted"], share["blend"], 1)[0]
+        lost = [100 * float(np.mean(share[key] < -LOSS)) for key in ("decal", "cv")]
+        yield (
+            f"| {kind} | {len(of_kind)} | {share['decal'].mean():.1f} | {share['cv'].mean():.1f} "
+            f"| {less.mean():.1f} [{less.mean() - half:.1f}, {less.mean() + half:.1f}] "
+            f"| {lost[0]:.1f} % | {lost[1]:.1f} % | {r2:.2f} | {slope:.2f} |"
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Halve sets, or print what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "tables"))
+    parser.add_argument("paths", type=Path, nargs="+")
+    parser.add_argument("--splits", type=int, default=SPLITS)
+    given = parser.parse_args(arguments)
+    if given.what == "run":
+        run(given.paths[:-1], given.paths[-1], given.splits)
+    else:
+        print("\n".join(tables(read_lines(*given.paths))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Rows to collect: what is planned is shown as often as planned, on samples like the pilot."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.gate import OPERATORS, parse_rule
+from decal_cli.analysis.plan import POWERS, made_up_pilot, plan_rows
+from decal_cli.data import from_arrays
+from decal_cli.metrics import Inputs, measure_all
+from decal_cli.tables.rows import Rows
+from decal_cli.task import BinaryTask
+from tests.helpers.command import BINARY, Decal
+
+SAMPLES = 200
+
+
+@pytest.mark.parametrize(
+    ("auc", "prevalence", "threshold", "rule"),
+    [(0.8, 0.3, 0.3, "brier<=0.19"), (0.75, 0.1, 0.1, "expected_utility>=-.075"), (0.8, 0.2, 0.3, "accuracy>=0.8")],
+)
+def test_planned_rows_show_it_as_often_as_planned(auc: float, prevalence: float, threshold: float, rule: str) -> None:
+    score, label = made_up_pilot(auc, prevalence)
+    task, parsed = BinaryTask.of_threshold(threshold), parse_rule(rule)
+    assert parsed.choice is not None
+    (first, _) = plan_rows(from_arrays({"p": score}, label), Plan((), task), [parsed], None, "made up").planned
+    rng = np.random.default_rng(1)
+    for power, rows in zip(POWERS, first.rows, strict=True):
+        assert rows is not None
+        shown = 0
+        for _ in range(SAMPLES):
+            at = rng.integers(len(score), size=rows)
+            inputs = Inputs(Rows(score[at], label[at]), task)
+            low, high = measure_all([parsed.choice], inputs, 0.95)[parsed.choice].interval or (0, 0)
+            end = high if parsed.at_most else low
+            worst = end if first.holds else low if parsed.at_most else high
+            shown += OPERATORS[parsed.operator](worst, parsed.number) == first.holds
+        # Within .05, and two standard errors of the simulation.
+        assert abs(shown / SAMPLES - power) <= 0.05 + 2 * math.sqrt(power * (1 - power) / SAMPLES)
+
+
+def test_a_made_up_pilot_is_as_asked_and_calibrated() -> None:
+    score, label = made_up_pilot(0.8, 0.05)
+    results = measure_all(
+        [parse_rule(f"{key}<=1").choice for key in ("auc", "ece", "ece_null")], Inputs(Rows(score, label))
+    )
+    auc, ece, null = (result.value or 0.0 for result in results.values())
+    assert label.mean() == pytest.approx(0.05, abs=1e-4) and auc == pytest.approx(0.8, abs=1e-3)
+    assert ece < 1.5 * null
+
+
+def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) -> None:
+    line = ("plan", "--pilot", BINARY, "-s", "p", "-y", "y", "-r", "auc>=.7", "-f", "json")
+    (planned,) = json.loads(decal(*line).out)["plans"]
+    assert planned["rows"] == sorted(planned["rows"]) and planned["holds"] is True
+    powers = [power for _, power in planned["curve"]]
+    assert powers == sorted(powers) and powers[3] == pytest.approx(0.8, abs=0.03)
+    wide, narrow = (
+        json.loads(decal(*line, "--half-width", width).out)["plans"][1]["rows"][0] for width in (".04", ".01")
+    )
+    assert narrow == pytest.approx(16 * wide, rel=0.1)
+    # 2,000 rows give [.7198, .7647], .0225 to either side.
+    assert narrow == pytest.approx(2000 * (0.02245 / 0.01) ** 2, rel=0.1)
+
+
+def test_what_cannot_be_planned_is_one_line(decal: Decal) -> None:
+    for line, words in (
+        (("-t", ".3"), "--pilot FILE, or --auc and --prevalence"),
+        (("--auc", ".8", "--prevalence", ".1"), "there is nothing to plan"),
+        (("--auc", "1.2", "--prevalence", ".1", "-t", ".1"), "between 0.5 and 1"),
+        (("--pilot", BINARY, "-s", "p", "-y", "y", "-r", "max(brier)<=.2"), "not of one metric of all rows"),
+    ):
+        done = decal("plan", *line)
+        assert done.code == 2 and words in done.err and len(done.err.splitlines()) == 1
+
+
+def test_the_text_begins_with_the_rows(decal: Decal) -> None:
+    out = decal("plan", "--auc", ".8", "--prevalence", ".05", "-t", ".1", "-r", "brier<=.05").out
+    assert out.startswith("Collect ") and "How often so many rows show that brier<=.05 holds" in out

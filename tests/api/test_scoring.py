@@ -1,0 +1,53 @@
+"""Scorers: what scikit-learn's own tools choose by them is what decal measures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_val_score
+
+import decal_cli as decal
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(600, 3))
+Y = (RNG.random(600) < 1 / (1 + np.exp(-X[:, 0] - X[:, 1]))).astype(int)
+MODEL = LogisticRegression().fit(X[:300], Y[:300])
+
+
+@pytest.mark.parametrize(("metric", "sign"), [("expected_utility", 1), ("external_regret", -1), ("brier", -1)])
+def test_a_score_is_the_metric_and_higher_is_better(metric: str, sign: int) -> None:
+    score = decal.scorer(metric, 0.3)(MODEL, X[300:], Y[300:])
+    measured = decal.evaluate((MODEL.predict_proba(X[300:])[:, 1], Y[300:]), 0.3, metrics=[metric])
+    assert score == pytest.approx(sign * measured[metric].value)
+
+
+def test_weights_and_keywords_reach_the_metric() -> None:
+    costs = decal.scorer(cost_fp=1, cost_fn=4)
+    weight = RNG.random(300)
+    data = decal.Data((MODEL.predict_proba(X[300:])[:, 1], Y[300:]), weight=weight)
+    measured = decal.evaluate(data, cost_fp=1, cost_fn=4, metrics=["expected_utility"])
+    assert costs(MODEL, X[300:], Y[300:], sample_weight=weight) == pytest.approx(measured["expected_utility"].value)
+
+
+def test_searches_use_it_in_processes_too() -> None:
+    found = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, scoring=decal.scorer("brier"), cv=3, n_jobs=2)
+    each = cross_val_score(LogisticRegression(C=1.0), X, Y, scoring=decal.scorer("brier"), cv=3)
+    assert found.fit(X, Y).cv_results_["mean_test_score"][1] == pytest.approx(each.mean())
+
+
+def test_a_tuned_threshold_is_the_best_of_its_grid() -> None:
+    scoring = decal.scorer("expected_utility", 0.3, response_method="predict")
+    grid = np.linspace(0.05, 0.95, 19)
+    tuned = TunedThresholdClassifierCV(MODEL, scoring=scoring, thresholds=grid, cv="prefit", refit=False)
+    tuned.fit(X[300:], Y[300:])
+    scores = MODEL.predict_proba(X[300:])[:, 1]
+    worth = [np.mean(np.where(scores >= t, 0.7 * Y[300:] - 0.3 * (1 - Y[300:]), 0.0)) for t in grid]
+    assert worth[int(np.argmin(np.abs(grid - tuned.best_threshold_)))] == pytest.approx(max(worth))
+
+
+def test_what_cannot_be_chosen_by_is_refused() -> None:
+    with pytest.raises(decal.DecalError, match="has no direction"):
+        decal.scorer("calibration_slope")
+    with pytest.raises(decal.DecalError, match="needs features"):
+        decal.scorer("regret", 0.3)(MODEL, X[300:], Y[300:])

@@ -1,0 +1,67 @@
+"""The evaluator against a real MLflow with a store on this disk, where MLflow is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import decal_cli as decal
+from tests.helpers.command import BINARY
+
+mlflow = pytest.importorskip("mlflow.models")
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+METRICS = ["brier", "expected_utility", "ece(bins=20)"]
+
+
+@pytest.fixture
+def logged_run(tmp_path: Path) -> Any:
+    import pandas as pd
+
+    rows = pd.read_csv(BINARY)
+    tracking = pytest.importorskip("mlflow")
+    tracking.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
+    tracking.create_experiment("test", artifact_location=str(tmp_path / "artifacts"))
+    tracking.set_experiment("test")
+    with tracking.start_run() as run:
+        result = mlflow.evaluate(
+            data=rows[["p", "y"]],
+            predictions="p",
+            targets="y",
+            model_type="classifier",
+            evaluators="decal",
+            evaluator_config={"threshold": 0.3, "metrics": METRICS},
+        )
+    return result, tracking.get_run(run.info.run_id).data
+
+
+def test_metrics_and_their_ends_are_logged(logged_run: Any) -> None:
+    result, logged = logged_run
+    answer = decal.evaluate(BINARY, score="p", label="y", threshold=0.3, metrics=METRICS)
+    low, high = answer["brier"].interval or (0, 0)
+    assert logged.metrics["brier"] == pytest.approx(answer["brier"].value)
+    assert (logged.metrics["brier/lower"], logged.metrics["brier/upper"]) == pytest.approx((low, high))
+    assert logged.metrics["ece bins 20"] == pytest.approx(answer["ece(bins=20)"].value)
+    assert logged.tags["decal.signature"].startswith("decal:0.") and logged.metrics == result.metrics
+    assert "<html" in result.artifacts["decal_report.html"].content
+
+
+def test_rules_are_thresholds(logged_run: Any) -> None:
+    from decal_cli.integrations.mlflow import thresholds
+
+    result, _ = logged_run
+    validate = pytest.importorskip("mlflow").validate_evaluation_results
+    validate(candidate_result=result, validation_thresholds=thresholds(["brier<=0.2", "lower(ece(bins=20))<=0.1"]))
+    with pytest.raises(Exception, match="brier/upper value threshold check failed"):
+        validate(candidate_result=result, validation_thresholds=thresholds(["upper(brier)<=0.1"]))
+    with pytest.raises(decal.DecalError, match="more than a threshold"):
+        thresholds(["drop(auc)<=0.01"])
+
+
+def test_it_runs_only_where_it_is_asked_for() -> None:
+    from decal_cli.integrations.mlflow import DecalEvaluator
+
+    assert not DecalEvaluator.can_evaluate(model_type="classifier", evaluator_config={})
+    assert not DecalEvaluator.can_evaluate(model_type="regressor", evaluator_config={"threshold": 0.3})

@@ -1,0 +1,426 @@
+"""Logistic curves: the likelihood is at its maximum, constraints hold, and what has no maximum says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.interpolate import CubicSpline
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from decal_cli.errors import Undefined
+from decal_cli.learn.curves import (
+    MIN_SCORE,
+    Abstaining,
+    Beta,
+    Binned,
+    Sigmoid,
+    _lower_quantile,
+    beta_terms,
+    fit_temperature,
+    logit,
+    term,
+)
+from decal_cli.learn.method import Training
+from decal_cli.learn.regions import isotonic_fit
+from decal_cli.tables.rows import Rows, Unlabelled
+from decal_cli.tables.table import Table, bin_of
+from decal_cli.task import BinaryTask
+from tests.helpers.training import (
+    apply_in_sample,
+    calibration_error,
+    fit_method,
+    random_training,
+    shipped_training,
+    training_of,
+    unlabelled,
+    with_task,
+)
+from tests.helpers.worlds import any_rows, value_of
+from tests.helpers.worlds import rows_by_level as by_level
+
+
+def log_loss(model: Sigmoid | Beta, rows: Rows, target: np.ndarray) -> float:
+    """Mean log loss in log-odds, which stays finite."""
+    if isinstance(model, Beta):
+        first, second = beta_terms(rows.score)
+        eta = model.a * first + model.b * second + model.c
+    else:
+        eta = model.slope * term(rows.score, model.on) + model.intercept
+    weight = np.ones(len(eta)) if rows.weight is None else rows.weight
+    return float(np.average(np.logaddexp(0, eta) - target * eta, weights=weight))
+
+
+def platts_targets(rows: Rows) -> np.ndarray:
+    weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
+    positives, negatives = weight @ (rows.label == 1), weight @ (rows.label == 0)
+    return np.where(rows.label == 1, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+
+
+def fitted_or_skipped(key: str, rows: Rows) -> Sigmoid | Beta:
+    try:
+        return fit_method(key, training_of(rows))
+    except Undefined as undefined:
+        assert undefined.reason.startswith("needs")
+        assume(False)
+        raise
+
+
+STEPS = [(da, db) for da in (-1e-3, 0, 1e-3) for db in (-1e-3, 0, 1e-3)]
+
+
+@given(rows=any_rows(least=4, inner=True), key=st.sampled_from(["platt", "platt(on=p)", "platt(targets=labels)"]))
+def test_no_curve_beside_it_is_likelier(rows: Rows, key: str) -> None:
+    model = fitted_or_skipped(key, rows)
+    assert isinstance(model, Sigmoid)
+    target = rows.label if "labels" in key else platts_targets(rows)
+    best = log_loss(model, rows, target)
+    for slope, intercept in STEPS:
+        beside = Sigmoid(model.on, model.slope + slope, model.intercept + intercept)
+        assert log_loss(beside, rows, target) >= best - 1e-10
+
+
+def test_a_newton_step_that_would_overshoot_is_cut_short() -> None:
+    """One light row against heavy ones at the end: full steps run away from here."""
+    rows = Rows(np.array([0.5, 0.999, 1.0]), np.array([0, 1, 1]), np.array([0.126, 788.0, 4.6]))
+    model = fit_method("platt", training_of(rows))
+    assert isinstance(model, Sigmoid) and model.slope == pytest.approx(0.8998, abs=1e-3)
+    best = log_loss(model, rows, platts_targets(rows))
+    for slope, intercept in STEPS:
+        beside = Sigmoid("logit", model.slope + slope, model.intercept + intercept)
+        assert log_loss(beside, rows, platts_targets(rows)) >= best
+
+
+@given(rows=any_rows(least=4, inner=True))
+def test_no_temperature_beside_it_is_likelier(rows: Rows) -> None:
+    model = fitted_or_skipped("temperature", rows)
+    assert isinstance(model, Sigmoid) and model.slope >= 0 and model.intercept == 0
+    for slope in (max(model.slope - 1e-3, 0.0), model.slope + 1e-3):
+        assert log_loss(Sigmoid("logit", slope, 0.0), rows, rows.label) >= log_loss(model, rows, rows.label) - 1e-10
+
+
+@given(rows=any_rows(least=5, inner=True))
+def test_beta_obeys_its_constraints_and_no_other_such_curve_is_likelier(rows: Rows) -> None:
+    model = fitted_or_skipped("beta", rows)
+    assert isinstance(model, Beta) and model.a >= 0 and model.b >= 0
+    best = log_loss(model, rows, rows.label)
+    for a, b in STEPS:
+        for c in (-1e-3, 0, 1e-3):
+            beside = Beta(max(model.a + a, 0.0), max(model.b + b, 0.0), model.c + c)
+            assert log_loss(beside, rows, rows.label) >= best - 1e-9
+
+
+def test_a_score_that_ranks_the_wrong_way_gets_an_infinite_temperature() -> None:
+    for levels in ({0.1: "1101", 0.8: "0010"}, {0.1: "111", 0.8: "000"}):
+        model = fit_method("temperature", training_of(by_level(levels)))
+        assert vars(model) == vars(Sigmoid("logit", 0.0, 0.0))
+        np.testing.assert_array_equal(model(Unlabelled(np.array([0.0, 0.3, 1.0]))).score, 0.5)
+
+
+def test_a_score_that_ranks_the_wrong_way_gets_the_base_rate_from_beta() -> None:
+    model = fit_method("beta", training_of(by_level({0.1: "1101", 0.4: "10", 0.8: "0010"})))
+    np.testing.assert_allclose(model(Unlabelled(np.array([0.0, 0.3, 1.0]))).score, 0.5)
+
+
+def test_beta_is_found_where_only_a_curve_that_falls_again_separates_the_labels() -> None:
+    """Without its constraints beta would grow forever: label 1 between .3 and .5 alone."""
+    rows = by_level({0.1: "00", 0.3: "11", 0.5: "11", 0.8: "0"})
+    model = fit_method("beta", training_of(rows))
+    assert isinstance(model, Beta) and model.a > 0 and model.b == 0
+    best = log_loss(model, rows, rows.label)
+    assert log_loss(Beta(model.a + 1e-3, 0.0, model.c), rows, rows.label) > best
+    assert log_loss(Beta(model.a, 1e-3, model.c), rows, rows.label) > best
+
+
+SEPARATED = by_level({0.2: "00", 0.4: "0", 0.7: "11"})
+
+
+@pytest.mark.parametrize("key", ["platt(targets=labels)", "temperature", "beta"])
+def test_where_a_threshold_separates_the_labels_there_is_no_maximum(key: str) -> None:
+    with pytest.raises(Undefined, match=r"needs .*separate"):
+        fit_method(key, training_of(SEPARATED))
+
+
+def test_smoothed_targets_have_a_maximum_even_there() -> None:
+    model = fit_method("platt", training_of(SEPARATED))
+    assert isinstance(model, Sigmoid) and 0 < model.slope < 10
+
+
+def test_scores_of_0_and_1_are_cut_where_the_docstring_says() -> None:
+    ends = logit(np.array([0.0, MIN_SCORE, 1 - MIN_SCORE, 1.0]))
+    assert ends[0] == ends[1] and ends[2] == ends[3] and abs(ends[3]) == pytest.approx(27.6, abs=0.05)
+
+
+def test_scores_far_apart_in_log_odds_and_close_in_value_are_fitted_alike() -> None:
+    """A tiny spread must not spoil the fit: the curve sees log-odds in units of their deviation."""
+    rng = np.random.default_rng(0)
+    score = 0.3 + 1e-9 * rng.normal(size=500)
+    label = (rng.random(500) < 1 / (1 + np.exp(-(score - 0.3) * 1e9))).astype(float)
+    model = fit_method("platt", training_of(Rows(score, label)))
+    new = model(Unlabelled(np.array([0.3 - 1e-9, 0.3, 0.3 + 1e-9]))).score
+    assert 0.15 < new[0] < 0.4 < new[1] < 0.6 < new[2] < 0.85
+
+
+def test_quadratic_is_scikit_learns_regression_on_the_smoothed_labels() -> None:
+    rows: Any = shipped_training("cal")
+    z = logit(rows.score)
+    positives, negatives = rows.label.sum(), (1 - rows.label).sum()
+    target = np.where(rows.label == 1, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+    columns = np.column_stack((z**2, z))
+    peer = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(
+        np.vstack((columns, columns)), np.repeat([1, 0], len(z)), np.concatenate((target, 1 - target))
+    )
+    model = fit_method("quadratic", rows)
+    assert [model.square, model.slope] == pytest.approx(peer.coef_[0], abs=1e-5)
+    assert model.intercept == pytest.approx(peer.intercept_[0], abs=1e-5)
+
+
+def test_a_spline_is_natural_and_the_likeliest() -> None:
+    rows: Any = shipped_training("cal")
+    model = fit_method("spline", rows)
+    knots = model.knots
+    assert knots == pytest.approx(np.quantile(logit(rows.score), (0.05, 0.275, 0.5, 0.725, 0.95)), abs=0.05)
+
+    def curve(z: np.ndarray) -> np.ndarray:
+        return logit(model(Unlabelled(expit(z))).score)
+
+    inside = np.linspace(knots[0], knots[-1], 50)
+    through = CubicSpline(knots, curve(knots), bc_type="natural")
+    assert curve(inside) == pytest.approx(through(inside), abs=1e-6)
+    beyond = knots[-1] + np.array([0.1, 0.2, 0.3])
+    assert np.diff(curve(beyond), 2) == pytest.approx(0, abs=1e-7)
+    positives, negatives = rows.label.sum(), (1 - rows.label).sum()
+    target = np.where(rows.label == 1, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+    left = target - model(unlabelled(rows)).score
+    z = np.clip(logit(rows.score), knots[0], knots[-1])
+    for k in range(len(knots)):
+        cardinal = CubicSpline(knots, np.eye(len(knots))[k], bc_type="natural")
+        off = logit(rows.score) - z
+        term = cardinal(z) + off * np.where(off < 0, cardinal(knots[0], 1), cardinal(knots[-1], 1))
+        assert float(left @ term) == pytest.approx(0, abs=1e-4)
+
+
+def test_few_scores_cannot_bend() -> None:
+    rows = Training(np.array([0.2, 0.8] * 20), np.array([0.0, 1.0, 1.0, 0.0] * 10))
+    for key, reason in (("quadratic", "3 distinct scores"), ("spline", "3 different knots")):
+        with pytest.raises(Undefined, match=reason):
+            fit_method(key, rows)
+
+
+@settings(max_examples=60)
+@given(rows=any_rows(), bins=st.integers(1, 20))
+def test_edges_cut_the_levels_where_the_table_cuts_them(rows: Rows, bins: int) -> None:
+    table = rows.table
+    number = bin_of(table.score, table.bin_edges(bins))
+    np.testing.assert_array_equal(np.flatnonzero(np.diff(number, prepend=-1)), table.bin_starts(bins))
+    np.testing.assert_array_equal(np.unique(number), np.arange(number[-1] + 1))
+
+
+@given(rows=any_rows(least=2))
+def test_histogram_is_calibrated_on_its_training_rows(rows: Rows) -> None:
+    learned = training_of(rows)
+    try:
+        score = apply_in_sample("histogram(bins=4)", learned).score
+    except Undefined:
+        return  # One class.
+    assert calibration_error(score, learned) < 1e-9
+
+
+def test_histogram_by_hand() -> None:
+    """Median .4, which belongs to the lower bin."""
+    model = fit_method("histogram(bins=2)", training_of(by_level({0.2: "01", 0.4: "0", 0.7: "1", 0.9: "1"})))
+    np.testing.assert_allclose(model(Unlabelled(np.array([0.0, 0.4, 0.41, 1.0]))).score, [1 / 3, 1 / 3, 1, 1])
+
+
+def test_scaling_binning_is_the_mean_of_its_curve_in_each_bin() -> None:
+    rows = random_training(400, 3)
+    model = fit_method("scaling-binning(bins=5)", rows)
+    assert isinstance(model, Binned)
+    curve, score = model.curve(rows).score, model(rows).score
+    assert len(np.unique(score)) == 5
+    for value in np.unique(score):
+        assert curve[score == value].mean() == pytest.approx(value, abs=1e-12)
+    np.testing.assert_array_equal(model.curve(rows).score, fit_method("platt", rows)(rows).score)
+
+
+@pytest.mark.parametrize("miscoverage", [0.05, 0.2])
+def test_meta_cal_abstains_on_about_as_many_rightly_decided_rows_as_allowed(miscoverage: float) -> None:
+    model = fit_method(f"meta-cal(miscoverage={miscoverage})", random_training(20_000, 1))
+    new = random_training(20_000, 2)
+    right = (new.score >= 0.5) == (new.label == 1)
+    share = float((model(new).score == 0.5)[right].mean())
+    assert share == pytest.approx(miscoverage, abs=4 * np.sqrt(miscoverage * (1 - miscoverage) / 500))
+
+
+def test_meta_cal_gives_half_within_its_cut_and_temperature_beyond() -> None:
+    model = fit_method("meta-cal", random_training(1000, 1))
+    assert isinstance(model, Abstaining) and 0 < model.cut < 0.5
+    score = np.array([0.5 - model.cut * 0.99, 0.5 + model.cut * 0.99, 0.01, 0.99])
+    calibrated = model(Unlabelled(score)).score
+    np.testing.assert_array_equal(calibrated[:2], 0.5)
+    np.testing.assert_array_equal(calibrated[2:], model.curve(Unlabelled(score[2:])).score)
+
+
+def test_the_rows_that_set_meta_cals_cut_do_not_fit_its_curve() -> None:
+    rows = random_training(1000, 1)
+    model = fit_method("meta-cal", rows)
+    assert isinstance(model, Abstaining)
+    beyond = rows.in_order().take(np.abs(rows.in_order().score - 0.5) > model.cut)
+    assert model.curve.slope != pytest.approx(fit_temperature(beyond.table).slope, rel=1e-6)
+    ranked = int(((rows.score >= 0.5) == (rows.label == 1)).sum()) // 10
+    assert model.curve.slope == pytest.approx(fit_temperature(beyond.table).slope, rel=3 * ranked / len(rows))
+
+
+@given(
+    values=st.lists(st.floats(0, 1), min_size=1, max_size=60),
+    share=st.floats(0, 0.999),
+    weight=st.sampled_from([1.0, 0.1, 3.0]),
+)
+def test_the_quantile_of_equal_weights_is_numpys_lower_one(values: list[float], share: float, weight: float) -> None:
+    quantile = _lower_quantile(np.array(values), np.full(len(values), weight), share)
+    assert quantile == np.quantile(values, share, method="lower")
+
+
+def test_meta_cal_needs_rows_that_the_score_decides_rightly() -> None:
+    with pytest.raises(Undefined, match="needs at least 10 rows"):
+        fit_method("meta-cal", training_of(by_level({0.2: "1111110", 0.9: "0000001"})))
+
+
+def refitted(rows: Rows, new: float) -> tuple[float, float]:
+    """p0 and p1 by definition."""
+    score = np.append(rows.score, new)
+    weight = None if rows.weight is None else np.append(rows.weight, 1.0)
+    p0, p1 = (float(isotonic_fit(score, np.append(rows.label, label), weight)(np.array([new]))[0]) for label in (0, 1))
+    return p0, p1
+
+
+@settings(max_examples=60)
+@given(rows=any_rows(least=2), more=st.lists(st.floats(0, 1), max_size=6))
+def test_the_lookup_gives_what_refitting_gives(rows: Rows, more: list[float]) -> None:
+    try:
+        model = fit_method("venn-abers", training_of(rows))
+    except Undefined:
+        return  # One class.
+    new = np.concatenate((np.unique(rows.score), [0.0, 1.0], more))
+    applied = model(Unlabelled(new))
+    p0, p1 = np.array([refitted(rows, float(each)) for each in new]).T
+    np.testing.assert_allclose(applied.lower, p0, atol=1e-12)
+    np.testing.assert_allclose(applied.upper, p1, atol=1e-12)
+    np.testing.assert_allclose(applied.score, p1 / (1 - p0 + p1), atol=1e-12)
+
+
+def test_the_interval_holds_the_score_and_never_is_0_or_1() -> None:
+    rows = random_training(300, 0)
+    applied = fit_method("venn-abers", rows)(Unlabelled(np.linspace(0, 1, 1001)))
+    assert applied.lower is not None and applied.upper is not None
+    assert (applied.lower <= applied.score).all() and (applied.score <= applied.upper).all()
+    assert (np.diff(applied.score) >= 0).all() and applied.score[0] > 0 and applied.score[-1] < 1
+
+
+def test_a_long_table_is_fitted_in_linear_time_and_kept_short() -> None:
+    """Two hundred thousand levels: the tables hold the pools, not the levels."""
+    model = fit_method("venn-abers", random_training(200_000, 0))
+    assert len(model.p1) < 10_000
+
+
+@settings(max_examples=60)
+@given(rows=any_rows(least=2), t=st.floats(0.02, 0.98))
+def test_in_sample_it_decides_as_the_isotonic_fit_does(rows: Rows, t: float) -> None:
+    learned = with_task(training_of(rows), t)
+    assert learned.task is not None
+    try:
+        moved, fit = apply_in_sample("threshold", learned), apply_in_sample("isotonic", learned)
+    except Undefined:
+        return  # One class.
+    np.testing.assert_array_equal(moved.score, rows.score)
+    np.testing.assert_array_equal(moved.acts(learned.task), fit.acts(learned.task))
+
+
+def regret_left(rows: Rows, t: float) -> float:
+    """Calibration regret on the levels themselves, of deciding from the moved threshold."""
+    learned = with_task(training_of(rows), t)
+    assert learned.task is not None
+    table = learned.table
+    acts = fit_method("threshold", learned)(Unlabelled(table.score)).acts(learned.task)
+    rate = table.pos / table.n
+    return float(table.n @ (((rate >= t) != acts) * np.abs(rate - t)) / table.total)
+
+
+@settings(max_examples=60)
+@given(rows=any_rows(least=2), t=st.floats(0.02, 0.98))
+def test_it_leaves_no_calibration_regret_where_the_curve_is_monotone(rows: Rows, t: float) -> None:
+    """Perez-Lebel et al. 2025, prop. 3.3: the curve is made monotone by pooling what is not."""
+    table = rows.table.isotonic
+    monotone = Rows(*_as_rows(table))
+    if 0 < table.positives < table.total:
+        assert regret_left(monotone, t) < 1e-12
+
+
+def _as_rows(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two weighted rows a level, of each label one."""
+    kept = np.concatenate((table.n - table.pos, table.pos)) > 1e-9
+    weight = np.concatenate((table.n - table.pos, table.pos))[kept]
+    label = np.repeat([0, 1], len(table))[kept]
+    return np.tile(table.score, 2)[kept], label, weight
+
+
+def test_it_is_the_threshold_that_the_metric_names() -> None:
+    rows = by_level({0.2: "00100", 0.6: "10", 0.9: "111"})
+    model = fit_method("threshold", with_task(training_of(rows), 0.4))
+    named = value_of("threshold_adjusted", rows.table, BinaryTask.of_threshold(0.4))
+    assert model.threshold == named == 0.6
+
+
+def test_beyond_every_fit_it_decides_0_for_all_and_below_every_fit_1() -> None:
+    rows: Training = training_of(by_level({0.2: "00100", 0.6: "10", 0.9: "1101"}))
+    ends = Unlabelled(np.array([0.0, 0.5, 1.0]))
+    for t, expected in ((0.8, [False] * 3), (0.1, [True] * 3)):
+        learned = with_task(rows, t)
+        assert learned.task is not None
+        np.testing.assert_array_equal(fit_method("threshold", learned)(ends).acts(learned.task), expected)
+
+
+PEER = "scikit-learn 1.9.1, "
+BRIER = {
+    "isotonic": (0.1976744936, 1e-9, PEER + "IsotonicRegression(out_of_bounds=clip)"),
+    "platt(on=p)": (0.2006604450, 1e-9, PEER + "_SigmoidCalibration on p"),
+    "platt": (0.1969548927, 1e-9, PEER + "_SigmoidCalibration on logit(p)"),
+    "platt(targets=labels)": (0.1969811899, 1e-9, PEER + "LogisticRegression(C=inf) on logit(p)"),
+    "temperature": (0.1962045987, 1e-9, PEER + "_TemperatureScaling on logit(p)"),
+    "beta": (0.1967413892, 1e-9, PEER + "LogisticRegression(C=inf) on log p, -log(1 - p): a, b come out above 0"),
+    "venn-abers": (0.1973815767, 1e-9, PEER + "IsotonicRegression refitted twice for every scored row"),
+    "histogram(bins=10)": (0.1968162, 1e-9, "frequencies between numpy's quantiles, by hand"),
+    "scaling-binning(bins=10)": (0.1972894533, 5e-4, "uncertainty-calibration 0.1.4, which cuts bins otherwise"),
+}
+COEFFICIENTS = {
+    "platt(on=p)": ({"slope": 3.0774959774, "intercept": -2.0576454766}, "as above; its A and B have the other sign"),
+    "platt": ({"slope": 0.5089667642, "intercept": -0.4849766633}, "as above; its A and B have the other sign"),
+    "platt(targets=labels)": ({"slope": 0.5124642840, "intercept": -0.4832463228}, "as above"),
+    "temperature": ({"slope": 1 / 1.6591871014, "intercept": 0.0}, "as above; half of 1 / beta_, it has two logits"),
+    "beta": ({"a": 0.5285384882, "b": 0.4887644791, "c": -0.4449289530}, "as above"),
+}
+
+
+@pytest.mark.parametrize("key", BRIER)
+def test_the_brier_score_on_the_other_half_is_the_peers(key: str) -> None:
+    test = shipped_training("test")
+    value, within, origin = BRIER[key]
+    score = fit_method(key, shipped_training("cal"))(unlabelled(test)).score
+    assert np.mean((score - test.label) ** 2) == pytest.approx(value, abs=within), origin
+
+
+@pytest.mark.parametrize("key", COEFFICIENTS)
+def test_the_coefficients_are_the_peers(key: str) -> None:
+    expected, origin = COEFFICIENTS[key]
+    model = fit_method(key, shipped_training("cal"))
+    for name, value in expected.items():
+        assert getattr(model, name) == pytest.approx(value, abs=1e-6), origin
+
+
+def test_isotonic_returns_the_peers_zeros_and_ones() -> None:
+    score = fit_method("isotonic", shipped_training("cal"))(unlabelled(shipped_training("test"))).score
+    assert (int((score == 0).sum()), int((score == 1).sum())) == (24, 3)  # scikit-learn 1.9.1, IsotonicRegression

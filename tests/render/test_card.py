@@ -1,0 +1,173 @@
+"""The model card: its items, its numbers beside those of recommend, and every kind of rows and decision."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from decal_cli import Data, model_card
+from decal_cli.analysis.reliability import reliability_bins
+from decal_cli.data import from_arrays
+from decal_cli.render.results.card import KNOWN, SECTIONS, UNKNOWN
+from tests.helpers.command import BINARY, GOLDEN, Decal, refusal, valid_json
+from tests.helpers.seeded import write_seeded
+
+TWO = ("rows.csv", "--score", "p", "--label", "y")
+WORLDS: dict[str, tuple[str, ...]] = {
+    "two classes": (*TWO, "-t", "0.4"),
+    "groups, weights, clusters": (*TWO, "-t", "0.4", "--group", "g", "--weight", "w", "--cluster", "c"),
+    "two models, features": (*TWO, "--score", "q", "-t", "0.4", "--features", "x1", "--features", "x2"),
+    "costs of each row": (*TWO, "--amount", "amount", "--cost-fp-column", "alarm"),
+    "several classes": ("rows.csv", "--proba", "a:*", "--label", "z", "--abstain", "0.4"),
+    "three actions": (*TWO, "--utility", "wait,0,-20;test,-2,-3;treat,-5,-1"),
+    "a capacity, another prevalence": (*TWO, "-t", "0.4", "--capacity", "10", "--prevalence", "0.2"),
+}
+NUMBERS = (
+    *("1", "2", "3a", "3b", "3c", "4", "5a", "5b", "6a", "6b", "6c", "7", "8a", "8b", "8c", "9a", "9b", "9c", "10"),
+    *("11", "12a", "12b", "12c", "12d", "12e", "12f", "12g", "13", "14", "15", "16", "17"),
+    *("18a", "18b", "18c", "18d", "18e", "18f", "19", "20a", "20b", "20c", "21", "22", "23a", "23b", "24", "25", "26"),
+    *("27a", "27b", "27c"),
+)
+"""Items of TRIPOD+AI (Collins et al. 2024, table 2)."""
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("seeded")
+    write_seeded(folder, 60)
+    return folder
+
+
+def card_of(decal: Decal, folder: Path, *words: str) -> dict[str, Any]:
+    done = decal("report", *words, "--card", "-o", "card.json", cwd=folder)
+    assert done.code == 0, done.err
+    return valid_json((folder / "card.json").read_text(encoding="utf-8"))
+
+
+def test_markdown_is_as_it_was_when_somebody_looked(decal: Decal) -> None:
+    """After a wanted change: GOLDEN=write, then read the difference."""
+    done = decal("report", BINARY, "--score", "p", "--label", "y", "-t", "0.3", "--group", "group", "--card")
+    text, golden = done.out.replace(str(BINARY), BINARY.name), GOLDEN / "card.md"
+    if os.environ.get("GOLDEN") == "write":
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+def test_every_item_stands_once_in_a_section() -> None:
+    items = [item.number for items in SECTIONS.values() for item in items]
+    assert sorted(items) == sorted(NUMBERS) and len(NUMBERS) == 52
+    assert set(KNOWN) <= set(NUMBERS)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_numbers_are_those_of_recommend(world: str, seeded: Path, decal: Decal) -> None:
+    card = card_of(decal, seeded, *WORLDS[world])
+    advice = valid_json(decal("recommend", *WORLDS[world], "-f", "json", cwd=seeded).out)
+    shared = {key: value for key, value in advice.items() if key in card and key not in ("reports", "title")}
+    assert {key: card[key] for key in shared} == shared
+    for mine, theirs in zip(card["reports"], advice["reports"], strict=True):
+        bins = mine.pop("reliability")
+        assert mine == {key: value for key, value in theirs.items() if key in mine}
+        assert {"metrics", "recommendation", "counts", "amounts"} <= mine.keys()
+        assert bool(bins) == (world != "several classes")
+
+
+@pytest.mark.parametrize("world", ["two models, features", "costs of each row", "several classes", "no decision"])
+def test_what_is_not_known_is_said_in_both_forms(world: str, seeded: Path, decal: Decal) -> None:
+    words = WORLDS.get(world, TWO)
+    card = card_of(decal, seeded, *words)
+    text = decal("report", *words, "--card", cwd=seeded).out
+    assert [each["tripod_ai"] for each in card["items"]] == [each.number for of in SECTIONS.values() for each in of]
+    lines = {line.partition(":** ")[0]: line for line in text.splitlines() if line.startswith("- **")}
+    for each in card["items"]:
+        line = lines[f"- **{each['asks']} ({each['tripod_ai']})"]
+        assert each["known"] or each["unknown"]
+        assert (f"{UNKNOWN}: {each['unknown']}." in line) if each["unknown"] else UNKNOWN not in line
+    assert text.startswith("# Model card: ") and card["signature"] in text
+
+
+def test_without_a_decision_it_says_so_and_advises_nothing(seeded: Path, decal: Decal) -> None:
+    card = card_of(decal, seeded, *TWO)
+    items = {each["tripod_ai"]: each["known"] for each in card["items"]}
+    assert "No decision was named" in items["15"] and "nothing is advised" in items["15"]
+    assert items["24"] is items["25"] is items["27c"] is None
+    (report,) = card["reports"]
+    assert "recommendation" not in report and report["metrics"]["auc"]["value"] > 0.5
+    assert report["metrics"]["expected_utility"]["value"] is None
+
+
+def test_what_is_known_follows_from_the_numbers(seeded: Path, decal: Decal) -> None:
+    card = card_of(decal, seeded, *WORLDS["groups, weights, clusters"])
+    items = {each["tripod_ai"]: each["known"] for each in card["items"]}
+    whole = card["reports"][0]
+    assert items["20a"].startswith(f"60 rows, {whole['positives']} with label 1 (")
+    assert items["20a"].endswith("; 0 dropped.")
+    low, high = (f"{end:.4g}" for end in whole["holds"])
+    assert f"The advice holds for thresholds from {low} to {high}." in items["15"]
+    assert f"Acting from a score of {whole['counts']['threshold']['adjusted']}" in items["15"]
+    assert f"how sure that is: {whole['recommendation']['certainty']}." in items["25"]
+    assert "each value of g" in items["14"] and "of c." in items["12d"]
+    assert card["inputs"][0]["sha256"] in items["5a"]
+
+
+def test_another_threshold_in_use_and_bins_that_are_missing_are_named(seeded: Path, decal: Decal) -> None:
+    two = card_of(decal, seeded, *WORLDS["two classes"], "--decision-threshold", "0.6")
+    three = card_of(decal, seeded, *WORLDS["several classes"])
+    known = {each["tripod_ai"]: each["known"] for each in two["items"]}
+    assert "from a probability of 0.4 on. The score is acted on from 0.6 on." in known["15"]
+    known = {each["tripod_ai"]: each["known"] for each in three["items"]}
+    assert "Bins of several classes are on the page of `decal report` alone." in known["26"]
+
+
+def test_rows_that_are_dropped_are_named(seeded: Path, decal: Decal) -> None:
+    rows = pd.read_csv(seeded / "rows.csv")
+    rows.loc[3, "p"] = None
+    rows.to_csv(seeded / "gaps.csv", index=False)
+    card = card_of(decal, seeded, "gaps.csv", *TWO[1:], "-t", "0.4", "--missing", "drop")
+    items = {each["tripod_ai"]: each["known"] for each in card["items"]}
+    assert "dropped 1 of 60 rows" in items["11"]
+    assert items["20a"].startswith("59 rows") and items["20a"].endswith("; 1 dropped.")
+
+
+class TestReliabilityBins:
+    def test_they_are_counted_by_hand(self) -> None:
+        label = np.array([0, 1, 0, 0, 1, 1])
+        rows = from_arrays({"p": np.array([0.1, 0.1, 0.1, 0.7, 0.7, 0.7])}, label).models[0].rows
+        low, high = reliability_bins(rows, 0.95)
+        assert (low.low, low.high, low.rows, low.rate) == (0.1, 0.1, 3.0, 1 / 3)
+        assert (high.low, high.high, high.rows, high.rate) == (0.7, 0.7, 3.0, 2 / 3)
+        assert low.interval == pytest.approx((0.06149, 0.79234), abs=1e-5)  # Wilson 1927, 1 of 3
+        assert [each.interval for each in reliability_bins(rows, None)] == [None, None]
+
+    def test_they_add_up_to_ece(self, seeded: Path, decal: Decal) -> None:
+        (report,) = card_of(decal, seeded, *WORLDS["two classes"])["reports"]
+        bins = report["reliability"]
+        ece = sum(each["rows"] * abs(each["rate"] - each["score"]) for each in bins) / sum(
+            each["rows"] for each in bins
+        )
+        assert ece == pytest.approx(report["metrics"]["ece"]["value"], abs=1e-12)
+        assert all(each["interval"][0] <= each["rate"] <= each["interval"][1] for each in bins)
+
+
+def test_the_suffix_says_the_format(seeded: Path, decal: Decal) -> None:
+    for name in ("card.md", "card.html", "card.txt"):
+        assert decal("report", *WORLDS["two classes"], "--card", "-o", name, cwd=seeded).code == 0
+    assert (seeded / "card.md").read_text() == (seeded / "card.txt").read_text()
+    assert (seeded / "card.html").read_text().startswith("<!DOCTYPE html>")
+    line = refusal(decal("report", *WORLDS["two classes"], "--card", "-o", "card.csv", cwd=seeded))
+    assert "card.csv: this result cannot be written as csv" in line
+    assert "-o report.html" in refusal(decal("report", *WORLDS["two classes"], cwd=seeded))
+
+
+def test_python_has_it_too(tmp_path: Path) -> None:
+    scores = [k / 200 for k in range(200)]
+    answer = model_card(Data((scores, [k % 4 == 0 for k in range(200)])), 0.3)
+    answer.save(tmp_path / "card.md")
+    assert (tmp_path / "card.md").read_text() == answer.to_text("markdown")
+    assert len(answer.to_dict()["items"]) == 52
+    assert len(answer.to_frame()) == len(answer)
