@@ -175,7 +175,7 @@ class Columns:
         None,
         Option(
             "Share of labels 1 where decisions are made: rows are weighted to it, and scores moved to it. Of several "
-            "classes a share for each: 'a=.2,b=.3'; one that is left out has the rest.",
+            "classes a share for each: 'a=0.2,b=0.3'; one class may be missing and gets the rest.",
             metavar="SHARE",
         ),
     )

@@ -417,14 +417,19 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
 
 
 def amounts_of(report: Report) -> list[float]:
-    """What decisions are worth and the largest gain, by which the unit of all amounts of the page is chosen."""
+    """By which the unit of all amounts that are written of a report is chosen."""
+    return amounts_in([report.results])
 
-    def known(*keys: str) -> list[float]:
-        results = (report.results.get(key) for key in keys)
-        return [each.value for each in results if each is not None and each.value is not None]
 
-    gains = sorted(known(*GAINS.values()), key=abs)
-    return [*known("expected_utility", "eu_never", "eu_always"), *gains[-1:]] or [0.0]
+def amounts_in(reports: Iterable[Mapping[str, Result]]) -> list[float]:
+    """What decisions are worth and the largest gain of each of these reports' results."""
+    amounts = []
+    for results in reports:
+        known = {key: each.value for key, each in results.items() if each.value is not None}
+        gains = (known[key] for key in GAINS.values() if key in known)
+        largest = max(gains, key=abs, default=0.0)
+        amounts += [*(known[key] for key in ("expected_utility", "eu_never", "eu_always") if key in known), largest]
+    return amounts or [0.0]
 
 
 def _one_label(report: Report) -> bool:

@@ -192,7 +192,7 @@ class Data(Noun):
     def at_prevalence(self, share: float | Mapping[str, float], *, keep_scores: bool = False) -> Self:
         """The same rows, weighted to this share of labels 1, with the scores moved to it, or kept as they are.
 
-        Of several classes a share for each: {"a": .2, "b": .3}; one that is left out has the rest.
+        Of several classes a share for each: {"a": 0.2, "b": 0.3}; one class may be missing and gets the rest.
         """
         return replace(self, prevalence=share, keep_scores=keep_scores)
 

@@ -120,9 +120,9 @@ def online(
 
 @dataclass(frozen=True)
 class KeptState:
-    """A file of a replay that goes on. begun: what it holds, None where it is to be made.
+    """A file with the state of a replay that goes on. begun: what it holds, None where the file does not exist yet.
 
-    skip_known: whether rows that it has already are left out.
+    skip_known: whether rows that the replay has taken before are dropped.
     """
 
     path: str

@@ -119,10 +119,10 @@ def _of_classes(rows: Rows, columns: Columns) -> Population:
 
 
 def _shares(text: str, classes: Sequence[str]) -> Shares:
-    """'a=.2,b=.3': the share of each class; one that is left out has the rest. Errors: DecalError."""
+    """'a=0.2,b=0.3': the share of each class; one class may be missing and gets the rest. Errors: DecalError."""
     shown = Hint("prevalence", text)
     example = ",".join(f"{name}={1 / len(classes):.2g}" for name in classes[:-1][:3])
-    fix = f"give a share for each class, of which one may be left out, as in {Hint('prevalence', example)}"
+    fix = f"give a share for each class (one may be missing), as in {Hint('prevalence', example)}"
     given: dict[str, float] = {}
     for part in text.split(","):
         name, equals, share = (each.strip() for each in part.rpartition("="))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from decal_cli.analysis.recommend import amounts_in
 from decal_cli.metrics import Result
 from decal_cli.numbers import MAX_DECIMALS
 from decal_cli.plot.style import style_of
@@ -46,7 +47,7 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
     steps = _steps(rungs, now, style.colour)
     constants = _constants(rungs, now)
     ends = _reach(now, list(constants.values()), steps)
-    factor, words = terms.scale(*ends)
+    factor, words = terms.scale(*amounts_in([rungs]))
     low, high = (factor * end for end in ends)
     decimals = min(max(2 - math.floor(math.log10(high - low)), 0), MAX_DECIMALS)
 

@@ -233,9 +233,10 @@ MAX_FILES = 1000
 
 
 def unknown_rows(stream: Stream, replay: Replay, skip: bool, shown: str) -> Stream:
-    """The rows of a stream that a replay has not taken. Files that it has are left out, with a note.
+    """The rows of a stream that a replay has not taken before. A file that it has taken before is dropped, with a note.
 
-    skip: whether rows that it has are left out too. Errors: DecalError, one line, where they are not to be.
+    skip: whether single rows that it has taken before are dropped too. Errors: DecalError where there are such rows and
+    skip is False.
     """
     numbers = np.arange(len(stream)) if stream.row_numbers is None else stream.row_numbers
     of_file = np.searchsorted(np.cumsum([each.rows for each in stream.inputs]), numbers, side="right")

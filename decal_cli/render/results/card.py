@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.flowchart import Advice
-from decal_cli.analysis.recommend import Recommendation
+from decal_cli.analysis.recommend import Recommendation, amounts_of
 from decal_cli.analysis.reliability import ReliabilityBin
 from decal_cli.declarations.document import Limit, Words
 from decal_cli.hints import Verb
@@ -312,7 +312,7 @@ def _needed(_: Report, advice: Advice) -> str:
 def _updates(card: Card) -> str:
     def of_model(report: Report) -> str:
         gains = {key: report.results[key] for key in UPDATES if _value(report, key) is not None}
-        say = card.terms.saying([gain.value or 0.0 for gain in gains.values()] or [0.0])
+        say = card.terms.saying(amounts_of(report))
         won = [f"{named(key).title.lower()} {say(gain.value or 0.0, gain.interval)}" for key, gain in gains.items()]
         return f"{'; '.join(won)}, on held-out rows." if won else ""
 
@@ -385,7 +385,7 @@ SECTIONS: dict[str, tuple[CardItem, ...]] = {
     "Training data": (
         CardItem("9a", "Choice of predictors", "which were candidates, and how they were selected"),
         CardItem(
-            "12a", "use of the data", "which rows the model was developed on, and whether some of these are among them"
+            "12a", "Use of the data", "which rows the model was developed on, and whether some of these are among them"
         ),
         CardItem("16", "Development beside evaluation", "differences of setting, eligibility, outcome and predictors"),
         CardItem("20c", "Distributions beside development", "how predictors and outcome were distributed there"),

@@ -233,7 +233,7 @@ def name_of(report: Report) -> str:
     return ", ".join(filter(None, (report.model, report.group)))
 
 
-def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: float | None = None) -> TextTable:
+def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: float = 1.0) -> TextTable:
     """Metrics down, models and groups across; those of a pack as it calls them.
 
     factor: of utilities per decision, where the page writes amounts of many decisions.
@@ -251,11 +251,11 @@ def _as_called(row: Row, pack: Pack) -> Row:
     return replace(row, cells=(replace(name, parts=(pack.measures[name.code],)), *others), section="", empty=False)
 
 
-def _rows(reports: Sequence[Report], factor: float | None) -> Iterator[Row]:
+def _rows(reports: Sequence[Report], factor: float) -> Iterator[Row]:
     for key in reports[0].results:
         metric = parse(key).declared
         results = [report.results[key] for report in reports]
-        cells = (_amount(each, factor) if factor and is_amount(metric) else _value(each) for each in results)
+        cells = (_amount(each, factor) if factor != 1.0 and is_amount(metric) else _value(each) for each in results)
         # What is undefined everywhere keeps its row, with dashes, where people look for it.
         empty = all(each.value is None for each in results) and not metric.shown
         yield Row((*metric_cells(key), *cells), metric.family, empty=empty)

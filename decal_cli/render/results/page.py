@@ -16,7 +16,7 @@ from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.positions import PLACES, WAYS, Positions
 from decal_cli.analysis.ranked import Ranked
-from decal_cli.analysis.recommend import Recommendation
+from decal_cli.analysis.recommend import Recommendation, amounts_in
 from decal_cli.analysis.worth import LimitedWorth
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import parse
@@ -105,15 +105,14 @@ class Way(NamedTuple):
     decided: Decided | None = None
 
 
-class WithPlaces(NamedTuple):
-    """Utilities per decision where so many rows can be acted on only: of the score as it is, of what gives the places
-    today, of a perfect order, and of acting on none.
+class Answer(NamedTuple):
+    """What to do today in one sentence, the key of that way of acting ('' for the best constant decision), and the
+    method that it needs, if any.
     """
 
-    as_is: float
-    now: Ranked
-    perfect: float
-    idle: float
+    text: str
+    way: str
+    method: str | None = None
 
 
 def ways_of(report: Report) -> list[Way]:
@@ -147,6 +146,15 @@ def ways_of(report: Report) -> list[Way]:
     return ways
 
 
+WAYS_OF_KINDS: Mapping[str | None, tuple[str, str]] = {
+    None: ("now", "act on the score as it is"),
+    "recalibration": ("recalibrate", "act on the recalibrated score"),
+    "post-training": ("post-train", "act on score and features"),
+    "perfect": ("perfect", "decide with every label known"),
+}
+"""Key and name of the way of acting on a score, by what makes the score; None: nothing does."""
+
+
 def limited_ways(report: Report, ranked: Sequence[Ranked], room: float) -> list[Way]:
     """The ways of acting on a share of the rows, room, only."""
     counts, results = report.counts, report.results
@@ -160,14 +168,8 @@ def limited_ways(report: Report, ranked: Sequence[Ranked], room: float) -> list[
                          *((1 - room) * each for each in (whole.positives, whole.negatives)))  # fmt: skip
         ways.append(Way("always", "act on as many rows by chance", room * always + (1 - room) * never, None, shared))
     for each in ranked:
-        key, name = {
-            None: ("now", "act on the score as it is"),
-            "recalibration": ("recalibrate", "act on the recalibrated score"),
-            "post-training": ("post-train", "act on score and features"),
-            "perfect": ("perfect", "decide with every label known"),
-        }[each.kind]
         if each.utility is not None:
-            ways.append(Way(key, name, each.utility, each.interval, _found(whole, each)))
+            ways.append(Way(*WAYS_OF_KINDS[each.kind], each.utility, each.interval, _found(whole, each)))
     return ways
 
 
@@ -212,8 +214,7 @@ class Scale:
 def scale_of(reports: Sequence[Report], terms: StatedTerms) -> Scale:
     """As many decimals as the largest difference between ways of acting needs for three digits."""
     each = [[way.worth for way in ways_of(report)] for report in reports]
-    worths = [worth for of_report in each for worth in of_report]
-    factor, unit = terms.scale(*(worths or [0.0]))
+    factor, unit = terms.scale(*amounts_in(report.results for report in reports))
     apart = max((max(of_report) - min(of_report) for of_report in each if of_report), default=0.0) * factor
     decimals = 0 if apart <= 0 else min(max(2 - math.floor(math.log10(apart)), 0), MAX_DECIMALS)
     return Scale(factor, " ".join(filter(None, (unit, terms.span))), decimals)
@@ -288,90 +289,60 @@ class ReportPage:
         advised = advised_of(self.recommendation, reports)
         alone = len(advised) == 1
         if alone:
-            limited = self._with_places(*advised[0])
-            ours = headline_of(*advised[0], self.scale, self.terms)
-            yield ours if limited is None else self._limited_headline(limited)
+            report, advice = advised[0]
+            yield headline_of(self._ways_of(report), self._answer(report, advice), self.scale, self.terms)
         else:
-            yield self._limited_overview(advised) or self._overview(advised)
+            yield self._overview(advised)
         yield from self._worth(reports)
         yield from self._shared()
         yield from self._comparison()
         for report, advice in advised:
             if alone or report.group is None:
                 yield b.Heading("What to do" if alone else report.model, level=1)
-                yield from self._one(report, advice, "" if alone else answer_of(advice))
+                yield from self._one(report, advice, "" if alone else answer_of(advice).text)
             else:
-                yield b.Folded(
-                    self.terms.worded(f"{name_of(report)}: {answer_of(advice)}"), tuple(self._one(report, advice))
-                )
+                answer = self.terms.worded(f"{name_of(report)}: {answer_of(advice).text}")
+                yield b.Folded(answer, tuple(self._one(report, advice)))
 
-    def _with_places(self, report: Report, advice: Advice) -> WithPlaces | None:
-        """None where every row can be acted on."""
+    def _answer(self, report: Report, advice: Advice) -> Answer:
+        """Where so many rows can be acted on only, what gives the places."""
         whole = self.recommendation
         now = None if whole is None else whole.ranks_now(report, advice)
-        if whole is None or now is None or not isinstance(report.worth, LimitedWorth):
-            return None
-        ranked = whole.ranked_of(report)
-        return WithPlaces(
-            ranked[0].utility or 0.0, ranked_by(now, ranked), ranked[-1].utility or 0.0, report.worth.idle
-        )
-
-    def _limited_headline(self, at: WithPlaces) -> b.Headline:
-        scale, now, says = self.scale, at.now, _named(at.now)
-        perfect = f"a perfect order is worth {scale(at.perfect)}"
-        if now.gain is None:
-            won, none = at.as_is - at.idle, f"acting on none ({scale(at.idle)})"
-            said = f"what the rows that the score puts first ({scale(at.as_is)}) win over {none}"
-            said = f"{in_words(scale)}: {said}; {perfect}."
-        else:
-            won = now.gain
-            said = f"what the order of {says} wins over that of the score ({scale(at.as_is)})"
-            said = f"{in_words(scale)}: {said}; acting on none is worth {scale(at.idle)}; {perfect}."
-            said = said if now.interval is None else f"{scale.span(now.interval)} {said}"
-        answer = f"Act on the rows that {says} puts first."
-        return b.Headline(self.terms.worded(answer), scale(won, "+"), self.terms.worded(said))
+        if whole is None or now is None:
+            return answer_of(advice)
+        way = WAYS_OF_KINDS[ranked_by(now, whole.ranked_of(report)).kind][0]
+        return Answer(f"Act on the rows that {now.method or 'the score'} puts first.", way, now.method)
 
     def _overview(self, advised: Sequence[tuple[Report, Advice]]) -> b.TextTable:
-        """A row for each model and group, the models that are worth most first."""
-
-        def worths(report: Report) -> dict[str, float]:
-            return {way.key: way.worth for way in ways_of(report)}
+        """A row for each model and group, the models that are worth most first; of a capacity for each model, as its
+        groups share the places.
+        """
+        limited = self.evaluation.capacity is not None
+        shown = [each for each in advised if not limited or each[0].group is None]
+        ways = {report: {way.key: way.worth for way in self._ways_of(report)} for report, _ in shown}
 
         def constant(report: Report) -> float:
-            return max((worths(report)[key] for key in CONSTANT_WAYS if key in worths(report)), default=math.nan)
+            return max((ways[report][key] for key in CONSTANT_WAYS if key in ways[report]), default=math.nan)
 
-        grouped = any(report.group is not None for report, _ in advised)
-        several = len({report.model for report, _ in advised}) > 1
+        def then(one: tuple[Report, Advice]) -> float:
+            return ways[one[0]].get(self._answer(*one).way, constant(one[0]))
+
+        grouped = any(report.group is not None for report, _ in shown)
+        several = len({report.model for report, _ in shown}) > 1
         models: Columns[tuple[Report, Advice]] = [(left("model", wraps=True), lambda one: one[0].model)]
         groups: Columns[tuple[Report, Advice]] = [(left("group", wraps=True), lambda one: one[0].group or "all rows")]
         return table(
-            advised,
+            shown,
             [
                 *(models if several or not grouped else ()),
                 *(groups if grouped else ()),
-                (left("what to do", wraps=True), lambda one: self.terms.worded(answer_of(one[1]))),
-                ("worth now", lambda one: self._amount(worths(one[0]).get("now"))),
-                ("worth then", lambda one: self._amount(worths(one[0]).get(way_of(one[1]), constant(one[0])))),
+                (left("what to do", wraps=True), lambda one: self.terms.worded(self._answer(*one).text)),
+                ("worth now", lambda one: self._amount(ways[one[0]].get("now"))),
+                ("worth then", lambda one: self._amount(then(one))),
                 ("best constant decision", lambda one: self._amount(constant(one[0]))),
             ],
-            title=f"What to do, and what decisions are worth {in_words(self.scale)}",
-        )
-
-    def _limited_overview(self, advised: Sequence[tuple[Report, Advice]]) -> b.TextTable | None:
-        """A row for each model; groups share the places of all rows."""
-        known = [(report.model, found) for report, advice in advised if (found := self._with_places(report, advice))]
-        if not known:
-            return None
-        return table(
-            known,
-            [
-                (left("model", wraps=True), lambda one: one[0]),
-                (left("what to do", wraps=True), lambda one: f"Act on the rows that {_named(one[1].now)} puts first."),
-                ("worth now", lambda one: self._amount(one[1].as_is)),
-                ("worth then", lambda one: self._amount(one[1].now.utility)),
-                ("acting on none", lambda one: self._amount(one[1].idle)),
-            ],
-            title=f"What to do with these places, and what decisions are worth {in_words(self.scale)}",
+            title=f"What to do{' with these places' if limited else ''}, and what decisions are worth "
+            f"{in_words(self.scale)}",
         )
 
     def _amount(self, worth: float | None) -> b.Cell:
@@ -475,12 +446,14 @@ class ReportPage:
         """What the page says where its sliders stand at the user's capacity; '' without one, and of groups."""
         if self.recommendation is None:
             return ""
-        at = self._with_places(*advised_of(self.recommendation, [report])[0])
-        if at is None:
+        ((_, advice),) = advised_of(self.recommendation, [report])
+        now = self.recommendation.ranks_now(report, advice)
+        if now is None:
             return ""
-        more = "" if at.now.gain is None else f", {self.scale(at.now.gain)} more than the order of the score"
-        worth = self.scale(at.now.utility or 0.0)
-        return f"At your capacity: act on the rows that {_named(at.now)} puts first ({worth} {self.scale.words}{more})."
+        best = ranked_by(now, self.recommendation.ranked_of(report))
+        more = "" if best.gain is None else f", {self.scale(best.gain)} more than the score as it is"
+        worth = f"{self.scale(best.utility or 0.0)} {self.scale.words}{more}"
+        return f"At your capacity: act on the rows that {now.method or 'the score'} puts first ({worth})."
 
     def _room(self, reports: Sequence[Report]) -> float:
         """The share of all rows that the capacity leaves to act on; 1 without one."""
@@ -572,10 +545,6 @@ class ReportPage:
         return replace(name, details=lambda: explanation(metric.text, metric_facts(metric)))
 
 
-def _named(ranked: Ranked) -> str:
-    return ranked.method or "the score"
-
-
 CONSTANT_WAYS = ("never", "always", "constant")
 
 
@@ -625,58 +594,48 @@ def _places_words(evaluation: Evaluation) -> str:
     return f" At most {share} {'of the ' if capacity.among == 1 else ''}rows can {done}."
 
 
-def way_of(advice: Advice) -> str:
-    """The key of the way of acting that is to be taken today; '' for the best constant decision."""
-    if advice.act_now.action != "done":
-        return advice.act_now.action
-    return "" if advice.constant is not None and advice.constant.gain > 0 else "now"
-
-
-def answer_of(advice: Advice) -> str:
-    """What to do today, in one sentence."""
+def answer_of(advice: Advice) -> Answer:
+    """What to do today where every row can be acted on."""
+    now, constant = advice.act_now, advice.constant
+    ahead = constant is not None and constant.gain > 0
+    way = now.action if now.action != "done" else "" if ahead else "now"
     if advice.certainty == "clear":
-        return advice.headline
-    way = way_of(advice)
-    if way == "" and advice.constant is not None:
-        return f"For now, always decide {advice.constant.decision}: what a fit would win is not clear."
-    if way == "now":
-        return "For now, use the score as it is: what a fit would win is not clear."
+        return Answer(advice.headline, way, now.method)
+    if way in ("", "now"):
+        what = f"always decide {constant.decision}" if constant and ahead else "use the score as it is"
+        return Answer(f"For now, {what}: what a fit would win is not clear.", way)
     what = "Recalibrate" if way == "recalibrate" else "Post-train on the features"
     sure = "that it wins something is likely" if advice.certainty == "likely" else "whether it wins anything is open"
-    return f"{what} with {advice.act_now.method}: {sure}."
+    return Answer(f"{what} with {now.method}: {sure}.", way, now.method)
 
 
-def headline_of(report: Report, advice: Advice, scale: Scale, terms: StatedTerms) -> b.Headline:
+def headline_of(ways: Sequence[Way], answer: Answer, scale: Scale, terms: StatedTerms) -> b.Headline:
     """The answer with the number that it rests on: what it wins, and beside it what other ways of acting are worth."""
-    ways = {way.key: way for way in ways_of(report)}
-    text = terms.worded(answer_of(advice))
-    if "now" not in ways:
-        return b.Headline(text, "unknown", f"{in_words(scale)}: what acting on the score is worth")
-    now = ways["now"].worth
-    constants = sorted((ways[key] for key in CONSTANT_WAYS if key in ways), key=lambda way: -way.worth)
-    way = ways.get(way_of(advice), constants[0] if constants else ways["now"])
-    others = [("perfect decisions", ways["perfect"].worth)] if "perfect" in ways else []
-    if constants:
-        name = constants[0].name.replace("decide", "deciding").replace("take", "taking")
-        others.insert(0, (name, constants[0].worth))
-    beside = "; ".join(f"{name} is worth {scale(worth)}" for name, worth in others)
-    beside = beside.replace("decisions is", "decisions are")
+    known = {way.key: way for way in ways}
+    text, unit = terms.worded(answer.text), in_words(scale)
+    if "now" not in known:
+        return b.Headline(text, "unknown", f"{unit}: what acting on the score is worth")
+    now = known["now"].worth
+    constant = max((known[key] for key in CONSTANT_WAYS if key in known), key=lambda way: way.worth, default=None)
+    way = known.get(answer.way, constant or known["now"])
+    perfect = f"; perfect decisions are worth {scale(known['perfect'].worth)}" if "perfect" in known else ""
     if way.key != "now":
         ends = "" if way.interval is None else f"{scale.span(way.interval)} "
-        name = advice.act_now.method or way.name
-        said = f"{ends}{in_words(scale)}: what {_gerund(name)} wins over the score as it is ({scale(now)}); {beside}."
-        return b.Headline(text, scale(way.worth - now, "+"), terms.worded(said))
-    if not constants:
-        return b.Headline(text, scale(now), f"{in_words(scale)}: what acting on the score is worth.")
-    over = now - constants[0].worth
-    said = (
-        f"{in_words(scale)}: what acting on the score as it is ({scale(now)}) wins over a constant decision; {beside}."
-    )
-    return b.Headline(text, scale(over, "+"), terms.worded(said))
+        said = f"what {answer.method or _gerund(way.name)} wins over the score as it is ({scale(now)})"
+        beside = "" if constant is None else f"; {_gerund(constant.name)} is worth {scale(constant.worth)}"
+        return b.Headline(text, scale(way.worth - now, "+"), terms.worded(f"{ends}{unit}: {said}{beside}{perfect}."))
+    if constant is None:
+        return b.Headline(text, scale(now), f"{unit}: what acting on the score is worth{perfect}.")
+    won = f"what acting on the score as it is ({scale(now)}) wins over {_gerund(constant.name)}"
+    said = f"{unit}: {won} ({scale(constant.worth)}){perfect}."
+    return b.Headline(text, scale(now - constant.worth, "+"), terms.worded(said))
 
 
 def _gerund(name: str) -> str:
-    return name.replace("always decide", "always deciding").replace("take the", "taking the")
+    """'always deciding 1' of 'always decide 1'."""
+    for verb, doing in (("always decide", "always deciding"), ("take the", "taking the"), ("act on", "acting on")):
+        name = name.replace(verb, doing)
+    return name
 
 
 def _rank(family: str) -> int:

@@ -13,7 +13,7 @@ from decal_cli.analysis.flowchart.advice import ActNow, Certainty, Interim
 from decal_cli.analysis.flowchart.evidence import Constant
 from decal_cli.analysis.moving import Moving
 from decal_cli.analysis.ranked import PERFECT, Kind, Ranked, RanksNow
-from decal_cli.analysis.recommend import Recommendation, Round, amounts_of, ece_advice, ece_disagrees
+from decal_cli.analysis.recommend import Recommendation, Round, amounts_in, amounts_of, ece_advice, ece_disagrees
 from decal_cli.analysis.tryout import Picked, Trial
 from decal_cli.data.words import shell_word
 from decal_cli.declarations.document import Above, Absent, Limit, Share, Size
@@ -304,7 +304,7 @@ def advised_of(recommendation: Recommendation, reports: Sequence[Report]) -> lis
 def advice_table(advised: Sequence[tuple[Report, Advice]], terms: StatedTerms) -> b.TextTable:
     """What to do now with each model and group, what that wins, and how sure it is."""
     grouped = any(report.group is not None for report, _ in advised)
-    factor, unit = terms.scale(*(amount for report, _ in advised for amount in amounts_of(report)))
+    factor, unit = terms.scale(*amounts_in(report.results for report, _ in advised))
 
     def wins(each: tuple[Report, Advice]) -> str:
         report, now = each[0], each[1].act_now
@@ -434,7 +434,7 @@ def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str = "") -
     values = rungs_of(results)
     lowest, highest = min(values.values()), max(values.values())
     height = highest - lowest
-    factor, unit = terms.scale(*values.values())
+    factor, unit = terms.scale(*amounts_in([results]))
     texts = _alike(results, values.values(), factor)
     bars = tuple(
         b.Bar(_called(rung, terms), text, (value - lowest) / height if height > 0 else 0.0)

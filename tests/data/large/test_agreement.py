@@ -39,7 +39,11 @@ def ways(file: Path) -> Iterator[list[Way]]:
 
 @pytest.mark.parametrize(
     ("verb", "kind"),
-    [*product(["gate"], KINDS), pytest.param("sweep", "weights", marks=pytest.mark.long), ("compare", "decimals")],
+    [
+        *product(["gate"], KINDS),
+        *(pytest.param("sweep", kind, marks=pytest.mark.long) for kind in KINDS),
+        ("compare", "decimals"),
+    ],
 )
 def test_every_way_to_count_rows_gives_their_numbers(file: Path, ways: list[Way], verb: str, kind: str) -> None:
     expected = judged(verb, file, KINDS[kind])

@@ -72,11 +72,9 @@ def _numbers(document: Any, place: str) -> Iterator[tuple[str, float]]:
     ("verb", "given"),
     [
         *product(("evaluate", "gate", "compare", "sweep"), GIVEN),
-        # They take long, and rest on the same units: each of these goes with each third of what is given.
         *(
             pytest.param(*case, marks=pytest.mark.long)
-            for k, verb in enumerate(("fit", "recommend", "recommend --try"))
-            for case in product([verb], GIVEN[k::3])
+            for case in product(("fit", "recommend", "recommend --try"), GIVEN)
         ),
     ],
 )
