@@ -234,12 +234,15 @@ class Elsewhere:
     def __init__(self, inputs: Inputs, report: Report, plan: Plan, preferences: Preferences) -> None:
         assert inputs.rows is not None  # a report is of rows
         self._inputs, self._report, self._plan, self._preferences = inputs, report, plan, preferences
-        self._choices = tuple(choice for choice in EVIDENCE if decides(choice) and choice.declared.takes(False))
+        changing = (choice for choice in EVIDENCE if decides(choice) and choice.declared.takes(False))
+        self._choices = tuple(choice for choice in changing if choice.key != HEADROOM)
         self._sure = inputs.rows.sure(plan.confidence) if plan.intervals else None
 
     def advise(self, task: BinaryTask) -> tuple[Advice, Mapping[str, Result]]:
         """The advice for this task, and the results that it follows from."""
-        there = measure_all(self._choices, self._inputs.at(task), self._sure)
+        inputs = self._inputs.at(task)
+        # Of the headroom only whether there is any leads elsewhere, and its interval takes longest.
+        there = measure_all(self._choices, inputs, self._sure) | measure_all((parse(HEADROOM),), inputs)
         report = replace(self._report, results={**self._report.results, **{each.key: there[each] for each in there}})
         return walk(evidence_of(report, replace(self._plan, decision=task), self._preferences)), report.results
 

@@ -18,7 +18,7 @@ Block = Literal["loss", "regret", "decision", "capacity", "ranking"]
 
 @dataclass(frozen=True)
 class CurveKind:
-    """What a curve shows; heading: its column's."""
+    """What a curve shows; heading: its column's. says: what a reader may not know of it, '' where the heading does."""
 
     name: str
     title: str
@@ -27,6 +27,7 @@ class CurveKind:
     unit: str
     range: tuple[float, float]
     source: str
+    says: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +66,10 @@ class MetricCurve:
         return MetricCurve(kind, factor * self.value, low, high, reason=self.reason)
 
 
-def _of_metric(name: str, heading: str, block: Block, unit: str = "utility per decision") -> CurveKind:
+def _of_metric(name: str, heading: str, block: Block, unit: str = "utility per decision", says: str = "") -> CurveKind:
     """The curve of a metric for u_delta 1: title, range and source are those of the metric."""
     metric = METRICS[name]
-    return CurveKind(name, metric.title, heading, block, unit, metric.range, metric.source)
+    return CurveKind(name, metric.title, heading, block, unit, metric.range, metric.source, says)
 
 
 def _brier(name: str, title: str, heading: str) -> CurveKind:
@@ -76,7 +77,10 @@ def _brier(name: str, title: str, heading: str) -> CurveKind:
     return CurveKind(name, title, heading, "loss", "utility lost per decision", (0, 1), cite("Tasche 2021", "def. 5.1"))
 
 
-_NET_BENEFIT = _of_metric("net_benefit", "net benefit", "decision", "true positives per row")
+_NET_BENEFIT = _of_metric(
+    *("net_benefit", "net benefit", "decision", "true positives per row"),
+    says="true positives per row, less the false positives at the rate of exchange that t* sets",
+)
 _ALL = (
     _brier("brier", "Brier curve", "as it is"),
     _brier("brier_calibrated", "Brier curve, calibrated", "calibrated (isotonic)"),
@@ -86,6 +90,7 @@ _ALL = (
     _of_metric("gain_recalibration", "gain of recalibration", "regret"),
     CurveKind(
         name="loss_ratio",
+        says="held-out loss after recalibration over the loss as it is",
         title="Loss ratio",
         heading="loss ratio",
         block="regret",
@@ -99,9 +104,10 @@ _ALL = (
     _of_metric("gain_beyond", "gain beyond recalibration", "regret"),
     _of_metric("gain_post_training", "gain of post-training", "regret"),
     _NET_BENEFIT,
-    replace(_NET_BENEFIT, name="net_benefit_all", title="Net benefit, treat all", heading="treat all"),
+    replace(_NET_BENEFIT, name="net_benefit_all", title="Net benefit, treat all", heading="treat all", says=""),
     CurveKind(
         name="interventions_avoided",
+        says="of 100 rows, compared with treating all",
         title="Interventions avoided",
         heading="interventions avoided",
         block="decision",
@@ -109,9 +115,13 @@ _ALL = (
         range=(-math.inf, 100),
         source=cite("Vickers and Elkin 2006"),
     ),
-    _of_metric("threshold_adjusted", "adjusted threshold", "decision", "score"),
+    _of_metric(
+        *("threshold_adjusted", "adjusted threshold", "decision", "score"),
+        says="acting from this score on does what recalibration would do",
+    ),
     CurveKind(
         name="v_regret",
+        says="what acting on the score loses compared with acting on the base rate, per decision",
         title="V-regret",
         heading="V-regret",
         block="decision",
@@ -119,7 +129,7 @@ _ALL = (
         range=(-2, 2),
         source=cite("Kleinberg et al. 2023", "thm. 9"),
     ),
-    _of_metric("cfdl", "CFDL", "decision"),
+    _of_metric("cfdl", "CFDL", "decision", says="{}, lost compared with acting on the frequencies"),
     _of_metric("utility_at_capacity", "utility with these places", "capacity"),
     _of_metric("capacity_cost", "cost of the limit", "capacity"),
     _of_metric("sensitivity", "recall", "ranking", "share"),

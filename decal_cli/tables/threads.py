@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,10 +21,17 @@ _WORTH_THREADS = 50_000
 
 def one_thread() -> AbstractContextManager[Any]:
     """One thread for linear algebra: callers fit many models at a time, and sums are the same on any machine."""
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[Any] = threadpool_limits(1)
+    # Libraries are loaded with modules: to look for them takes longer than many of the fits.
+    limits: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1)
     return limits
+
+
+@lru_cache(1)
+def _libraries(modules: int) -> Any:
+    """What has threads of its own, as long as no more modules are imported."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def one_thread_for(rows: int) -> AbstractContextManager[Any]:

@@ -341,7 +341,10 @@ def part_lines(reports: Sequence[Report]) -> list[str]:
         if report.group or len(results) < len(BRIER_PARTS):
             continue
         decimals = _adding(*(result.value or 0.0 for result in results))
-        sizes = [f"{short(result.value or 0.0, decimals)} {span(result.interval, decimals)}" for result in results]
+        sizes = [
+            f"{short(result.value or 0.0, decimals)} {span(result.interval, decimals, result.side)}"
+            for result in results
+        ]
         of_whole, *texts = (f"{name} {size}".strip() for name, size in zip(BRIER_PARTS.values(), sizes, strict=True))
         lines.append(f"{'' if len(reports) == 1 else f'{report.model}: '}{of_whole} = {' + '.join(texts)}")
     return lines

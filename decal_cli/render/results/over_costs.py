@@ -114,7 +114,7 @@ class Ranged:
         thresholds: Columns[Stretch] = (
             []
             if unknown.name == "threshold"
-            else [("threshold", lambda each: " to ".join(f"{end:.3g}" for end in each.thresholds))]
+            else [("threshold", lambda each: " to ".join(dict.fromkeys(f"{end:.3g}" for end in each.thresholds)))]
         )
         return table(
             seen.stretches,

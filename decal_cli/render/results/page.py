@@ -339,7 +339,10 @@ class ReportPage:
                 (left("what to do", wraps=True), lambda one: self.terms.worded(self._answer(*one).text)),
                 ("worth now", lambda one: self._amount(ways[one[0]].get("now"))),
                 ("worth then", lambda one: self._amount(then(one))),
-                ("best constant decision", lambda one: self._amount(constant(one[0]))),
+                (
+                    "without a score" if limited else "best constant decision",
+                    lambda one: self._amount(constant(one[0])),
+                ),
             ],
             title=f"What to do{' with these places' if limited else ''}, and what decisions are worth "
             f"{in_words(self.scale)}",

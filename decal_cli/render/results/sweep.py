@@ -34,6 +34,8 @@ from decal_cli.render.results.source import Provenance, one_or_several, source_l
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 
+FULL = 0.01, 0.99
+"""Thresholds from which to which a curve is whole."""
 MAX_SHOWN = 11
 """Thresholds in the table, unless all are asked for."""
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -42,8 +44,7 @@ HEADING_WIDTH = 16
 BLOCKS = {
     "loss": "Brier curves: {} lost, (1 - t*) FN + t* FP",
     "regret": "Regret and gains: {}",
-    "decision": "Decisions: net benefit in true positives per row, interventions avoided per 100 rows compared with "
-    "treating all, the threshold as a score, CFDL in {}",
+    "decision": "Decisions",
     "capacity": "Where so many rows can be acted on only, those of the highest scores from t* on: {}",
     "ranking": "Deciding 1 from t* on: recall and false positives (ROC), precision, lift",
 }
@@ -210,8 +211,10 @@ class Curves(LongTable[Sweep]):
                 curves = [curve for curve in report.curves.values() if curve.kind.block == block]
                 if curves:
                     yield _table(self.sweep, title.format(unit), curves, rows, self.factor)
-            yield Notes(tuple(_areas(report)))
-            yield from reasons((curve.kind.title.lower(), curve.reason) for curve in report.curves.values())
+                    yield from _key(curves, unit)
+            if _is_full(self.sweep):
+                yield Notes(tuple(_areas(report)))
+            yield from reasons((curve.kind.heading, curve.reason) for curve in report.curves.values())
         yield Signature(self.sweep.signature)
         yield from self.drawing
 
@@ -262,6 +265,19 @@ def _shown(sweep: Sweep, everything: bool) -> list[int]:
     nearest = {int(np.abs(at - t).argmin()) for t in inside}
     own = {int(np.abs(at - t).argmin()) for t in sweep.thresholds}
     return sorted(nearest | {0, len(at) - 1} | own)
+
+
+def _key(curves: Sequence[MetricCurve], unit: str) -> Iterator[Notes]:
+    """What columns show whose names do not say it."""
+    said = [f"{curve.kind.heading}: {curve.kind.says.format(unit)}" for curve in curves if curve.kind.says]
+    if said:
+        yield Notes((f"{'; '.join(said)}.",), close=True, quiet=True)
+
+
+def _is_full(sweep: Sweep) -> bool:
+    """Whether curves are shown from end to end, so that the areas under them can be seen."""
+    at = sweep.grid.thresholds
+    return bool(len(at) > MAX_SHOWN and at[0] <= FULL[0] and at[-1] >= FULL[1])
 
 
 def _is_own(sweep: Sweep, k: int) -> bool:
