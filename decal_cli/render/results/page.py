@@ -105,7 +105,7 @@ class Way(NamedTuple):
     decided: Decided | None = None
 
 
-class Answer(NamedTuple):
+class Today(NamedTuple):
     """What to do today in one sentence, the key of that way of acting ('' for the best constant decision), and the
     method that it needs, if any.
     """
@@ -304,14 +304,14 @@ class ReportPage:
                 answer = self.terms.worded(f"{name_of(report)}: {answer_of(advice).text}")
                 yield b.Folded(answer, tuple(self._one(report, advice)))
 
-    def _answer(self, report: Report, advice: Advice) -> Answer:
+    def _answer(self, report: Report, advice: Advice) -> Today:
         """Where so many rows can be acted on only, what gives the places."""
         whole = self.recommendation
         now = None if whole is None else whole.ranks_now(report, advice)
         if whole is None or now is None:
             return answer_of(advice)
         way = WAYS_OF_KINDS[ranked_by(now, whole.ranked_of(report)).kind][0]
-        return Answer(f"Act on the rows that {now.method or 'the score'} puts first.", way, now.method)
+        return Today(f"Act on the rows that {now.method or 'the score'} puts first.", way, now.method)
 
     def _overview(self, advised: Sequence[tuple[Report, Advice]]) -> b.TextTable:
         """A row for each model and group, the models that are worth most first; of a capacity for each model, as its
@@ -597,22 +597,22 @@ def _places_words(evaluation: Evaluation) -> str:
     return f" At most {share} {'of the ' if capacity.among == 1 else ''}rows can {done}."
 
 
-def answer_of(advice: Advice) -> Answer:
+def answer_of(advice: Advice) -> Today:
     """What to do today where every row can be acted on."""
     now, constant = advice.act_now, advice.constant
     ahead = constant is not None and constant.gain > 0
     way = now.action if now.action != "done" else "" if ahead else "now"
     if advice.certainty == "clear":
-        return Answer(advice.headline, way, now.method)
+        return Today(advice.headline, way, now.method)
     if way in ("", "now"):
         what = f"always decide {constant.decision}" if constant and ahead else "use the score as it is"
-        return Answer(f"For now, {what}: what a fit would win is not clear.", way)
+        return Today(f"For now, {what}: what a fit would win is not clear.", way)
     what = "Recalibrate" if way == "recalibrate" else "Post-train on the features"
     sure = "that it wins something is likely" if advice.certainty == "likely" else "whether it wins anything is open"
-    return Answer(f"{what} with {now.method}: {sure}.", way, now.method)
+    return Today(f"{what} with {now.method}: {sure}.", way, now.method)
 
 
-def headline_of(ways: Sequence[Way], answer: Answer, scale: Scale, terms: StatedTerms) -> b.Headline:
+def headline_of(ways: Sequence[Way], answer: Today, scale: Scale, terms: StatedTerms) -> b.Headline:
     """The answer with the number that it rests on: what it wins, and beside it what other ways of acting are worth."""
     known = {way.key: way for way in ways}
     text, unit = terms.worded(answer.text), in_words(scale)
