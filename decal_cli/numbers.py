@@ -123,13 +123,19 @@ def within(value: float, interval: Interval | None = None, like: Interval | None
     return f"{first} [{', '.join(ends)}]" if ends else first
 
 
-def around(value: float, interval: Interval) -> str:
-    """'[0.042, 0.052]', an interval with two digits of its half-width that holds the value as it is written."""
+def around(exact: str, interval: Interval) -> str:
+    """'about 0.0481 [0.0422, 0.0512]': a decimal with two digits of the half-width, and ends that hold it as written.
+
+    Where the decimal has no more digits than that, it stands as it is.
+    """
+    value = float(exact)
     decimals = decimals_for((interval,), (value,))
+    shown = f"{value:.{decimals}f}"
+    text, value = (exact, value) if float(shown) == value else (f"about {shown}", float(shown))
     unit = 10.0**decimals
     low = math.floor(min(interval[0], value) * unit + 1e-9) / unit
     high = math.ceil(max(interval[1], value) * unit - 1e-9) / unit
-    return f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+    return f"{text} [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
 def times(interval: Interval | None, factor: float) -> Interval | None:

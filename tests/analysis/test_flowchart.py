@@ -10,6 +10,7 @@ from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, 
 from decal_cli.analysis.flowchart.advice import ActNow
 from decal_cli.analysis.flowchart.evidence import SMOOTHED
 from decal_cli.metrics import METRICS
+from decal_cli.numbers import around
 
 Ends = tuple[float, float]
 NOTHING, CLEAR, DOUBTFUL, SMALL = (-0.004, 0.006), (0.01, 0.03), (-0.01, 0.03), (0.001, 0.006)
@@ -65,6 +66,20 @@ def test_nothing_to_win_is_done() -> None:
     assert advice.action == "done" and answers(advice) == ["no", "unknown"]
     assert advice.gain is None and advice.method is None
     assert advice.headline == "Done: use the model as it is."
+
+
+@pytest.mark.parametrize(
+    ("exact", "ends", "text"),
+    [
+        ("0.048145", (0.0422, 0.0512), "about 0.0481 [0.0422, 0.0512]"),
+        ("0.25", (0.2, 0.3), "0.25 [0.200, 0.300]"),
+        ("0.0628", (0.07, 0.28), "about 0.06 [0.06, 0.28]"),
+    ],
+)
+def test_a_threshold_has_the_digits_of_its_interval_which_holds_it(
+    exact: str, ends: tuple[float, float], text: str
+) -> None:
+    assert around(exact, ends) == text
 
 
 def test_a_loss_from_miscalibration_is_recalibrated() -> None:

@@ -91,7 +91,11 @@ def _better_constant(page: Page, words: str) -> bool:
 def _threshold(page: Page, match: re.Match[str], start: int) -> bool:
     """'act from a score of .3 [.2, .4] on instead of .5': what the JSON has as the free step."""
     interim, counts = page.advice["interim"], page.entry["counts"]["threshold"]
-    if interim is None or match[start] != interim["threshold"] or not printed_as(match[start + 3], counts["in_use"]):
+    if (
+        interim is None
+        or not printed_as(match[start], float(interim["threshold"]))
+        or not printed_as(match[start + 3], counts["in_use"])
+    ):
         return False
     low, high = float(match[start + 1]), float(match[start + 2])
     slack = [10.0 ** -len(match[start + k].partition(".")[2]) for k in (1, 2)]
@@ -205,7 +209,7 @@ def _row_costs(page: Page, match: re.Match[str]) -> bool:
 CONSTANT = r"(?i:always act(?:ing)?|never act(?:ing)?|always decid(?:e|ing) '[^']*')"
 MOST = rf"(at most {AMOUNT[1:-1]}|nothing)"
 SUBJECT = "(recalibration|using the features on top of recalibration)"
-STEP = rf"act from a score of ({NUMBER[1:-1]}) \[{NUMBER}, {NUMBER}\] on instead of {NUMBER}"
+STEP = rf"act from a score of (?:about )?({NUMBER[1:-1]}) \[{NUMBER}, {NUMBER}\] on instead of {NUMBER}"
 SENTENCES: dict[str, Condition] = {
     # What to do now, and what it wins
     rf"(Recalibrate|Post-train on the features) with ([\w-]+) \(a [^)]*\): wins {AMOUNT}"

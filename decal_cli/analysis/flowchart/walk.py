@@ -568,7 +568,7 @@ def _free_today(evidence: Evidence, advice: Advice) -> Iterator[str]:
     if interim.interval is not None and interim.interval[1] <= 0:
         return
     ends, start = evidence.item(NEW_THRESHOLD).interval, interim.threshold
-    step = f"act from a score of {start}{'' if ends is None else f' {around(float(start), ends)}'} on"
+    step = f"act from a score of {start if ends is None else around(start, ends)} on"
     if evidence.acts_from is not None:
         step += f" instead of {plain(evidence.acts_from)}"
     if now.action == "recalibrate":
