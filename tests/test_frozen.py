@@ -36,6 +36,26 @@ LEARNED = {
 }
 """Cases whose numbers rest on boosted trees of scikit-learn."""
 
+SLOW = {
+    "evaluate weights, clusters, groups",
+    "evaluate two models",
+    "evaluate counts",
+    "evaluate clusters",
+    "evaluate weights",
+    "evaluate stakes, groups",
+    "evaluate another decision threshold",
+    "recommend stakes, features",
+    "recommend engine, features",
+    "recommend, methods, clusters",
+    "recommend three classes, groups",
+    "compare stakes",
+    "compare capacity",
+    "compare three actions",
+    "fit blend",
+    "sweep stakes",
+}
+"""Cases of a second and more, each with what quicker ones freeze of its verb and of its capabilities."""
+
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -49,7 +69,9 @@ def expected() -> frozen.Record:
     return truth()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.long] if case in SLOW else []) for case in CASES]
+)
 def test_numbers_are_those_of_the_record(case: str, inputs: Path, expected: frozen.Record) -> None:
     if case in LEARNED and OLDER:
         pytest.skip("the boosted trees of older versions of scikit-learn are others")

@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from decal_cli.commands import manual
+from decal_cli.commands import manual, pages
 from decal_cli.metrics import METRICS
 from decal_cli.render.documents import schema_text
 from tests.helpers.command import ROOT
@@ -29,6 +29,8 @@ def test_a_stale_page_fails_the_check(tmp_path: Path, monkeypatch) -> None:
         (tmp_path / folder).mkdir()
     (tmp_path / "README.md").write_text("<!-- exits -->\nold\n<!-- end -->\n")
     monkeypatch.setattr(manual, "ROOT", tmp_path)
+    monkeypatch.setattr(pages, "_json_of", lambda line: {})
+    monkeypatch.setattr(pages, "worth_chart", lambda report, command: "<svg/>")
     assert manual.main(["--check"]) == 1
     assert "old" in (tmp_path / "README.md").read_text()
     assert manual.main([]) == 0

@@ -44,7 +44,7 @@ def mixed_table(size: int, seed: int, categories: int = 4) -> pa.Table:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A training file as CSV and as Parquet, new rows with a category of their own, and a model."""
     folder = tmp_path_factory.mktemp("mixed")
-    table, new = mixed_table(600, 0), mixed_table(200, 1, categories=6)
+    table, new = mixed_table(300, 0), mixed_table(200, 1, categories=6)
     pq.write_table(table, folder / "train.parquet")
     pacsv.write_csv(table, folder / "train.csv")
     pq.write_table(new, folder / "new.parquet")
@@ -94,19 +94,10 @@ def test_csv_and_parquet_give_the_same_numbers(decal: Decal, folder: Path) -> No
     ]
 
 
-def test_the_category_is_found(decal: Decal, folder: Path) -> None:
-    done = decal(
-        "evaluate",
-        folder / "train.csv",
-        *COLUMNS[:4],
-        "--features",
-        "*",
-        *TASK,
-        "-m",
-        "gain_beyond",
-        "--format",
-        "json",
-    )
+def test_the_category_is_found(decal: Decal, tmp_path: Path) -> None:
+    pq.write_table(mixed_table(600, 0), tmp_path / "many.parquet")
+    asked = ("evaluate", "many.parquet", *COLUMNS[:4], "--features", "*", *TASK)
+    done = decal(*asked, "-m", "gain_beyond", "--format", "json")
     assert json.loads(done.out)["metrics"]["gain_beyond"]["interval"][0] > 0
 
 

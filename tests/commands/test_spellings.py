@@ -42,14 +42,14 @@ SAID = {"task", "signature", "inputs", "worst_agent", "seconds", "parameters"}
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Scores of two decimals, so that some are t*; a feature and a group that know more."""
     folder = tmp_path_factory.mktemp("spellings")
-    score, label, _, features = featured_rows()
+    score, label, _, features = featured_rows(300)
     group = np.where(features[:, 1] > 0, "high", "low")
     columns = {"p": score, "q": np.round(np.sqrt(score), 2), "y": label, "g": group}
     columns |= {f"x{k}": column for k, column in enumerate(features.T)}
     table = pa.table(columns)
-    pq.write_table(table[:400], folder / "preds.parquet")
-    pq.write_table(table[400:], folder / "rest.parquet")
-    assert (score[:400] == 0.3).any()
+    pq.write_table(table[:240], folder / "preds.parquet")
+    pq.write_table(table[240:], folder / "rest.parquet")
+    assert (score[:240] == 0.3).any()
     return folder
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
@@ -173,8 +171,8 @@ OF_CLASSES = [spec for spec in METRICS.specs() if spec.declared.takes(True)]
 
 @pytest.mark.parametrize("spec", OF_CLASSES, ids=lambda spec: spec.key)
 def test_a_permutation_of_classes_permutes_nothing_else(spec: MetricSpec) -> None:
-    rows = random_rows(7, rows=40 if spec.name in PROGRAMS else 300, classes=3)
-    for order in permutations(range(3)):
+    rows = random_rows(7, rows=40 if spec.name in PROGRAMS else 200, classes=3)
+    for order in ((1, 0, 2), (1, 2, 0)):  # all others are made of these two
         place = np.argsort(order)
         names = tuple(rows.classes[k] for k in order)
         other = Rows(rows.score[:, order], place[rows.label], classes=names, features=rows.features)

@@ -76,7 +76,9 @@ TO_A_FILE = {
 
 @pytest.mark.parametrize("command", TO_A_FILE)
 def test_the_suffix_of_the_output_is_its_format(command: str, decal: Decal, tmp_path: Path) -> None:
-    (tmp_path / "preds.csv").write_text("p,group,y\n" + "0.2,0.3,0\n0.4,0.1,1\n0.7,0.9,1\n0.1,0.2,0\n" * 30)
+    (tmp_path / "preds.csv").write_text(
+        "p,group,y\n" + "0.2,0.3,0\n0.4,0.1,1\n0.7,0.9,1\n0.1,0.2,0\n0.4,0.2,0\n0.2,0.6,1\n" * 20
+    )
     asked = (command, "preds.csv", "--score", "p", "--label", "y", *TO_A_FILE[command])
     for name in ("out.txt", "out.JSON", "out.csv", "out.md", "out.html"):
         assert decal(*asked, "-o", name).out == ""
@@ -84,7 +86,7 @@ def test_the_suffix_of_the_output_is_its_format(command: str, decal: Decal, tmp_
     assert valid_json((tmp_path / "out.JSON").read_text())["schema"] == 1
     assert len({len(row) for row in csv.reader(plain.read_text().splitlines())}) == 1
     # recommend begins with what to do, and says at the end where that comes from.
-    begins = "**p: use as it is**\n\n**→ " if command == "recommend" else "- preds.csv: 120 rows"
+    begins = "**p: recalibrate with isotonic**\n\n**→ " if command == "recommend" else "- preds.csv: 120 rows"
     assert table.read_text().startswith(begins) and "\n- preds.csv: 120 rows" in f"\n{table.read_text()}"
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert (tmp_path / "out.txt").read_text() == decal(*asked, "--format", "table").out
