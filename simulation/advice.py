@@ -205,7 +205,7 @@ def run(path: Path, worlds: Sequence[str], most: int) -> None:
 
     Cells of fewer samples have every number of a regular spacing, so that all cells fill up at the same pace.
     """
-    done = {(each["world"], each["n"], each["sample"]) for each in read(path)} if path.exists() else set()
+    done = {(each["world"], each["n"], each["sample"]) for each in read_lines(path)} if path.exists() else set()
     for number in range(min(most, max(SAMPLES.values()))):
         for world in WORLDS:
             for n, samples in SAMPLES.items():
