@@ -17,6 +17,7 @@ from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outc
 from decal_cli.analysis.places import Places, listed_rows, places_of
 from decal_cli.analysis.reference import Reference
 from decal_cli.analysis.regimes import Regime, regimes_of
+from decal_cli.analysis.without_labels import WithoutLabels, without_labels
 from decal_cli.analysis.worth import LimitedWorth, Worth, worth_of
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
@@ -86,6 +87,8 @@ class Report:
     """The share of the rows that gets each action, by way of acting, where decisions are counted and there are more."""
     unlearnable: tuple[str, ...] = ()
     """The features that were read and of which nothing can be learned as they are."""
+    without_labels: WithoutLabels | None = None
+    """What rows without a label leave open, where there are such."""
 
 
 @dataclass(frozen=True)
@@ -274,6 +277,9 @@ def evaluate(
                 of_rows = None if sure is None else rows.sure(sure)
                 if decided(rows, plan.binary, dataset.population):
                     report = replace(report, moving=moving(rows, plan.binary, dataset.population, of_rows))
+            if group is None and model.without_label is not None and dataset.population is None:
+                unknown = without_labels(model.without_label, inputs, report.results, sure)
+                report = replace(report, without_labels=unknown)
             if pack is not None and pack.by_outcome:
                 report = replace(report, by_outcome=by_outcome(rows))
             reports.append(report)

@@ -48,7 +48,8 @@ class Predictions:
     columns: those that hold its scores, one for a binary label. rows: arrays may be read-only views of the file; labels
     are uint8, features are read when they are needed, once for all models. feature_names: the feature columns (one name
     where it is one list-valued column). dropped: rows of the data set that are not among them. row_numbers: int64 (T,),
-    which rows of the data set they are, from 0; None: all.
+    which rows of the data set they are, from 0; None: all. without_label: the dropped rows that lack a label
+    and nothing else, with label 0; None where there are none, or where rows are counted and not read.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Predictions:
     feature_names: tuple[str, ...] = ()
     dropped: int = 0
     row_numbers: Ints | None = None
+    without_label: Rows | None = None
 
     def with_classes(self, classes: Sequence[str]) -> Predictions:
         """The same rows with their classes in this order. Errors: DecalError, where they are others."""
@@ -72,6 +74,8 @@ class Predictions:
         return replace(self, rows=rows, columns=tuple(self.columns[k] for k in order))
 
 
+NO_LABEL = "missing label"
+"""Why a row is dropped whose label is missing."""
 NO_LIMIT_FIX = "drop it; evaluate, recommend, report, fit, gate, compare and sweep take it"
 
 
@@ -223,7 +227,12 @@ def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin)
         shown = parts[0].source.shown
         raise DecalError(f"{shown}, column {quote(model.name)}: no row is left ({why})", "name other columns")
     complete = np.flatnonzero(~incomplete)
-    model = replace(model, rows=model.rows.take(complete), dropped=dropped, row_numbers=complete)
+    others = (mask for reason, mask in reasons.items() if reason != NO_LABEL)
+    only = reasons.get(NO_LABEL, np.zeros(1, dtype=bool)) & ~np.logical_or.reduce(list(others) or [np.zeros(1, bool)])
+    apart = model.rows.take(np.flatnonzero(only)) if only.any() else None
+    if apart is not None:
+        apart = replace(apart, label=np.zeros_like(apart.label))
+    model = replace(model, rows=model.rows.take(complete), dropped=dropped, row_numbers=complete, without_label=apart)
     return model, [f"{model.name}: dropped {dropped:,} of {parts.n_rows:,} rows ({why})"]
 
 

@@ -14,6 +14,7 @@ from decal_cli.analysis.packs import MIN_DENOMINATOR, QUANTILES, Gap, OutcomeSco
 from decal_cli.analysis.places import Places
 from decal_cli.analysis.reference import MAX_PVALUE, Reference, Shift
 from decal_cli.analysis.regimes import Regime
+from decal_cli.analysis.without_labels import WithoutLabels
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Size, Words
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.limits import MAX_ACTIONS
@@ -36,9 +37,10 @@ from decal_cli.numbers import (
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, SourceLines, TextTable
 from decal_cli.render.cells import counted, left, metric_cells, number, table, words
 from decal_cli.render.results.shortened import shortened
-from decal_cli.render.results.source import Provenance, one_or_several, source_lines, title_of
+from decal_cli.render.results.source import Provenance, one_or_several, source_lines, title_of, without_labels_line
 from decal_cli.render.results.summary import is_amount, next_steps, opening, shown_in
 from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.terms import StatedTerms
 from decal_cli.task import utility_text
 
 MAX_PLACES = 4
@@ -169,6 +171,7 @@ class MeasuredData(View):
     places: Absent[Places | None]
     by_class: Absent[ByClass | None]
     clusters: Absent[Clusters | None]
+    without_labels: Absent[WithoutLabels | None]
     by_outcome: Absent[list[OutcomeScores] | None] = of(lambda report, *_: report.by_outcome or None)
 
 
@@ -200,6 +203,10 @@ class Evaluated:
             yield metric_table(reports, evaluation.pack)
         else:
             yield from opening(evaluation)
+            weighted, whole = "weight" in evaluation.columns, [each for each in reports if each.group is None]
+            for report in whole:
+                line = without_labels_line(report, weighted, StatedTerms(), named=len(whole) > 1)
+                yield from filter(None, (line,))
         for report in reports:
             yield from class_blocks(report, named=len(reports) > 1)
         yield from regime_tables(reports)

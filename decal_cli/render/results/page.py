@@ -42,7 +42,14 @@ from decal_cli.render.results.recommendation import (
     walk_of,
 )
 from decal_cli.render.results.shortened import IN_FULL, shortened
-from decal_cli.render.results.source import amount_line, class_payoffs, limited_actions, payoffs, source_lines
+from decal_cli.render.results.source import (
+    amount_line,
+    class_payoffs,
+    limited_actions,
+    payoffs,
+    source_lines,
+    without_labels_line,
+)
 from decal_cli.render.terms import StatedTerms
 from decal_cli.task import ClassDecision
 
@@ -479,6 +486,7 @@ class ReportPage:
         yield b.Conclusion("", advice.lead[1:])
         yield from filter(None, (moving_line(report, self.evaluation.population, self.terms),))
         yield from filter(None, (amount_line(report, self.evaluation.by_row, self.terms),))
+        yield from filter(None, (without_labels_line(report, "weight" in self.evaluation.columns, self.terms),))
         yield b.Heading("Why", level=2)
         yield walk_of(advice, self.terms, report)
         assert self.recommendation is not None  # there is advice

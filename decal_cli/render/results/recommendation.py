@@ -43,6 +43,7 @@ from decal_cli.render.results.source import (
     source_lines,
     task_line,
     title_of,
+    without_labels_line,
 )
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
@@ -492,6 +493,7 @@ def worth_blocks(report: Report, evaluation: Evaluation, terms: StatedTerms) -> 
     yield b.Notes(tuple(_words(evaluation, terms, bool(counted))), close=True)
     yield from filter(None, (moving_line(report, evaluation.population, terms),))
     yield from filter(None, (amount_line(report, evaluation.by_row, terms),))
+    yield from filter(None, (without_labels_line(report, "weight" in evaluation.columns, terms),))
 
 
 MAX_ACTIONS = 6

@@ -11,8 +11,9 @@ from decal_cli.analysis.evaluate import Evaluation, Report, resampled_cells
 from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data import Input
 from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share
+from decal_cli.hints import Hint
 from decal_cli.metrics.bootstrap import RESAMPLES
-from decal_cli.numbers import Interval, percent, plain
+from decal_cli.numbers import Interval, alike, percent, plain, within
 from decal_cli.render.blocks import Paragraph
 from decal_cli.render.schema import View, of
 from decal_cli.render.terms import StatedTerms
@@ -280,3 +281,37 @@ def amount_line(report: Report, by_row: ByRow | None, terms: StatedTerms) -> Par
         f"Acting on every row that costs about {least} or more to miss, whatever its score, is worth "
         f"{say(alone.value or 0.0)} on held-out rows; acting on the score as it is {won} that.{until}"
     )
+
+
+def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, named: bool = False) -> Paragraph | None:
+    """What rows without a label leave open; weighted: rows have weights already. named: say which model it is."""
+    apart = report.without_labels
+    if apart is None:
+        return None
+    low, high = apart.interval or (apart.above, apart.above)
+    way = "higher" if low > 0.5 else "lower" if high < 0.5 else ""
+    scored, score = ("score", "score") if report.by_class is None else ("prediction", "highest probability")
+    factor, unit = terms.scale(*amounts_of(report))
+    measured_in = " ".join(filter(None, (unit, terms.span)))
+
+    def between(ends: Interval) -> str:
+        return " and ".join(alike([factor * end for end in ends]))
+
+    sentences = [
+        f"{apart.rows:,} rows have a {scored} and no label, and the other numbers do not count them.",
+        f"Their {score} is {way or 'not clearly another one'}: that of one of them lies above that of a row with a "
+        f"label with probability {within(apart.above, apart.interval)}.",
+    ]
+    if apart.expected_utility is not None:
+        sentences.append(
+            f"Whatever their labels are, acting on the score is worth between {between(apart.expected_utility)} "
+            f"{measured_in} on all {report.rows + apart.rows:,} rows."
+        )
+    if apart.gain_recalibration is not None:
+        sentences.append(f"What recalibration wins there lies between {between(apart.gain_recalibration)}.")
+    if way and not weighted:
+        sentences.append(
+            f"Where a row's chance of having a label is known, its inverse as {Hint('weight').words} makes the rows "
+            "with a label stand for all."
+        )
+    return Paragraph(" ".join(sentences), strong=f"Missing labels{f' of {report.model}' if named else ''}.")
