@@ -189,7 +189,7 @@ def test_groups_are_counted_each_for_itself(decal: Decal, tmp_path: Any) -> None
 
 
 def test_the_actions_have_the_names_that_the_user_gives(decal: Decal, tmp_path: Any) -> None:
-    asked = (BINARY, "-s", "p", "-y", "y", "--features", "x*", "-t", ".3")
+    asked = (BINARY, "-s", "p", "-y", "y", "-t", ".3")
     plain, named = decal("recommend", *asked), decal("recommend", *asked, "--names", "reject,accept")
     assert re.search(r"acts on +false alarms +misses\nnever act +-221.6 +0 +0 +316", plain.out)
     words = " ".join(named.out.split())

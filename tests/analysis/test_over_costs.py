@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ def ranged() -> decal.RecommendAnswer:
     return decal.recommend(str(BINARY), score="p", label="y")
 
 
+@cache
 def advised(**decision: float) -> tuple[str, str | None, str | None]:
     """What `recommend` says to do at one decision: the action, its method, or the constant decision instead."""
     return decal.recommend(str(BINARY), score="p", label="y", **decision).advice.same
@@ -69,7 +71,13 @@ def test_a_score_that_is_wrong_between_two_thresholds_is_recalibrated_there_alon
 
 
 @pytest.mark.parametrize(
-    "decision", [{"threshold": 0.3}, {"cost_fp": 3.0, "cost_fn": 2.0}, {"threshold": 0.8}, {"threshold": 0.005}]
+    "decision",
+    [
+        {"threshold": 0.3},
+        {"cost_fp": 3.0, "cost_fn": 2.0},
+        pytest.param({"threshold": 0.8}, marks=pytest.mark.long),
+        {"threshold": 0.005},
+    ],
 )
 def test_advice_holds_from_and_to_thresholds_where_it_is_that_of_one_decision(decision: dict[str, float]) -> None:
     answer = decal.recommend(str(BINARY), score="p", label="y", **decision)

@@ -176,7 +176,9 @@ def test_at_each_share_of_labels_1_it_is_what_evaluate_says_of_that_population(d
     assert curves["varies"] == "share of labels 1"
     for k, share in enumerate(curves["at"]):
         moved, kept = (
-            valid_json(decal("evaluate", *named, "--prevalence", share, *more).out)["metrics"]["expected_utility"]
+            valid_json(decal("evaluate", *named, "-m", "expected_utility", "--prevalence", share, *more).out)[
+                "metrics"
+            ]["expected_utility"]
             for more in ((), ("--keep-scores",))
         )
         of_moved, of_kept, gain = (

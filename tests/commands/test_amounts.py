@@ -44,7 +44,9 @@ def test_evaluate_shows_utilities_and_what_the_amount_alone_would_win(decal: Dec
 
 def test_the_same_decision_in_three_spellings(decal: Decal, table: Path) -> None:
     def eu(*options: str) -> float:
-        document = valid_json(decal("evaluate", "a.csv", "-s", "p", *options, "-f", "json").out)
+        document = valid_json(
+            decal("evaluate", "a.csv", "-s", "p", *options, "-m", "expected_utility", "-f", "json").out
+        )
         number: float = document["metrics"]["expected_utility"]["value"]
         return number
 
@@ -54,18 +56,20 @@ def test_the_same_decision_in_three_spellings(decal: Decal, table: Path) -> None
     assert eu(*(part for name in ("tn", "fn", "fp", "tp") for part in ("--utility-columns", name))) == pytest.approx(
         costs, rel=1e-12
     )
-    answer = decal_api.evaluate(table, score="p", utility_columns="tn,fn,fp,tp")
+    answer = decal_api.evaluate(table, score="p", utility_columns="tn,fn,fp,tp", metrics="expected_utility")
     assert answer["expected_utility"].value == pytest.approx(costs, rel=1e-12)
 
 
 def test_settings_and_arrays_take_it_too(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "decal.toml").write_text('score = "p"\namount = "amount"\ntask = {cost_fp = 5}\n')
-    by_settings = valid_json(decal("evaluate", "a.csv", "-f", "json").out)["metrics"]
+    names = ("expected_utility", "gain_recalibration", "eu_by_amount", "brier")
+    asked = ("evaluate", "a.csv", *(word for name in names for word in ("-m", name)), "-f", "json")
+    by_settings = valid_json(decal(*asked).out)["metrics"]
     # A whole task on the line is in place of the columns of the settings.
-    assert valid_json(decal("evaluate", "a.csv", "-t", "0.3", "-f", "json").out)["task"]["threshold"] == 0.3
+    assert valid_json(decal(*asked, "-t", "0.3").out)["task"]["threshold"] == 0.3
     rows = np.genfromtxt(tmp_path / "a.csv", delimiter=",", names=True)
-    answer = decal_api.evaluate(rows["p"], rows["y"].astype(int), amount=rows["amount"], cost_fp=5)
-    for name in ("expected_utility", "gain_recalibration", "eu_by_amount", "brier"):
+    answer = decal_api.evaluate(rows["p"], rows["y"].astype(int), amount=rows["amount"], cost_fp=5, metrics=names)
+    for name in names:
         assert answer[name].value == pytest.approx(by_settings[name]["value"], rel=1e-12)
 
 
@@ -81,12 +85,16 @@ def test_recommend_and_gate_take_it(decal: Decal) -> None:
 
 def test_rows_without_an_amount_can_be_dropped(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("p,y,amount\n" + "0.2,0,3\n0.7,1,\n0.4,1,2\n" * 10)
-    assert "dropped 10 of 30 rows (missing amount)" in decal("evaluate", "b.csv", *OWN, "--missing", "drop").out
+    assert (
+        "dropped 10 of 30 rows (missing amount)"
+        in decal("evaluate", "b.csv", *OWN, "-m", "brier", "--missing", "drop").out
+    )
 
 
 def test_compare_pairs_the_utilities_of_each_row(decal: Decal, table: Path) -> None:
     both = ("a.csv", "-s", "p", "-s", "q", *OWN)
-    contest = valid_json(decal("compare", *both, "-f", "json").out)["comparison"]["contests"][0]["metrics"]
+    measured = ("-m", "expected_utility", "-m", "gain_over_amount", "-m", "eu_by_amount")
+    contest = valid_json(decal("compare", *both, *measured, "-f", "json").out)["comparison"]["contests"][0]["metrics"]
     rows = np.genfromtxt(table, delimiter=",", names=True)
 
     def paid(score: np.ndarray) -> np.ndarray:
@@ -125,7 +133,10 @@ def test_fit_wins_what_held_out_rows_gain(decal: Decal) -> None:
 
 
 def test_a_baseline_of_other_utilities_cannot_be_judged(decal: Decal) -> None:
-    assert decal("evaluate", "a.csv", "-s", "p", *OWN, "-o", "base.json").code == 0
+    assert (
+        decal("evaluate", "a.csv", "-s", "p", *OWN, "-m", "expected_utility", "-m", "brier", "-o", "base.json").code
+        == 0
+    )
     rules = ("--baseline", "base.json", "-r", "expected_utility>=baseline", "-r", "brier<=baseline")
     assert decal("gate", "a.csv", "-s", "p", *OWN, *rules).code == 0
     for other, ours in (
@@ -184,7 +195,8 @@ def test_shares_are_the_same_in_every_currency(decal: Decal, table: Path) -> Non
 def test_lists_of_two_models_are_compared_in_money(decal: Decal) -> None:
     done = decal("compare", "a.csv", "-s", "p", "-s", "q", *LIMITED)
     assert "Decisions, capacity 50/1000:" in done.out and "Rows acted on: both act on" in done.out
-    both = valid_json(decal("compare", "a.csv", "-s", "p", "-s", "q", *LIMITED, "-f", "json").out)
+    asked = ("compare", "a.csv", "-s", "p", "-s", "q", *LIMITED, "-m", "utility_at_capacity", "-f", "json")
+    both = valid_json(decal(*asked).out)
     each = both["comparison"]["contests"][0]["metrics"]["utility_at_capacity"]["difference"]
     assert each["interval"][0] < each["value"] < each["interval"][1]
 
@@ -194,9 +206,11 @@ def test_sweep_over_capacities_has_the_values_of_each(decal: Decal, tmp_path: Pa
     done = decal("sweep", *line, "--capacity-range", "20,40", "--plot", str(tmp_path / "c.svg"), "-f", "json")
     swept = valid_json(done.out)["vary"]["curves"]
     assert (tmp_path / "c.svg").stat().st_size > 1000
+    keys = ("utility_at_capacity", "value_capture", "eu_score_ranking", "eu_amount_ranking", "least_gain")
+    measured = [word for key in keys for word in ("-m", key)]
     for k, places in enumerate(("20", "40")):
-        alone = valid_json(decal("evaluate", *line, "--capacity", places, "-f", "json").out)["metrics"]
-        for key in ("utility_at_capacity", "value_capture", "eu_score_ranking", "eu_amount_ranking", "least_gain"):
+        alone = valid_json(decal("evaluate", *line, *measured, "--capacity", places, "-f", "json").out)["metrics"]
+        for key in keys:
             assert swept[key]["value"][k] == pytest.approx(alone[key]["value"], rel=1e-12)
     # What one row is worth is not a mean over decisions, so that it does not grow with their number.
     shown = [decal("sweep", *line, "--capacity-range", "20,40", *more).out for more in ((), ("--unit", "EUR"))]

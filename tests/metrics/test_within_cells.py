@@ -63,7 +63,7 @@ def test_sums_give_values_and_intervals_exactly() -> None:
 
 
 def test_cells_of_one_score_each_are_the_rows() -> None:
-    rows = hard_rows(4, 80)
+    rows = hard_rows(11, 200)
     score = np.round(rows["score"], 3)
     asked: dict[str, Any] = {
         "metrics": ("ece", "auc", "sm_ece", "atb", "cdl", "corp_mcb", "gain_recalibration"),

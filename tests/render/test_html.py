@@ -45,28 +45,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.fixture(scope="module")
-def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from decal_cli.commands.app import run
-
-    folder = tmp_path_factory.mktemp("several")
-    head, *lines = (FIXTURES / "binary_n2000.csv").read_text().splitlines()[:301]
-    at = head.split(",").index("p")
-    squares = [float(line.split(",")[at]) ** 2 for line in lines]
-    rows = [f"{line},{square:.6f},{'ab'[k % 2]}" for k, (line, square) in enumerate(zip(lines, squares, strict=True))]
-    (folder / "two.csv").write_text("\n".join([f"{head},p_squared,g", *rows]) + "\n")
-    arguments = ["report", str(folder / "two.csv"), "-s", "p", "-s", "p_squared", "-y", "y", "--group", "g"]
-    assert run([*arguments, "-t", "0.3", "-o", str(folder / "several.html")]) == 0
-    return folder / "several.html"
-
-
-def test_two_models_are_compared_on_the_page(several: Path) -> None:
-    text = several.read_text()
-    assert "The two models compared" in text
-    assert "<b>Decisions at t* = 0.3:</b>" in text
-    assert text.index("At other thresholds") < text.index("The two models compared")
-
-
 def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

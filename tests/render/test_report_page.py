@@ -255,6 +255,13 @@ def test_tables_of_models_and_groups_have_no_empty_cells(several: Path) -> None:
     assert len(text) < 3_000_000
 
 
+def test_two_models_are_compared_on_the_page(several: Path) -> None:
+    text = several.read_text()
+    assert "The two models compared" in text
+    assert "<b>Decisions at t* = 0.3:</b>" in text
+    assert text.index("At other thresholds") < text.index("The two models compared")
+
+
 def test_thresholds_are_at_most_1001_and_dense_where_labels_are_rare() -> None:
     assert len(thresholds_for((0.3,), 0.2, 10_000)) == 999
     rare = thresholds_for((0.00123,), 0.2, 10_000)

@@ -38,7 +38,7 @@ def test_every_sentence_follows_from_the_numbers(decal: Decal, case: str) -> Non
     assert not list(summary_contradictions(document, text))
 
 
-@pytest.mark.parametrize("more", [(), ("--features", "x*")], ids=str)
+@pytest.mark.parametrize("more", [(), ("--features", "x1")], ids=str)
 def test_every_row_of_a_group_follows_from_the_numbers(decal: Decal, more: tuple[str, ...]) -> None:
     asked = ("evaluate", *TWO, "--threshold", ".3", "--group", "group", *more)
     text, document = decal(*asked).out, json.loads(decal(*asked, "--format", "json").out)
