@@ -10,7 +10,8 @@ from decal_cli.tables import estimate
 from tests.helpers.command import Decal, Done, blank_pictures, run_here, run_installed
 
 # Every run draws the same examples; to look for others: pytest --hypothesis-profile=search
-settings.register_profile("suite", max_examples=25, deadline=None, derandomize=True, database=None)
+settings.register_profile("suite", max_examples=15, deadline=None, derandomize=True, database=None)
+settings.register_profile("long", settings.get_profile("suite"), max_examples=25)
 settings.register_profile("search", max_examples=500, deadline=None)
 settings.load_profile("suite")
 

@@ -12,7 +12,7 @@ from tests.fuzz.harness import one
 from tests.fuzz.kills import SIGNALS, Command, moment, prepared
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", FUZZERS)
 def test_hostile_input_is_judged_or_refused_in_one_line(name: str, part: int, tmp_path: Path) -> None:
     for seed in range(20):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import matplotlib
@@ -78,11 +79,15 @@ def test_errors_of_displays(call: Callable[[], Any], says: str) -> None:
     assert says in str(raised.value) and "\n" not in str(raised.value)
 
 
+@cache
+def advised() -> decal.RecommendAnswer:
+    return decal.recommend(P, Y, features=X, threshold=0.3)
+
+
 @pytest.mark.parametrize("picture", ["brier", "decision", "reliability", "grouping", "waterfall"])
 def test_an_answer_draws_into_the_axes_it_is_given(picture: str) -> None:
-    answer = decal.recommend(P, Y, features=X, threshold=0.3)
     _, axes = pyplot.subplots()
-    assert answer.plot(picture, ax=axes) is axes and len(axes.lines) > 0
+    assert advised().plot(picture, ax=axes) is axes and len(axes.lines) > 0
 
 
 def test_every_answer_has_a_picture_of_its_own() -> None:

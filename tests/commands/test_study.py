@@ -29,7 +29,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some rows and features of the shipped real data, for units that are measured quickly."""
     path = tmp_path_factory.mktemp("rows") / "some.parquet"
     columns = ["p_profanity", "p_hatesonar", "y", *(f"x{k:02}" for k in range(4))]
-    pq.write_table(pq.read_table(FOX, columns=columns).slice(0, 500), path)
+    pq.write_table(pq.read_table(FOX, columns=columns).slice(0, 300), path)
     return path
 
 

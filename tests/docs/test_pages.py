@@ -65,7 +65,20 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.ci
-def test_generated_blocks_are_fresh() -> None:
+@pytest.mark.parametrize("features", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_generated_blocks_are_fresh(features: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the long run those of runs on features too, which take most of the time; test_demo has README's."""
+    written = {
+        block["line"]: block[0].removeprefix(block["start"]).removesuffix(f"\n{block['end']}")
+        for path in PAGES
+        for block in pages.GENERATED.finditer(path.read_text(encoding="utf-8"))
+    }
+    if not features:
+        printed = pages._console
+        monkeypatch.setattr(pages, "_console", lambda line: written[line] if "--features" in line else printed(line))
+        monkeypatch.setattr(pages, "_json_of", lambda line: {})
+        picture = (ROOT / "docs" / "worth.svg").read_text(encoding="utf-8")
+        monkeypatch.setattr(pages, "worth_chart", lambda report, command: picture)
     stale = [name_of(path) for path, text in pages.made_anew(ROOT).items() if path.read_text(encoding="utf-8") != text]
     assert not stale, "run: make man"
 
