@@ -131,6 +131,7 @@ def test_every_command_has_an_example() -> None:
     assert all(help.examples(command) for command in (command_tree(), *COMMANDS.values()))
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_run(decal: Decal, folder: Path, example: str) -> None:
     first, *words = shlex.split(example)

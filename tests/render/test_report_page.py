@@ -87,11 +87,12 @@ def agrees(shown: str, value: float) -> bool:
 
 
 @in_a_browser
-def test_at_every_threshold_the_page_shows_what_evaluate_says(several: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, 5))])
+def test_at_every_threshold_the_page_shows_what_evaluate_says(several: Path, tmp_path: Path, part: int) -> None:
     measured = ("expected_utility", "eu_never", "eu_always", "gain_recalibration", "sensitivity", "false_positive_rate")
-    asked = [(k, float(t), None, None) for t in POSITIONS for k in range(6)]
+    asked = [(k, float(t), None, None) for t in POSITIONS[part::5] for k in range(6)]
     shown = iter(read_at(several, tmp_path, asked))
-    for t in POSITIONS:
+    for t in POSITIONS[part::5]:
         answer = evaluate(
             several.with_name("rows.csv"), label="y", score=["p", "p_squared"], group="g", threshold=float(t),
             metrics=measured,
