@@ -86,12 +86,6 @@ def test_a_test_set_is_one_that_the_model_was_not_fitted_to() -> None:
         decal.fit(first, score="p", label="y", method="isotonic", test=first)
 
 
-def test_auto_fits_what_the_recommendation_advises() -> None:
-    columns: dict[str, Any] = {"score": "p", "label": "y", "features": "x*", "threshold": 0.3}
-    advice = decal.recommend(FRAME[:300], **columns).advice
-    assert decal.fit(FRAME[:300], **columns).result.fitting.chosen.key == advice.method
-
-
 @pytest.mark.parametrize(
     ("call", "says"),
     [

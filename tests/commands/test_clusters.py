@@ -31,7 +31,7 @@ def visits_file(path: Path, patients: int, prefix: str, visits: int = 6) -> str:
 
 
 def test_every_verb_takes_it(decal: Decal, visits: str, tmp_path: Path) -> None:
-    plain = valid_json(decal("evaluate", visits, *COLUMNS, "-f", "json").out)
+    plain = valid_json(decal("evaluate", visits, *COLUMNS, "-m", "brier", "-f", "json").out)
     document = valid_json(decal("evaluate", visits, *COLUMNS, "--cluster", "patient", "-f", "json").out)
     assert document["clusters"]["count"] == 60 and document["clusters"]["effective"] == pytest.approx(60)
     assert document["signature"].endswith("|cluster:patient")

@@ -145,8 +145,8 @@ def test_a_changed_kind_is_one_line(decal: Decal, folder: Path, tmp_path: Path) 
 
 @pytest.mark.usefixtures("undrawn")
 def test_report_and_study_take_them_too(decal: Decal, folder: Path, tmp_path: Path) -> None:
-    assert decal("report", folder / "train.csv", *COLUMNS, *TASK, "-o", "report.html").code == 0
-    assert "1 category" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert decal("report", folder / "train.csv", *COLUMNS[:4], "--features", "*", *TASK, "-o", "report.html").code == 0
+    assert "2 categories" in (tmp_path / "report.html").read_text(encoding="utf-8")
     studied = ("study", folder / "train.parquet", "--score", "p", "--label", "y", "--features", "*", "--seeds", "1")
     done = decal(
         *studied, "--method", "isotonic", "--method", "stack", "--thresholds", "0.5", "--workers", "1", "-o", "study"

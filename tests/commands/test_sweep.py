@@ -42,10 +42,12 @@ def test_json_is_valid_and_agrees_with_evaluate(decal: Decal) -> None:
     document = valid_json(decal("sweep", *NAMED, *GRID, "--format", "json", "--prior", "beta:2,8").out)
     curves = document["sweep"]["curves"]
     assert document["sweep"]["thresholds"] == [0.1, 0.3, 0.5]
-    single = valid_json(decal("evaluate", *NAMED, "-t", "0.3", "-f", "json").out)["metrics"]
+    names = ("gain_recalibration", "regret_calibration", "net_benefit", "threshold_adjusted", "cfdl")
+    measured = [word for name in ("expected_utility", "brier", *names) for word in ("-m", name)]
+    single = valid_json(decal("evaluate", *NAMED, "-t", "0.3", *measured, "-f", "json").out)["metrics"]
     assert curves["brier"]["value"][1] == pytest.approx(-single["expected_utility"]["value"], abs=1e-12)
     assert curves["brier"]["brier"] == pytest.approx(single["brier"]["value"], abs=1e-12)
-    for name in ("gain_recalibration", "regret_calibration", "net_benefit", "threshold_adjusted", "cfdl"):
+    for name in names:
         assert curves[name]["value"][1] == pytest.approx(single[name]["value"], abs=1e-12), name
     assert curves["net_benefit"]["value"][1] == pytest.approx(0.1246428571, abs=1e-9)
     with pytest.raises(jsonschema.ValidationError):
