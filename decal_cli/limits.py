@@ -23,7 +23,7 @@ HELD_BYTES_OF_ROW = 20
 HELD_SHARE_OF_MEMORY = 0.25
 """Of the memory: of larger files a sample of rows is drawn, where single rows are needed."""
 N_SAMPLE_ROWS = 200_000
-"""Rows of such a sample: a gain has a standard error of about .001 u_delta, and methods are fitted in minutes."""
+"""Rows of such a sample: a gain has a standard error of about 0.001 u_delta, and methods are fitted in minutes."""
 MAX_CELL_COUNTS = 1 << 23
 """Counts of rows by group, model, cell and label, of some 160 bytes each: 64 groups have so many at most."""
 MAX_COUNTED_ROWS = 1 << 50

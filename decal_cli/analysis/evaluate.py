@@ -104,9 +104,9 @@ class Plan:
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
             hint = f"; did you mean {self.confidence / 100:g}?" if 1 < self.confidence < 100 else ""
-            raise DecalError(f"confidence {self.confidence:g} is not inside (0, 1)", f"give for example .9{hint}")
+            raise DecalError(f"confidence {self.confidence:g} is not inside (0, 1)", f"give for example 0.9{hint}")
         if not MIN_RISK <= self.confidence <= 1 - MIN_RISK:
-            raise DecalError(f"confidence {self.confidence!r} is too near 0 or 1", "give for example .999")
+            raise DecalError(f"confidence {self.confidence!r} is too near 0 or 1", "give for example 0.999")
         if self.seed < 0:
             raise DecalError(f"seed {self.seed} is negative", "give 0 or a positive integer")
         if self.seed > MAX_SEED:

@@ -19,7 +19,7 @@ from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 
 STEPS, COARSE = 98, 4
-"""Parts of a range, so that thresholds from .01 to .99 are hundredths, and how many of them a first look steps over."""
+"""Parts of a range, by which 0.01 to 0.99 are hundredths, and how many of them a first look steps over."""
 
 
 class Unknown(NamedTuple):

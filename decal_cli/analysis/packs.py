@@ -98,8 +98,8 @@ PACKS = {
                 "account that "
                 f"is rejected, {Hint('cost_fn')} the loss of a bad one that is accepted",
                 f"PSI compares the scores with those of {Hint('reference')}, such as the rows that the model was "
-                "trained on: "
-                "usually, below .1 the population counts as stable, from .1 to .25 as moving, above .25 as another one",
+                "trained on: usually, below 0.1 the population counts as stable, from 0.1 to 0.25 as moving, "
+                "above 0.25 as another one",
             ),
         ),
         Pack(

@@ -183,7 +183,7 @@ def columns_of(data: Data, decision: Decision | None = None) -> Columns:
 
 
 def number_text(name: str, given: Any) -> str | None:
-    """A number as the command line takes it: '50/1000', or what Python writes of it; of a mapping 'a=.2,b=.3'."""
+    """A number as the command line takes it: '50/1000', or what Python writes of it; of a mapping 'a=0.2,b=0.3'."""
     if isinstance(given, Mapping):
         return ",".join(f"{key}={number_text(name, value)}" for key, value in given.items())
     return given if given is None or isinstance(given, str) else text_of(real(name, given))
@@ -324,7 +324,7 @@ def task_given(decision: Decision) -> Task | ClassTask | RowTask | None:
         if name not in (*MATRICES, "odds"):
             given[name] = real(name, value)
     if "odds" in given and not isinstance(given["odds"], str):
-        raise DecalError(f"odds={given['odds']!r} is not a text", "give for example odds='1:19' (t* = .05)")
+        raise DecalError(f"odds={given['odds']!r} is not a text", "give for example odds='1:19' (t* = 0.05)")
     for name in MATRICES:
         if hasattr(given.get(name), "tolist"):
             given[name] = given[name].tolist()

@@ -369,7 +369,7 @@ class Statistics(Noun):
     Parameters
     ----------
     confidence
-        Level of the intervals, in (0, 1), by default .95.
+        Level of the intervals, in (0, 1), by default 0.95.
     seed
         Of folds and resamples, by default 0.
     intervals
@@ -398,7 +398,7 @@ class Costs(Noun):
     satisfied_at
         Expected utility per decision that is good enough.
     tolerance
-        Gain per decision that is too small to matter, by default .05 of what is at stake.
+        Gain per decision that is too small to matter, by default 0.05 of what is at stake.
     """
 
     PANEL = "Cost of post-training"

@@ -103,7 +103,7 @@ def glar(
     *,
     r: Annotated[
         float | None,
-        "grouping regret, in your utility units, above which a bin is corrected; by default .02 u_delta t*",
+        "grouping regret, in your utility units, above which a bin is corrected; by default 0.02 u_delta t*",
     ] = None,
     bins: Bins = BINS,
     leaf: Annotated[
@@ -119,8 +119,8 @@ def glar(
     et al. 2025 set no such limit: `leaf=1`), and the other half gives the frequency of label 1 in each leaf. Where the
     mean over bins of the estimated grouping regret (the metric regret_grouping) exceeds r, the bins whose own estimate
     exceeds r get the frequencies of their leaves; all other rows get the isotonic fit of these other rows. r is in your
-    utility units. By default it is .02 u_delta t*, which is the .02 of Perez-Lebel et al. 2025, whose u_delta is 1/t*;
-    a negative r corrects every bin. `adjust=threshold` keeps the score p and acts when p >= t* - (p' - p), where p' is
+    utility units. By default it is 0.02 u_delta t*, the 0.02 of Perez-Lebel et al. 2025, whose u_delta is 1/t*; a
+    negative r corrects every bin. `adjust=threshold` keeps the score p and acts when p >= t* - (p' - p), where p' is
     the corrected score: the same decisions.
     """
     assert rows.task is not None

@@ -220,9 +220,9 @@ def smoothed(t: Table) -> LabelCounts:
 def temperature(rows: Training) -> Sigmoid:
     """All log-odds divided by one temperature, by maximum likelihood.
 
-    p' = s(logit(p) / T), where s is the logistic function: .5 stays .5, and for T > 1 scores move towards .5. Where no
-    positive temperature helps (the score ranks rows the wrong way), T is infinite and every row gets .5. Scores are
-    clipped to [1e-12, 1 - 1e-12] before the logit. It needs two distinct scores, and labels that .5 does not separate.
+    p' = s(logit(p) / T), where s is the logistic function: 0.5 stays, and for T > 1 scores move towards 0.5. Where no
+    positive temperature helps (the score ranks rows the wrong way), T is infinite and every row gets 0.5. Scores are
+    clipped to [1e-12, 1 - 1e-12] before the logit. It needs two distinct scores, and labels that 0.5 does not separate.
     """
     need_different_scores(rows.table)
     return fit_temperature(rows.table)
@@ -233,7 +233,7 @@ def fit_temperature(t: Table) -> Sigmoid:
     x, counts = logit(t.score), counts_of(t)
     on_the_right_side = ((x >= 0) | (counts.pos <= 0)) & ((x <= 0) | (counts.pos >= counts.n))
     if on_the_right_side.all():
-        raise Undefined("needs labels that .5 does not separate: the likeliest temperature is 0")
+        raise Undefined("needs labels that 0.5 does not separate: the likeliest temperature is 0")
     if (((x <= 0) | (counts.pos <= 0)) & ((x >= 0) | (counts.pos >= counts.n))).all():
         return Sigmoid("logit", 0.0, 0.0)  # Every label lies on the wrong side.
     return Sigmoid("logit", max(float(maximum([x], counts, intercept=False)[0]), 0.0), 0.0)
@@ -369,7 +369,7 @@ def spline(rows: Training) -> Spline:
     """A logistic curve through a natural cubic spline of logit(p), by maximum likelihood.
 
     p' = s(f(z)), where s is the logistic function, z = logit(p), cut to [-10, 10], and f is cubic between five knots,
-    at the quantiles .05, .275, .5, .725 and .95 of z, and linear beyond them. The targets are those of `platt`. It
+    at the quantiles 0.05, 0.275, 0.5, 0.725 and 0.95 of z, and linear beyond them. The targets are those of `platt`. It
     follows calibration curves of any smooth shape with five parameters. It needs three different knots.
     """
     t = rows.table
@@ -382,7 +382,7 @@ def spline(rows: Training) -> Spline:
     return Spline(knots, float(slope), np.array(bends), float(intercept))
 
 
-Miscoverage = Annotated[float, "share of correctly decided rows that may get .5", Between(0, 1)]
+Miscoverage = Annotated[float, "share of correctly decided rows that may get 0.5", Between(0, 1)]
 RANKED_PART = 10
 """One in so many correctly decided rows sets the cut of Meta-Cal, as in its authors' code."""
 MAX_RANKED = 500
@@ -419,13 +419,13 @@ class Binned:
 
 @model
 class Abstaining:
-    """A curve, and .5 for scores within `cut` of .5."""
+    """A curve, and 0.5 for scores within `cut` of 0.5."""
 
     curve: Sigmoid
     cut: float
 
     def _check(self) -> None:
-        need(0 <= self.cut <= 0.5, "a cut lies in [0, .5]")
+        need(0 <= self.cut <= 0.5, "a cut lies in [0, 0.5]")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(np.where(np.abs(rows.score - 0.5) <= self.cut, 0.5, self.curve(rows).score))
@@ -459,23 +459,23 @@ def scaling_binning(rows: Training, *, bins: Bins = BINS) -> Binned:
 
 @method(title="Meta-Cal", kind="recalibration", source=f"{cite('Ma and Blaschko 2021')}; miscoverage constraint")
 def meta_cal(rows: Training, *, miscoverage: Miscoverage = 0.05) -> Abstaining:
-    """Temperature scaling, and .5 for the rows that the score cannot decide.
+    """Temperature scaling, and 0.5 for the rows that the score cannot decide.
 
-    A row is doubtful where its score lies as near to .5 as those of the nearest 5 % (miscoverage) of the rows that
-    p >= .5 decides correctly; a tenth of these rows, at most 500, drawn at random (--seed), sets the cut. Doubtful rows
-    get .5; all other rows get temperature scaling, fitted to the remaining rows that are not doubtful. It needs 10 rows
-    that p >= .5 decides correctly.
+    A row is doubtful where its score lies as near to 0.5 as those of the nearest 5 % (miscoverage) of the rows that
+    p >= 0.5 decides correctly; a tenth of these rows, at most 500, drawn at random (--seed), sets the cut. Doubtful
+    rows get 0.5; all other rows get temperature scaling, fitted to the remaining rows that are not doubtful. It needs
+    10 rows that p >= 0.5 decides correctly.
     """
     right = np.flatnonzero((rows.score >= 0.5) == (rows.label == 1))
     if len(right) < RANKED_PART:
-        raise Undefined(f"needs at least {RANKED_PART} rows that p >= .5 decides correctly; there are {len(right)}")
+        raise Undefined(f"needs at least {RANKED_PART} rows that p >= 0.5 decides correctly; there are {len(right)}")
     ranking = rows.generator(RANKED_PART).permutation(right)[: min(len(right) // RANKED_PART, MAX_RANKED)]
     distance = np.abs(rows.score - 0.5)
     cut = _lower_quantile(distance[ranking], rows.weights[ranking], miscoverage)
     fitted = distance > cut
     fitted[ranking] = False
     if not fitted.any():
-        raise Undefined("needs scores that differ more: all lie within the cut around .5")
+        raise Undefined("needs scores that differ more: all lie within the cut around 0.5")
     kept = rows.take(fitted)
     return Abstaining(fit_temperature(kept.table), cut)
 
@@ -844,7 +844,7 @@ def ensemble_temperature(rows: Training) -> EnsembleTemperature:
 def vector(rows: Training) -> ClassScaling:
     """A slope and an intercept for the logarithm of each class's probability, by maximum likelihood.
 
-    p' = softmax(a_k log p_k + b_k). A penalty of .001 keeps the maximum finite where classes are separated.
+    p' = softmax(a_k log p_k + b_k). A penalty of 0.001 keeps the maximum finite where classes are separated.
     """
     return _likeliest(rows, 1e-3, 1e9)
 

@@ -2,8 +2,8 @@
 
 The sizes of trees were chosen by log loss, which is nobody's utility, on eleven text data sets (32 features, 1,000 to
 12,000 rows, two scores each; one half to fit, the other to evaluate), among about ten settings that take less than a
-second at 3,000 rows. Mean log loss on these sets: boosting .418, .473 with scikit-learn's defaults; forests .438, .448
-with the defaults; refit .421, .428 in the features' own units; stack .421; probing .420.
+second at 3,000 rows. Mean log loss on these sets: boosting 0.418, 0.473 with scikit-learn's defaults; forests 0.438,
+0.448 with the defaults; refit 0.421, 0.428 in the features' own units; stack 0.421; probing 0.420.
 
 For several classes a regression is multinomial, and trees see the classes in an order by rows and mean probability, so
 that their order in the file changes nothing."""
@@ -401,7 +401,7 @@ def stack_boosting(
     """Trees on the score and the features, each grown on what the trees before it leave unexplained.
 
     logit p' = b + the sum of the trees' values. Each of 120 trees has at most 16 leaves of at least a thirtieth of the
-    rows (this minimum lies between 5 and 40 rows), and has learning rate .05; a split considers 3 in 10 columns. No
+    rows (this minimum lies between 5 and 40 rows), and has learning rate 0.05; a split considers 3 in 10 columns. No
     rows are held out to stop early: the number of trees is fixed. `rounds=100,sizes=scikit-learn` is the boosting of
     Perez-Lebel et al. 2025, which stops early where there are more than 10,000 rows.
     """
@@ -550,7 +550,7 @@ def grid(probes: int) -> Floats:
     """Edges of as many cells of thresholds as probes, shape (probes + 1,): sin^2 of equal steps.
 
     A probability is known to about sqrt(p (1 - p) / n). Cells that shrink like this error waste no probe in the middle,
-    and leave a few probes below thresholds such as .01.
+    and leave a few probes below thresholds such as 0.01.
     """
     return np.append(np.sin(np.pi / 2 * np.arange(probes) / probes) ** 2, 1.0)
 

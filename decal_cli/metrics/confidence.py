@@ -20,7 +20,7 @@ _MIN_BEND = 1e-6
 
 
 def one_sided(confidence: float) -> float:
-    """The confidence of the two-sided interval each end of which holds at this one: .9 for .95; hardly any up to .5."""
+    """The confidence of the two-sided interval each end of which holds at this one: 0.9 for 0.95; near 0 up to 0.5."""
     return max(2 * confidence - 1, MIN_RISK)
 
 

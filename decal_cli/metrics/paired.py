@@ -119,8 +119,8 @@ def _bounds(spec: MetricSpec, inputs: Inputs) -> Interval:
 def method(metric: Metric, of_classes: bool = False, by_row: bool = False) -> Method | None:
     """'analytic' or 'bootstrap'; None where the value draws at random, needs more than the table, or is noisy.
 
-    Of a noisy metric a bootstrap of the difference keeps the bias: it held the truth in .60 (ece) and .77 (c_emp) of
-    nominal .90. `ece_debiased` is the one to compare by.
+    Of a noisy metric a bootstrap of the difference keeps the bias: it held the truth in 0.60 (ece) and 0.77 (c_emp) of
+    nominal 0.90. `ece_debiased` is the one to compare by.
     """
     if metric.on(of_classes, by_row).pairs:
         return "analytic"

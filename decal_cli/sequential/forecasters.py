@@ -267,7 +267,7 @@ class FadingIsotonic(RollingIsotonic):
 class OnlinePlatt(Forecaster):
     """Platt scaling, expit(a logit p + b), whose a and b follow the labels by one online Newton step for each.
 
-    The constants are those of the authors' code (beta = .1, D = 1): step length 1 / beta = 10, regulariser
+    The constants are those of the authors' code (beta = 0.1, D = 1): step length 1 / beta = 10, regulariser
     1 / (beta D)^2 = 100, |(a, b)| <= 100. They start at a = b = 0, here a = 1 and b = 0 at the start: the score is
     trusted at first, and some hundred labels move it.
     """

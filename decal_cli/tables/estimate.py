@@ -32,7 +32,7 @@ class MeanEstimate(NamedTuple):
 
 MISSED_ROWS = 1.5
 """Rows that could have been missed, in every error of a mean. With 3 to 20 rows of a label, 95 % intervals of expected
-utility held the truth in .59 to .92 without any, in .90 or more with one, and in .94 or more with these."""
+utility held the truth in 0.59 to 0.92 without any, in 0.90 or more with one, and in 0.94 or more with these."""
 
 
 def with_missed(variance: Any, farthest: Any, rows: float) -> Any:

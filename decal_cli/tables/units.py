@@ -451,7 +451,7 @@ class Estimate:
 
 
 def quantile(confidence: float) -> float:
-    """The two-sided normal quantile: 1.96 at confidence .95."""
+    """The two-sided normal quantile: 1.96 at confidence 0.95."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 

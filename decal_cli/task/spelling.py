@@ -25,7 +25,7 @@ def parse_odds(text: str, decision_threshold: float | None = None) -> BinaryTask
         cost_fp, cost_fn = (float(part) for part in parts)
     except ValueError:
         raise DecalError(
-            f"odds {text!r} are not of the form a:b", f"give for example {Hint('odds', '1:19')} (t* = .05)"
+            f"odds {text!r} are not of the form a:b", f"give for example {Hint('odds', '1:19')} (t* = 0.05)"
         ) from None
     return BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
 

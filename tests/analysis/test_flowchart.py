@@ -204,7 +204,7 @@ class TestConstantDecisions:
             advice = walk(evidence(CLEAR, NOTHING, CLEAR, lead=(0.01, 0.03), auc=(0.40, 0.48), **useless))
             assert advice.action == "find-better-features" and advice.method is None
             assert "until then never act" in advice.headline
-            assert any("AUC below .5" in text for text in advice.next_steps)
+            assert any("AUC below 0.5" in text for text in advice.next_steps)
             assert advice.interim is not None and advice.interim.decision == 0
 
     def test_features_that_win_are_still_used(self) -> None:

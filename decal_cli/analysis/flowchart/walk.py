@@ -48,7 +48,7 @@ TRY = (
 """Said to whoever has not tried yet."""
 
 _BACKWARDS = (
-    "The score ranks backwards: higher scores go with fewer positives (AUC below .5). Check the label column, "
+    "The score ranks backwards: higher scores go with fewer positives (AUC below 0.5). Check the label column, "
     f"{Hint('positive')} and the direction of the score."
 )
 _SUBJECT = {

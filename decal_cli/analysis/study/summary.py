@@ -289,7 +289,7 @@ def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: StudyPoin
 def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> NDArray[np.str_]:
     """What the flowchart of Perez-Lebel et al. 2025 advises on the plug-in estimates, shape (P,), in one round.
 
-    "About 0" is the paper's own r, at which GLAR begins to correct: .02 in its units, which is .02 t* u_delta.
+    "About 0" is the paper's own r, at which GLAR begins to correct: 0.02 in its units, which is 0.02 t* u_delta.
     """
     regret, grouping = points.estimates["regret"], points.estimates["regret_grouping"]
     selected = np.where(grouping <= ABOUT_0 * points.threshold, "recalibrate", "post-train")

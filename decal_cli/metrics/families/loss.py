@@ -23,7 +23,7 @@ from decal_cli.tables.table import Floats, Table
 from decal_cli.tables.units import Estimate
 
 WhichLoss = Annotated[LossName, "the loss that is decomposed; log is in nats"]
-Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < .5; 0: never", Between(0, 0.5)]
+Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < 0.5; 0: never", Between(0, 0.5)]
 
 _MAX_LOSS = {"brier": 0.25, "log": math.log(2)}
 """The loss of always saying one half: no base rate loses more."""

@@ -157,7 +157,7 @@ def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
     size_free=False,
     shown=True,
     interval=_loss_interval,
-    interval_text="one-sided, normal, with second-order term; the upper end is .25, the largest that there is",
+    interval_text="one-sided, normal, with second-order term; the upper end is 0.25, the largest that there is",
     covers="the population's grouping loss, which is at least the lower end: nothing says how much such trees miss",
     side="at least",
 )

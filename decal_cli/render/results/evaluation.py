@@ -677,7 +677,7 @@ def reference_blocks(reference: Reference) -> Iterator[Block]:
 
 
 def _pvalue(value: float | None) -> str:
-    return DASH if value is None else "< .0001" if value < 1e-4 else plain(round(value, 4))
+    return DASH if value is None else "< 0.0001" if value < 1e-4 else plain(round(value, 4))
 
 
 def _meaning(shift: Shift) -> str:

@@ -70,7 +70,7 @@ OF_ROWS = 1000
 TERMS = (
     ("expected utility", "what a decision is worth on average, in the unit of the costs or utilities that were given"),
     ("t*", "the threshold that follows from the costs: acting is right where label 1 has at least this probability"),
-    ("recalibration", "a new scale for the same score, so that a score of .3 means 30 of 100; the ranking stays"),
+    ("recalibration", "a new scale for the same score, so that a score of 0.3 means 30 of 100; the ranking stays"),
     ("post-training", "a small model on the score and the features, which corrects the score row by row"),
     ("gain", "what a change is worth on rows that it was not fitted on, compared with acting on the score as it is"),
     ("interval", "the range of values that fit these rows; with other rows the number would differ by about as much"),
@@ -80,7 +80,7 @@ TERMS = (
 """Words of this page, as it uses them."""
 CLASS_TERMS = (
     ("expected utility", TERMS[0][1]),
-    ("recalibration", "a new scale for the probabilities of all classes, so that .3 means 30 of 100 for each of them"),
+    ("recalibration", "a new scale for the probabilities of all classes, so that 0.3 means 30 of 100 for each of them"),
     ("post-training", "a small model on the probabilities and the features, which corrects them row by row"),
     ("gain", "what a change is worth on rows that it was not fitted on, compared with the probabilities as they are"),
     *(term for term in TERMS if term[0] in ("interval", "held-out")),

@@ -254,8 +254,8 @@ def _advice(summary: Summary) -> Iterator[TextTable]:
         rows.append((f"{each.multiple:g}", *losses, _percent(each.share), _percent(each.right)))
     text = (
         "Utility per 1,000 decisions (u_delta 1) lost to the best choice known afterwards, when recalibration costs "
-        ".002 and retraining .01 per decision, times the first column. share: of what the better of always isotonic "
-        "and always refit loses. right: points where the advice lost at most .002."
+        ".002 and retraining 0.01 per decision, times the first column. share: of what the better of always isotonic "
+        "and always refit loses. right: points where the advice lost at most 0.002."
     )
     yield table_of_words("What following the advice loses", text, ("costs x", *names, "share", "right"), rows)
     yield _choices(summary)
@@ -273,8 +273,8 @@ def _choices(summary: Summary) -> TextTable:
     over = summary.points.bootstrap_unit
     text = (
         f"At costs x 1, {'' if over is None else f'with intervals over {over}, '}and how often each action is chosen. "
-        "Flowchart as printed: that of Perez-Lebel et al. 2025, on the plug-in regrets; a grouping regret of up to .02 "
-        "t* u_delta counts as 0 (their r)."
+        "Flowchart as printed: that of Perez-Lebel et al. 2025, on the plug-in regrets; a grouping regret of up to "
+        "0.02 t* u_delta counts as 0 (their r)."
     )
     return table_of_words("What each way of choosing does", text, ("", "lost", "right", *CHOICES), rows)
 
