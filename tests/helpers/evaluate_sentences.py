@@ -196,6 +196,43 @@ def grouped_contradictions(document: Mapping[str, Any], text: str) -> Iterator[s
             yield f"{line[0]} is not {now}, {gained}"
 
 
+def several_contradictions(document: Mapping[str, Any], text: str) -> Iterator[str]:
+    """What the first sentences on several models say that does not follow."""
+    opening = " ".join(text.split("\n\n")[0].split())
+    models = {each["model"]: each["metrics"] for each in document["reports"] if each["group"] is None}
+    worth = {name: metrics["expected_utility"]["value"] for name, metrics in models.items()}
+    regret = {name: metrics["external_regret"]["value"] for name, metrics in models.items()}
+    said = re.match(
+        rf"Of (\d+) models, (\S+) is worth most: {_AMOUNT} per 1,000 decisions; always deciding \S+ is worth {_N}, "
+        rf"perfect knowledge {_N}\. ",
+        opening,
+    )
+    best = max(worth, key=lambda name: worth[name])
+    perfect = worth[best] + regret[best] + models[best]["utility_at_stake"]["value"]
+    fits = said is not None and (int(said[1]), worth.get(said[2])) == (len(models), worth[best])
+    if said is None or not fits or not shows(said.groups()[2:5], _flat(models[said[2]]["expected_utility"])):
+        yield "which model is worth most"
+        return
+    if not shows((said[6],), (worth[best] + regret[best],)) or not shows((said[7],), (perfect,)):
+        yield "what the best constant decision and perfect knowledge are worth"
+    lose = sorted((name for name in worth if regret[name] >= 0), key=lambda name: -worth[name])
+    named = ", ".join(lose[:3]) + (f" and {len(lose) - 3} more" if len(lose) > 3 else "")
+    if lose and f"No better than the best constant decision: {named}." not in opening:
+        yield f"{named} are no better than a constant decision"
+    if not lose and "No better" in opening:
+        yield "each is better than a constant decision"
+    gains = {name: metrics["gain_recalibration"] for name, metrics in models.items()}
+    winning = [name for name, gain in gains.items() if (gain["interval"] or [gain["value"]])[0] > 0]
+    of_all = "all of them" if len(winning) == len(gains) else f"{len(winning)} of them" if winning else "none of them"
+    most = re.search(rf"Recalibration (?:clearly )?wins for {of_all}(?:, most for (\S+): {_AMOUNT})?\.", opening)
+    if most is None or bool(winning) != bool(most[1]):
+        yield f"recalibration wins for {of_all}"
+    elif winning:
+        first = max(winning, key=lambda name: gains[name]["value"])
+        if most[1] != first or not shows(most.groups()[1:], _flat(gains[first])):
+            yield f"recalibration wins most for {first}"
+
+
 def gap_contradictions(document: Mapping[str, Any], text: str, titles: Mapping[str, str]) -> Iterator[str]:
     """What a table of groups that are apart says that does not follow; titles: what the pack calls its metrics."""
     flat = " ".join(text.split())

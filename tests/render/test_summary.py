@@ -12,7 +12,12 @@ from decal_cli.render.blocks import Bar, Bars
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from tests.helpers.command import BINARY, FIXTURES, Decal
-from tests.helpers.evaluate_sentences import gap_contradictions, grouped_contradictions, summary_contradictions
+from tests.helpers.evaluate_sentences import (
+    gap_contradictions,
+    grouped_contradictions,
+    several_contradictions,
+    summary_contradictions,
+)
 
 TWO = (BINARY, "--score", "p", "--label", "y")
 THREE_CLASSES = (FIXTURES / "multiclass_n1500_k3.csv", "--proba", "p_*", "--label", "y")
@@ -48,6 +53,17 @@ def test_every_row_of_a_group_follows_from_the_numbers(decal: Decal, more: tuple
     text, document = decal(*asked).out, json.loads(decal(*asked, "--format", "json").out)
     assert not list(gap_contradictions(document, text, PACKS["fairness"].measures))
     assert list(gap_contradictions(document, text.replace(" no\n", " yes\n"), PACKS["fairness"].measures))
+
+
+@pytest.mark.parametrize(
+    "more", [("-t", "0.3"), ("-t", "0.05"), ("-t", "0.6"), ("-t", "0.3", "--no-intervals")], ids=str
+)
+def test_sentences_on_several_models_follow_from_the_numbers(decal: Decal, more: tuple[str, ...]) -> None:
+    asked = ("evaluate", *FOX_MODELS[:-2], "--score", "p_*", *more)
+    text, document = decal(*asked).out, json.loads(decal(*asked, "--format", "json").out)
+    assert not list(several_contradictions(document, text))
+    for old, new in ((" models, p_", " models, q_"), ("Recalibration", "Nothing"), ("knowledge 0", "knowledge 1")):
+        assert old in text.replace("\n", " ") and list(several_contradictions(document, text.replace(old, new)))
 
 
 def test_a_wrong_sentence_is_found(decal: Decal) -> None:

@@ -233,9 +233,14 @@ def _no_better(reports: Sequence[Report]) -> Iterator[str]:
 def _most_to_win(reports: Sequence[Report], digits: Digits) -> Iterator[str]:
     gains = [(report, report.results.get("gain_recalibration")) for report in reports]
     known = [(gain.value, report, gain) for report, gain in gains if gain is not None and gain.value is not None]
-    if known:
-        _, report, gain = max(known, key=lambda each: each[0])
-        yield f"Recalibration wins most for {report.model}: {digits.with_ends(gain.value or 0.0, gain.interval)}."
+    winning = [each for each in known if (each[0] if each[2].interval is None else each[2].interval[0]) > 0]
+    wins = "Recalibration clearly wins" if any(gain.interval for *_, gain in known) else "Recalibration wins"
+    if winning:
+        value, report, gain = max(winning, key=lambda each: each[0])
+        of_all = f"for {len(winning)} of them" if len(winning) < len(known) else "for all of them"
+        yield f"{wins} {of_all}, most for {report.model}: {digits.with_ends(value, gain.interval)}."
+    elif known:
+        yield f"{wins} for none of them."
     if reports and not any(report.features for report in reports):
         yield f"What features would win is unknown without {Hint('features').words}."
 
