@@ -74,7 +74,7 @@ def need_different_scores(t: Table, least: int = 2) -> None:
 
 def need_overlap(t: Table) -> None:
     """Raise Undefined where a threshold separates the labels, so that the steepest curve is the likeliest."""
-    if logistic.separated(t):
+    if logistic.separated(t.pos, t.n):
         raise Undefined("needs overlapping labels: a threshold separates them, so the likelihood has no maximum")
 
 

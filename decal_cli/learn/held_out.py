@@ -24,7 +24,7 @@ from decal_cli.errors import Undefined
 from decal_cli.tables.clusters import Clustered
 from decal_cli.tables.design import Counts
 from decal_cli.tables.isotonic import first_of_pools
-from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
+from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes, separated
 from decal_cli.tables.resample import FOLDS, TIE
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
@@ -248,7 +248,8 @@ def _as_it_is(rows: LevelCounts) -> Fit:
 def _logistic(rows: LevelCounts, sloped: bool) -> Fit:
     """expit(a + b logit score); b is 1, or 0 or more. The score as it is where no such curve is found."""
     pos, n = float(rows.pos.sum()), float((rows.neg + rows.pos).sum())
-    if not 0 < pos < n:
+    # Newton's method would climb for all its steps where the steepest curve is the likeliest.
+    if not 0 < pos < n or (sloped and separated(rows.pos, rows.neg + rows.pos)):
         return _as_it_is(rows)
     logits = log_odds(rows.score, SURE)
     some = rows.neg + rows.pos > 0

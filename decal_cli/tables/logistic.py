@@ -6,13 +6,13 @@ A log-likelihood of these curves is concave, so that its gradient alone says whe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import Floats, Table
+from decal_cli.tables.table import Floats
 
 _MAX_STEPS = 100
 
@@ -30,10 +30,13 @@ def log_odds(p: Floats, least: float = 0.0) -> Floats:
     return np.asarray(np.log(p / (1 - p)))
 
 
-def separated(t: Table) -> bool:
-    """Whether a threshold separates the labels of a table with both: the steepest curve is then the likeliest."""
-    first_pos, last_pos = _ends(t.pos > 0)
-    first_neg, last_neg = _ends(t.pos < t.n)
+def separated(pos: NDArray[Any], n: NDArray[Any]) -> bool:
+    """Whether a threshold separates labels, both of which are there: the steepest curve is then the likeliest.
+
+    pos, n: rows of label 1, and all rows, of each level in increasing order, shape (m,).
+    """
+    first_pos, last_pos = _ends(pos > 0)
+    first_neg, last_neg = _ends(pos < n)
     return last_neg <= first_pos or last_pos <= first_neg
 
 

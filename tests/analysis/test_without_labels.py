@@ -16,7 +16,7 @@ import decal_cli as decal
 from tests.helpers.command import Decal
 from tests.helpers.page import printed_as
 
-ROWS, MISSING = 60, 7
+ROWS, MISSING = 60, 4
 ABSTAIN = decal.Decision.abstain(0.3)
 TREATED = decal.Decision.utility([[0, -20], [-2, -3], [-5, -1]], actions=["wait", "test", "treat"])
 

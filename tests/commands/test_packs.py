@@ -44,7 +44,7 @@ def test_credit_has_psi_in_its_table_and_says_what_it_needs(decal: Decal, tmp_pa
         line.startswith("PSI against the reference") and f"{shift['psi']:.4f}"[1:] in line
         for line in table.splitlines()
     )
-    assert "above .25 as another one" in " ".join(table.split())
+    assert "above 0.25 as another one" in " ".join(table.split())
 
 
 def test_fairness_compares_groups_and_draws_them(decal: Decal, tmp_path: Path) -> None:

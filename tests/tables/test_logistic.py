@@ -19,9 +19,10 @@ def test_the_inverse_gives_the_log_odds_back() -> None:
 
 
 def test_labels_are_separated_where_a_threshold_parts_them() -> None:
-    assert separated(rows_by_level({0.2: "00", 0.6: "11"}).table)
-    assert separated(rows_by_level({0.2: "11", 0.6: "01", 0.7: "00"}).table)
-    assert not separated(rows_by_level({0.2: "01", 0.6: "01"}).table)
+    for labels, are in (({0.2: "00", 0.6: "11"}, True), ({0.2: "11", 0.6: "01", 0.7: "00"}, True),
+                        ({0.2: "01", 0.6: "01"}, False)):  # fmt: skip
+        t = rows_by_level(labels).table
+        assert separated(t.pos, t.n) is are
 
 
 def slope_of(x: np.ndarray, n: np.ndarray, pos: np.ndarray, *, collinear: bool, penalty: float = 0.0) -> np.ndarray:

@@ -58,7 +58,7 @@ def _check(t: Table) -> None:
         raise Undefined(f"{rows} a score of exactly 0 or 1, which has no logit")
     if len(t) < 2:
         raise Undefined("every score is the same")
-    if separated(t):
+    if separated(t.pos, t.n):
         raise Undefined("a threshold separates the labels, so the likelihood has no maximum")
 
 

@@ -254,7 +254,7 @@ def _advice(summary: Summary) -> Iterator[TextTable]:
         rows.append((f"{each.multiple:g}", *losses, _percent(each.share), _percent(each.right)))
     text = (
         "Utility per 1,000 decisions (u_delta 1) lost to the best choice known afterwards, when recalibration costs "
-        ".002 and retraining 0.01 per decision, times the first column. share: of what the better of always isotonic "
+        "0.002 and retraining 0.01 per decision, times the first column. share: of what the better of always isotonic "
         "and always refit loses. right: points where the advice lost at most 0.002."
     )
     yield table_of_words("What following the advice loses", text, ("costs x", *names, "share", "right"), rows)

@@ -51,6 +51,8 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return f"duckdb:{path}"
     started: Server = request.getfixturevalue("server")
     with started.connect() as connection:
+        # pytest sets this up again where another process has taken some of the tests between.
+        connection.execute("DROP TABLE IF EXISTS preds")
         connection.execute(CREATE["postgres"])
         with connection.cursor() as cursor:
             cursor.executemany("INSERT INTO preds VALUES (%s, %s, %s, %s, %s)", ENGINE_TUPLES)
