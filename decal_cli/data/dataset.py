@@ -227,13 +227,18 @@ def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin)
         shown = parts[0].source.shown
         raise DecalError(f"{shown}, column {quote(model.name)}: no row is left ({why})", "name other columns")
     complete = np.flatnonzero(~incomplete)
-    others = (mask for reason, mask in reasons.items() if reason != NO_LABEL)
-    only = reasons.get(NO_LABEL, np.zeros(1, dtype=bool)) & ~np.logical_or.reduce(list(others) or [np.zeros(1, bool)])
-    apart = model.rows.take(np.flatnonzero(only)) if only.any() else None
-    if apart is not None:
-        apart = replace(apart, label=np.zeros_like(apart.label))
+    apart = _without_label(model.rows, reasons)
     model = replace(model, rows=model.rows.take(complete), dropped=dropped, row_numbers=complete, without_label=apart)
     return model, [f"{model.name}: dropped {dropped:,} of {parts.n_rows:,} rows ({why})"]
+
+
+def _without_label(rows: Rows, reasons: dict[str, np.ndarray]) -> Rows | None:
+    """The rows that lack a label and nothing else."""
+    if NO_LABEL not in reasons:
+        return None
+    others = np.logical_or.reduce([mask for reason, mask in reasons.items() if reason != NO_LABEL])
+    apart = rows.take(np.flatnonzero(reasons[NO_LABEL] & ~others))
+    return replace(apart, label=np.zeros_like(apart.label)) if len(apart) else None
 
 
 class Digests:

@@ -401,8 +401,19 @@ class RunningMean(CountForecaster):
         return np.where(rows > 0, positives / np.maximum(rows, 1), 0.5)
 
 
+class RandomCountForecaster(CountForecaster):
+    """A forecaster on the labels so far that draws random numbers, of the seed and the row."""
+
+    randomised = True
+    uses_horizon = True
+
+    def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
+        super().__init__()
+        self.seed, self.horizon = seed, horizon
+
+
 @online("hedge", source=cite("Kleinberg et al. 2023", "alg. 1"))
-class ForecastHedge(CountForecaster):
+class ForecastHedge(RandomCountForecaster):
     """The share of label 1 so far, moved by logistic noise: whatever the labels are, no threshold does badly.
 
     Algorithm 1 of Kleinberg et al. 2023. With n labels learned, s of them 1, it predicts s/n + L/(eta n), clipped to
@@ -412,12 +423,6 @@ class ForecastHedge(CountForecaster):
     """
 
     title = "ForecastHedge"
-    randomised = True
-    uses_horizon = True
-
-    def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
-        super().__init__()
-        self.seed, self.horizon = seed, horizon
 
     def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
         horizon = row + 1.0 if self.horizon is None else float(self.horizon)
@@ -434,7 +439,7 @@ class ForecastHedge(CountForecaster):
 
 
 @online("ftpl", source=cite("Kleinberg et al. 2023", "alg. 2"))
-class ForecastFTPL(CountForecaster):
+class ForecastFTPL(RandomCountForecaster):
     """The share of label 1 after a fresh random number of rows is added to each label's count.
 
     Algorithm 2 of Kleinberg et al. 2023 for two classes: the numbers are uniform on 1 .. ceil(sqrt(T)), or
@@ -442,12 +447,6 @@ class ForecastFTPL(CountForecaster):
     """
 
     title = "ForecastFTPL"
-    randomised = True
-    uses_horizon = True
-
-    def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
-        super().__init__()
-        self.seed, self.horizon = seed, horizon
 
     def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
         counts = np.stack((rows - positives, positives), axis=1)

@@ -122,6 +122,15 @@ class Today(NamedTuple):
     method: str | None = None
 
 
+WAYS_OF_KINDS: Mapping[str | None, tuple[str, str]] = {
+    None: ("now", "act on the score as it is"),
+    "recalibration": ("recalibrate", "act on the recalibrated score"),
+    "post-training": ("post-train", "act on score and features"),
+    "perfect": ("perfect", "decide with every label known"),
+}
+"""Key and name of the way of acting on a score, by what makes the score; None: nothing does."""
+
+
 def ways_of(report: Report) -> list[Way]:
     """The ways of acting whose worth is known, from the constant decisions to perfect knowledge."""
     results, counts = report.results, report.counts
@@ -141,25 +150,17 @@ def ways_of(report: Report) -> list[Way]:
     for worth, key, name in (*known, (by_amount, "amount", "act on large amounts alone")):
         if worth is not None:
             ways.append(Way(key, name, worth, None, _constant(whole, key)))
-    ways.append(Way("now", "act on the score as it is", now, None, whole))
-    for key, metric, name, step in (
-        ("recalibrate", "gain_recalibration", "act on the recalibrated score", counts and counts.recalibrated),
-        ("post-train", "gain_post_training", "act on score and features", counts and counts.with_features),
+    ways.append(Way(*WAYS_OF_KINDS[None], now, None, whole))
+    for kind, metric, step in (
+        ("recalibration", "gain_recalibration", counts and counts.recalibrated),
+        ("post-training", "gain_post_training", counts and counts.with_features),
     ):
         if (gain := value(metric)) is not None:
-            ways.append(Way(key, name, now + gain, results[metric].interval, step.decided if step else None))
+            decided = step.decided if step else None
+            ways.append(Way(*WAYS_OF_KINDS[kind], now + gain, results[metric].interval, decided))
     if lead is not None and stakes is not None:
-        ways.append(Way("perfect", "decide with every label known", now + lead + stakes, None, _perfect(whole)))
+        ways.append(Way(*WAYS_OF_KINDS["perfect"], now + lead + stakes, None, _perfect(whole)))
     return ways
-
-
-WAYS_OF_KINDS: Mapping[str | None, tuple[str, str]] = {
-    None: ("now", "act on the score as it is"),
-    "recalibration": ("recalibrate", "act on the recalibrated score"),
-    "post-training": ("post-train", "act on score and features"),
-    "perfect": ("perfect", "decide with every label known"),
-}
-"""Key and name of the way of acting on a score, by what makes the score; None: nothing does."""
 
 
 def limited_ways(report: Report, ranked: Sequence[Ranked], room: float) -> list[Way]:
