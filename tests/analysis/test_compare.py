@@ -182,7 +182,7 @@ PAIRS = list(itertools.combinations(("p_profanity", "p_hatesonar", "p_hgb_hatemo
 
 
 @pytest.mark.parametrize("names", PAIRS, ids=" and ".join)
-@pytest.mark.parametrize("rows", [300, 1519])
+@pytest.mark.parametrize("rows", [300, pytest.param(1519, marks=pytest.mark.long)])
 def test_one_page_says_one_thing_of_the_crossings(names: tuple[str, str], rows: int) -> None:
     table = pq.read_table(FOX, columns=[*names, "y"])[:rows].drop_null()
     scores = {name: table[name].to_numpy() for name in names}

@@ -26,7 +26,7 @@ from tests.helpers.command import BINARY, FIXTURES, FOX, run_here
 from tests.helpers.consistency import capacity_contradictions, contradictions
 
 TASKS: tuple[Mapping[str, Any], ...] = ({"threshold": 0.1}, {"threshold": 0.3}, {"odds": "1:19"}, {"odds": "1:49"})
-SOME_TASKS = [pytest.param(task, marks=[pytest.mark.long] if k % 2 else []) for k, task in enumerate(TASKS)]
+SOME_TASKS = [pytest.param(task, marks=[pytest.mark.long] if k != 2 else []) for k, task in enumerate(TASKS)]
 FOX_SCORES = ("p_profanity", "p_hatesonar", "p_svm_waseem")
 
 
@@ -55,7 +55,7 @@ def test_real_scores_with_features(task: Mapping[str, Any]) -> None:
     assert not wrong(FOX, Columns(score=FOX_SCORES, label="y", features=("x*",), missing="drop"), task)
 
 
-@pytest.mark.parametrize("task", TASKS, ids=str)
+@pytest.mark.parametrize("task", SOME_TASKS, ids=str)
 def test_real_scores_without_features(task: Mapping[str, Any]) -> None:
     assert not wrong(FOX, Columns(score=FOX_SCORES, label="y", missing="drop"), task)
     assert not wrong(FIXTURES / "ties_edges_n300.csv", Columns(score=("p",), label="y"), task)
@@ -70,9 +70,7 @@ def test_simulated_scores(task: Mapping[str, Any]) -> None:
     ("capacity", "features"),
     [
         ("50/1000", ("x*",)),
-        ("700", ()),
-        pytest.param("50/1000", (), marks=pytest.mark.long),
-        pytest.param("700", ("x*",), marks=pytest.mark.long),
+        *(pytest.param(*given, marks=pytest.mark.long) for given in (("700", ()), ("50/1000", ()), ("700", ("x*",)))),
     ],
 )
 def test_a_limited_capacity(capacity: str, features: tuple[str, ...]) -> None:
@@ -102,7 +100,7 @@ def test_a_limited_capacity_of_rows_with_utilities_of_their_own(
     assert capacity_contradictions(worse, text) != []
 
 
-@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 12))])
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
 def test_random_worlds(tmp_path: Path, seed: int) -> None:
     """Calibrated, distorted, backward and useless scores, rare and common labels, with and without a useful feature."""
     rng = np.random.default_rng(seed)

@@ -15,7 +15,6 @@ from decal_cli.learn.probe import Probed, all_deals
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import CELLS
 from decal_cli.task import BinaryTask
 from tests.helpers.command import BINARY, FOX, Decal, valid_json
 
@@ -57,17 +56,6 @@ def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool)
         gain = value_of(parse(key), inputs)
         assert step.gain == gain
         assert abs(worth(step.change, task) / counts.total - gain) <= EXACT * task.u_delta
-
-
-def test_also_where_the_threshold_lies_inside_a_cell() -> None:
-    rows = correlated_world(2 * CELLS, features=False, digits=17)
-    task = BinaryTask.of_threshold(0.3, 0.41)
-    inputs, counts = counted(rows, task)
-    assert counts.recalibrated is not None and len(rows.table) > CELLS
-    gain = value_of(parse("gain_recalibration"), inputs)
-    assert abs(worth(counts.recalibrated.change, task) / counts.total - gain) <= EXACT
-    # Almost all change in one direction: between the two thresholds.
-    assert counts.recalibrated.change.stopped < 0.01 * counts.recalibrated.change.started
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -244,10 +244,6 @@ class TestDoubt:
         assert advice.rows_needed == 17_000 and "17,000 rows like these" in advice.next_steps[0]
         assert "4 of 5 cases" in advice.next_steps[0]
 
-    def test_a_wider_interval_of_the_same_error_asks_for_more_rows(self) -> None:
-        sure = walk(evidence((-0.0163, 0.0363), NOTHING, NOTHING, confidence=0.99))
-        assert sure.rows_needed == 25_000  # 2,000 (.0102 (2.576 + .842) / .01)^2, rounded up to two digits
-
     def test_without_features_a_clear_gain_of_recalibration_is_advised(self) -> None:
         advice = walk(evidence(CLEAR, features=False))
         assert advice.action == "recalibrate" and answers(advice) == ["yes", "unknown", "unknown"]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from decal_cli.analysis.looks import Bounded, holm, look, sequence_interval
 from tests.helpers.command import BINARY, Decal
@@ -17,6 +18,7 @@ def coins(rng: np.random.Generator, chance: float, rows: int) -> Bounded:
     return Bounded((rng.uniform(size=rows) < chance).astype(float), 0.0, 1.0)
 
 
+@pytest.mark.long
 def test_a_good_model_fails_at_some_of_20_looks_at_most_as_often_as_promised() -> None:
     """400 streams at the bound itself. What fails at a look fails at all later ones, so that the last one tells all."""
     rng, streams, looks, batch = np.random.default_rng(7), 400, 20, 100

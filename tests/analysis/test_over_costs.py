@@ -73,10 +73,8 @@ def test_a_score_that_is_wrong_between_two_thresholds_is_recalibrated_there_alon
 @pytest.mark.parametrize(
     "decision",
     [
-        {"threshold": 0.3},
         {"cost_fp": 3.0, "cost_fn": 2.0},
-        pytest.param({"threshold": 0.8}, marks=pytest.mark.long),
-        {"threshold": 0.005},
+        *(pytest.param({"threshold": t}, marks=pytest.mark.long) for t in (0.3, 0.8, 0.005)),
     ],
 )
 def test_advice_holds_from_and_to_thresholds_where_it_is_that_of_one_decision(decision: dict[str, float]) -> None:

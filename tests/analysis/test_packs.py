@@ -92,6 +92,7 @@ def test_groups_that_are_too_small_change_no_interval_and_are_named() -> None:
         assert all(each.rows < 30 for each in among.too_small)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(75, 75, 75, 75), (300, 60, 40, 40, 35, 35)])
 def test_intervals_of_all_pairs_hold_at_once_as_often_as_stated(shape: tuple[int, ...]) -> None:
     """Groups of one rate: a pair that is clear is an interval that misses."""

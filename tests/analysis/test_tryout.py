@@ -198,14 +198,6 @@ class TestRounds:
             assert earlier.report is not None and later.score == earlier.report.model
             assert earlier.advice is not None and earlier.advice.action in ("recalibrate", "post-train")
 
-    def test_twice_is_the_same(self, tmp_path: Path) -> None:
-        runs = [started_over(score_off_by_a_power(tmp_path, rows=200)).rounds or {} for _ in range(2)]
-        first, second = (
-            [(each.score, [(one.chosen.key, one.achieved) for one in each.trials]) for each in rounds["p"]]
-            for rounds in runs
-        )
-        assert first == second
-
     def test_it_ends_at_once_where_nothing_is_won(self, tmp_path: Path) -> None:
         (only,) = (started_over(score_off_by_a_power(tmp_path, power=1.0), "0.5").rounds or {})["p"]
         assert (only.best, only.report, only.advice) == (None, None, None)
@@ -234,20 +226,6 @@ class TestRounds:
 
 
 class TestCommandLine:
-    def test_the_story_on_real_data(self, decal: Decal) -> None:
-        done = decal("recommend", *STORY, "--method", "isotonic", "--method", "stack")
-        assert done.code == 0, done.err
-        story = done.out[done.out.index("Tried on p_profanity") :]
-        lines = story.splitlines()
-        assert max(map(len, lines[:-1])) <= 100
-        head = next(line for line in lines if line.startswith("method "))
-        assert head.split() == ["method", "kind", "predicted", "achieved", "after", "cost", "processor"]
-        table = lines[lines.index(head) + 1 :][:2]
-        assert [line.split()[0] for line in table] == ["→", *[line.split()[0] for line in table[1:]]]
-        assert {line.removeprefix("→").split()[0] for line in table} == {"isotonic", "stack"}
-        assert table[0].split()[1] == "stack", "the features matter here"
-        assert "Starting over with p_profanity_stack: " in story
-
     def test_json_is_valid_and_costs_change_who_is_best(self, decal: Decal, tmp_path: Path) -> None:
         rows = random_training(400, seed=3)
         assert rows.features is not None
@@ -290,11 +268,6 @@ class TestCommandLine:
 
     def test_wrong_methods_are_one_line(self, decal: Decal) -> None:
         assert "there is no method 'glr'; did you mean glar" in refusal(decal("recommend", *STORY, "--method", "glr"))
-
-    def test_a_method_without_what_it_needs_says_so(self, decal: Decal, tmp_path: Path) -> None:
-        score_off_by_a_power(tmp_path, rows=120)
-        done = decal("recommend", "p.csv", "-t", "0.5", "--method", "glar")
-        assert "\n– glar: needs features: name the columns with --features\n" in done.out, done
 
 
 def test_rows_of_one_label_promise_nothing_and_try_nothing(decal: Decal, tmp_path: Path) -> None:

@@ -73,13 +73,6 @@ def test_the_notebook_runs_under_every_library(library: str, monkeypatch: pytest
     assert np.isfinite(np.asarray(scored["p_hatesonar_isotonic"])).all()
 
 
-def test_signatures_are_the_same_for_every_library() -> None:
-    answers = [
-        decal.evaluate(read(), score="p_hatesonar", label="y", metrics="brier") for read, _ in LIBRARIES.values()
-    ]
-    assert len({answer.result.evaluation.signature for answer in answers}) == 1
-
-
 def test_only_the_columns_that_are_used_are_computed_of_a_lazy_frame() -> None:
     def refuse(values: Any) -> Any:
         raise AssertionError("computed")

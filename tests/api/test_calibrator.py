@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -74,15 +72,6 @@ def test_it_stands_in_pipelines_searches_and_clones() -> None:
     assert predicted.shape == (600, 2) and np.allclose(predicted.sum(axis=1), 1)
     search = GridSearchCV(decal.Calibrator(LinearSVC()), {"method": ["isotonic", "platt"]}, cv=3, scoring="roc_auc")
     assert search.fit(X, Y).best_params_["method"] in ("isotonic", "platt")
-
-
-def test_features_come_as_arrays_and_frames_alike() -> None:
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    probabilities = [
-        decal.Calibrator(GaussianNB(), method="stack").fit(given, Y).predict_proba(given)
-        for given in (X, frame, pl.from_pandas(frame))
-    ]
-    assert np.array_equal(probabilities[0], probabilities[1]) and np.array_equal(probabilities[1], probabilities[2])
 
 
 CLUSTER = np.arange(600) % 60

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.command import BINARY, FIXTURES, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, Decal, refusal, valid_json
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
 TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
@@ -26,15 +26,6 @@ class TestBadInput:
         path.write_text(re.sub(r'("brier": \{\s*"value": )[^,]+', lambda match: match[1] + value, path.read_text()))
         done = decal("gate", *NAMED, "-r", "brier<=baseline", "--baseline", "base.json")
         assert done.code == 2 and "brier is not a number in the baseline" in done.out
-
-    def test_a_truncated_parquet_file(self, decal: Decal, tmp_path: Path) -> None:
-        whole = (FIXTURES / "fox_news.parquet").read_bytes()
-        (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
-        assert "cut.parquet" in refusal(decal("evaluate", "cut.parquet", "-s", "p_hatesonar", "-y", "y"))
-
-    def test_a_usage_error_exits_2(self, decal: Decal) -> None:
-        assert decal("evaluate", "--no-such-option").code == 2
-        assert decal("no-such-command").code == 2
 
     def test_an_unwritable_output_loses_nothing(self, decal: Decal, tmp_path: Path) -> None:
         target = tmp_path / "kept.json"

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -75,21 +74,6 @@ class TestTwoColumns:
         assert brier["better"] == "p_profanity"
         assert brier["by_chance"] is None
 
-    def test_json_of_groups_and_a_splice_is_valid(self, decal: Decal) -> None:
-        binary = FIXTURES / "binary_n2000.csv"
-        done = decal(
-            "compare", binary, "--score", "p", "--score", "q", "--label", "y", "--group", "group", "-t", "0.3",
-            *QUICK, "-f", "json",
-        )  # fmt: skip
-        document = valid_json(done.out)
-        contests = document["comparison"]["contests"]
-        assert [contest["group"] for contest in contests] == [None, "A", "B"]
-        # q is the true probability: nothing beats it.
-        for contest in contests:
-            assert contest["metrics"]["brier"]["better"] == "q"
-            assert contest["metrics"]["brier"]["by_chance"] is False
-            assert {ahead["model"] for ahead in contest["thresholds"]["ahead"]} == {"q"}
-
     def test_csv_and_markdown(self, decal: Decal) -> None:
         done = decal("compare", *PAIR, "-m", "brier", "-m", "ece_debiased(bins=10)", "-f", "csv")
         table = list(csv.DictReader(io.StringIO(done.out)))
@@ -115,15 +99,6 @@ class TestTwoColumns:
         assert done.code == 0
         assert "p_svm_waseem: dropped 10 of 1,519 rows (missing score)" in done.out
         assert "compared on the 1,509 rows of 1,519 that both models have" in done.out
-
-    def test_shuffled_rows_give_the_same_figures(self, decal: Decal, tmp_path: Path) -> None:
-        import numpy as np
-
-        whole = pq.read_table(FOX, columns=["p_profanity", "p_hatesonar", "y"])
-        pq.write_table(whole.take(np.random.default_rng(0).permutation(len(whole))), tmp_path / "shuffled.parquet")
-        more = ("-m", "brier", "-m", "ece", "-t", "0.3", "-f", "json")
-        documents = [valid_json(decal("compare", path, *PAIR[1:], *more).out) for path in (FOX, "shuffled.parquet")]
-        assert json.dumps(documents[0]["comparison"]) == json.dumps(documents[1]["comparison"])
 
 
 class TestTwoFiles:

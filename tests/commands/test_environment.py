@@ -84,19 +84,11 @@ def test_the_exit_code_is_never_that_of_a_failed_gate_or_a_bug(
     ("line", "code"),
     [
         ("--help", 0),
-        ("--version", 0),
-        ("evaluate --help", 0),
-        ("methods", 0),
         ("metrics brier", 0),
-        ("sql --table preds --score p --label y", 0),
-        (f"evaluate {NAMED} -m brier", 0),
         (f"evaluate {NAMED} -m brier -f json", 0),
-        (f"sweep {NAMED} --no-intervals --thresholds .2,.4", 0),
-        (f"gate {NAMED} -r 'auc>=0.7'", 0),
         (f"gate {NAMED} -r 'auc>=0.9'", 1),
         (f"gate {NAMED} -r 'regret<=0.02'", 2),
         (f"online {NAMED} -t .3 -r 'e_calibration<1' --method online-platt", 1),
-        (f"fit platt {NAMED} -t .3 -o model.json", 0),
     ],
 )
 def test_a_reader_who_has_gone_changes_nothing(tmp_path: Path, line: str, code: int) -> None:
@@ -190,7 +182,7 @@ def test_too_little_memory(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).random((400_000, 2))
     table = pa.table({"p": rows[:, 0], "y": (rows[:, 1] < rows[:, 0]).astype(np.int8)})
     pq.write_table(table, tmp_path / "big.parquet")
-    for kilobytes in (40_000, 100_000, 150_000, 260_000, 440_000):
+    for kilobytes in (40_000, 150_000, 440_000):
         for line in ("gate big.parquet -s p -y y -r 'brier<=0.9'", "metrics brier"):
             code, out, error = shell(f"ulimit -v {kilobytes}; decal {line}", tmp_path)
             assert (code, out, error.count("\n")) == (2, "", 1) and "not enough memory" in error, (kilobytes, error)

@@ -113,11 +113,6 @@ class TestFit:
         line = refusal(decal("fit", "isotonic", BINARY, *P_AND_Y, "--test", "copy.csv", "-o", "m.json"))
         assert "--test copy.csv: holds the rows that the model is fitted to" in line
 
-    def test_rows_from_a_pipe_and_a_name_with_a_space(self, decal: Decal, folder: Path, tmp_path: Path) -> None:
-        done = decal("fit", "isotonic", *P_AND_Y, "-o", "my model.json", stdin=BINARY.read_bytes())
-        assert "Next: decal apply 'my model.json' NEW -o OUT adds p_isotonic to the rows of NEW.\n" in done.out
-        assert (tmp_path / "my model.json").read_text() == (folder / "isotonic.json").read_text()
-
     def test_without_a_task_there_is_no_gain_and_no_regret(self, decal: Decal) -> None:
         document = valid_json(decal("fit", "beta", BINARY, *P_AND_Y, "-o", "m.json", "-f", "json").out)
         assert document["fit"]["gain"] is None and document["task"] is None

@@ -171,8 +171,6 @@ def test_the_help_of_decal_builds_no_command_and_a_run_builds_its_own() -> None:
         assert done.stdout.splitlines()[-1] == built
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--help",), ("gate", "--help"), ("metrics", "brier"), ("methods", "glar")], ids=str
-)
+@pytest.mark.parametrize("arguments", [("gate", "--help"), ("metrics", "brier")], ids=str)
 def test_explanations_survive_an_interpreter_that_strips_them(installed: Decal, arguments: tuple) -> None:
     assert installed(*arguments, PYTHONOPTIMIZE="2") == installed(*arguments)

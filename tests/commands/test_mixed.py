@@ -61,8 +61,7 @@ NOTE = "features: 2 numbers, 1 boolean, 1 date, 1 category, 1 only missing value
     "command",
     [
         ("evaluate",),
-        ("recommend",),
-        ("recommend", "--try", "--method", "isotonic", "--method", "stack", "--method", "glar"),
+        ("recommend", "--try", "--method", "isotonic", "--method", "stack"),
         ("sweep", "--thresholds", "0.2:0.8:0.2"),
         ("gate", "--rule", "upper(gain_beyond)<=1"),
         ("fit", "stack", "-o", "stack.json", "--test", "new.csv"),
@@ -94,13 +93,6 @@ def test_csv_and_parquet_give_the_same_numbers(decal: Decal, folder: Path) -> No
     ]
 
 
-def test_the_category_is_found(decal: Decal, tmp_path: Path) -> None:
-    pq.write_table(mixed_table(600, 0), tmp_path / "many.parquet")
-    asked = ("evaluate", "many.parquet", *COLUMNS[:4], "--features", "*", *TASK)
-    done = decal(*asked, "-m", "gain_beyond", "--format", "json")
-    assert json.loads(done.out)["metrics"]["gain_beyond"]["interval"][0] > 0
-
-
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_apply_says_how_many_rows_have_an_unseen_category(decal: Decal, folder: Path, form: str) -> None:
     done = decal("apply", folder / "model.json", folder / f"new.{form}", "-o", "out.parquet")
@@ -108,21 +100,6 @@ def test_apply_says_how_many_rows_have_an_unseen_category(decal: Decal, folder: 
     assert f"{unseen} of 200 rows have a category that the model was not fitted on" in done.err
     again = decal("apply", folder / "model.json", folder / "train.parquet", "-o", "out.parquet", "--force")
     assert "category" not in again.err
-
-
-def test_csv_and_parquet_are_scored_alike(decal: Decal, folder: Path, tmp_path: Path) -> None:
-    for form in ("csv", "parquet"):
-        assert decal("apply", folder / "model.json", folder / f"new.{form}", "-o", f"{form}.parquet").code == 0
-    one, other = (pq.read_table(tmp_path / f"{form}.parquet")["p_blend"] for form in ("csv", "parquet"))
-    assert one.to_pylist() == other.to_pylist()
-
-
-def test_two_models_are_compared_on_them(decal: Decal, folder: Path, tmp_path: Path) -> None:
-    table = pq.read_table(folder / "train.parquet")
-    pq.write_table(table.append_column("q", pa.array(1 - table["p"].to_numpy())), tmp_path / "two.parquet")
-    scores = ("--score", "p", "--score", "q", "--label", "y", "--features", "*")
-    done = decal("compare", "two.parquet", *scores, *TASK, "-m", "gain_beyond")
-    assert done.code == 0 and "Gain beyond recalibration" in done.out, done.err
 
 
 def test_the_model_file_names_kinds_and_categories(folder: Path) -> None:
@@ -141,14 +118,3 @@ def test_a_changed_kind_is_one_line(decal: Decal, folder: Path, tmp_path: Path) 
     fitted = ("fit", "stack", folder / "train.parquet", *COLUMNS, *TASK, "-o", "m.json", "--test", "codes.parquet")
     assert "column 'kind': holds numbers, where the training file holds categories" in refusal(decal(*fitted))
     assert not (tmp_path / "out.csv").exists() and not (tmp_path / "m.json").exists()
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_report_and_study_take_them_too(decal: Decal, folder: Path, tmp_path: Path) -> None:
-    assert decal("report", folder / "train.csv", *COLUMNS[:4], "--features", "*", *TASK, "-o", "report.html").code == 0
-    assert "2 categories" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    studied = ("study", folder / "train.parquet", "--score", "p", "--label", "y", "--features", "*", "--seeds", "1")
-    done = decal(
-        *studied, "--method", "isotonic", "--method", "stack", "--thresholds", "0.5", "--workers", "1", "-o", "study"
-    )
-    assert done.code == 0, done.err

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.command import BINARY, FIXTURES, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, Decal, refusal, valid_json
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
 TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
@@ -23,14 +23,6 @@ class TestRecommend:
             "ECE is 0.0982 whatever the decision",
         ):
             assert words in done.out, words
-
-    def test_json_holds_the_path_and_every_metric(self, decal: Decal) -> None:
-        document = valid_json(decal("recommend", *NAMED, "--features", "x*", "-t", "0.3", "-f", "json").out)
-        advice = document["recommendation"]
-        assert advice["action"] == "post-train"
-        assert [step["answer"] for step in advice["path"]] == ["yes", "no", "unknown"]
-        assert advice["ece_advice"] == "recalibrate"
-        assert "spiegelhalter_z" in document["metrics"]
 
     def test_a_cost_above_the_gain_advises_against(self, decal: Decal) -> None:
         costly = decal("recommend", *NAMED, "--features", "x*", "-t", "0.3", "--cost", "0.5", "-f", "json")
@@ -56,9 +48,6 @@ class TestRecommend:
     def test_it_explains_itself_when_it_has_nothing_to_read(self, decal: Decal) -> None:
         line = refusal(decal("recommend", "--threshold", "0.3"))
         assert "cat preds.csv | decal" in line
-
-    def test_of_several_classes_it_asks_for_the_decision(self, decal: Decal) -> None:
-        assert "--utility" in refusal(decal("recommend", FIXTURES / "multiclass_n1500_k3.csv"))
 
     @pytest.mark.parametrize("given", [[], ["--threshold", "0.1:0.4"], ["--cost-fp", "1", "--cost-fn", "3:8"]])
     def test_where_costs_are_not_known_it_says_which_advice_holds_where(self, decal: Decal, given: list[str]) -> None:

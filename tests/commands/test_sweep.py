@@ -32,12 +32,6 @@ def test_all_prints_every_threshold(decal: Decal) -> None:
     assert "[" not in out.split("\nBrier curves")[1]
 
 
-def test_narrow_pages_get_more_tables(decal: Decal) -> None:
-    done = decal("sweep", *NAMED, *GRID, COLUMNS="50")
-    lines = done.out.split("p ───")[1].split("2 x area")[0].splitlines()
-    assert max(map(len, [line for line in lines if not line.startswith(("Brier", "Regret", "Decisions"))])) <= 50
-
-
 def test_json_is_valid_and_agrees_with_evaluate(decal: Decal) -> None:
     document = valid_json(decal("sweep", *NAMED, *GRID, "--format", "json", "--prior", "beta:2,8").out)
     curves = document["sweep"]["curves"]
@@ -53,13 +47,6 @@ def test_json_is_valid_and_agrees_with_evaluate(decal: Decal) -> None:
     with pytest.raises(jsonschema.ValidationError):
         document["sweep"]["curves"]["brier"].pop("unit")
         valid_json(json.dumps(document))
-
-
-def test_json_of_models_and_groups_is_valid(decal: Decal) -> None:
-    document = valid_json(decal("sweep", *NAMED, *GRID, "--group", "group", "--no-intervals", "-f", "json").out)
-    assert [entry["group"] for entry in document["reports"]] == [None, "A", "B"]
-    for entry in document["reports"]:
-        assert entry["sweep"]["curves"]["brier"]["low"] is None
 
 
 def test_csv_and_parquet_hold_the_same_rows(decal: Decal, tmp_path: Path) -> None:

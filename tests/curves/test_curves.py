@@ -29,7 +29,7 @@ from decal_cli.metrics import Inputs, measure_all, parse
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import tabulate
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import interval_of, value_of
+from tests.helpers.worlds import value_of
 
 ALL = parse_thresholds("0.01:0.99:0.01")
 SAME = {
@@ -115,11 +115,6 @@ def test_a_second_thread_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
             assert np.array_equal(getattr(two[name], part), getattr(one[name], part), equal_nan=True), name
     few = curves_of(tabulate(score[:5], label[:5]), None, Grid(ALL))
     assert "rows" in str(few["gain_recalibration"].reason)
-
-
-def test_no_threshold_shows_more_v_regret_than_the_worst() -> None:
-    t = tabulate(*curve_rows()[:2])
-    assert curves_of(t, None, Grid(ALL))["v_regret"].value.max() <= 2 * value_of("v_cal", t) + 1e-12
 
 
 any_levels = st.lists(
@@ -229,14 +224,6 @@ def test_a_beta_prior_has_its_moments(prior: str) -> None:
     assert weights.weight @ (weights.at - mean) ** 2 == pytest.approx(variance, rel=0.01, abs=1e-12)
 
 
-def test_the_uniform_prior_expects_half_the_brier_score() -> None:
-    t = tabulate(*curve_rows(2000)[:2])
-    curve = curves_of(t, None, Grid(ALL, parse_prior("beta:1,1")))["brier"]
-    assert 2 * curve.expectation == pytest.approx(curve.brier, abs=1e-4)
-    low, high = interval_of("brier", t)
-    assert [2 * end for end in curve.expectation_interval] == pytest.approx([low, high], abs=2e-4)
-
-
 def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
     score, label, x = curve_rows()
     t, featured = tabulate(score, label), featured_of(score, label, x)
@@ -324,12 +311,3 @@ def test_the_consistency_band_holds_calibrated_fits() -> None:
         inside.append(((fit >= band.low) & (fit <= band.high)).mean())
     assert np.mean(inside) == pytest.approx(0.9, abs=0.05)
     assert (band.low <= band.high).all() and (np.diff(band.low) >= 0).all()
-
-
-def test_the_loss_ratio_is_what_is_left_of_the_loss_on_held_out_rows() -> None:
-    """Gao et al. 2017, fig. 3."""
-    score, label, _ = curve_rows()
-    curves = curves_of(tabulate(score, label), None, Grid(np.array([0.2, 0.5, 0.8])))
-    loss, gain, ratio = (curves[name] for name in ("brier", "gain_recalibration", "loss_ratio"))
-    np.testing.assert_allclose(ratio.value, (loss.value - gain.value) / loss.value, atol=1e-12)
-    np.testing.assert_allclose(ratio.low, (loss.value - gain.high) / loss.value, atol=1e-12)

@@ -212,10 +212,3 @@ def test_a_kind_that_changed_is_refused(tmp_path: Path, values: Any, kind: Kind,
     with pytest.raises(DecalError) as caught:
         list(rows.batches())
     assert f"column 'x': {words}" in str(caught.value) and str(caught.value).isprintable()
-
-
-def test_ten_thousand_categories_are_read_in_a_moment(tmp_path: Path) -> None:
-    names = [f"name {k:05}" for k in range(10_000)]
-    path = write_columns(tmp_path, {"p": [0.5] * 20_000, "y": [0, 1] * 10_000, "x": names * 2}, "csv")
-    features = features_from(path)
-    assert features.categories == (tuple(names),) and features.codes[:, 0].tolist() == [*range(10_000)] * 2

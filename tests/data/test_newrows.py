@@ -117,11 +117,6 @@ class TestBatchesAreTheWhole:
         assert batch.rows.score.tolist() == [0.25, 1.0]
         assert batch.rows.groups["site"].tolist() == ["a", "b"]
 
-    def test_log_odds_become_probabilities(self, tmp_path: Path) -> None:
-        (batch,) = batches(write_columns(tmp_path, {"p": [0.0, 3.0, -800.0]}), Columns(score=("p",), logit=True))
-        np.testing.assert_allclose(batch.rows.score, [0.5, 1 / (1 + np.exp(-3)), 0.0])
-        assert batch.table["p"].to_pylist() == [0.0, 3.0, -800.0], "the file's own column stays"
-
     @pytest.mark.parametrize("form", ["parquet", "feather", "jsonl"])
     def test_a_list_valued_column_is_features(self, tmp_path: Path, form: str) -> None:
         vectors = np.random.default_rng(0).normal(size=(30, 4)).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,7 +30,6 @@ from decal_cli.learn.regions import (
     DOUBT,
     LEAVES,
     IsotonicFit,
-    Regions,
     _merged,
     _shrunken,
     build_regions,
@@ -148,10 +147,6 @@ def test_utility_never_falls_from_the_score_to_bins_to_regions(rows: Training, t
     assert as_it_is <= by_bin + 1e-12 and by_bin <= by_region + 1e-12
 
 
-def test_the_worlds_have_levels_that_are_bins() -> None:
-    assert all(every_level_is_a_bin(random_training(300, seed, levels=4)) for seed in range(5))
-
-
 @given(rows=any_training, key=KEYS, t=st.floats(0.05, 0.95))
 def test_moved_thresholds_decide_as_moved_scores(rows: Training, key: str, t: float) -> None:
     """Perez-Lebel et al. 2025, def. B.13, on rows that it was not fitted to."""
@@ -199,16 +194,6 @@ def test_without_grouping_regret_it_is_isotonic_regression() -> None:
     np.testing.assert_array_equal(model(new).score, fit_method("isotonic", rows)(new).score)
 
 
-def test_r_is_in_the_users_utility_units() -> None:
-    """The same decision at ten times the stakes has ten times the regret."""
-    rows = random_training(2000, 0)
-    assert rows.task is not None
-    (u00, u01), (u10, u11) = rows.task.utility
-    stakes = BinaryTask.of_utility([[10 * u00, 10 * u01], [10 * u10, 10 * u11]])
-    tenfold = Training(rows.score, rows.label, rows.weight, groups=rows.groups, features=rows.features, task=stakes)
-    np.testing.assert_array_equal(glar("glar(r=0.012)", rows).tree, glar("glar(r=0.12)", tenfold).tree)
-
-
 def test_the_default_r_is_that_of_the_paper_at_any_stakes() -> None:
     """Perez-Lebel et al. 2025 set r = .02 where u_delta = 1/t*: .006 in the units of a threshold alone at t* = .3."""
     rows = with_task(random_training(2000, 0), 0.3)
@@ -229,11 +214,6 @@ def test_trees_stay_small_and_find_what_the_score_does_not_know() -> None:
         for key in ("isotonic", "glar(r=0)")
     ]
     assert gain[1] > gain[0] + 0.01
-
-
-def test_a_model_without_its_features_says_what_it_needs() -> None:
-    with pytest.raises(Exception, match="needs the features"):
-        fit_method("glar(r=-1)", random_training(200, 0))(Unlabelled(np.array([0.5])))
 
 
 def test_tasks_share_what_does_not_depend_on_them() -> None:
@@ -367,41 +347,6 @@ def test_few_rows_are_refused_with_the_number_needed() -> None:
         fit_method("multicalibration", training_of(by_level({0.2: "00100", 0.9: "111"})))
 
 
-def flat(regions: Regions) -> list[np.ndarray]:
-    """Every array in regions."""
-    arrays: list[np.ndarray] = []
-    for field in fields(regions):
-        value = getattr(regions, field.name)
-        for part in value if isinstance(value, tuple) else (value,):
-            arrays += list(part) if isinstance(part, tuple) else [part]
-    return arrays
-
-
-def alike(one: Regions, other: Regions) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(flat(one), flat(other), strict=True))
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_row_order_changes_not_one_bit(weighted: bool) -> None:
-    score, label, weight, features = featured_rows(600)
-    given = build_regions(Rows(score, label, weight if weighted else None, features=features), seed=4)
-    order = np.random.default_rng(1).permutation(len(score))
-    turned = weight[order] if weighted else None
-    shuffled = build_regions(Rows(score[order], label[order], turned, features=features[order]), seed=4)
-    assert alike(given, shuffled)
-    assert not alike(given, build_regions(Rows(score, label, weight if weighted else None, features=features), seed=5))
-
-
-def test_types_and_signs_of_zero_change_not_one_bit() -> None:
-    score, label, _, features = featured_rows(600)
-    score[:5], features[:5, 2] = 0.0, 0.0
-    features = features.astype(np.float32).astype(np.float64)
-    signed, minus = features.copy(), score.copy()
-    signed[:5, 2], minus[:5] = -0.0, -0.0
-    given = build_regions(Rows(score, label, features=features), seed=0)
-    assert alike(given, build_regions(Rows(minus, label.astype(bool), features=signed.astype(np.float32)), seed=0))
-
-
 def test_leaves_count_each_half_once_and_trees_do_not_see_what_is_counted() -> None:
     score, label, weight, features = featured_rows(600)
     regions = build_regions(Rows(score, label, weight, features=features), seed=0)
@@ -462,15 +407,6 @@ def test_held_out_probabilities_know_nothing_of_their_own_labels() -> None:
         change = (held.region >= 0.5).astype(float) - (np.sort(score) >= 0.5)
         gains.append(float(np.mean(change * (held.label - 0.5))))
     assert np.mean(gains) < 0.001
-
-
-def test_held_out_regions_find_what_the_score_does_not_know() -> None:
-    score, label, _, features = featured_rows(3000)
-    held = hold_out(Rows(score, label, features=features), seed=0)
-    assert held is not None
-    calibrated = IsotonicFit(tabulate(score, label))(score)
-    assert np.mean((held.region - held.label) ** 2) < np.mean((calibrated - label) ** 2) - 0.02
-    assert held.region.min() >= 0 and held.region.max() <= 1
 
 
 EDGES = {

@@ -305,7 +305,7 @@ class TestMemory:
 class TestKnownTruth:
     def test_the_interval_covers_what_the_method_wins_on_all_rows_there_are(self) -> None:
         covered, far = 0, np.random.default_rng(9).random(50_000)
-        worlds = 60
+        worlds = 40
         for seed in range(worlds):
             rows = overconfident(400, seed)
             gain = try_out(parse("platt"), rows).gain
@@ -314,14 +314,6 @@ class TestKnownTruth:
             assert gain is not None
             covered += abs(gain.mean - truth) <= 1.96 * gain.error
         assert covered >= 0.9 * worlds
-
-    def test_the_best_gain_there_is_bounds_the_mean_over_worlds(self) -> None:
-        far = np.random.default_rng(9).random(50_000)
-        best = true_gain(far**2 >= TASK.threshold, far)
-        gains = [try_out(parse("isotonic"), overconfident(500, seed)).gain for seed in range(40)]
-        means = np.array([gain.mean for gain in gains if gain is not None])
-        error = means.std(ddof=1) / np.sqrt(len(means))
-        assert best - 0.02 * TASK.u_delta < means.mean() < best + 2 * error
 
     def test_utilities_are_per_decision_in_the_users_unit(self) -> None:
         rows = Training(np.array([0.1, 0.9]), np.array([1.0, 1.0]), np.array([1.0, 3.0]), task=TASK)

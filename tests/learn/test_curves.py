@@ -28,11 +28,9 @@ from decal_cli.learn.curves import (
 from decal_cli.learn.method import Training
 from decal_cli.learn.regions import isotonic_fit
 from decal_cli.tables.rows import Rows, Unlabelled
-from decal_cli.tables.table import Table, bin_of
 from decal_cli.task import BinaryTask
 from tests.helpers.training import (
     apply_in_sample,
-    calibration_error,
     fit_method,
     random_training,
     shipped_training,
@@ -211,25 +209,6 @@ def test_few_scores_cannot_bend() -> None:
             fit_method(key, rows)
 
 
-@settings(max_examples=60)
-@given(rows=any_rows(), bins=st.integers(1, 20))
-def test_edges_cut_the_levels_where_the_table_cuts_them(rows: Rows, bins: int) -> None:
-    table = rows.table
-    number = bin_of(table.score, table.bin_edges(bins))
-    np.testing.assert_array_equal(np.flatnonzero(np.diff(number, prepend=-1)), table.bin_starts(bins))
-    np.testing.assert_array_equal(np.unique(number), np.arange(number[-1] + 1))
-
-
-@given(rows=any_rows(least=2))
-def test_histogram_is_calibrated_on_its_training_rows(rows: Rows) -> None:
-    learned = training_of(rows)
-    try:
-        score = apply_in_sample("histogram(bins=4)", learned).score
-    except Undefined:
-        return  # One class.
-    assert calibration_error(score, learned) < 1e-9
-
-
 def test_histogram_by_hand() -> None:
     """Median .4, which belongs to the lower bin."""
     model = fit_method("histogram(bins=2)", training_of(by_level({0.2: "01", 0.4: "0", 0.7: "1", 0.9: "1"})))
@@ -313,14 +292,6 @@ def test_the_lookup_gives_what_refitting_gives(rows: Rows, more: list[float]) ->
     np.testing.assert_allclose(applied.score, p1 / (1 - p0 + p1), atol=1e-12)
 
 
-def test_the_interval_holds_the_score_and_never_is_0_or_1() -> None:
-    rows = random_training(300, 0)
-    applied = fit_method("venn-abers", rows)(Unlabelled(np.linspace(0, 1, 1001)))
-    assert applied.lower is not None and applied.upper is not None
-    assert (applied.lower <= applied.score).all() and (applied.score <= applied.upper).all()
-    assert (np.diff(applied.score) >= 0).all() and applied.score[0] > 0 and applied.score[-1] < 1
-
-
 def test_a_long_table_is_fitted_in_linear_time_and_kept_short() -> None:
     """Two hundred thousand levels: the tables hold the pools, not the levels."""
     model = fit_method("venn-abers", random_training(200_000, 0))
@@ -338,34 +309,6 @@ def test_in_sample_it_decides_as_the_isotonic_fit_does(rows: Rows, t: float) -> 
         return  # One class.
     np.testing.assert_array_equal(moved.score, rows.score)
     np.testing.assert_array_equal(moved.acts(learned.task), fit.acts(learned.task))
-
-
-def regret_left(rows: Rows, t: float) -> float:
-    """Calibration regret on the levels themselves, of deciding from the moved threshold."""
-    learned = with_task(training_of(rows), t)
-    assert learned.task is not None
-    table = learned.table
-    acts = fit_method("threshold", learned)(Unlabelled(table.score)).acts(learned.task)
-    rate = table.pos / table.n
-    return float(table.n @ (((rate >= t) != acts) * np.abs(rate - t)) / table.total)
-
-
-@settings(max_examples=60)
-@given(rows=any_rows(least=2), t=st.floats(0.02, 0.98))
-def test_it_leaves_no_calibration_regret_where_the_curve_is_monotone(rows: Rows, t: float) -> None:
-    """Perez-Lebel et al. 2025, prop. 3.3: the curve is made monotone by pooling what is not."""
-    table = rows.table.isotonic
-    monotone = Rows(*_as_rows(table))
-    if 0 < table.positives < table.total:
-        assert regret_left(monotone, t) < 1e-12
-
-
-def _as_rows(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Two weighted rows a level, of each label one."""
-    kept = np.concatenate((table.n - table.pos, table.pos)) > 1e-9
-    weight = np.concatenate((table.n - table.pos, table.pos))[kept]
-    label = np.repeat([0, 1], len(table))[kept]
-    return np.tile(table.score, 2)[kept], label, weight
 
 
 def test_it_is_the_threshold_that_the_metric_names() -> None:

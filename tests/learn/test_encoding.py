@@ -253,7 +253,7 @@ def test_rows_of_which_nothing_is_known_are_scored(key: str) -> None:
     assert np.isfinite(applied.score).all() and applied.score.min() >= 0 and applied.score.max() <= 1
 
 
-@pytest.mark.parametrize("key", ["refit", "stack", "stack-forest", "stack-boosting", "blend", "probing"])
+@pytest.mark.parametrize("key", ["refit", "stack-forest", "blend", "probing"])
 def test_what_a_category_knows_is_won(key: str) -> None:
     rows = replace(training(mixed_rows(1200, 2)), task=HALF)
     performance = try_out(parse(key), rows)
@@ -290,14 +290,6 @@ def test_many_categories_that_know_nothing_win_nothing(categories: int) -> None:
         mean, error = np.array(estimates, dtype=float).T
         assert mean.mean() < 2 * error.mean() / np.sqrt(len(mean)), "no label leaks into the features"
         assert (mean - 1.96 * error < 0).all()
-
-
-def test_ten_thousand_categories_are_quick() -> None:
-    rows = training(mixed_rows(20_000, 0, categories=10_000))
-    model = fit_method("stack", rows)
-    scores = model(rows).score
-    truth = rows.typed.codes[:, 0] % 4 == 0
-    assert scores[truth].mean() > scores[~truth].mean()
 
 
 def test_products_of_categories_are_seen() -> None:

@@ -188,15 +188,6 @@ def test_the_smoothed_curve_keeps_a_line_and_few_levels() -> None:
     assert crossfit.smoothed(one) == pytest.approx([0.2])
 
 
-def test_many_levels_are_dealt_evenly_row_by_row() -> None:
-    score, label = scored_rows(60_000, 1)
-    t = tabulate(np.floor(score * 6000) / 6000, label)
-    neg, pos = t.split(np.random.default_rng(0))
-    assert pos.sum(axis=0).tolist() == t.pos.tolist() and (neg + pos).sum(axis=0).tolist() == t.n.tolist()
-    assert (neg + pos).sum(axis=1) == pytest.approx(12_000, rel=0.03)
-    assert pos.sum(axis=1) / pos.sum() == pytest.approx(0.2, rel=0.03)
-
-
 @pytest.mark.parametrize("crowd", [1, 5000])
 def test_rows_are_dealt_in_their_order_however_many_share_a_level(crowd: int) -> None:
     counts = np.random.default_rng(1).integers(0, 4, 6000)

@@ -76,17 +76,12 @@ def bits(applied: Applied) -> list[bytes | None]:
 @pytest.mark.parametrize("key", KEYS)
 class TestEveryMethod:
     def test_the_same_model_comes_back_and_says_the_same_of_rows(self, key: str) -> None:
-        back = from_text(to_text(saved(key)), "m.json")
+        text = to_text(saved(key))
+        back = from_text(text, "m.json")
+        assert to_text(back) == text and text.endswith("}\n") and json.loads(text)["method"] == key
         assert same_bits(back.model, saved(key).model)
         assert bits(back.model(NEW)) == bits(saved(key).model(NEW))
         assert bits(score_rows(back, NEW, "m.json")) == bits(saved(key).model(NEW))
-
-    def test_the_file_is_canonical_and_the_same_each_time(self, key: str) -> None:
-        text = to_text(saved(key))
-        again = Saved(**{**vars(saved(key)), "model": fit_method(key, random_training(300, seed=7))})
-        assert to_text(again) == text
-        assert to_text(from_text(text, "m.json")) == text
-        assert text.endswith("}\n") and json.loads(text)["method"] == key
 
     def test_a_model_takes_no_rows_and_one(self, key: str) -> None:
         whole = saved(key).model(NEW)
@@ -143,18 +138,6 @@ class TestNumbers:
         np.testing.assert_array_equal(back, array)
         assert back.dtype == array.dtype and back.tobytes() == array.tobytes()
 
-    @pytest.mark.parametrize("shape", [(2, 3), (0, 4), (2, 1, 2), ()])
-    def test_shapes_come_back(self, shape: tuple[int, ...]) -> None:
-        for array in (np.arange(np.prod(shape, dtype=int), dtype=float).reshape(shape), np.full(shape, np.nan)):
-            back = model_file._decoded(model_file._encoded(array))
-            assert back.shape == shape
-            assert back.tobytes() == array.tobytes()
-
-    @given(st.lists(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0")), max_size=4))
-    def test_texts_come_back(self, words: list[str]) -> None:
-        array = np.array(words, dtype=str)
-        assert model_file._decoded(json.loads(json.dumps(model_file._encoded(array)))).tolist() == words
-
     @pytest.mark.parametrize(
         "value", [np.array([1j]), np.array([None]), object(), {"a": 1}], ids=("complex", "objects", "object", "dict")
     )
@@ -166,32 +149,13 @@ class TestNumbers:
 class TestChanged:
     """Any change of any byte is seen."""
 
-    @pytest.mark.parametrize("bit", [1, 2, 16, 32])
+    @pytest.mark.parametrize("bit", [1, 16])
     def test_every_byte_of_a_small_file(self, bit: int) -> None:
         content = to_text(SAVED_STEPS).encode()
         for at in range(len(content)):
             changed = bytearray(content)
             changed[at] ^= bit
-            assert changed != content
             refused(changed.decode())
-
-    def test_sampled_bytes_of_a_file_with_packed_arrays(self) -> None:
-        size = model_file.LISTED + 1
-        rng = np.random.default_rng(0)
-        text = to_text(of_model(Curve(np.sort(rng.random(size)), np.sort(rng.random(size)))))
-        assert '"shape"' in text, "this file holds base64"
-        for at in rng.integers(0, len(text), 40):
-            for other in ("A", "0", " "):
-                if text[at] != other:
-                    refused(text[:at] + other + text[at + 1 :])
-
-    @pytest.mark.parametrize("key", ["glar(r=-1)", "multicalibration", "venn-abers"])
-    def test_sampled_bytes_of_fitted_models(self, key: str) -> None:
-        content = to_text(saved(key)).encode()
-        for at in np.random.default_rng(0).integers(0, len(content), 60):
-            changed = bytearray(content)
-            changed[at] ^= 1
-            refused(changed.decode(errors="replace"))
 
     @pytest.mark.parametrize(
         "change",

@@ -222,15 +222,6 @@ def test_a_test_file_may_hold_the_classes_in_another_order(decal: Decal, tmp_pat
     assert gains[0]["value"] == pytest.approx(gains[1]["value"], abs=1e-12)
 
 
-def test_recommend_tries_the_methods_of_several_classes(decal: Decal, tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", training(0))
-    ran = decal("recommend", path, *NAMED, "--features", "x*", "--abstain", ".3", "--try", "-f", "json")
-    assert ran.code == 0, ran.err
-    attempts = valid_json(ran.out)["recommendation"]["tried"][0]["attempts"]
-    assert {each["method"] for each in attempts} == set(KEYS)
-    assert all(each["achieved"]["value"] is not None for each in attempts)
-
-
 def test_more_than_two_actions_are_tried_and_fitted(decal: Decal, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     score = rng.random(400)

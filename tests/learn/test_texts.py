@@ -159,7 +159,9 @@ def test_several_classes_have_a_number_each() -> None:
     assert np.mean(model(rows).score.argmax(axis=1) == label) > 0.95
 
 
-@pytest.mark.parametrize("kind", list(PHRASES))
+@pytest.mark.parametrize(
+    "kind", [next(iter(PHRASES)), *(pytest.param(kind, marks=pytest.mark.long) for kind in list(PHRASES)[1:])]
+)
 def test_the_gain_of_raw_texts_is_foretold(kind: str) -> None:
     for each in foretold(written(np.random.default_rng(1), kind, 2000), 1, (0.3, 0.5)):
         assert each.held and each.told.value is not None and each.told.value > 0.01

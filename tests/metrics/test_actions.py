@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
+from decal_cli.metrics import Inputs, interval_of, parse, value_of
 from decal_cli.tables.rows import Rows
 from decal_cli.task import Task, parse_utility, task_of, task_of_rows, utility_text
 
@@ -30,13 +29,6 @@ def labelled(rows: int = 400, seed: int = 0, decimals: int = 2) -> Rows:
 
 def value(text: str, rows: Rows, task: Task) -> float:
     return value_of(parse(text), Inputs(rows, task))
-
-
-def taken_by(task: Task, score: np.ndarray) -> np.ndarray:
-    """Number of the action of every row, of those that are worth most the last on the envelope."""
-    by_action = worth(np.array(task.utility)[list(task.envelope)], score)
-    best = by_action.max(axis=1, keepdims=True) - 1e-12
-    return np.array(task.envelope)[len(task.envelope) - 1 - np.argmax((by_action >= best)[:, ::-1], axis=1)]
 
 
 utilities = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=2, max_size=6)
@@ -89,46 +81,12 @@ def test_what_cannot_be_a_task_of_several_actions(text: str, message: str) -> No
         task_of(utility=CLINIC, decision_threshold=0.3)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_share_of_possible_utility_is_that_of_the_isotonic_fit(seed: int) -> None:
-    task, rows = task_of_rows(CLINIC), labelled(seed=seed)
-    utility, taken = np.array(CLINIC), taken_by(task, rows.score)
-    per_row, constant = utility[taken, rows.label], utility[:, rows.label].mean(axis=1).max()
-    fit = IsotonicRegression().fit(rows.score, rows.label).predict(rows.score)
-    bound = utility[taken_by(task, fit), rows.label].mean()
-    share = (per_row.mean() - constant) / (bound - constant)
-    assert value("utility_share", rows, task) == pytest.approx(share, abs=1e-9)
-
-
 def featured(rows: int = 400) -> Rows:
     rng = np.random.default_rng(2)
     x = rng.standard_normal((rows, 2))
     truth = 1 / (1 + np.exp(-1.5 * x[:, 0] - x[:, 1]))
     score = np.round(1 / (1 + np.exp(-1.5 * x[:, 0])), 3)
     return Rows(score, (rng.random(rows) < truth).astype(np.uint8), features=x)
-
-
-def test_what_is_never_taken_changes_nothing() -> None:
-    """Dominated rows, the order of rows and a second copy of one leave every number as it is."""
-    rows = featured()
-    two, three = ((0.0, -4.0), (-1.0, 0.0)), ((0.0, -4.0), (-0.4, -1.5), (-1.0, 0.0))
-    same = [
-        (task_of_rows(two), task_of_rows((*two, (-3.0, -5.0)))),
-        (task_of_rows(three), task_of_rows((three[2], three[1], (-2.0, -2.0), three[0], three[0]))),
-    ]
-    for task, other in same:
-        a, b = Inputs(rows, task), Inputs(rows, other)
-        for spec in METRICS.specs():
-            if not spec.declared.takes_task:
-                continue
-            try:
-                expected = value_of(spec, a)
-            except Undefined as undefined:
-                with pytest.raises(Undefined, match=undefined.reason.partition("(")[0]):
-                    value_of(spec, b)
-                continue
-            assert value_of(spec, b) == pytest.approx(expected, abs=1e-12), spec.key
-            assert interval_of(spec, b, 0.9) == pytest.approx(interval_of(spec, a, 0.9), abs=1e-12), spec.key
 
 
 def test_gains_and_regrets_add_up_over_the_steps() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from decal_cli.analysis.evaluate import Plan, evaluate
 from decal_cli.data import from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import least_amount
-from decal_cli.metrics import Inputs, interval_of, parse, value_of
+from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.row_utilities import RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
@@ -93,21 +91,6 @@ def test_amounts_alone_decide_held_out_rows() -> None:
     assert value("gain_over_amount", rows) == pytest.approx(share @ (now - by_amount), abs=1e-10)
 
 
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 999), alarm=st.integers(1, 30), miss=st.integers(1, 30), weighted=st.booleans())
-def test_rows_that_are_alike_have_the_numbers_of_one_task(seed: int, alarm: int, miss: int, weighted: bool) -> None:
-    """By the formulas for rows: nothing here knows that they are alike."""
-    rows = priced(120, seed, weighted)
-    alike = Rows(rows.score, rows.label, rows.weight, amounts={"amount": np.full(120, float(miss))})
-    own, shared = RowTask(("amount",), cost_fp=float(alarm)), BinaryTask.of_costs(alarm, miss)
-    for text in ALIKE:
-        plain = Inputs(alike, shared)
-        assert value(text, alike, own) == pytest.approx(value_of(parse(text), plain), rel=1e-12, abs=1e-12)
-        if text not in ("utility_at_stake", "regret_grouping_worst"):
-            ends = interval_of(parse(text), Inputs(alike, decision=own), 0.9)
-            assert ends == pytest.approx(interval_of(parse(text), plain, 0.9), rel=1e-9, abs=1e-9)
-
-
 def test_rows_that_are_alike_are_one_task_for_every_metric() -> None:
     rows = priced(300)
     plain = from_arrays(rows.score, rows.label)
@@ -153,13 +136,6 @@ def test_the_least_amount_parts_no_rows_of_one_amount() -> None:
     assert least_amount(u) == 7.0
     lost = Rows(np.full(2, 0.5), label[3:5], amounts={"amount": amount[3:5]})
     assert least_amount(RowUtilities(lost, utilities_of(lost.amounts, 1.0, None, 1.0))) == np.inf
-
-
-def test_the_order_of_rows_changes_nothing() -> None:
-    rows = priced(200, weighted=True)
-    turned = rows.take(np.random.default_rng(1).permutation(200))
-    for text in ("gain_recalibration", "eu_by_amount", "regret_calibration"):
-        assert value(text, turned) == pytest.approx(value(text, rows), rel=1e-12)
 
 
 def test_what_needs_one_task_says_so() -> None:

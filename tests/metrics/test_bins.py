@@ -22,9 +22,9 @@ Columns = dict[str, np.ndarray]
 
 
 def tables() -> Iterator[tuple[Columns, int, float]]:
-    """500 tables of 1 to 30 levels, ties at both ends and between; some weighted; how many bins, and the threshold."""
+    """150 tables of 1 to 30 levels, ties at both ends and between; some weighted; how many bins, and the threshold."""
     rng = np.random.default_rng(11)
-    for number in range(500):
+    for number in range(150):
         levels = np.sort(rng.choice(129, int(rng.integers(1, 31)), replace=False)) / 128  # sums are exact
         mass = rng.exponential(1, len(levels))
         for heavy in rng.choice([0, len(levels) // 2, len(levels) - 1], 2):

@@ -65,34 +65,6 @@ def test_days_have_the_lists_that_each_has_by_itself(rows: Rows, days: int, plac
             assert together.acted[which] == pytest.approx(alone.acted, abs=1e-12)
 
 
-@given(rows=any_rows(least=1, most=30, weights="whole"), part=st.sampled_from([0.05, 0.2, 0.5, 1.0]))
-def test_a_whole_weight_counts_as_that_many_rows(rows: Rows, part: float) -> None:
-    assert rows.weight is not None
-    copies = replace(rows, weight=None).take(np.repeat(np.arange(len(rows)), rows.weight.astype(int)))
-    one, other = measured(rows, share(part)), measured(copies, share(part))
-    for key in FAMILY:
-        # Neighbours of the next row are counted by rows, so that weights change which they are.
-        if key != "shadow_price":
-            known = value(key, one)
-            assert value(key, other) == (None if known is None else pytest.approx(known, rel=1e-9, abs=1e-9)), key
-
-
-@given(rows=any_rows(least=2, most=30), part=st.sampled_from([0.1, 0.4]))
-def test_the_order_of_rows_changes_nothing_and_groups_add_up(rows: Rows, part: float) -> None:
-    group = np.where(np.arange(len(rows)) % 3 == 0, "a", "b")
-    whole = listed(replace(rows, groups={"g": group}), share(part), 0.3)
-    shuffled = measured(rows.take(np.random.default_rng(0).permutation(len(rows))), share(part))
-    utility = 0.0
-    for name, each in whole.by_group():
-        if name is not None:
-            of_group = value_of(parse("utility_at_capacity"), Inputs(each, TASK))
-            utility += of_group * float(each.weights.sum() / whole.weights.sum())
-    assert utility == pytest.approx(value_of(parse("utility_at_capacity"), Inputs(whole, TASK)), abs=1e-9)
-    for key in FAMILY:
-        known = value(key, Inputs(whole, TASK))
-        assert value(key, shuffled) == (None if known is None else pytest.approx(known, rel=1e-9, abs=1e-9)), key
-
-
 @given(rows=any_rows(), part=st.sampled_from([0.01, 0.3, 1.0]))
 def test_intervals_hold_their_values_and_stay_in_bounds(rows: Rows, part: float) -> None:
     inputs = measured(rows, share(part))

@@ -11,8 +11,8 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, interval_of, parse, value_of
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.rows import Rows
-from decal_cli.task import BinaryTask, ClassDecision
-from tests.helpers.classes import THREE, as_two, known
+from decal_cli.task import ClassDecision
+from tests.helpers.classes import THREE, known
 from tests.helpers.paper_examples import EPOCHS_18
 
 IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -130,31 +130,6 @@ def test_calibration_of_few_rows_of_a_level_is_that_of_levels_and_of_many_levels
     assert value("cal_l1(levels=exact)", rows) == pytest.approx(by_row, abs=1e-12)
 
 
-def test_calibration_of_two_classes_is_twice_that_of_the_score() -> None:
-    rng = np.random.default_rng(4)
-    rows = Rows(rng.random(300), rng.integers(0, 2, 300).astype(np.uint8))
-    for levels, of_score in (("bins", "ece"), ("exact", "ece_exact"), ("auto", "ece")):
-        ours = value(f"cal_l1(levels={levels})", as_two(rows))
-        assert ours == pytest.approx(2 * value_of(parse(of_score), Inputs(rows)), abs=1e-12)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_two_classes_give_the_numbers_of_a_score(weighted: bool) -> None:
-    rng = np.random.default_rng(3)
-    score = np.round(rng.uniform(0.01, 0.99, 400), 2)
-    weight = rng.uniform(0.5, 2, 400) if weighted else None
-    rows = Rows(score, (rng.random(400) < score**1.4).astype(np.uint8), weight)
-    task = BinaryTask.of_costs(1, 3)
-    one, two = Inputs(rows, task), Inputs(as_two(rows), decision=decision(task.utility))
-    for key, times in (("brier", 2), ("log_loss", 1), ("auc", 1), ("expected_utility", 1), ("external_regret", 1),
-                       ("swap_regret", 1), ("utility_at_stake", 1), ("regret_calibration", 1)):  # fmt: skip
-        assert value_of(parse(key), two) == pytest.approx(times * value_of(parse(key), one), abs=1e-12), key
-    for key, times in (("brier", 2), ("log_loss", 1), ("expected_utility", 1), ("external_regret", 1),
-                       ("regret_calibration", 1)):  # fmt: skip
-        ends = interval_of(parse(key), one, 0.9)
-        assert interval_of(parse(key), two, 0.9) == pytest.approx([times * end for end in ends or ()], abs=1e-12), key
-
-
 PROGRAMS = {"u_cal": 1e-7, "cdl": 1e-7, "cdl_null": 0.03}
 """What linear programs are solved to; the draws of the null follow the order of the classes."""
 DRAWN_IN_ORDER = {"regret_calibration_null": 0.02, "cfdl_null": 0.02}
@@ -204,20 +179,6 @@ def test_an_interval_holds_the_value(spec: MetricSpec) -> None:
     interval = interval_of(spec, inputs, 0.95)
     if spec.declared.form(True).interval is not None:
         assert interval is not None and interval[0] <= value_of(spec, inputs) <= interval[1]
-
-
-def test_a_calibrated_model_lies_among_its_nulls() -> None:
-    """Labels drawn from the probabilities: what is measured lies about where the nulls say."""
-    below = {"ece_top": 0, "regret_calibration": 0, "utility_calibration": 0}
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        score = rng.dirichlet((1.0, 1.0, 1.0), 500)
-        label = np.array([rng.choice(3, p=each) for each in score])
-        inputs = Inputs(Rows(score, label, classes=THREE), decision=decision(COSTS))
-        for key in below:
-            low, high = interval_of(parse(f"{key}_null"), inputs, 0.9) or (0.0, 0.0)
-            below[key] += low <= value_of(parse(key), inputs) <= high
-    assert all(13 <= inside <= 20 for inside in below.values()), below
 
 
 NULLS = ["ece_top_null", "ece_classwise_null", "regret_calibration_null", "utility_calibration_null"]

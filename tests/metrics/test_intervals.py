@@ -75,10 +75,6 @@ def test_perfect_ranking_has_an_interval_below_one() -> None:
     assert 0.4 < low < 0.6 and high == 1
 
 
-def test_empty_groups_have_no_interval() -> None:
-    assert interval_of("ppv", rows_by_level({0.1: "01"}).table, TASK) is None
-
-
 def test_the_squared_errors_share_the_interval_of_the_debiased_one() -> None:
     """cl and rmsce estimate what ece_debiased does; the plug-in may lie above its own interval."""
     table = known_rows("binary").table
@@ -100,10 +96,3 @@ def test_the_interval_of_a_skewed_mean_is_longer_on_the_side_of_the_tail_and_mis
         low, high = confidence.normal(estimate, 0.9)
         held["normal"] += low <= 2 <= high
     assert held["normal"] < 1600 < 1680 < held["skewed"]
-
-
-def test_without_skewness_the_interval_is_the_normal_one() -> None:
-    estimate = MeanEstimate(0.3, 0.02)
-    nearly = confidence.skewed(estimate, 1e-5, 30, 0.9)
-    assert confidence.skewed(estimate, 0.0, 30, 0.9) == confidence.normal(estimate, 0.9)
-    assert nearly == pytest.approx(confidence.normal(estimate, 0.9), abs=1e-6)

@@ -50,13 +50,6 @@ def test_the_null_of_crowded_levels_agrees_with_the_normal_law() -> None:
     assert value_of("ece_exact_null", table) == pytest.approx(np.sqrt(2 * 0.21 / np.pi / 10**6), rel=1e-5)
 
 
-def test_the_null_of_cfdl_is_on_the_same_levels() -> None:
-    task, ties = BinaryTask.of_threshold(0.4), known_rows("ties").table
-    exact, bins = (value_of(f"cfdl_null(levels={levels})", ties, task) for levels in ("exact", "bins"))
-    assert value_of("cfdl_null", ties, task) == bins
-    assert exact >= 0
-
-
 def test_the_ece_null_does_not_depend_on_how_many_levels_it_is_drawn_on() -> None:
     """Above 4096 levels on as many cells; here against the plain parametric bootstrap of every level."""
     rng = np.random.default_rng(0)

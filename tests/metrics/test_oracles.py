@@ -91,6 +91,12 @@ def test_every_metric_has_an_oracle() -> None:
 
 
 @given(rows=any_rows(inner=True))
+def test_log_loss_is_mcb_minus_dsc_plus_unc(rows: Rows) -> None:
+    mcb, dsc, unc = (value_of(f"corp_{part}(loss=log)", rows.table) for part in ("mcb", "dsc", "unc"))
+    assert value_of("log_loss", rows.table) == pytest.approx(mcb - dsc + unc)
+
+
+@given(rows=any_rows(inner=True))
 def test_log_loss_is_the_mean_negative_logarithm(rows: Rows) -> None:
     of_label = np.where(rows.label == 1, rows.score, 1 - rows.score)
     expected = -np.average(np.log(of_label), weights=weights(rows))

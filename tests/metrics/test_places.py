@@ -15,14 +15,12 @@ from decal_cli.learn.held_out import build_by_amount
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.metrics.paired import intervals
-from decal_cli.tables.listed import Capacity, listed
+from decal_cli.tables.listed import Capacity
 from decal_cli.tables.rows import Rows
-from decal_cli.task import BinaryTask, RowTask
+from decal_cli.task import RowTask
 from tests.helpers.lists import count, share, written_out
 
 FAMILY = [name for name, metric in METRICS.items() if metric.family == "places"]
-BY_LISTS = ("utility_at_capacity", "capacity_cost", "capture", "precision_at_capacity", "value_capture",
-            "eu_score_ranking", "eu_amount_ranking", "gain_over_score_ranking", "gain_over_amount_ranking")  # fmt: skip
 COSTS = RowTask(("amount", "cost_fp_column"))
 
 
@@ -105,71 +103,12 @@ def test_the_list_by_amount_is_the_one_that_is_written_out() -> None:
     )
 
 
-@settings(max_examples=20, deadline=None)
-@given(
-    seed=st.integers(0, 999),
-    alarm=st.integers(1, 30),
-    miss=st.integers(1, 30),
-    kind=st.sampled_from(["rows", "weights", "clusters", "days"]),
-    part=st.sampled_from([0.02, 0.1, 0.5, 1.0]),
-)
-def test_rows_that_are_alike_have_the_numbers_of_one_task(
-    seed: int, alarm: int, miss: int, kind: str, part: float
-) -> None:
-    """By the formulas for rows: nothing here knows that they are alike."""
-    rng = np.random.default_rng(seed)
-    score = np.round(rng.random(200), 2)
-    label = (rng.random(200) < score**1.5).astype(int)
-    rows = Rows(
-        score,
-        label,
-        rng.uniform(0.5, 2, 200) if kind == "weights" else None,
-        rng.integers(0, 60, 200) if kind == "clusters" else None,
-        rng.integers(0, 4, 200) if kind == "days" else None,
-        amounts={"amount": np.full(200, float(miss))},
-    )
-    own, shared = RowTask(("amount",), cost_fp=float(alarm)), BinaryTask.of_costs(alarm, miss)
-    mine = measured(rows, share(part), own)
-    plain = Inputs(listed(rows, share(part), shared.decision_threshold), shared)
-    for key in ("utility_at_capacity", "capacity_cost", "shadow_price", "capture", "precision_at_capacity", "lift"):
-        known, ends = value(key, plain), interval_of(parse(key), plain, 0.9)
-        assert value(key, mine) == (None if known is None else pytest.approx(known, rel=1e-12, abs=1e-12)), key
-        # Of rows with utilities of their own, the bounds of the worth of a place are those that occur.
-        if key != "shadow_price":
-            assert interval_of(parse(key), mine, 0.9) == (
-                None if ends is None else pytest.approx(ends, rel=1e-9, abs=1e-9)
-            ), key
-    assert value("value_capture", mine) == pytest.approx(value("capture", plain), abs=1e-12)
-    assert value("eu_score_ranking", mine) == pytest.approx(value("utility_at_capacity", plain), abs=1e-12)
-    assert value("gain_over_score_ranking", mine) == pytest.approx(0, abs=1e-12)
-    with pytest.raises(Undefined, match="a miss costs the same in every row"):
-        value_of(parse("eu_amount_ranking"), mine)
-    with pytest.raises(Undefined, match="ranked by what acting on them is expected to win"):
-        value_of(parse("capacity_threshold"), mine)
-    if kind != "days" and value("capacity_cost", plain):
-        threshold = value("capacity_threshold", plain) or 0.0
-        known = shared.u_delta * (threshold - shared.threshold)
-        assert value("least_gain", mine) == pytest.approx(known, abs=1e-9)
-
-
 def drawn(rng: np.random.Generator, size: int) -> Rows:
     """A score that is too bold, and amounts that know a little of the label."""
     z, more = rng.normal(-1, 1, size), rng.normal(size=size)
     label = (rng.random(size) < 1 / (1 + np.exp(-0.8 * z - 0.3 * more))).astype(int)
     amounts = {"amount": np.exp(2 + 0.7 * more), "cost_fp_column": rng.uniform(1, 4, size)}
     return Rows(1 / (1 + np.exp(-z)), label, amounts=amounts)
-
-
-def test_the_order_of_rows_changes_nothing_and_groups_add_up() -> None:
-    rows = drawn(np.random.default_rng(1), 300)
-    whole = listed_rows(replace(rows, groups={"g": np.where(np.arange(300) % 3, "a", "b")}), share(0.1), COSTS, 0)
-    turned = measured(rows.take(np.random.default_rng(0).permutation(300)), share(0.1))
-    for key in (*BY_LISTS, "shadow_price", "least_gain"):
-        assert value(key, turned) == pytest.approx(value(key, Inputs(whole, decision=COSTS)), rel=1e-9), key
-    for key in ("utility_at_capacity", "eu_amount_ranking", "eu_score_ranking"):
-        parts = [(each, len(each) / 300) for name, each in whole.by_group() if name is not None]
-        summed = sum(part * (value(key, Inputs(each, decision=COSTS)) or 0.0) for each, part in parts)
-        assert summed == pytest.approx(value(key, Inputs(whole, decision=COSTS)), rel=1e-9)
 
 
 def test_what_is_not_there_says_why() -> None:
@@ -185,6 +124,7 @@ def test_what_is_not_there_says_why() -> None:
         value_of(parse("value_capture"), measured(replace(rows, label=np.zeros(6, dtype=int)), count(2)))
 
 
+@pytest.mark.long
 def test_intervals_cover_the_population_and_the_difference_of_two_scores() -> None:
     """90 % of 60 samples: fewer than 46 or all of them would be a 1 in 1,000 event, had each the coverage it claims."""
 

@@ -87,13 +87,6 @@ def test_regions_made_by_hand(key: str, task: BinaryTask | None) -> None:
 
 
 @given(rows=any_rows(least=20), task=any_task)
-def test_the_gains_are_one_chain(rows: Rows, task: BinaryTask) -> None:
-    table = rows.table
-    parts = [value_with(key, table, task, regions_by_hand()) for key in ("gain_recalibration", "gain_beyond")]
-    assert value_with("gain_post_training", table, task, regions_by_hand()) == pytest.approx(sum(parts), abs=1e-12)
-
-
-@given(rows=any_rows(least=20), task=any_task)
 def test_the_gain_over_a_constant_decision_is_that_over_the_score_plus_its_lead(rows: Rows, task: BinaryTask) -> None:
     table = rows.table
     over_constant, over_score, lead = (
@@ -157,19 +150,6 @@ def test_grouping_loss_of_leaves_is_unbiased_and_its_error_is_right() -> None:
     assert np.sqrt((error**2).mean()) == pytest.approx(mean.std(), rel=0.1)
 
 
-def test_parts_add_up_and_scale_with_the_stakes() -> None:
-    table, features = reference_file()
-    small = BinaryTask.of_threshold(0.2)
-    large = BinaryTask.of_costs(20, 80)
-    for task in (small, large):
-        parts = value_with("regret_calibration", table, task) + value_with("regret_grouping", table, task, features)
-        assert value_with("regret", table, task, features) == pytest.approx(parts)
-    for metric in METRICS.values():
-        if metric.family == "regret" and metric.unit == "utility":
-            scaled = 100 * value_with(metric.name, table, small, features)
-            assert value_with(metric.name, table, large, features) == pytest.approx(scaled), metric.name
-
-
 def reference_file() -> tuple[Table, Inputs]:
     """The reference file, its features x1, x2 and x3."""
     rows = known_rows("binary")
@@ -196,26 +176,6 @@ def test_the_population_lies_in_the_intervals_of_the_reference_file(threshold: f
     assert holds("regret_grouping", beyond)
     assert holds("regret", calibration + beyond)
     assert holds("grouping_loss", 0.02335)
-
-
-def test_one_error_of_calibration_is_worth_another_gain_at_every_threshold() -> None:
-    table, features = reference_file()
-    won = {t: value_with("gain_recalibration", table, BinaryTask.of_threshold(t)) for t in POPULATION}
-    beyond = {t: value_with("gain_beyond", table, BinaryTask.of_threshold(t), features) for t in POPULATION}
-    assert won[0.1] > 0.002 > won[0.3]
-    assert beyond[0.3] > 0.012 > beyond[0.1]
-
-
-def test_the_error_of_the_whole_gain_is_that_of_a_sum_of_its_parts() -> None:
-    table, features = reference_file()
-    for t in (0.1, 0.3):
-        task, reach = BinaryTask.of_threshold(t), {}
-        for key in ("gain_recalibration", "gain_beyond", "gain_post_training"):
-            low, high = interval_with(key, table, task, features)
-            reach[key] = (high - low) / 2
-            assert (low + high) / 2 == pytest.approx(value_with(key, table, task, features), abs=1e-12)
-        parts = reach["gain_recalibration"], reach["gain_beyond"]
-        assert reach["gain_post_training"] == pytest.approx(np.hypot(*parts), abs=1e-12)
 
 
 FEW = {
@@ -267,17 +227,6 @@ def test_the_interval_of_the_regret_holds_what_trees_miss() -> None:
         assert interval_of(parse(name), everything.having(task), 0.95) is None
     low, high = interval_with("grouping_loss", everything.get(Table), None, everything)
     assert low <= chance.var() and high == 0.25, "at least what the trees see"
-
-
-def test_what_trees_see_has_its_interval() -> None:
-    """One feature that says much at one place: the trees see it, the probe no more than they do."""
-    rng = np.random.default_rng(3)
-    features = rng.normal(size=(2000, 3))
-    chance = np.where(features[:, 0] > 0.3, 0.8, 0.3)
-    label = (rng.random(2000) < chance).astype(int)
-    everything = from_features(np.full(2000, chance.mean()), label, features)
-    low, high = interval_with("grouping_loss", everything.get(Table), None, everything)
-    assert low <= chance.var() <= high
 
 
 def test_the_interval_of_the_regret_intervals_where_its_text_says() -> None:

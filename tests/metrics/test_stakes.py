@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -18,43 +16,7 @@ pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
 CLASSES = ("a", "b", "c")
 WAIT_TEST_TREAT = ((0.0, -20.0), (-2.0, -3.0), (-5.0, -1.0))
-OF_CLASSES = ((1.0, 0.0, -1.0), (-2.0, 3.0, 0.0), (0.0, -1.0, 2.0), (0.5, 0.5, 0.5))
-SHARED = ["expected_utility", "external_regret", "utility_at_stake", "swap_regret", "cfdl", "regret_calibration"]
-HELD_OUT = ["gain_recalibration", "gain_beyond", "gain_post_training"]
 AT_CAPACITY = ["utility_at_capacity", "capacity_cost", "shadow_price", "least_gain"]
-
-
-def frame_with_stakes(classes: int, utility: Any, n: int = 400) -> dict[str, Any]:
-    """Scores that are too sure of themselves, features that know more, and the same utilities in every row."""
-    rng = np.random.default_rng(11)
-    chance = rng.dirichlet(np.full(classes, 0.7), n)
-    label = (chance.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
-    score = chance**1.6
-    score /= score.sum(axis=1, keepdims=True)
-    columns = {f"m:{CLASSES[k]}": score[:, k] for k in range(classes)} if classes > 2 else {"p": score[:, 1]}
-    columns |= {f"u{a}{k}": np.full(n, u) for a, line in enumerate(utility) for k, u in enumerate(line)}
-    names = np.array(CLASSES[:classes] if classes > 2 else ("0", "1"))
-    return columns | {"y": names[label], "x": label + rng.normal(size=n), "c": rng.integers(0, 80, n)}
-
-
-@pytest.mark.parametrize(
-    ("classes", "utility"), [(2, WAIT_TEST_TREAT), (3, OF_CLASSES)], ids=["three actions", "three classes"]
-)
-@pytest.mark.parametrize("more", [{}, {"cluster": "c"}], ids=["rows", "clusters"])
-def test_equal_utilities_of_each_row_are_one_task(classes: int, utility: Any, more: dict[str, Any]) -> None:
-    frame = frame_with_stakes(classes, utility)
-    given = {"label": "y", "features": "x", "capacity": "0.1", "metrics": [*SHARED, *HELD_OUT, *AT_CAPACITY], **more}
-    given |= {"score": "p"} if classes == 2 else {"proba": "m:*"}
-    columns = [name for name in frame if name.startswith("u")]
-    by_row = decal_cli.evaluate(frame, utility_columns=columns, **given)
-    as_task = decal_cli.evaluate(frame, utility=[list(line) for line in utility], **given)
-    # Recalibrated scores of two classes come from folds of the rows here, and of the table there.
-    apart = {"gain_recalibration", "gain_post_training"} if classes == 2 else set()
-    for name in (*SHARED, *HELD_OUT, *AT_CAPACITY):
-        tolerance = 0.25 if name in apart else 1e-9
-        assert by_row[name].value == pytest.approx(as_task[name].value, rel=tolerance, abs=1e-9), name
-    for name in ("expected_utility", "external_regret", "utility_at_capacity", "capacity_cost"):
-        assert by_row[name].interval == pytest.approx(as_task[name].interval, rel=2e-3), name
 
 
 def test_whoever_abstains_needs_a_place_by_hand() -> None:

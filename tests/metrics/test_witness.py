@@ -9,13 +9,10 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from decal_cli.metrics import METRICS, parse
-from decal_cli.tables.table import Table
 from tests.helpers.command import BINARY, FIXTURES, Decal, valid_json
-from tests.helpers.worlds import random_table
 
 Run = Callable[..., str]
 TIES = FIXTURES / "ties_edges_n300.csv"
@@ -81,19 +78,6 @@ def test_so_they_do_where_a_kink_sits_on_a_score(printed: Run, tmp_path: Path, e
     path = tmp_path / "edge.csv"
     path.write_text("p,y\n" + EDGES[edge])
     assert pasted_back(printed, path, *EXACT)["v_cdl(levels=exact)"] == 2
-
-
-def write_rows(t: Table, path: Path) -> Path:
-    labels = np.concatenate([np.arange(n) < pos for n, pos in zip(t.n, t.pos, strict=True)]).astype(int)
-    rows = zip(np.repeat(t.score, t.n).tolist(), labels.tolist(), strict=True)
-    path.write_text("p,y\n" + "".join(f"{score!r},{label}\n" for score, label in rows))
-    return path
-
-
-def test_and_on_random_tables_cdl_too_where_it_has_two_actions(printed: Run, tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    actions = [pasted_back(printed, write_rows(random_table(rng), tmp_path / "r.csv"), *EXACT) for _ in range(8)]
-    assert {each["cdl(levels=exact)"] for each in actions} == {2, 3}, "both kinds were met"
 
 
 def test_json_holds_the_whole_task(printed: Run) -> None:

@@ -93,11 +93,6 @@ def test_the_suffix_of_the_output_is_its_format(command: str, decal: Decal, tmp_
     assert decal(*asked, "-o", "same.json", "--format", "json").code == 0
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_json_keeps_to_the_schema(command: str) -> None:
-    assert valid_json(as_text(every_result()[command], "json"))["schema"] == 1
-
-
 class Nesting(HTMLParser):
     """Checks that tags nest."""
 

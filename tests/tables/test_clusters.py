@@ -110,24 +110,6 @@ def test_clusters_of_one_row_change_no_bit(weighted: bool) -> None:
     assert one == other
 
 
-def test_values_do_not_depend_on_clusters_but_where_folds_or_noise_do() -> None:
-    rows = clustered()
-    independent = Rows(rows.score, rows.label)
-    with_clusters, without = (measure_all(METRICS.specs(), Inputs(r, TASK), 0.9) for r in (rows, independent))
-    moved = {
-        spec.name
-        for spec, result in with_clusters.items()
-        if result.value is not None
-        and without[spec].value is not None
-        and result.value != pytest.approx(without[spec].value, rel=1e-9, abs=1e-12)
-    }
-    assert moved <= {
-        *("spiegelhalter_z", "c_bound", "c_emp_pvalue", "ece_debiased", "gain_over_constant"),
-        *("gain_recalibration", "gain_recalibration_smoothed"),
-        *(spec.name for spec in with_clusters if spec.name.endswith("_null")),
-    }
-
-
 def test_order_of_rows_and_names_of_clusters_do_not_matter() -> None:
     rows = clustered(weighted=True)
     order = np.random.default_rng(0).permutation(len(rows))

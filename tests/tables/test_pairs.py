@@ -97,28 +97,6 @@ def test_the_auc_difference_has_delongs_error() -> None:
     assert difference == pytest.approx((pos_b.mean() - pos_a.mean(), error), abs=1e-12)
 
 
-def test_weights_of_two_count_as_two_rows_in_the_difference() -> None:
-    rng = np.random.default_rng(1)
-    a, b, label = rng.random(50), rng.random(50), rng.integers(0, 2, 50).astype(np.uint8)
-    twice = pair_up(*(np.repeat(values, 2) for values in (a, b, label)))
-    heavy = pair_up(a, b, label, np.full(50, 2.0))
-    for name in ("brier", "auc"):
-        one, other = (difference_of(parse(name), pairs, None) for pairs in (twice, heavy))
-        assert one is not None and other is not None
-        assert one.mean == pytest.approx(other.mean, abs=1e-12)
-        assert one.error < other.error
-
-
-def test_swapping_the_models_turns_the_difference_round() -> None:
-    rng = np.random.default_rng(2)
-    a, b, label = np.round(rng.random(80), 1), np.round(rng.random(80), 1), rng.integers(0, 2, 80).astype(np.uint8)
-    pairs, turned = pair_up(a, b, label), pair_up(b, a, label)
-    for name in ("brier", "auc", "accuracy"):
-        one, other = (difference_of(parse(name), side, TASK) for side in (pairs, turned))
-        assert one is not None and other is not None
-        assert one == pytest.approx((-other.mean, other.error), abs=1e-12)
-
-
 def test_both_tables_of_a_resample_hold_the_same_rows() -> None:
     rng = np.random.default_rng(3)
     a, b, label = rng.random(300), np.round(rng.random(300), 1), rng.integers(0, 2, 300).astype(np.uint8)

@@ -122,6 +122,7 @@ def test_one_score_alone_can_be_drawn(tmp_path: Path) -> None:
     assert titles == ["Gain of isotonic"] * 2, "three points have no correlation"
 
 
+@pytest.mark.long
 def test_the_figures_of_the_paper_are_drawn_in_both_units(summary: Summary) -> None:
     drawn = list(experiment_pictures(summary))
     assert [name for name, _, _ in drawn] == experiment_files()

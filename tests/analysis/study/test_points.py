@@ -13,7 +13,6 @@ from decal_cli.analysis.study.points import (
     BY_DEFAULT,
     CHOSEN,
     ESTIMATES,
-    OF_SCORES,
     WITH_INTERVALS,
     NamedTask,
     Setting,
@@ -117,17 +116,6 @@ def test_estimates_are_over_u_delta(measured: dict, name: str) -> None:
             assert (low, high) == pytest.approx(ends, abs=1e-12)
         else:
             assert (low, high) == (None, None)
-
-
-def test_what_others_look_at_is_the_same_at_every_threshold(measured: dict) -> None:
-    for choice in OF_SCORES:
-        assert len({tuple(estimates[choice.key]) for estimates in each_point(measured, "estimates")}) == 1
-
-
-def test_accuracy_is_that_of_deciding_from_one_half_on(measured: dict) -> None:
-    rows = WORLD.rows.take(FIT)
-    right = float(np.mean((rows.score >= 0.5) == rows.label))
-    assert measured["points"][0]["estimates"]["accuracy"][0] == pytest.approx(right, abs=1e-12)
 
 
 def test_estimates_and_gains_meet_where_the_truth_is_known() -> None:

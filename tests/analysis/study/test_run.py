@@ -166,13 +166,6 @@ STORED_SETTING = study_setting("isotonic", "refit")
 RECORD = {"file": "a.csv", "points": []}
 
 
-def test_what_is_added_is_there_again(tmp_path: Path) -> None:
-    folder = tmp_path / "new" / "folder"
-    Store(folder).add("one", RECORD)
-    Store(folder).add("two", {**RECORD, "file": "b.csv"})
-    assert Store(folder).records == {"one": RECORD, "two": {**RECORD, "file": "b.csv"}}
-
-
 @pytest.mark.parametrize("cut", [1, 5, 20])
 def test_a_line_that_was_cut_off_is_dropped_and_the_next_begins_where_it_did(tmp_path: Path, cut: int) -> None:
     store = Store(tmp_path)
@@ -211,11 +204,6 @@ def test_a_unit_is_known_by_everything_that_it_depends_on() -> None:
     assert keys[0] == key_of(replace(UNIT, file="elsewhere/a.csv"), "digest", STORED_COLUMNS, STORED_SETTING)
 
 
-def test_no_nan_is_kept(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="JSON compliant"):
-        Store(tmp_path).add("one", {"value": float("nan")})
-
-
 def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(DecalError, match=r"holds files, and no study \(thesis.tex, ...\)"):
@@ -233,9 +221,3 @@ def test_a_new_folder_is_made_when_there_is_something_to_keep(tmp_path: Path) ->
     assert folder.is_dir()
     with pytest.raises(DecalError, match="name another folder"):
         Store(tmp_path / "new" / NAME / "under a file") if (folder / NAME).write_text("") == 0 else None
-
-
-def test_a_line_is_one_unit(tmp_path: Path) -> None:
-    Store(tmp_path).add("one", RECORD)
-    (line,) = (tmp_path / NAME).read_text().splitlines()
-    assert json.loads(line) == {"key": "one", "record": RECORD}

@@ -155,17 +155,6 @@ def test_a_method_that_fails_somewhere_takes_no_points_from_the_others(study: St
     assert with_a_failure.reasons == {"blend": "in 1 of 24 halvings: needs more rows"}
 
 
-def test_a_reason_that_holds_everywhere_is_said_as_it_is(study: Study) -> None:
-    records = tuple({**each, "reasons": {"glar": "needs features"}} for each in study.records)
-    assert summarise(replace(study, records=records)).reasons == {"glar": "needs features"}
-
-
-def test_seconds_are_medians(study: Study) -> None:
-    times = iter(range(1, 100))
-    records = tuple({**each, "seconds": {"isotonic": float(next(times))}} for each in study.records)
-    assert summarise(replace(study, records=records)).seconds == {"isotonic": 12.5}
-
-
 def test_means_have_the_error_of_scores() -> None:
     points = points_of(made_up_study(files=2, seeds=2))
     values = np.arange(len(points.pair), dtype=float)
@@ -406,17 +395,6 @@ def test_golden(name: str, rendered_summary: Summary) -> None:
     assert text == path.read_text()
 
 
-@pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
-def test_tables_keep_to_the_width_and_lose_nothing(rendered_summary: Summary, width: int) -> None:
-    text = as_text(Studied(rendered_summary), width=width)
-    assert max(map(len, text.splitlines())) <= width
-    assert "…" not in text
-    for table in study_tables(rendered_summary):
-        for row in table.rows:
-            for cell in row.cells:
-                assert cell.text in text
-
-
 def test_the_first_lines_say_what_was_studied(rendered_summary: Summary) -> None:
     first, _, reasons = study_lines(rendered_summary)
     assert first == "6 files, 12 scores, 3 thresholds, 2 halvings: 72 points"
@@ -463,17 +441,3 @@ def test_points_are_written_with_every_number(rendered_summary: Summary) -> None
     assert [float(row["gain_beyond high"]) for row in rows] == points.ends["gain_beyond"][1].tolist()
     assert {row["threshold_adjusted"] for row in rows} == {""}
     assert "nan" not in as_text(Studied(rendered_summary), "csv")
-
-
-def test_recalibration_alone_has_the_tables_that_it_allows() -> None:
-    few = summarise(made_up_study(methods=("isotonic", "platt")))
-    titles = [table.title for table in study_tables(few)]
-    assert titles == [
-        "What predicts the gain of post-training",
-        "Do the estimates have the right size?",
-        "Time and gain of each method",
-    ]
-    assert np.isfinite([relation.r2 for relation in few.relations.values()]).all()
-    assert [each.title for each in study_tables(summarise(made_up_study(methods=("platt",))))] == [
-        "Time and gain of each method"
-    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -78,16 +77,6 @@ def test_files_add_up(tmp_path: Path) -> None:
     assert [item["rows"] for item in counted.to_dict()["inputs"]] == [150, 250]
 
 
-def test_models_are_told_apart_by_their_column() -> None:
-    data = rows()
-    both = pd.concat([levels(data, name).assign(model=name) for name in "pq"])
-    answer = decal_cli.evaluate(both, aggregated=True, metrics="auc")
-    assert [report["model"] for report in answer.to_dict()["reports"]] == ["p", "q"]
-    of_q = {"metrics": "auc", "score": "q"}
-    only, of_rows = decal_cli.evaluate(both, aggregated=True, **of_q), decal_cli.evaluate(data, label="y", **of_q)
-    assert only["auc"].value == pytest.approx(of_rows["auc"].value)
-
-
 def test_every_verb_that_needs_no_row_works() -> None:
     data, counts = rows(), levels(rows())
     advice = decal_cli.recommend(counts, aggregated=True, threshold=0.3).to_dict()["recommendation"]
@@ -102,18 +91,6 @@ def test_every_verb_that_needs_no_row_works() -> None:
         clinical["by_outcome"]
         == decal_cli.evaluate(data, label="y", score="p", metrics="clinical", threshold=0.3).to_dict()["by_outcome"]
     )
-
-
-def test_methods_are_fitted_to_the_rows_that_counts_stand_for() -> None:
-    data = rows()
-    asked: dict[str, Any] = {"threshold": 0.3, "methods": "platt"}
-    answers = (
-        decal_cli.recommend(data, label="y", score="p", **asked),
-        decal_cli.recommend(levels(data), aggregated=True, **asked),
-    )
-    gains = [each.to_dict()["recommendation"]["tried"][0]["attempts"][0]["achieved"] for each in answers]
-    assert gains[1]["value"] == pytest.approx(gains[0]["value"], rel=1e-9, abs=1e-12)
-    assert gains[1]["interval"] == pytest.approx(gains[0]["interval"], rel=1e-9, abs=1e-12)
 
 
 def test_verbs_that_need_rows_say_so() -> None:

@@ -19,8 +19,6 @@ from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
-from decal_cli.tables.clusters import CountedRows
-from decal_cli.tables.table import Table, tabulate
 from tests.helpers.command import Decal, refusal
 from tests.helpers.counted_rows import with_database
 
@@ -215,43 +213,6 @@ def test_coarse_cells_do_not_overlap_and_are_cut_at_thresholds(thresholds: tuple
         assert ((high <= threshold) | (low >= threshold)).all()
     if not thresholds:
         assert len(low) == n_coarse_cells(splits) == {0: 33, 3: 209, MAX_SPLITS: GRID + 1}[splits]
-
-
-def coarse_table(rows: pd.DataFrame, n_coarse: int) -> tuple[Table, Table]:
-    """The table of rows with their clusters, and with clusters by so many cells of equal width."""
-    score, label, unit = rows["p"].to_numpy(), rows["y"].to_numpy(), rows["c"].to_numpy()
-    alone = tabulate(score, label)
-    place = np.floor(score * n_coarse)
-    keys = np.stack((place, unit, label))
-    (cell, unit_of, label_of), of_row, count = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
-    counted = CountedRows(cell, unit_of.astype(int), label_of.astype(int), count.astype(float))
-    cells = np.stack((alone.n - alone.pos, alone.pos)).astype(float)
-    mean, second = (np.bincount(of_row.reshape(-1), values) / count for values in (score, score**2))
-    ends = cell / n_coarse, np.nextafter((cell + 1) / n_coarse, 0)
-    parted = counted.parted(cells, mean, np.sqrt(np.maximum(second - mean**2, 0)), ends)
-    design = parted.design(len(alone), alone.score)
-    assert design is not None
-    np.testing.assert_allclose(design.counted(np.ones(len(design.rows.cell))), cells, rtol=1e-12)
-    return tabulate(score, label, None, unit), Table(alone.score, alone.n, alone.pos, design)
-
-
-def test_draws_folds_and_bins_of_coarse_clusters_vary_as_those_of_the_rows() -> None:
-    whole, coarse = coarse_table(visits(2000, 100), 20)
-    starts = whole.bin_starts(5)
-    for one, other in ((whole, coarse), (whole.merge_levels(starts), coarse.merge_levels(starts))):
-        a, b = (t.design.gram() if len(t) < 100 else t.n2[:, None] for t in (one, other))
-        assert np.trace(b) == pytest.approx(np.trace(a), rel=0.03)
-    rng = np.random.default_rng(3)
-    spread = []
-    for t in (whole, coarse):
-        rates = [t.resample(rng).mean_of(lambda s: np.stack((s**2, (1 - s) ** 2))).value for _ in range(300)]
-        spread.append(np.std(rates))
-        folds = t.design.parts(t, rng)
-        assert sum(neg.sum() for neg, _, _ in folds) == pytest.approx(t.negatives)
-        assert sum(pos.sum() for _, pos, _ in folds) == pytest.approx(t.positives)
-    assert spread[1] == pytest.approx(spread[0], rel=0.15)
-    error = whole.mean_of(lambda s: np.stack((s**2, (1 - s) ** 2)))
-    assert spread[0] == pytest.approx(error.error, rel=0.15)
 
 
 @pytest.mark.parametrize("weight", [None, "w"])

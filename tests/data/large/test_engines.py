@@ -23,7 +23,7 @@ from decal_cli.data.large.engines.connections import check_reached, connected
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
-from tests.helpers.command import BINARY, Decal, refusal, valid_json
+from tests.helpers.command import Decal, refusal, valid_json
 from tests.helpers.counted_rows import CREATE, ENGINE_ROWS, ENGINE_TUPLES, assert_close, reports
 from tests.helpers.server import PASSWORD, Server, programs, running
 
@@ -269,10 +269,6 @@ def test_an_error_names_the_extra(decal: Decal, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     line = refusal(decal("evaluate", "--engine", "postgresql://host/db?table=a", *SAID))
     assert "needs psycopg, which is not installed; pip install 'decal[postgres]'" in line
-
-
-def test_a_file_that_is_no_database(decal: Decal) -> None:
-    assert "is not a DuckDB database" in refusal(decal("evaluate", "--engine", f"duckdb:{BINARY}?table=a", *SAID))
 
 
 def test_a_secret_is_in_no_part_of_an_address() -> None:

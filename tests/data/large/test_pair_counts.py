@@ -20,7 +20,7 @@ from decal_cli.data.large.engines import counting
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
-from tests.helpers.command import Decal, refusal
+from tests.helpers.command import Decal
 from tests.helpers.counted_rows import assert_close, with_database
 
 EXACT = ("brier", "log_loss", "expected_utility", "net_benefit", "accuracy")
@@ -143,16 +143,6 @@ def test_pairs_that_cannot_be_are_one_line(counts: dict[str, Any], given: dict[s
     with pytest.raises(DecalError) as error:
         decal_cli.compare(pa.table(counts), aggregated=True, **given)
     assert problem in str(error.value) and "\n" not in str(error.value)
-
-
-def test_what_needs_rows_of_a_comparison_is_one_line(decal: Decal, files: Path) -> None:
-    engine = ("--engine", f"duckdb:{files}/file.db?table=preds", "-y", "y")
-    assert "pairs are of two scores, and 1 is named" in refusal(decal("compare", *engine, "-s", "p"))
-    assert "compare --id needs the rows" in refusal(decal("compare", *engine, "-s", "p", "-s", "q", "--id", "site"))
-    out = files / "splice.parquet"
-    refusal(decal("compare", *engine, "-s", "p", "-s", "q", "-t", "0.3", "--write-splice", out))
-    assert not out.exists()
-    assert "pairs are of two scores" in refusal(decal("sql", "--table", "a", "-s", "p", "-y", "y", "--pairs"))
 
 
 def many_rows() -> pd.DataFrame:
