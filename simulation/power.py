@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.flowchart import Evidence, Item
-from decal_cli.analysis.flowchart.walk import rows_for
+from decal_cli.analysis.flowchart import Evidence, Item, rows_for
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics.measure import measure

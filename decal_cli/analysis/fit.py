@@ -145,7 +145,7 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
         raise DecalError(f"auto takes what `{Verb('recommend')}` advises, which needs the decision", fix)
     choices = evidence_choices(bool(data.classes), every=False)
     advice = recommend(data, replace(plan, choices=choices), wanted).advice[0]
-    method = None if advice.lean is None else advice.fits.get(advice.lean)
+    method = None if advice.lean is None else advice.evidence.fits.get(advice.lean)
     if advice.method is None and method is not None:
         raise DecalError(
             f"`{Verb('recommend')}` cannot tell yet what a method would win; by the estimates it leans to {method}",

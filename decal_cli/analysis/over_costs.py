@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
-from decal_cli.analysis.flowchart import GAINS, Advice
-from decal_cli.analysis.flowchart.advice import Now
+from decal_cli.analysis.flowchart import GAINS, Advice, Now
 from decal_cli.analysis.recommend import Elsewhere, Preferences, decides, looked_at
 from decal_cli.data import Dataset
 from decal_cli.data.dataset import Predictions

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.flowchart.evidence import SHRINKAGE
+from decal_cli.analysis.flowchart import SHRINKAGE
 from decal_cli.analysis.places import listed_rows
 from decal_cli.analysis.tryout import ends_of
 from decal_cli.data import Predictions

@@ -154,7 +154,7 @@ class Recommendation:
     def ranks_now(self, report: Report, advice: Advice) -> RanksNow | None:
         """What gives the places today, by the rule of act_now; None where there is no limit."""
         ranked = self.ranked_of(report)
-        return ranks_now(ranked, advice.acted_on, self.evaluation.plan.confidence) if ranked else None
+        return ranks_now(ranked, advice.evidence.acted_on, self.evaluation.plan.confidence) if ranked else None
 
 
 def recommend(

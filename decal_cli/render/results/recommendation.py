@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from decal_cli.analysis.by_row import ByRow
 from decal_cli.analysis.counts import Decided, DecisionCounts
 from decal_cli.analysis.evaluate import Evaluation, Report
-from decal_cli.analysis.flowchart import GAINS, Action, Advice, Answer, Item
-from decal_cli.analysis.flowchart.advice import ActNow, Certainty, Interim
-from decal_cli.analysis.flowchart.evidence import Constant
+from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Answer, Certainty, Constant, Interim, Item
 from decal_cli.analysis.moving import Moving
 from decal_cli.analysis.ranked import PERFECT, Kind, Ranked, RanksNow
 from decal_cli.analysis.recommend import Recommendation, Round, amounts_in, amounts_of, ece_advice, ece_disagrees
@@ -129,8 +127,8 @@ class AdviceData(View):
     fit: str | None = of("method")
     rows_needed: int | None
     small: bool
-    stakes: float
-    tolerance: float
+    stakes: float = of("evidence.stakes")
+    tolerance: float = of("evidence.tolerated")
     constant: Constant | None
     interim: Interim | None
     tried: Absent[list[RoundData] | None] = of(lambda _, seen: seen.whole.rounds_of(seen.report) or None)
@@ -383,7 +381,7 @@ def _blind_spot(advice: Advice) -> str:
     """What ECE does not see that leads elsewhere."""
     if advice.action == "post-train":
         return "it does not see how rows with equal scores differ"
-    if advice.useless:
+    if advice.evidence.useless:
         return "it does not see that a constant decision wins as much"
     if advice.action == "do-not-post-train":
         return "it does not know what recalibration costs"

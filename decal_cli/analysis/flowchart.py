@@ -1,0 +1,911 @@
+"""The evaluation procedure of [R, appendix A] as data: evidence in, the answers on the way and the action out.
+
+Every rule is statistical. A gain exists ("yes") where its interval lies above 0, it does not matter ("no") where its
+interval reaches above 0 by no more than the tolerance and does not lie above 0, and is unknown otherwise. Where there
+is a sign of the gain (the best threshold is clearly another one, or the features clearly say more than the score), it
+does not matter within half, or a third, of the tolerance only. A clear gain within the tolerance is "yes" and marked
+small. All gains are estimated on held-out rows; the plug-in regrets of [R] are positive by noise alone, so nothing is
+decided on them.
+
+Where the user gave costs, an interval that cannot tell a gain from its cost does not stop the walk: the action with the
+largest estimated gain after its cost is taken, because waiting has a price as well. For this choice the gain of
+recalibration is smoothed, which errs less. A cost never makes a gain matter that is too small to matter without it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import NormalDist
+from typing import Literal
+
+from decal_cli.data.words import listed
+from decal_cli.declarations.defaults import CONFIDENCE
+from decal_cli.declarations.document import Hidden
+from decal_cli.hints import Hint, Verb, said
+from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
+from decal_cli.metrics import power
+from decal_cli.metrics.confidence import quantile
+from decal_cli.numbers import Interval, Say, alike, around, chance_words, per_thousand, plain
+
+Answer = Literal["yes", "no", "unknown"]
+Action = Literal["done", "recalibrate", "post-train", "do-not-post-train", "find-better-features", "cannot-tell"]
+Now = Literal["done", "recalibrate", "post-train"]
+"""What can be done today."""
+Certainty = Literal["clear", "likely", "open"]
+
+RECALIBRATION, BEYOND, POST_TRAINING = "gain_recalibration", "gain_beyond", "gain_post_training"
+SMOOTHED = "gain_recalibration_smoothed"
+OVER_CONSTANT, HEADROOM = "gain_over_constant", "utility_share"
+STAKES, WORST_CASE = "utility_at_stake", "regret_grouping_worst"
+UTILITY, NEW_THRESHOLD, SIGNAL = "expected_utility", "threshold_adjusted", "features_pvalue"
+CONSTANTS = ("eu_never", "eu_always")
+"""Expected utility of always deciding 0 and of always deciding 1, in this order."""
+CONSTANT_LEAD, RANKING = "external_regret", "auc"
+
+EVIDENCE_KEYS = (
+    *(RECALIBRATION, BEYOND, POST_TRAINING, SMOOTHED, OVER_CONSTANT, HEADROOM, STAKES, WORST_CASE),
+    *(UTILITY, NEW_THRESHOLD, SIGNAL, *CONSTANTS, CONSTANT_LEAD, RANKING),
+)
+"""Keys of the metrics that an Evidence holds."""
+
+ROUNDING = 1e-12
+"""Difference of two expected utilities, as a share of what is at stake, up to which they are the same."""
+TOLERANCE = 0.05
+"""Gain that is too small to matter unless the user says otherwise, as a share of what is at stake."""
+SIGN_SHARE = {RECALIBRATION: 1 / 2, BEYOND: 1 / 3}
+"""Share of the tolerance that a gain stays within, where there is a sign of it, if it is too small to matter; less for
+the features, of which few rows teach only a part."""
+_SIGNS = {RECALIBRATION: NEW_THRESHOLD, BEYOND: SIGNAL}
+"""What may show that there is such a gain before its interval does."""
+MOVED_BY = 0.05
+"""How far from the interval of the best threshold today's must lie to be clearly another one, in widths of it."""
+CLEAR_SIGNAL = 0.001
+"""P-value up to which the features clearly say more than the score."""
+
+SHRINKAGE = 0.5
+"""Standard errors that are taken off a gain before it is acted on while it is not clear: chosen in four worlds of known
+truth (simulation/advice.py), and checked in four others."""
+ACTED_ON = 0.5
+"""Share of the default tolerance from which a gain that is not clear is acted on. A tolerance that the user gave counts
+whole: the default is but a guess at what matters, and waiting for a gain as large as it costs more than acting."""
+LIKELY = 0.8
+"""The chance from which what is not clear is called likely."""
+CLEAR_CHANCE = 0.975
+"""A chance that needs no word beside it."""
+FITS: Mapping[Action, str] = {"recalibrate": "isotonic", "post-train": "blend"}
+"""The method that each action names; `decal fit` knows it by this name, and the gains are estimates of what it wins."""
+GAINS: Mapping[Action, str] = {"recalibrate": RECALIBRATION, "post-train": POST_TRAINING}
+
+TRY = (
+    f"`{Verb('recommend', 'try')}` fits the methods, compares them on held-out rows and starts over with the best one."
+)
+"""Said to whoever has not tried yet."""
+_BACKWARDS = (
+    "The score ranks backwards: higher scores go with fewer positives (AUC below 0.5). Check the label column, "
+    f"{Hint('positive')} and the direction of the score."
+)
+_BETTER_FEATURES = "Find features that separate the outcomes better, train"
+_SUBJECT = {
+    RECALIBRATION: "recalibration",
+    BEYOND: "using the features on top of recalibration",
+    POST_TRAINING: "both together",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """A metric with its interval; value None, and the reason, where it is undefined.
+
+    text: how the value is written where rounding it as usual would change what it means.
+    """
+
+    metric: str
+    value: float | None = None
+    interval: Interval | None = None
+    reason: Hidden[str | None] = None
+    text: Hidden[str] = ""
+
+    @property
+    def clear(self) -> bool:
+        """Whether its interval lies above 0."""
+        return self.interval is not None and self.interval[0] > 0
+
+    @property
+    def most(self) -> float:
+        """The upper end of its interval; infinity where it has none."""
+        return math.inf if self.interval is None else self.interval[1]
+
+    @property
+    def missing(self) -> str:
+        """Why it, or its interval, is unknown."""
+        return self.reason or "has no interval"
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The constant decision that is worth at least as much as acting on the score.
+
+    decision: 0 or 1, or of more than two actions the name. gain: what it is worth more, per decision. words: as advice,
+    such as 'always act'.
+    """
+
+    decision: int | str
+    gain: float
+    interval: Interval | None
+    words: Hidden[str] = ""
+
+    @property
+    def doing(self) -> str:
+        """As what one does, such as 'always acting'."""
+        adverb, verb, *name = self.words.split(" ", 2)
+        return " ".join((adverb, {"act": "acting", "decide": "deciding"}[verb], *name))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that the flowchart looks at. Utilities, tolerance and costs are per decision, in the user's unit.
+
+    items: by metric, EVIDENCE_KEYS; a missing one counts as undefined. costs: by action, "recalibrate" and
+    "post-train". satisfied_at: the expected utility that is good enough. features: whether the user named any.
+    acts_from: the score from which decisions are 1 now; None where it is not looked at. counted: whether rows were
+    counted before, so that no feature of them can be named. best_constant: the name of the best constant action, where
+    there are more than two. confidence: of the intervals. fits: the method that each action names on these rows. say:
+    how amounts are written; names: of the decisions 0 and 1, () where the user gave none. unlearnable: the features of
+    which nothing can be learned as they are.
+    """
+
+    items: Mapping[str, Item]
+    rows: int
+    features: bool
+    tolerance: float | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
+    satisfied_at: float | None = None
+    acts_from: float | None = None
+    counted: bool = False
+    best_constant: str | None = None
+    confidence: float = CONFIDENCE
+    fits: Mapping[Action, str] = field(default_factory=lambda: FITS)
+    say: Say = per_thousand
+    names: Sequence[str] = ()
+    unlearnable: Sequence[str] = ()
+
+    @property
+    def stakes(self) -> float:
+        """What perfect decisions are worth more than the better constant one, per decision."""
+        return self.item(STAKES).value or 0.0
+
+    @property
+    def tolerated(self) -> float:
+        """The gain per decision that is too small to matter: the user's, or TOLERANCE of what is at stake."""
+        return TOLERANCE * self.stakes if self.tolerance is None else self.tolerance
+
+    @property
+    def acted_on(self) -> float:
+        """The gain per decision, beyond what is free, from which what is not clear is acted on."""
+        return ACTED_ON * self.tolerated if self.tolerance is None else self.tolerance
+
+    def item(self, metric: str) -> Item:
+        """The metric; undefined where it was not computed."""
+        return self.items.get(metric, Item(metric, reason="was not computed"))
+
+    def gain(self, metric: str) -> Answer:
+        """Whether there is such a gain: clearly above 0, clearly too small to matter, or neither."""
+        item = self.item(metric)
+        return "yes" if item.clear else "no" if item.most <= self.limit(metric) else "unknown"
+
+    def limit(self, metric: str) -> float:
+        """What the interval of a gain must stay within if the gain is too small to matter.
+
+        Less than the tolerance where there is a sign of the gain: then it is not 0, and more rows would win more of it.
+        """
+        sign = (metric == RECALIBRATION and self._moved) or (metric == BEYOND and self.informative)
+        return SIGN_SHARE[metric] * self.tolerated if sign else self.tolerated
+
+    @property
+    def _moved(self) -> bool:
+        """Whether the threshold that recalibration would act from is clearly another one than that of now."""
+        interval = self.item(NEW_THRESHOLD).interval
+        if self.acts_from is None or interval is None:
+            return False
+        low, high = interval
+        beyond = MOVED_BY * (high - low)
+        return not low - beyond <= self.acts_from <= high + beyond
+
+    @property
+    def informative(self) -> bool:
+        """Whether the features clearly say something about the label beyond the score."""
+        p_value = self.item(SIGNAL).value
+        return p_value is not None and p_value <= CLEAR_SIGNAL
+
+    def small(self, metric: str) -> bool:
+        """Whether a gain is clearly above 0 and clearly within the tolerance."""
+        item = self.item(metric)
+        return item.clear and item.most <= self.tolerated
+
+    def held_back(self, metric: str) -> bool:
+        """Whether only a sign of this gain keeps it from being too small to matter."""
+        return self.gain(metric) == "unknown" and self.item(metric).most <= self.tolerated
+
+    @property
+    def smooths(self) -> bool:
+        """Whether costs are compared with smoothed gains."""
+        return bool(self.costs) and self.item(SMOOTHED).value is not None
+
+    @property
+    def costs_known(self) -> bool:
+        """Whether the cost of each action is given."""
+        return set(self.costs) >= set(GAINS)
+
+    def expected(self, action: Action) -> float | None:
+        """The gain that an action is chosen by: where it has a cost, smoothed, but within the interval of the gain."""
+        item, smoothed, held_out = (self.item(metric) for metric in (GAINS[action], SMOOTHED, RECALIBRATION))
+        if action not in self.costs or item.interval is None or smoothed.value is None or held_out.value is None:
+            return item.value
+        low, high = item.interval
+        return min(max((item.value or 0.0) + smoothed.value - held_out.value, low), high)
+
+    def net(self, action: Action) -> float | None:
+        """The expected gain of an action less its cost (0 where none was given); None where it is undefined."""
+        value = self.expected(action)
+        return None if value is None else value - self.costs.get(action, 0.0)
+
+    @property
+    def best(self) -> Action:
+        """The action with the largest estimated gain after its cost; "done" where none beats what is free."""
+        gains = {action: net for action in GAINS if (net := self.net(action)) is not None and net > self.free}
+        return max(gains, key=lambda action: gains[action], default="done")
+
+    def chance(self, action: Action, above: float) -> float | None:
+        """The probability that an action wins more than this after its cost, by the error of its gain."""
+        net, interval = self.net(action), self.item(GAINS[action]).interval
+        if net is None or interval is None:
+            return None
+        error = self._error(interval)
+        return NormalDist().cdf((net - above) / error) if error > 0 else float(net > above)
+
+    def shrunken(self, action: Action) -> float:
+        """The gain of an action after its cost, less SHRINKAGE standard errors; -inf where it is undefined."""
+        net, interval = self.net(action), self.item(GAINS[action]).interval
+        return -math.inf if net is None or interval is None else net - SHRINKAGE * self._error(interval)
+
+    def _error(self, interval: Interval | None) -> float:
+        """The standard error that an interval is made of; 0 where there is none."""
+        return 0.0 if interval is None else (interval[1] - interval[0]) / (2 * quantile(self.confidence))
+
+    @property
+    def now(self) -> Action:
+        """The action to take where waiting is no choice: the one with the largest shrunken gain, if that matters.
+
+        The gain of a constant decision is shrunken too: that it is free does not make it surer. Where the user gave
+        costs, the best buy by the estimates, which are smoothed then.
+        """
+        if self.costs:
+            return self.best
+        best, constant, instead = max(GAINS, key=self.shrunken), self.constant, 0.0
+        matters = (self.net(best) or 0.0) - self.free >= self.acted_on
+        if constant is None:
+            matters = matters or self.gain(GAINS[best]) == "yes"
+        else:
+            instead = max(constant.gain - SHRINKAGE * self._error(constant.interval), 0.0)
+        return best if matters and self.shrunken(best) > instead else "done"
+
+    @property
+    def free(self) -> float:
+        """What the better constant decision wins over acting on the score; 0 where the score is ahead."""
+        return 0.0 if self.constant is None else self.constant.gain
+
+    @cached_property
+    def constant(self) -> Constant | None:
+        """The better constant decision, where acting on the score is worth no more than it."""
+        lead, same = self.item(CONSTANT_LEAD), ROUNDING * self.stakes
+        never, always = (self.item(metric).value for metric in CONSTANTS)
+        decision = self.best_constant if never is None or always is None else int(always > never)
+        if lead.value is None or lead.value < -same or decision is None:
+            return None
+        name = decision if isinstance(decision, str) else self.names[decision] if self.names else None
+        words = f"always decide '{name}'" if name is not None else "always act" if decision else "never act"
+        return Constant(decision, lead.value if lead.value > same else 0.0, lead.interval, words)
+
+    @property
+    def useless(self) -> bool:
+        """Whether no threshold on the score beats the better constant decision, for this task."""
+        if self.item(UTILITY).value is None or self.item(OVER_CONSTANT).value is None:
+            return False
+        # Several classes have no such share.
+        impossible = HEADROOM in self.items and self.item(HEADROOM).value is None
+        return impossible or self.gain(OVER_CONSTANT) == "no"
+
+    @property
+    def adds_nothing(self) -> bool:
+        """Whether recalibration is the best buy by the estimates, and yet no better than a constant decision."""
+        return self.best == "recalibrate" and self.useless
+
+    def at_most(self, metric: str) -> str:
+        """The end of the interval of a gain, in words."""
+        interval = self.item(metric).interval or (0.0, 0.0)
+        return f"at most {self.say(interval[1], like=interval)}" if interval[1] > 0 else "nothing"
+
+    @property
+    def not_learned(self) -> Iterator[str]:
+        """What is said of features of which nothing can be learned as they are."""
+        if self.unlearnable:
+            names = listed(self.unlearnable)
+            yield f"Nothing can be learned from {names} in this form; what it stands for may add to the score."
+
+    @property
+    def name_features(self) -> str:
+        """How features are named."""
+        first = "Give rows instead of counts, and name their" if self.counted else "Name the"
+        return said(f"{first} feature columns ({Hint('features')})")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question of the flowchart with its answer. number: of the question, 1 to 4. small: "yes", but the gain is
+    within the tolerance.
+    """
+
+    number: int
+    question: str
+    answer: Answer
+    reason: str
+    evidence: tuple[Item, ...] = ()
+    small: bool = False
+
+
+@dataclass(frozen=True)
+class Interim:
+    """What can be done at once and at no cost: act from another threshold, or always decide the same.
+
+    threshold: the number to act from, as it is to be written; decision: the constant decision. One of both is None.
+    gain, interval: what it wins over acting on the score as it is, per decision, on held-out rows.
+    """
+
+    threshold: str | None
+    decision: int | str | None
+    gain: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class ActNow:
+    """What to do today, however sure it is.
+
+    method: as `decal fit` knows it; None for "done". gain: what it is expected to win after its cost, per decision; 0
+    for "done". chance: that it wins anything, of "done" that no method wins more than the tolerance; None where no
+    error is known. costly: whether a cost was taken off the gain.
+    """
+
+    action: Now
+    method: str | None
+    gain: float
+    chance: float | None
+    costly: Hidden[bool] = False
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The action with the evidence that it rests on.
+
+    gain, interval: what `method` is expected to win, per decision; None where the action wins nothing. small: the gain
+    is clear but within the tolerance. rows_needed: rows that settle an "unknown" in 4 of 5 cases; None where more rows
+    alone would not, or nothing is unknown. lean: the action with the largest estimated net gain, where the walk cannot
+    tell.
+    """
+
+    evidence: Evidence = field(repr=False)
+    steps: tuple[Step, ...]
+    action: Action
+    gain: float | None = None
+    interval: Interval | None = None
+    small: bool = False
+    next_steps: tuple[str, ...] = ()
+    rows_needed: int | None = None
+    lean: Action | None = None
+
+    @property
+    def constant(self) -> Constant | None:
+        """The constant decision that the score does not beat."""
+        return self.evidence.constant
+
+    @property
+    def instead(self) -> Constant | None:
+        """The same, where it is worth more than acting on the score."""
+        return self.constant if self.evidence.free > 0 else None
+
+    @property
+    def method(self) -> str | None:
+        """The method that the action names, as `decal fit` knows it; None where there is nothing to fit."""
+        return self.evidence.fits.get(self.action)
+
+    @cached_property
+    def act_now(self) -> ActNow:
+        """What to do today: the action where that is one, else the one with the largest shrunken gain."""
+        evidence, action = self.evidence, self.lean if self.action == "cannot-tell" else self.action
+        if action == "recalibrate" or action == "post-train":
+            net, chance = evidence.net(action) or 0.0, evidence.chance(action, evidence.free)
+            return ActNow(action, evidence.fits[action], net, chance, action in evidence.costs)
+        if self.action == "cannot-tell" and not evidence.features:
+            # What features would win is unknown.
+            return ActNow("done", None, 0.0, None)
+        chances = [evidence.chance(each, evidence.free + evidence.tolerated) for each in GAINS]
+        return ActNow("done", None, 0.0, min((1 - chance for chance in chances if chance is not None), default=None))
+
+    @property
+    def same(self) -> tuple[Now, str | None, str | None]:
+        """What makes advice the same: what to do now, its method, and a constant decision in place of the score."""
+        now, instead = self.act_now, self.instead
+        return now.action, now.method, instead.words if instead is not None and now.action == "done" else None
+
+    @property
+    def certainty(self) -> Certainty:
+        """How sure act_now is: the flowchart answers and its gain is above 0, or it is likely all the same, or open."""
+        shown = self.interval is None or self.interval[0] > 0
+        if self.action != "cannot-tell" and (shown or self.act_now.costly):
+            return "clear"
+        return "likely" if (self.act_now.chance or 0.0) >= LIKELY else "open"
+
+    @cached_property
+    def interim(self) -> Interim | None:
+        """What wins at once: a constant decision where no threshold beats it, else the adjusted threshold."""
+        gain, threshold = self.evidence.item(RECALIBRATION), self.evidence.item(NEW_THRESHOLD)
+        if self.evidence.useless:
+            instead = self.instead
+            return None if instead is None else Interim(None, instead.decision, instead.gain, instead.interval)
+        if gain.value is None or not gain.value > 0 or threshold.value is None:
+            return None
+        return Interim(threshold.text or repr(threshold.value), None, gain.value, gain.interval)
+
+    @property
+    def headline(self) -> str:
+        """The action as one sentence."""
+        constant = self.constant
+        if self.action in ("recalibrate", "post-train"):
+            what = "Recalibrate" if self.action == "recalibrate" else "Post-train on the features"
+            return f"{what} with {self.method}{': the gain is clear but small' if self.small else ''}."
+        if self.action == "done" and constant is not None:
+            worth = "worth more" if constant.gain > 0 else "worth as much"
+            return f"Nothing to fit: no method wins anything that matters, and {constant.doing} is {worth}."
+        if self.action == "find-better-features" and self.evidence.useless and constant is not None:
+            return f"Find better features; until then {constant.words}."
+        if self.action == "do-not-post-train" and constant is not None and constant.gain > 0:
+            return f"Do not post-train; {constant.words}, which is free."
+        return {
+            "done": "Done: use the model as it is.",
+            "do-not-post-train": "Do not post-train: it costs more than it wins.",
+            "find-better-features": "Find better features: post-training cannot win what is missing.",
+            "cannot-tell": "Cannot tell yet.",
+        }[self.action]
+
+    @cached_property
+    def lead(self) -> tuple[str, ...]:
+        """What to do today and what it wins, how sure that is, what of it is free, and what the score is worth."""
+        return tuple(_lead(self, self.evidence, self.act_now))
+
+
+def walk(evidence: Evidence) -> Advice:
+    """The advice that follows from this evidence."""
+    first = _suboptimal(evidence)
+    if first.answer == "no":
+        return _satisfied(evidence, (first,), "done")
+    if first.answer == "unknown":
+        return _undecided(evidence, first)
+    origin, natural = _enough(evidence)
+    steps: tuple[Step, ...] = (first, origin)
+    whole = evidence.item(POST_TRAINING).value
+    # By the estimates post-training wins no more than a constant decision.
+    outdone = evidence.constant is not None and whole is not None and whole <= evidence.free
+    if evidence.useless if natural == "recalibrate" else outdone:
+        return _constant_instead(evidence, steps, natural)
+    worth = _worth(evidence, natural)
+    steps = (*steps, worth)
+    if evidence.costs_known:
+        # The action with the largest gain after its cost, beside the one that question 2 points to.
+        best = evidence.best
+        if best == "done" or (best == "recalibrate" and evidence.useless):
+            return _satisfied(evidence, steps, "do-not-post-train")
+        return _act(evidence, steps if best == natural else (*steps, _worth(evidence, best)), best)
+    if _pays(evidence, natural, worth):
+        return _act(evidence, steps, natural)
+    if natural == "post-train" and evidence.gain(RECALIBRATION) == "yes" and not evidence.useless:
+        cheaper = _worth(evidence, "recalibrate")
+        steps = (*steps, cheaper)
+        if _pays(evidence, "recalibrate", cheaper):
+            return _act(evidence, steps, "recalibrate")
+    return _satisfied(evidence, steps, "do-not-post-train")
+
+
+# Question 1: is there anything to win?
+
+
+def _suboptimal(evidence: Evidence) -> Step:
+    """Question 1, regret > 0."""
+    gains = {metric: evidence.gain(metric) for metric in (RECALIBRATION, BEYOND, POST_TRAINING)}
+    shown = list(gains) if evidence.features else [RECALIBRATION, WORST_CASE]
+    clear = [metric for metric in (RECALIBRATION, BEYOND) if gains[metric] == "yes"]
+    if not clear and gains[POST_TRAINING] == "yes":
+        clear = [POST_TRAINING]
+    # Even the worst case of what features could win may lie within the tolerance.
+    harmless = not evidence.features and evidence.item(WORST_CASE).most <= evidence.tolerated
+    nothing = gains[RECALIBRATION] == "no" and (gains[BEYOND] == "no" or harmless) and not evidence.unlearnable
+    answer: Answer = "yes" if clear else "no" if nothing else "unknown"
+    small = bool(clear) and all(map(evidence.small, clear))
+    if answer == "unknown":
+        shown += [sign for metric, sign in _SIGNS.items() if evidence.held_back(metric)]
+        if evidence.smooths:
+            shown.insert(1, SMOOTHED)
+    # Several classes have no worst case.
+    items = tuple(evidence.item(metric) for metric in shown if metric in evidence.items or metric != WORST_CASE)
+    one, tolerance = evidence.at_most(RECALIBRATION), evidence.say(evidence.tolerated)
+    if clear:
+        subjects = " and ".join(_SUBJECT[metric] for metric in clear)
+        plural = len(clear) > 1 or clear == [POST_TRAINING]
+        reason = f"On held-out rows, {subjects} {'win' if plural else 'wins'}: the interval lies above 0."
+        if small:
+            most = evidence.at_most(max(clear, key=lambda metric: evidence.item(metric).most))
+            reason += f" The gain is small: {most}, within the tolerance of {tolerance}."
+    elif answer == "unknown":
+        reason = " ".join(_doubts(evidence))
+    elif evidence.features:
+        both = f"Recalibration wins {one}, the features {evidence.at_most(BEYOND)} on top of it"
+        reason = f"{both}: no more than the tolerance, {tolerance}."
+    else:
+        worst = evidence.at_most(WORST_CASE)
+        reason = f"Recalibration wins {one}, and features {worst} even in the worst case; the tolerance is {tolerance}."
+    return Step(1, "Does acting on the score lose anything?", answer, reason, items, small)
+
+
+def _doubts(evidence: Evidence) -> Iterator[str]:
+    """Why it is unknown whether there is anything to win, a sentence for each gain."""
+    tolerance = evidence.say(evidence.tolerated)
+    for metric in (RECALIBRATION, BEYOND) if evidence.features else (RECALIBRATION,):
+        item, subject = evidence.item(metric), _SUBJECT[metric]
+        if item.interval is None:
+            yield f"What {subject} wins is unknown: it {item.missing}."
+        elif item.most <= evidence.tolerated:
+            few = _sign(evidence, metric) if evidence.held_back(metric) else "."
+            yield f"{subject.capitalize()} wins {evidence.at_most(metric)}, within the tolerance of {tolerance}{few}"
+        else:
+            yield (
+                f"{subject.capitalize()} may win nothing, or more than the tolerance of {tolerance}: "
+                "too few rows to tell."
+            )
+    if not evidence.features:
+        yield "What features would add to the score is unknown: none were named."
+    yield from evidence.not_learned
+
+
+def _sign(evidence: Evidence, metric: str) -> str:
+    """What shows that there is such a gain, though it is small on these rows."""
+    if metric == BEYOND:
+        p_value = evidence.item(SIGNAL).value or 0.0
+        what = f"the features clearly say more than the score (p-value {p_value:.2g})"
+    else:
+        interval = evidence.item(NEW_THRESHOLD).interval or (0.0, 1.0)
+        low, high, now = alike((*interval, evidence.acts_from or 0.0))
+        what = f"the best threshold to act from, {low} to {high}, is clearly not {now}"
+    return f", by these rows. But {what}, and more rows may show more to win."
+
+
+# Question 2: is recalibration enough?
+
+
+def _enough(evidence: Evidence) -> tuple[Step, Action]:
+    """Question 2, regret ~ regret_calibration, and the action that it leads to.
+
+    Recalibration is enough where the features add nothing that matters, and is not where they clearly add more than is
+    small. Unknown leads to recalibration, which is the cheaper step, where its gain is clear.
+    """
+    recalibration, beyond = evidence.gain(RECALIBRATION), evidence.gain(BEYOND)
+    answer: Answer = "unknown"
+    action: Action = "recalibrate"
+    share = _share_of_recalibration(evidence)
+    top = evidence.item(BEYOND).value
+    # The features clearly say more than the score, and by the estimates win what matters on top of it.
+    promising = top is not None and top > evidence.tolerated / 2 and evidence.informative
+    if recalibration != "yes" and beyond != "yes":
+        action = "post-train"
+        reason = "Neither of the two is clear alone, only both together: a method that does both is needed."
+    elif beyond == "yes" and recalibration != "yes":
+        answer, action = "no", "post-train"
+        reason = f"Recalibration alone wins {evidence.at_most(RECALIBRATION)}; the features win on top of it."
+        if recalibration == "unknown":
+            reason = f"The features clearly win; whether recalibration alone wins is unknown.{share}"
+    elif beyond == "yes" and evidence.small(BEYOND) and not evidence.small(RECALIBRATION):
+        answer, reason = "yes", f"The features add only a small gain, {evidence.at_most(BEYOND)}.{share}"
+    elif beyond == "yes":
+        answer, action = "no", "post-train"
+        reason = f"The features clearly add to what recalibration wins.{share}"
+    elif beyond == "no":
+        answer, reason = "yes", f"The features win {evidence.at_most(BEYOND)} on top of it, within the tolerance."
+    elif not evidence.features:
+        reason = "Recalibration wins; what features would add is unknown: none were named."
+    elif (
+        promising
+        and evidence.gain(POST_TRAINING) == "yes"
+        and evidence.shrunken("post-train") > evidence.shrunken("recalibrate")
+    ):
+        action = "post-train"
+        reason = (
+            "The features clearly say more than the score, and by the estimate they win on top of it, though that gain "
+            f"alone is not clear.{share}"
+        )
+    else:
+        reason = f"Recalibration wins, and it is the cheaper step; whether the features add to it is unknown.{share}"
+    shown = (RECALIBRATION, BEYOND) if evidence.features else (RECALIBRATION,)
+    return Step(2, "Is recalibration enough?", answer, reason, tuple(map(evidence.item, shown))), action
+
+
+def _share_of_recalibration(evidence: Evidence) -> str:
+    """The share of the whole gain that recalibration alone wins, with its interval within 0 and 1.
+
+    By the delta method for independent parts; empty where a part is undefined or negative.
+    """
+    one, other = evidence.item(RECALIBRATION), evidence.item(BEYOND)
+    if one.value is None or other.value is None or one.interval is None or other.interval is None:
+        return ""
+    both = one.value + other.value
+    if min(one.value, other.value) < 0 or both <= 0:
+        return ""
+    of_one, of_other = ((high - low) / 2 for low, high in (one.interval, other.interval))
+    share, half = one.value / both, math.hypot(other.value * of_one, one.value * of_other) / both**2
+    low, high = max(share - half, 0.0), min(share + half, 1.0)
+    return f" Of the gain, {100 * share:.0f} % [{100 * low:.0f}, {100 * high:.0f}] comes from recalibration."
+
+
+# Question 3: what does it cost, and is something free as good?
+
+
+def _pays(evidence: Evidence, action: Action, worth: Step) -> bool:
+    """Whether to go on with an action; where the intervals do not say and there is a cost, the estimate decides."""
+    if worth.answer != "unknown" or action not in evidence.costs:
+        return worth.answer != "no"
+    net = evidence.net(action)
+    return net is None or net > evidence.free
+
+
+def _worth(evidence: Evidence, action: Action) -> Step:
+    """Question 3, what the method costs against what it wins."""
+    what = "recalibration" if action == "recalibrate" else "post-training"
+    item, cost = evidence.item(GAINS[action]), evidence.costs.get(action)
+    items: tuple[Item, ...] = (item,)
+
+    def answered(answer: Answer, reason: str) -> Step:
+        return Step(3, f"Is {what} with {evidence.fits[action]} worth its cost?", answer, reason, items)
+
+    if cost is None:
+        return answered("unknown", f"No {Hint('cost').words} given: compare this gain with your cost.")
+    if item.value is None or item.interval is None:
+        return answered("unknown", f"Its gain is unknown: it {item.missing}.")
+    low, high = item.interval
+    expected, constant, say = evidence.expected(action) or 0.0, evidence.constant, evidence.say
+    net = expected - cost
+    numbers = f"it costs {say(cost)} and wins {say(item.value, item.interval)}"
+    if evidence.smooths:
+        numbers += f", {say(expected)} by the smoothed estimate"
+        items = (item, evidence.item(SMOOTHED))
+    if high < cost:
+        return answered("no", f"It costs more than it wins: {numbers}.")
+    numbers_after = f"{numbers}, so {say(net)} after its cost"
+    if constant is not None and constant.gain > max(net, 0.0):
+        reason = f"{numbers_after}; {constant.doing} wins {say(constant.gain)}"
+        return answered("no", f"A constant decision is free and wins more: {reason}.")
+    other: Action = "recalibrate" if action == "post-train" else "post-train"
+    of_other = evidence.net(other) if evidence.costs_known else None
+    if of_other is not None and of_other > max(net, 0.0):
+        name = evidence.fits[other]
+        reason = f"{numbers_after}; {name} wins {say(of_other)} after its cost"
+        return answered("no", f"By the estimates {name} is the better buy: {reason}.")
+    if low > cost:
+        return answered("yes", f"It wins more than it costs: {numbers}.")
+    estimate = "by the estimate it pays" if net > 0 else "by the estimate it does not pay"
+    return answered("unknown", f"The interval of the gain holds the cost; {estimate}: {numbers}.")
+
+
+def _act(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
+    item, method = evidence.item(GAINS[action]), evidence.fits[action]
+    fit = f"`{Verb('fit', method=method).words}` fits it and evaluates it on held-out rows."
+    if method in ("isotonic", "platt") and evidence.rows < MIN_ISOTONIC_ROWS:
+        fit += (
+            f" `{Verb('fit', method='auto').words}` takes a curve with few parameters where that predicts "
+            "these few rows better."
+        )
+    small = evidence.small(item.metric) or steps[0].small
+    return Advice(evidence, steps, action, item.value, item.interval, small, (fit, said(TRY)))
+
+
+def _constant_instead(evidence: Evidence, steps: tuple[Step, ...], natural: Action) -> Advice:
+    """What post-training would win is what a constant decision wins, which needs no model."""
+    if natural == "recalibrate":
+        question, shown = "Does recalibration beat a constant decision?", [OVER_CONSTANT]
+        reason = (
+            "Even recalibrated, the score decides no better at any threshold than a constant decision, which is free."
+        )
+    else:
+        question, shown = "Does post-training beat a constant decision?", [POST_TRAINING, CONSTANT_LEAD]
+        reason = "By the estimates, the constant decision wins as much as post-training or more, and it is free."
+    steps = (*steps, Step(3, question, "no", reason, tuple(map(evidence.item, shown))))
+    auc = evidence.item(RANKING).interval
+    backwards = (said(_BACKWARDS),) if auc is not None and auc[1] < 0.5 else ()
+    if evidence.features and evidence.gain(BEYOND) == "unknown":
+        more = "Whether a model on the features beats it is unknown: there are too few rows to tell."
+        lean: Action = "post-train" if evidence.now == "post-train" else "done"
+        return Advice(evidence, steps, "cannot-tell", next_steps=(*backwards, more, said(TRY)), lean=lean)
+    text = f"{_BETTER_FEATURES} a new model, and start over with it."
+    if not evidence.features:
+        text = f"{evidence.name_features} to learn whether a model on them beats it, or find better ones."
+    return Advice(evidence, steps, "find-better-features", next_steps=(*backwards, text))
+
+
+# Question 4, and where nothing is to be done or known.
+
+
+def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -> Advice:
+    """Question 4, and where it leads: better features, or nothing more to do."""
+    item, wanted = evidence.item(UTILITY), evidence.satisfied_at
+    answer: Answer = "unknown"
+    rows = None
+    if wanted is None:
+        reason = f"No {Hint('satisfied_at').words} given: compare this utility with what you need."
+    elif item.interval is None or item.value is None:
+        reason = f"It is unknown: it {item.missing}."
+    else:
+        enough, shown = evidence.say(wanted), evidence.say(item.value, item.interval)
+        if item.interval[0] >= wanted:
+            answer, reason = "yes", f"It is at least {enough}: {shown}."
+        elif item.interval[1] < wanted:
+            answer, reason = "no", f"It is below {enough}: {shown}."
+        else:
+            reason = f"It could be below or above {enough}: {shown}."
+            rows = rows_for(evidence, item, abs(item.value - wanted))
+    steps = (*steps, Step(4, "Is the expected utility good enough?", answer, reason, (item,)))
+    if answer == "no":
+        text = f"{_BETTER_FEATURES} again, and start over with the new model."
+        return Advice(evidence, steps, "find-better-features", next_steps=(text,))
+    then = _more_rows(rows, "whether it is good enough")
+    return Advice(evidence, steps, otherwise, next_steps=then, rows_needed=rows)
+
+
+def _undecided(evidence: Evidence, first: Step) -> Advice:
+    """Unknown whether anything is to be won: not worth it at any rate, or say what would settle it."""
+    costs = [_worth(evidence, action) for action in ("recalibrate", "post-train") if action in evidence.costs]
+    if evidence.features and len(costs) == len(GAINS) and all(step.answer == "no" for step in costs):
+        return _satisfied(evidence, (first, *costs), "do-not-post-train")
+    # Rows that show a gain above 0, or one within its limit, were the gain as estimated.
+    doubtful = [evidence.item(metric) for metric in (RECALIBRATION, BEYOND) if evidence.gain(metric) == "unknown"]
+    counts = (
+        rows_for(evidence, item, max(item.value, evidence.limit(item.metric) - item.value))
+        for item in doubtful
+        if item.value is not None
+    )
+    rows = max((count for count in counts if count is not None), default=None)
+    if evidence.features:
+        what = "whether there is anything to win"
+        then: list[str] = []
+        if evidence.unlearnable:
+            names = listed(evidence.unlearnable)
+            then = [
+                f"Leave {names} out of the features, or give what it stands for as numbers or as categories that recur."
+            ]
+    else:
+        what = "whether recalibration wins"
+        then = [f"{evidence.name_features}: more rows alone do not show what features would add to the score."]
+    return Advice(
+        evidence,
+        (first,),
+        "cannot-tell",
+        next_steps=(*then, *_more_rows(rows, what)),
+        rows_needed=rows if evidence.features else None,
+        lean="done" if evidence.adds_nothing else evidence.now,
+    )
+
+
+def rows_for(evidence: Evidence, item: Item, effect: float) -> int | None:
+    """Rows whose interval ends beyond an effect of this size in 4 of 5 samples of so many."""
+    if item.interval is None:
+        return None
+    half_width = (item.interval[1] - item.interval[0]) / 2
+    needed = power.rows_for(evidence.rows, half_width, effect, evidence.confidence)
+    return None if needed is None else max(needed, evidence.rows + 1)
+
+
+def _more_rows(rows: int | None, what: str) -> tuple[str, ...]:
+    """The sentence that names them; empty where there is no number."""
+    return () if rows is None else (f"About {rows:,} rows like these show {what} in 4 of 5 cases.",)
+
+
+# What is said first.
+
+
+def _lead(advice: Advice, evidence: Evidence, now: ActNow) -> Iterator[str]:
+    """What to do today and what it wins, how sure that is, what of it is free, and what the score is worth as it is."""
+    constant, instead, say = advice.constant, advice.instead, evidence.say
+    after_cost = " after its cost" if now.costly else ""
+    if now.action == "done":
+        yield _use_as_it_is(advice)
+        beyond = " beyond that" if instead is not None else ""
+        likely = f"no method wins more than the tolerance of {say(evidence.tolerated)}{beyond}"
+    else:
+        what, words = {
+            "recalibrate": ("Recalibrate", "a function of the score alone"),
+            "post-train": ("Post-train on the features", "a small model on score and features"),
+        }[now.action]
+        interval, costs = evidence.item(GAINS[now.action]).interval, evidence.costs.get(now.action, 0.0)
+        ends = None if interval is None else (interval[0] - costs, interval[1] - costs)
+        small = ", which is clear but small" if advice.small and advice.action == now.action else ""
+        yield f"{what} with {now.method} ({words}): wins {say(now.gain, ends)}{after_cost}{small}."
+        likely = f"it wins {'anything' if instead is None else f'more than {instead.doing}'}{after_cost}"
+    if now.chance is not None:
+        sure = {"clear": "", "likely": ": likely, but not clear", "open": ": open, see below what would settle it"}
+        word = sure[advice.certainty] if now.chance < CLEAR_CHANCE else ""
+        yield f"The chance that {likely} is {chance_words(now.chance)}{word}."
+    elif advice.certainty == "open":
+        yield "Whether any method wins is open: see below what would settle it."
+    if now.action == "done" and advice.action == "cannot-tell" and evidence.best != "done":
+        yield _too_little(evidence)
+    yield from evidence.not_learned
+    yield from _free_today(advice)
+    if constant is None or (now.action == "done" and instead is not None):
+        return
+    if instead is None:
+        worth = say(evidence.item(UTILITY).value or 0.0)
+        yield f"As it is, acting on this score is worth no more than {constant.doing}: {worth}."
+    else:
+        doubt = "" if instead.interval is not None and instead.interval[0] > 0 else "; chance could explain that"
+        less = say(instead.gain, instead.interval)
+        yield f"As it is, acting on this score is worth {less} less than {instead.doing}{doubt}."
+
+
+def _use_as_it_is(advice: Advice) -> str:
+    """Where nothing is to be fitted."""
+    instead = advice.instead
+    why = {
+        "done": "no method wins anything that matters",
+        "do-not-post-train": "post-training costs more than it wins",
+        "find-better-features": "it is not good enough, and post-training cannot win what is missing",
+        "cannot-tell": "no method is sure enough to win",
+    }[advice.action]
+    if instead is None:
+        return f"Use the model as it is: {why}."
+    words = f"{instead.words[0].upper()}{instead.words[1:]}"
+    if advice.evidence.useless:
+        why = "even recalibrated, the score does no better"
+    wins = advice.evidence.say(instead.gain, instead.interval)
+    return f"{words}: that wins {wins} over acting on the score, and {why}."
+
+
+def _too_little(evidence: Evidence) -> str:
+    """Why the largest gain by the estimates is not acted on."""
+    best, estimates = evidence.best, "smoothed estimates" if evidence.smooths else "estimates"
+    net = evidence.net(best) or 0.0
+    wins = f"By the {estimates}, {evidence.fits[best]} wins {evidence.say(net)}"
+    wins += " after its cost" if best in evidence.costs else ""
+    if evidence.adds_nothing:
+        return f"{wins}, and no more than a constant decision does."
+    if net < evidence.acted_on:
+        return f"{wins}, less than {'half ' if evidence.tolerance is None else ''}the tolerance."
+    return f"{wins}, and chance could explain that easily."
+
+
+def _free_today(advice: Advice) -> Iterator[str]:
+    """What needs no new model: another threshold on the same score."""
+    interim, evidence, action = advice.interim, advice.evidence, advice.act_now.action
+    if interim is None or interim.threshold is None or (action == "done" and advice.action != "do-not-post-train"):
+        return
+    low, high = interim.interval or (-math.inf, math.inf)
+    if high <= 0:
+        return
+    ends, start = evidence.item(NEW_THRESHOLD).interval, interim.threshold
+    step = f"act from a score of {start if ends is None else around(start, ends)} on"
+    if evidence.acts_from is not None:
+        step += f" instead of {plain(evidence.acts_from)}"
+    wins = evidence.say(interim.gain, interim.interval)
+    if action == "recalibrate":
+        yield f"For this decision the same is free today: {step}."
+    elif low > 0 and action == "post-train":
+        yield f"Of that, {wins} is free today: {step}."
+    else:
+        yield f"Free today: {step}, which {'wins' if low > 0 else 'may win'} {wins}."
