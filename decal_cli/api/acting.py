@@ -13,10 +13,8 @@ from decal_cli.analysis.apply import columns_for, read_model, scored
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.api.answer import Answer
 from decal_cli.api.asking import (
-    AROUND,
     asked,
     columns_of,
-    computing,
     dataset_of,
     methods_of,
     paths_of,
@@ -27,7 +25,7 @@ from decal_cli.api.asking import (
 from decal_cli.api.frames import Library, library_of, with_columns
 from decal_cli.api.nouns import Costs, Data, DecisionLike, Halvings, Names, Paths, Source, Statistics, Table, unsaid
 from decal_cli.api.pictures import draw_picture
-from decal_cli.api.words import one_of, spoken
+from decal_cli.api.words import AROUND, computing, one_of, spoken
 from decal_cli.curves import parse_thresholds
 from decal_cli.data import NewRows
 from decal_cli.data.arrays import column_names, is_table, rows_in_memory

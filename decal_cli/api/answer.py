@@ -85,7 +85,7 @@ class Answer:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the answer to a file, in the format that its suffix names: .html, .json, .csv, .md and others."""
         name = os.fspath(path)
-        content = write(self.result, format_for(None, name, type(self.result)), Page())
+        content = write(self.result, format_for(None, name, faces_of(self.result)), Page())
         write_whole(name, content.encode() if isinstance(content, str) else content, "output")
 
     def __str__(self) -> str:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from decal_cli.analysis.choices import all_choices
-from decal_cli.analysis.evaluate import Plan, Progress
+from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.reference import Reference, against
 from decal_cli.api.frames import Library, library_of
 from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Source, Statistics, unsaid
-from decal_cli.api.words import UnknownKeyword, one_of
+from decal_cli.api.words import AROUND, UnknownKeyword, one_of
 from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, pair_up, read, read_pair
 from decal_cli.data.arrays import is_table
 from decal_cli.data.large.engines.address import is_address
@@ -44,35 +42,6 @@ MATRIX_FILES = (".json", ".toml", ".csv")
 """What files of utilities end in."""
 ALL, QUICK = "all", "quick"
 """Metrics by one word: every one, or every one that does not take long."""
-RowsRead = Callable[[int, int | None], None]
-"""Takes how many rows are read, and how many there are, None where that is not known."""
-Count = Callable[[int, int, int], None]
-"""Takes how many units are finished, how many there are, and how many were finished before the run."""
-
-
-class Around(NamedTuple):
-    """What the command line has around a call of a verb: where Python calls it, nothing is shown.
-
-    stdin: what the path - stands for. computing, reading, counting: show what is computed, how many rows are read and
-    how many units are finished. say: a line for the user before something that takes long. rows: whether rows are
-    needed where counts would do; every: whether every metric is written beside an advice.
-    """
-
-    stdin: BinaryIO | None = None
-    computing: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(lambda text: None)
-    reading: Callable[[], AbstractContextManager[RowsRead]] = lambda: nullcontext(lambda rows, total: None)
-    counting: Callable[[], AbstractContextManager[Count]] = lambda: nullcontext(lambda finished, total, before: None)
-    say: Callable[[str], None] = lambda text: None
-    rows: bool = False
-    every: bool = False
-
-
-AROUND: ContextVar[Around] = ContextVar("around", default=Around())  # noqa: B039  # which never changes
-
-
-def computing() -> AbstractContextManager[Progress]:
-    """Within it, what is computed may be shown."""
-    return AROUND.get().computing()
 
 
 class Asked(NamedTuple):

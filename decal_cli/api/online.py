@@ -22,10 +22,10 @@ from decal_cli.analysis.online import (
     unknown_rows,
 )
 from decal_cli.api.answer import Answer
-from decal_cli.api.asking import AROUND, Asked, asked, columns_of, computing, names_of, paths_of, real, whole
+from decal_cli.api.asking import Asked, asked, columns_of, names_of, paths_of, real, whole
 from decal_cli.api.frames import Library, frame_of, library_of
 from decal_cli.api.nouns import OF_STREAM, Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
-from decal_cli.api.words import spoken
+from decal_cli.api.words import AROUND, computing, spoken
 from decal_cli.data import StreamColumns, read_stream
 from decal_cli.data.arrays import stream_from_arrays
 from decal_cli.data.output import write_whole

@@ -20,12 +20,10 @@ from decal_cli.api.answer import (
     earlier,
 )
 from decal_cli.api.asking import (
-    AROUND,
     Asked,
     Question,
     asked,
     choices_of,
-    computing,
     methods_of,
     metrics_of,
     names_of,
@@ -39,7 +37,7 @@ from decal_cli.api.asking import (
 )
 from decal_cli.api.frames import library_of
 from decal_cli.api.nouns import Costs, Data, DecisionLike, Names, Path, Rules, Source, Statistics
-from decal_cli.api.words import one_of, spoken
+from decal_cli.api.words import AROUND, computing, one_of, spoken
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint

@@ -1,11 +1,13 @@
-"""Sentences and errors in Python's words: keywords for options, and the near match of a keyword that a verb lacks."""
+"""Who calls a verb: Python, with errors in its words, or the command line, with its own words and what it shows."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from typing import Any, BinaryIO, NamedTuple, ParamSpec, TypeVar
 
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
@@ -13,6 +15,37 @@ from decal_cli.hints import LISTENER, said, speaking_to
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Progress = Callable[[str], None]
+"""Takes what is being computed."""
+RowsRead = Callable[[int, int | None], None]
+"""Takes how many rows are read, and how many there are, None where that is not known."""
+Count = Callable[[int, int, int], None]
+"""Takes how many units are finished, how many there are, and how many were finished before the run."""
+
+
+class Around(NamedTuple):
+    """What the command line has around a call of a verb: where Python calls it, nothing is shown.
+
+    stdin: what the path - stands for. computing, reading, counting: show what is computed, how many rows are read and
+    how many units are finished. say: a line for the user before something that takes long. rows: whether rows are
+    needed where counts would do; every: whether every metric is written beside an advice.
+    """
+
+    stdin: BinaryIO | None = None
+    computing: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(lambda text: None)
+    reading: Callable[[], AbstractContextManager[RowsRead]] = lambda: nullcontext(lambda rows, total: None)
+    counting: Callable[[], AbstractContextManager[Count]] = lambda: nullcontext(lambda finished, total, before: None)
+    say: Callable[[str], None] = lambda text: None
+    rows: bool = False
+    every: bool = False
+
+
+AROUND: ContextVar[Around] = ContextVar("around", default=Around())  # noqa: B039  # which never changes
+
+
+def computing() -> AbstractContextManager[Progress]:
+    """Within it, what is computed may be shown."""
+    return AROUND.get().computing()
 
 
 class InputError(DecalError, ValueError):

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from decal_cli.api.nouns import OF_STREAM, Costs, Data, Decision, Halvings, OverTime, Statistics
+import decal_cli
+from decal_cli.api.nouns import OF_STREAM, Costs, Data, Decision, Halvings, OverTime, Rules, Statistics
 from decal_cli.commands import streams
 from decal_cli.commands.line import GivenOptions
 from decal_cli.commands.options import (
@@ -38,6 +39,7 @@ from decal_cli.commands.options import (
     SweepOptions,
 )
 from decal_cli.commands.tree import ACT, COMMANDS, EXPLAIN, JUDGE, Group, under
+from decal_cli.commands.writing import as_bytes, check_plot, draw_sweep, emit, load_ahead, needing, pictures_possible
 from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
 from decal_cli.render.formats import DEFAULT, FORMATS, format_for
@@ -104,12 +106,7 @@ def evaluate(
     """
     from decal_cli.analysis.packs import pack_named
     from decal_cli.api.asking import metrics_of
-    from decal_cli.api.verbs import evaluate
-    from decal_cli.commands.writing import check_plot, emit, load_ahead
-    from decal_cli.data.output import write_whole
-    from decal_cli.render.results.evaluation import Evaluated
 
-    form = format_for(options.format, out.output, Evaluated)
     pack = None if options.pack is None else pack_named(options.pack)
     if pack is not None and (options.metric or options.all_metrics):
         raise DecalError("--pack chooses the metrics, and so do --metric and --all", "give one of them")
@@ -118,19 +115,20 @@ def evaluate(
             "--plot draws groups side by side", "give --pack fairness and --group; decal sweep draws curves"
         )
     check_plot(options.plot)
-    named = options.pack or metrics_named(options, form)
+    named = options.pack or metrics_named(options)
     load_ahead(pack.choices if pack else metrics_of(named))
-    answer = evaluate(data, decision, metrics=named, regimes=options.regimes, statistics=statistics)
+    answer = decal_cli.evaluate(data, decision, metrics=named, regimes=options.regimes, statistics=statistics)
     if options.plot is not None and pack is not None:
+        from decal_cli.data.output import write_whole
         from decal_cli.plot import draw_groups
 
         write_whole(options.plot, draw_groups(answer.result.evaluation, pack, options.plot), "plot")
-    emit(answer.result, form, out)
+    emit(answer.result, options.format, out)
 
 
-def metrics_named(options: MetricOptions, form: str) -> str | list[str]:
+def metrics_named(options: MetricOptions) -> str | list[str]:
     """The metrics of the line; all of them in formats whose readers pick for themselves; else those of the table."""
-    return options.metric or ("all" if options.all_metrics else "quick" if form in ("json", "csv") else [])
+    return options.metric or ("all" if options.all_metrics else "quick" if options.format in ("json", "csv") else [])
 
 
 @under(JUDGE, "one of these, or none where costs are not known")
@@ -148,14 +146,10 @@ def recommend(
 
     Example: decal recommend preds.parquet --score p --features 'x*' --threshold 0.3 --cost post-train=0.01
     """
-    from decal_cli.api.verbs import recommend
-    from decal_cli.commands.writing import emit, needing
-    from decal_cli.render.results.recommendation import Recommended
-
-    form = format_for(options.format, out.output, Recommended)
-    needing(every=form == "json")
+    needing(every=options.format == "json")
     methods = options.method or ("all" if options.trying else [])
-    emit(recommend(data, decision, methods=methods, costs=costs, statistics=statistics).result, form, out)
+    answer = decal_cli.recommend(data, decision, methods=methods, costs=costs, statistics=statistics)
+    emit(answer.result, options.format, out)
 
 
 @under(JUDGE)
@@ -173,9 +167,6 @@ def gate(
     Example: decal gate preds.parquet --score p --threshold 0.3 --rule 'gain_recalibration<=0.01'
     """
     from decal_cli.analysis.gate import example_rule, outcome
-    from decal_cli.api.nouns import Rules
-    from decal_cli.api.verbs import gate
-    from decal_cli.commands.writing import as_bytes, emit
     from decal_cli.data.output import check_not_read, write_all
     from decal_cli.render.results.evaluation import Evaluated
 
@@ -187,7 +178,7 @@ def gate(
         if not options.rule:
             example = example_rule(bool(decision.spelled))
             raise DecalError("there is no rule to judge by", f"give --rule '{example}', or gates = [..] in decal.toml")
-        answer = gate(data, decision, rules=rules, statistics=statistics)
+        answer = decal_cli.gate(data, decision, rules=rules, statistics=statistics)
     for path in (*files, options.write_baseline):
         check_not_read(path, [item.path for item in answer.question.data.inputs])
     answer.result.seconds = time.perf_counter() - began
@@ -205,7 +196,6 @@ def gate(
 @contextmanager
 def told_to_ci(form: str, files: dict[str, str]) -> Iterator[None]:
     """Within it, an error is written in what CI systems and people read of a gate too, so that no file is missing."""
-    from decal_cli.commands.writing import as_bytes, emit
     from decal_cli.data.output import write_all
     from decal_cli.render.results.gates import Refused
 
@@ -225,7 +215,6 @@ def told_to_ci(form: str, files: dict[str, str]) -> Iterator[None]:
 def gate_formats(options: GateOptions, out: OutputOptions) -> tuple[str, dict[str, str]]:
     """The format of standard output or --output, and by path the formats of further files."""
     from decal_cli.data.output import check_writable
-    from decal_cli.render.results.gates import Gated
 
     files: dict[str, str] = {}
     if options.write_baseline is not None:
@@ -237,11 +226,11 @@ def gate_formats(options: GateOptions, out: OutputOptions) -> tuple[str, dict[st
         check_writable(path, f"--format {name}")
         if path in (*files, out.output, options.write_baseline):
             raise DecalError(f"--format {text}: {path} is named twice", "name a file of its own for each format")
-        files[path] = format_for(name, path, Gated)
+        files[path] = format_for(name, path, ("blocks", "data", "rows", "checks"))
     alone = [text for text in options.format if "=" not in text]
     if len(alone) > 1:
         raise DecalError(f"several formats for one output: {', '.join(alone)}", f"give files: --format {alone[1]}=FILE")
-    return format_for(alone[0] if alone else None, out.output, Gated), files
+    return format_for(alone[0] if alone else None, out.output, ("blocks", "data", "rows", "checks")), files
 
 
 @under(JUDGE)
@@ -262,10 +251,8 @@ def plan(
     from decal_cli.analysis.gate import parse_rule
     from decal_cli.analysis.plan import made_up_pilot, plan_rows
     from decal_cli.api.asking import asked
-    from decal_cli.commands.writing import emit
     from decal_cli.render.results.planned import PlannedRows
 
-    form = format_for(options.format, out.output, PlannedRows)
     if (options.pilot is None) == (options.auc is None or options.prevalence is None):
         raise DecalError("rows are planned from what is known of them", "give --pilot FILE, or --auc and --prevalence")
     rules = [parse_rule(text) for text in options.rule]
@@ -278,7 +265,8 @@ def plan(
         data = Data(options.pilot, score=options.score or (), label=options.label, features=options.features)
     given = asked(data, decision, statistics, {})
     question = given.question(given.plan, given.plan.edges)
-    emit(PlannedRows(plan_rows(question.data, given.plan, rules, options.half_width, known)), form, out)
+    planned = plan_rows(question.data, given.plan, rules, options.half_width, known)
+    emit(PlannedRows(planned), options.format, out)
 
 
 @under(JUDGE)
@@ -306,14 +294,10 @@ def compare(
     Example: decal compare old.csv new.csv --id id --write-splice spliced.csv
     """
     from decal_cli.analysis.compare import spliced
-    from decal_cli.api.verbs import compare
-    from decal_cli.commands.writing import check_plot, draw_sweep, emit, needing
     from decal_cli.data import as_file, format_of
     from decal_cli.data.output import check_new, write_whole
-    from decal_cli.render.results.comparison import Compared
 
-    form = format_for(options.format, out.output, Compared)
-    check_plot(models.plot, form)
+    check_plot(models.plot, options.format)
     if models.write_splice is not None:
         format_of(models.write_splice)
         check_new(models.write_splice, "splice", models.force)
@@ -321,8 +305,8 @@ def compare(
         raise DecalError("--plot and --write-splice are for scores of two classes", "drop them")
     # What is drawn, or written row by row, needs the rows.
     needing(rows=models.plot is not None or models.write_splice is not None)
-    named = options.metric or ("quick" if metrics_named(options, form) else [])
-    answer = compare(data, decision, metrics=named, statistics=statistics)
+    named = options.metric or ("quick" if metrics_named(options) else [])
+    answer = decal_cli.compare(data, decision, metrics=named, statistics=statistics)
     result = answer.result
     if models.plot is not None:
         from decal_cli.api.pictures import curves_of_models
@@ -333,7 +317,7 @@ def compare(
     if models.write_splice is not None:
         columns = spliced(answer.paired, result.comparison)
         write_whole(models.write_splice, as_file(models.write_splice, columns), "splice")
-    emit(result, form, out)
+    emit(result, options.format, out)
 
 
 @under(JUDGE)
@@ -348,15 +332,11 @@ def sweep(
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
     """
-    from decal_cli.api.verbs import sweep
-    from decal_cli.commands.writing import check_plot, draw_sweep, emit
-    from decal_cli.render.results.sweep import Curves
     from decal_cli.task import parse_capacities, parse_prevalences, parse_varied
 
-    form = format_for(options.format, out.output, Curves)
     if options.plot is None and options.picture:
         raise DecalError("--picture names what to draw, and nothing is drawn", "give --plot FILE, or --plot -")
-    check_plot(options.plot, form)
+    check_plot(options.plot, options.format)
     ways = {
         "--vary": (options.vary, parse_varied),
         "--prevalence-range": (options.prevalence_range, parse_prevalences),
@@ -366,12 +346,12 @@ def sweep(
     if len(varied) > 1:
         raise DecalError(f"{' and '.join(varied)} both say what varies", "give one of them")
     decision = replace(decision, varied=next(iter(varied.values()), None))
-    answer = sweep(data, decision, thresholds=options.thresholds, prior=options.prior, statistics=statistics)
+    answer = decal_cli.sweep(data, decision, thresholds=options.thresholds, prior=options.prior, statistics=statistics)
     answer.result.everything = options.all_thresholds
     if options.plot is not None:
         pictures = pictures_named(answer.sweep, options.picture)
         answer.result.drawing = draw_sweep(answer.sweep, options.plot, pictures, out)
-    emit(answer.result, form, out)
+    emit(answer.result, options.format, out)
 
 
 def pictures_named(curves: Sweep | VariedSweep, named: list[str]) -> tuple[str, ...]:
@@ -452,21 +432,16 @@ def report(
 
     Example: decal report preds.parquet --score p --threshold 0.3 --card -o card.md
     """
-    from decal_cli.api.verbs import model_card, report
-    from decal_cli.commands.writing import emit, pictures_possible
-    from decal_cli.render.results.card import Card
-    from decal_cli.render.results.page import ReportPage
-
     if options.card:
-        form = format_for(None if out.output else "markdown", out.output, Card)
+        form = format_for(None if out.output else "markdown", out.output, ("blocks", "data"))
         form = "markdown" if form == DEFAULT else form
-        emit(model_card(data, decision, costs=costs, statistics=statistics).result, form, out)
+        emit(decal_cli.model_card(data, decision, costs=costs, statistics=statistics).result, form, out)
         return
     if out.output is None:
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
-    form = format_for("html", out.output, ReportPage)
+    form = format_for("html", out.output, ["blocks"])
     pictures_possible()
-    emit(report(data, decision, costs=costs, statistics=statistics).result, form, out)
+    emit(decal_cli.report(data, decision, costs=costs, statistics=statistics).result, form, out)
 
 
 @under(JUDGE)
@@ -545,8 +520,6 @@ def fit(
 
     Example: decal fit isotonic calibration.parquet --score p --label y --threshold 0.3 -o model.json
     """
-    from decal_cli.api.acting import fit
-    from decal_cli.commands.writing import emit
     from decal_cli.data.output import check_new, check_not_read
     from decal_cli.data.words import file_word
     from decal_cli.learn.methods import METHODS
@@ -559,7 +532,7 @@ def fit(
         )
     check_new(options.model, "model file", options.force)
     check_not_read(options.model, options.test)
-    answer = fit(data, decision, method=options.method, costs=costs, statistics=statistics)
+    answer = decal_cli.fit(data, decision, method=options.method, costs=costs, statistics=statistics)
     answer.save_model(options.model)
     answer.result.path = options.model
     emit(answer.result, options.format)
@@ -639,7 +612,6 @@ def methods(wanted: MethodName) -> None:
 
     Example: decal methods glar
     """
-    from decal_cli.commands.writing import emit
     from decal_cli.learn.methods import named
     from decal_cli.render.results.explained import method_explained, method_list, online_explained
     from decal_cli.sequential import ONLINE
@@ -659,7 +631,6 @@ def metrics(wanted: MetricName) -> None:
 
     Example: decal metrics regret_calibration
     """
-    from decal_cli.commands.writing import emit
     from decal_cli.metrics import parse
     from decal_cli.render.results.explained import metric_explained, metric_list
 

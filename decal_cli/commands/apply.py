@@ -10,8 +10,8 @@ import numpy as np
 from decal_cli.analysis.apply import columns_for, model_text, scored
 from decal_cli.analysis.online import Replay, check_goes_on, is_state, predicted_name, replay_of
 from decal_cli.analysis.online.plan import AS_IT_IS
+from decal_cli.api.words import computing
 from decal_cli.commands.options import ApplyOptions
-from decal_cli.commands.progress import progress_of
 from decal_cli.commands.streams import say
 from decal_cli.data import Columns, NewRows, Stream, Writer, format_of, read_times
 from decal_cli.data.output import check_new, standard_output, whole_file
@@ -40,7 +40,7 @@ def run(options: ApplyOptions) -> None:
     n_scored = n_unscored = n_unseen = 0
     added: list[str] = []
     written = standard_output() if to_stdout else whole_file(options.output, "output")
-    with written as file, progress_of() as progress:
+    with written as file, computing() as progress:
         writer = Writer(options.output, file)
         for each in scored(saved, rows, options.name, options.model):
             batch, added = each.batch, list(each.added)

@@ -67,7 +67,7 @@ def flat(command: Callable[..., Any]) -> Callable[..., None]:
 
     def spread(**given: Any) -> None:
         # Late: help needs none of it, and where memory is limited, what takes most of it comes first.
-        from decal_cli.commands.surroundings import prepared
+        from decal_cli.commands.streams import prepared
 
         with prepared(), speaking_to("line"):
             from decal_cli.commands.writing import watched
@@ -236,6 +236,7 @@ def _filled(groups: Mapping[str, _Group], offered: Any, given: Mapping[str, Any]
             line = {**line, "rule": line["rule"] or settings.gates, "baseline": line["baseline"] or settings.baseline}
             line |= {key: line[key] or value for key, value in settings.judging.items()}
         nouns |= _nouns(said, settings, _source(said, settings, Halvings not in kinds) if "files" in line else ())
+    line |= {each.key: each.option.settle(line[each.key], line) for each in offered if each.option.settle}
     return {
         name: nouns[group.kind] if group.kind in nouns else group.kind(**_fields(group.kind, line))
         for name, group in groups.items()

@@ -30,7 +30,6 @@ from decal_cli.documents import read_document
 from decal_cli.errors import DecalError, Exit
 from decal_cli.plot import draw_replay, replay_pictures
 from decal_cli.render.formats import format_for, offered
-from decal_cli.render.results.online import Replayed
 
 PREDICTIONS = ".parquet"
 """The suffix of a file of predictions."""
@@ -49,7 +48,7 @@ def run(
     began = time.perf_counter()
     to_file = out.output is not None and PurePath(out.output).suffix.lower() == PREDICTIONS
     to_page = replace(out, output=None) if to_file else out
-    form = format_for(options.format, to_page.output, Replayed)
+    form = format_for(options.format, to_page.output, ("blocks", "data", "rows", "checks"))
     if form in offered(["checks"]) and not options.rule:
         raise DecalError(f"--format {form} writes rules, and there is none", "give --rule 'e_calibration<20'")
     check_plot(options.plot)

@@ -10,7 +10,7 @@ from decal_cli.api.nouns import Data, Rules, same
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.declarations.option import Complete, argument, option, options
 from decal_cli.render.format import Face
-from decal_cli.render.formats import DEFAULT, check_format, offered, suffixes
+from decal_cli.render.formats import DEFAULT, check_format, format_for, offered, suffixes
 
 INPUT, DECISION, STATISTICS, OUTPUT = "Input", "Decision", "Statistics", "Output"
 INPUT_FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; - reads standard input."
@@ -60,12 +60,16 @@ rule_names = names_in("metrics.METRICS", "analysis.gate.COUNTED", also=("gain_re
 
 
 def format_option(
-    *faces: Face, text: str = "Format of the result.", by_suffix: bool = True, several: bool = False
+    *faces: Face,
+    text: str = "Format of the result.",
+    by_suffix: bool = True,
+    settled: bool = True,
+    several: bool = False,
 ) -> Any:
     """The option of a command whose result has these faces; it refuses any other format before anything is read.
 
-    by_suffix: whether the file of --output says the format where the option does not. several: whether it may be given
-    more than once, with a file each.
+    by_suffix: whether the file of --output says the format where the option does not; settled: and nothing else does.
+    several: whether it may be given more than once, with a file each.
     """
 
     def check(context: Any, value: Any) -> Any:
@@ -89,6 +93,7 @@ def format_option(
         check=check,
         panel=OUTPUT,
         shown=shown,
+        settle=(lambda value, line: format_for(value, line["output"], faces)) if by_suffix and settled else None,
     )
 
 
@@ -119,7 +124,7 @@ class MetricOptions:
     )
     all_metrics: bool = option("Show every metric in the table, not only the main ones.", False, key="all", brief=True)
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
-    format: str | None = format_option("blocks", "data", "rows")
+    format: str = format_option("blocks", "data", "rows")
 
 
 @options("Metrics")
@@ -172,7 +177,7 @@ class AdviceOptions:
         shown="every method that the columns allow",
         brief="Try only this method, such as isotonic. Repeatable; implies --try.",
     )
-    format: str | None = format_option("blocks", "data", "rows")
+    format: str = format_option("blocks", "data", "rows")
 
 
 @options("Gate")
@@ -210,6 +215,7 @@ class GateOptions:
         "rows",
         "checks",
         text="Format of the result; junit=FILE writes this format into a file. Repeatable.",
+        settled=False,
         several=True,
     )
 
@@ -234,7 +240,7 @@ class PlanOptions:
     auc: float | None = option("Without a pilot: the AUC to expect, of calibrated scores.", metavar="AUC")
     prevalence: float | None = option("Without a pilot: the share of label 1 to expect.", metavar="SHARE")
     half_width: float | None = option("Half-width that the interval of each rule's metric is to have.", metavar="X")
-    format: str | None = format_option("blocks", "data", "rows")
+    format: str = format_option("blocks", "data", "rows")
 
 
 @options("Curves")
@@ -277,7 +283,7 @@ class SweepOptions:
     )
     all_thresholds: bool = option("Show every threshold in the table, not only some.", False, key="all")
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
-    format: str | None = format_option("blocks", "data", "rows", "columns")
+    format: str = format_option("blocks", "data", "rows", "columns")
 
 
 @options(OUTPUT)
@@ -441,7 +447,7 @@ class OnlineOptions:
         metavar="RULE",
         brief="Rule that must hold, such as 'e_calibration<20'. Repeatable.",
     )
-    format: str | None = format_option("blocks", "data", "rows", "checks")
+    format: str | None = format_option("blocks", "data", "rows", "checks", settled=False)
 
 
 ARGUMENTS = "Arguments"

@@ -1,18 +1,33 @@
-"""Standard output and error where they are closed, full, gone or not UTF-8: no traceback, and the right exit code."""
+"""What a run has around it: memory, and standard streams that may be closed, full, gone, not UTF-8 or a terminal."""
 
 from __future__ import annotations
 
 import errno
 import io
+import logging
+import mmap
 import os
+import resource
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from typing import Any
 
-from decal_cli.errors import Exit, masked, printable
+from decal_cli.api.words import Count, Progress, RowsRead
+from decal_cli.errors import DecalError, Exit, masked, printable
 
 _GONE = (errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
+N_BYTES = 1 << 30
+"""Addresses that the libraries take to be loaded, for threads and for first products of matrices."""
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Every other thread would take addresses of its own, the more of them the more processors there are."""
+SIDE = 128
+"""Of matrices whose product makes OpenBLAS take memory."""
+FOLDER = "MPLCONFIGDIR"
+"""Where matplotlib keeps its settings and its list of fonts."""
 
 
 @contextmanager
@@ -92,3 +107,115 @@ def _to_nowhere(number: int) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, number)
     os.close(null)
+
+
+@contextmanager
+def spinner() -> Iterator[Progress]:
+    """What is being computed, beside something that moves."""
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status("evaluating") as status:
+        yield lambda text: status.update(Text(printable(f"evaluating {text}")))
+
+
+@contextmanager
+def announced() -> Iterator[Count]:
+    """One line for the log when a run of units begins."""
+
+    def announce(finished: int, total: int, before: int) -> None:
+        if finished == before:
+            say(f"decal: {total} {'unit' if total == 1 else 'units'} to measure, {before} of them measured before")
+
+    yield announce
+
+
+@contextmanager
+def counting_bar() -> Iterator[Count]:
+    """A bar of the units that are finished."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*parts, console=Console(stderr=True)) as shown:
+        task = shown.add_task("measuring", total=None)
+        yield lambda finished, total, before: shown.update(task, completed=finished, total=total)
+
+
+@contextmanager
+def reading_bar() -> Iterator[RowsRead]:
+    """A bar of the rows that are read, once there is something to tell."""
+    with ExitStack() as stack:
+        bar = cache(lambda: stack.enter_context(_rows_bar()))
+        yield lambda rows, total: bar()(rows, total)
+
+
+@contextmanager
+def _rows_bar() -> Iterator[RowsRead]:
+    """The rows with their rate and the time that is left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            rate = task.finished_speed or task.speed
+            return Text("" if rate is None else f"{rate / 1e6:.1f} million rows/s")
+
+    parts = (
+        TextColumn("reading"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} rows"),
+        Rate(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*parts, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("reading", total=None)
+        yield lambda rows, total: shown.update(task, completed=rows, total=total)
+
+
+@contextmanager
+def prepared() -> Iterator[None]:
+    """Within it, there is memory, and matplotlib leaves the user's home and standard error alone."""
+    _reserve()
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    if FOLDER in os.environ:
+        yield
+        return
+    # Matplotlib makes it where something is drawn: other runs leave nothing behind, however they end.
+    folder = os.path.join(tempfile.gettempdir(), f"decal-{os.urandom(8).hex()}")
+    os.environ[FOLDER] = folder
+    try:
+        yield
+    finally:
+        del os.environ[FOLDER]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _reserve() -> None:
+    """Where memory is limited, make numpy's OpenBLAS and scipy's take their part, before anything else does.
+
+    Finding none later, OpenBLAS ends the process: with code 1, that of a failed gate, or as Ctrl-C does.
+
+    Errors: DecalError where there is too little.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return
+    try:
+        mmap.mmap(-1, N_BYTES).close()
+    except OSError:
+        raise DecalError(
+            f"there is not enough memory: the limit is {limit >> 20:,} MiB (ulimit -v)",
+            f"give it {(N_BYTES >> 20) + 128:,} MiB, most of which is never filled",
+        ) from None
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    # Late: OpenBLAS counts its threads when it is loaded, and most machines need none of this.
+    import numpy as np
+    from scipy.linalg.blas import dgemm
+
+    ones = np.ones((SIDE, SIDE))
+    np.matmul(ones, ones)
+    dgemm(1.0, ones, ones)

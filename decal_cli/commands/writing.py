@@ -9,11 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from decal_cli.api.asking import AROUND, Around
+from decal_cli.api.words import AROUND, Around
 from decal_cli.commands.options import OutputOptions
-from decal_cli.commands.progress import progress_bar, progress_of, reading_bar
-from decal_cli.commands.streams import say
-from decal_cli.data.output import check_writable, write_whole
+from decal_cli.commands.streams import announced, counting_bar, reading_bar, say, spinner
 from decal_cli.errors import DecalError
 from decal_cli.render.format import Page
 from decal_cli.render.formats import DEFAULT, FORMATS, write
@@ -25,9 +23,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Within it, verbs show what they do on standard error, and read standard input."""
+    """Within it, verbs show what they do on standard error, with movement on a terminal, and read standard input."""
     stdin = getattr(sys.stdin, "buffer", None)
-    around = Around(stdin, progress_of, reading_bar, progress_bar, lambda text: say(f"decal: {text}") if text else None)
+    around = Around(stdin, counting=announced, say=lambda text: say(f"decal: {text}") if text else None)
+    if sys.stderr.isatty():
+        around = around._replace(computing=spinner, reading=reading_bar, counting=counting_bar)
     before = AROUND.set(around)
     try:
         yield
@@ -50,6 +50,8 @@ def load_ahead(choices: Sequence[MetricSpec]) -> None:
 def emit(result: Any, name: str = DEFAULT, out: OutputOptions | None = None) -> None:
     """A result in the format of this name: to standard output, or to the file in one step."""
     if out is not None and out.output is not None:
+        from decal_cli.data.output import write_whole
+
         write_whole(out.output, as_bytes(result, name), "output")
         return
     content = write(result, name, page_of(out))
@@ -89,6 +91,7 @@ def check_plot(plot: str | None, form: str = "") -> None:
         if FORMATS[form].reads != "blocks":
             raise DecalError(f"--plot - draws below a table, and the format is {form}", "give --plot FILE")
         return
+    from decal_cli.data.output import check_writable
     from decal_cli.plot import ready
 
     ready(plot)
@@ -98,11 +101,11 @@ def check_plot(plot: str | None, form: str = "") -> None:
 def draw_sweep(sweep: Any, plot: str, pictures: tuple[str, ...], out: OutputOptions) -> tuple[Block, ...]:
     """The pictures in the file, or as blocks where they are to stand in the terminal."""
     from decal_cli import plot as plots
-    from decal_cli.analysis.sweep import Sweep
+    from decal_cli.data.output import write_whole
 
-    over_t = isinstance(sweep, Sweep)
+    over_tasks = hasattr(sweep, "series")
     if plot == "-":
-        in_text = plots.draw_text if over_t else plots.draw_tasks_text
+        in_text = plots.draw_tasks_text if over_tasks else plots.draw_text
         return in_text(sweep, pictures, page_of(out).width)
-    write_whole(plot, (plots.draw if over_t else plots.draw_tasks)(sweep, pictures, plot), "plot")
+    write_whole(plot, (plots.draw_tasks if over_tasks else plots.draw)(sweep, pictures, plot), "plot")
     return ()

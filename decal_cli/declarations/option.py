@@ -23,7 +23,7 @@ class Option:
     of its values as text gives them; a list where it may be repeated. ranged: whether a number may be a text LOW:HIGH.
     choices: its values, where these are few. panel:
     its heading in help. shown: the default that help prints, where it is found later. brief: whether the first page of
-    help has it, and in which words. each: in place of one option, those declared here.
+    help has it, and in which words. settle: gives the value that it has beside what else the line says, by key.
     """
 
     help: str = ""
@@ -41,7 +41,7 @@ class Option:
     complete: Complete | None = None
     check: Check | None = None
     ranged: bool = False
-    each: Mapping[str, Option] = field(default_factory=dict)
+    settle: Callable[[Any, Mapping[str, Any]], Any] | None = None
 
 
 def option(help: str, default: Any = None, flag: str = "", **more: Any) -> Any:

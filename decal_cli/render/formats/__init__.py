@@ -37,14 +37,13 @@ def suffixes(faces: Collection[Face]) -> list[str]:
     return [FORMATS[name].suffix for name in offered(faces) if FORMATS[name].suffix]
 
 
-def format_for(asked: str | None, path: str | None, kind: type) -> str:
-    """The format that a result of this kind is written in: as asked, else by the suffix of its file, else the default.
+def format_for(asked: str | None, path: str | None, faces: Collection[Face]) -> str:
+    """The format of a result with these faces: as asked, else by the suffix of its file, else the default.
 
     A DecalError where these two contradict each other, or the suffix is that of a format that the result lacks.
     """
     end = "" if path is None else PurePath(path).suffix.lower()
     by_suffix = next((name for name, each in FORMATS.items() if each.suffix == end), None) if end else None
-    faces = faces_of(kind)
     if by_suffix is None:
         return asked or DEFAULT
     if asked not in (None, by_suffix):
