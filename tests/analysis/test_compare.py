@@ -44,35 +44,6 @@ def test_the_difference_of_the_curves_is_that_of_the_rows(rows: list, weighted: 
         assert curves.at(threshold) == pytest.approx((mean, error), abs=1e-7)
 
 
-@given(any_pairs, st.booleans())
-def test_twice_the_area_between_the_curves_is_the_difference_of_brier_scores(rows: list, weighted: bool) -> None:
-    a, b, label, weight = pair_columns(rows)
-    w = weight if weighted else np.ones(len(a))
-    curves = brier_difference(pair_up(a, b, label, weight if weighted else None))
-    difference = np.average((b - label) ** 2 - (a - label) ** 2, weights=w)
-    assert 2 * curves.area[-1] == pytest.approx(difference, abs=1e-12)
-    middle = curves.areas_to(np.array([0.37]))[0]
-    grid = np.linspace(0, 0.37, 20_001)[1:]
-    summed = sum(np.average(cost_of(b, label, t) - cost_of(a, label, t), weights=w) for t in grid[::200]) * 0.37 / 100
-    assert middle == pytest.approx(summed, abs=0.02)
-
-
-@given(any_pairs)
-def test_crossings_are_where_brute_force_sees_a_change_of_sign(rows: list) -> None:
-    a, b, label, _ = pair_columns(rows)
-    curves = brier_difference(pair_up(a, b, label))
-    grid = np.union1d(np.linspace(0.0005, 0.9995, 1000), [*LEVELS[:-1], *(LEVELS + 1e-9)[:-1]])
-    value = np.array([(cost_of(b, label, t) - cost_of(a, label, t)).mean() for t in grid])
-    kept = np.abs(value) > 1e-8
-    grid, sign = grid[kept], np.sign(value[kept])
-    seen = [(grid[k], grid[k + 1]) for k in np.flatnonzero(sign[1:] != sign[:-1])]
-    zeros = curves.zeros
-    for low, high in seen:
-        assert ((zeros >= low - 1e-9) & (zeros <= high + 1e-9)).any()
-    inside = zeros[(zeros > grid[0]) & (zeros < grid[-1])] if len(grid) else zeros
-    assert len(seen) <= len(inside)
-
-
 def test_a_crossing_worked_by_hand() -> None:
     # A acts on the positive row alone up to .6, B on both rows up to .8: D(t) = t/2 on (.2, .6], then
     # B(t) = t/2 against A's (1 - t)/2, which cross at t = 1/2 were it not for the jump at .6.
@@ -245,17 +216,6 @@ def test_shuffled_rows_give_the_same_document_to_the_last_byte() -> None:
         assert repr(first["comparison"]) == repr(second["comparison"])
 
 
-def test_groups_are_compared_by_themselves() -> None:
-    a, b, label = crossing_world(1000, 6)
-    group = np.where(np.arange(1000) % 3 == 0, "x", "y")
-    comparison = compare(two_models(a, b, label, group=group), PLAN)
-    assert [contest.group for contest in comparison.contests] == [None, "x", "y"]
-    for contest, mask in zip(comparison.contests[1:], (group == "x", group == "y"), strict=True):
-        alone = compare(two_models(a[mask], b[mask], label[mask]), PLAN).contests[0]
-        assert contest.differences["brier"].difference == alone.differences["brier"].difference
-        assert contest.rows == mask.sum()
-
-
 def test_an_undefined_metric_names_the_model() -> None:
     label = np.array([0, 1] * 10, dtype=np.uint8)
     a, b = np.full(20, 0.4), np.where(np.arange(20) == 0, 1.0, 0.5)
@@ -298,13 +258,3 @@ def test_rows_that_both_models_have() -> None:
 def test_a_comparison_is_of_two() -> None:
     with pytest.raises(DecalError, match="exactly two"):
         compare(from_arrays({"p": np.array([0.1, 0.9])}, np.array([0, 1])), PLAN)
-
-
-@pytest.mark.parametrize("width", [80, 100, 160])
-def test_the_table_stays_within_the_page(width: int) -> None:
-    a, b, label = crossing_world(300, 8)
-    comparison = compare(from_arrays({"p_of_a_long_name": a, "p_of_another_long_name": b}, label), PLAN)
-    lines = as_text(Compared(comparison), width=width).splitlines()
-    assert max(len(line) for line in lines if not line.startswith("decal:")) <= width
-    assert "\x1b[" not in as_text(Compared(comparison), width=width)
-    assert "\x1b[" in as_text(Compared(comparison), width=width, color=True)

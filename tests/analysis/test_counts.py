@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
-from decal_cli.learn import held_out
-from decal_cli.learn.probe import Probed, all_deals
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.tables.rows import Rows
@@ -72,35 +70,6 @@ def test_decisions_as_they_are_by_hand(weighted: bool) -> None:
     assert as_is.sensitivity == pytest.approx(by_hand[0] / (by_hand[0] + by_hand[2]))
 
 
-@pytest.mark.parametrize("decision_threshold", [0.3, 0.55])
-def test_recalibrated_decisions_are_those_of_the_held_out_scores(decision_threshold: float) -> None:
-    rows = correlated_world(600, features=False)
-    _, counts = counted(rows, BinaryTask.of_threshold(0.3, decision_threshold))
-    held = held_out.of_table(rows.table, 0)
-    acts, now = held.recalibrated >= 0.3 - 1e-12, held.score >= decision_threshold
-    weight, label = held.units.weight, held.units.label
-    assert counts.recalibrated is not None
-    change = counts.recalibrated.change
-    for name, moved in (("started", acts & ~now), ("stopped", now & ~acts)):
-        assert getattr(change, f"{name}_positive") == weight[moved & (label == 1)].sum()
-        assert getattr(change, f"{name}_negative") == weight[moved & (label == 0)].sum()
-
-
-def test_the_features_change_what_the_probe_decides() -> None:
-    rows, task = correlated_world(700), BinaryTask.of_threshold(0.3)
-    inputs, counts = counted(rows, task)
-    probed: Probed = inputs.get(Probed)
-    assert counts.with_features is not None
-    dealt = all_deals(probed)
-    acts, now, deals = dealt.probe >= 0.3, dealt.recalibrated >= 0.3, 1 + len(probed.others)
-    change = counts.with_features.change
-    assert deals > 1
-    assert change.started == pytest.approx(np.sum(acts & ~now) / deals, rel=EXACT)
-    assert change.stopped == pytest.approx(np.sum(now & ~acts) / deals, rel=EXACT)
-    positive = (dealt.units.label + dealt.judge) / 2
-    assert change.started_positive == pytest.approx(positive[acts & ~now].sum() / deals, rel=1e-12)
-
-
 def test_what_cannot_be_estimated_is_not_counted() -> None:
     few = Rows(np.array([0.2, 0.8, 0.9]), np.array([0, 1, 0]))
     _, counts = counted(few, BinaryTask.of_threshold(0.5))
@@ -116,27 +85,6 @@ MONEY = ("--cost-fp", 300, "--cost-fn", 700, "--unit", "EUR", "--decisions", "50
 def entries(decal: Decal, *arguments: object) -> list[dict[str, Any]]:
     document = valid_json(decal("recommend", *arguments, "-f", "json").out)
     return document.get("reports", [document])
-
-
-def test_money_is_counts_times_costs(decal: Decal) -> None:
-    (entry,) = entries(decal, FOX, "-s", "p_hatesonar", "-y", "y", "--features", "x*", *MONEY)
-    counts, amounts = entry["counts"], entry["amounts"]
-    per_row = 50_000 / counts["rows"]
-    as_is = counts["as_is"]
-    cost = 300 * as_is["false_positives"] + 700 * as_is["false_negatives"]
-    assert amounts["expected_utility"]["value"] == pytest.approx(-per_row * cost, rel=1e-12)
-    saved = 0.0
-    for step, gain in zip(ADDED, ("gain_recalibration", "gain_beyond"), strict=True):
-        change = counts[step]["change"]
-        saved += per_row * (700 * change["true_positives"] - 300 * change["false_positives"])
-        of_step = per_row * (700 * change["true_positives"] - 300 * change["false_positives"])
-        assert amounts[gain]["value"] == pytest.approx(of_step, rel=1e-9, abs=1e-6)
-        assert counts[step]["change"]["gain"] == pytest.approx(entry["metrics"][gain]["value"], abs=1e-9)
-    assert amounts["gain_post_training"]["value"] == pytest.approx(saved, rel=1e-9)
-
-
-def numbers_of(cells: list[str]) -> list[str]:
-    return [cell for cell in cells if cell]
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -166,31 +166,6 @@ def test_options_that_do_not_fit_are_one_line(
     assert ran.code == 2 and said in ran.err and ran.err.count("\n") == 1, ran.err
 
 
-SHARES = "0.05:0.5:0.15"
-
-
-def test_at_each_share_of_labels_1_it_is_what_evaluate_says_of_that_population(decal: Decal) -> None:
-    named = (BINARY, "--score", "p", "--label", "y", "--threshold", "0.3", "--format", "json")
-    curves = valid_json(decal("sweep", *named, "--prevalence-range", SHARES).out)["vary"]
-    assert curves["at"] == [0.05, 0.2, 0.35, 0.5]
-    assert curves["varies"] == "share of labels 1"
-    for k, share in enumerate(curves["at"]):
-        moved, kept = (
-            valid_json(decal("evaluate", *named, "-m", "expected_utility", "--prevalence", share, *more).out)[
-                "metrics"
-            ]["expected_utility"]
-            for more in ((), ("--keep-scores",))
-        )
-        of_moved, of_kept, gain = (
-            curves["curves"][name] for name in ("expected_utility", "utility_kept", "gain_moving")
-        )
-        assert of_moved["value"][k] == pytest.approx(moved["value"], abs=1e-12)
-        assert (of_moved["low"][k], of_moved["high"][k]) == pytest.approx(moved["interval"], abs=1e-9)
-        assert of_kept["value"][k] == pytest.approx(kept["value"], abs=1e-12)
-        assert gain["value"][k] == pytest.approx(moved["value"] - kept["value"], abs=1e-12)
-        assert gain["low"][k] <= gain["value"][k] <= gain["high"][k]
-
-
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import decal_cli as decal_api
-from tests.helpers.command import Decal, refusal, valid_json
+from tests.helpers.command import Decal, valid_json
 from tests.helpers.seeded import write_amounts
 
 OWN = ("--amount", "amount", "--cost-fp", "5")
@@ -117,21 +117,6 @@ def test_compare_pairs_the_utilities_of_each_row(decal: Decal, table: Path) -> N
     assert decal("gate", *both, "-r", "upper(delta(expected_utility))<=100").code == 0
 
 
-def test_sweep_varies_what_a_false_positive_costs(decal: Decal) -> None:
-    swept = valid_json(decal("sweep", "a.csv", "-s", "p", *OWN, "--vary", "cost-fp=1:4:1", "-f", "json").out)["vary"]
-    assert swept["at"] == [1, 2, 3, 4] and swept["own"] == 1
-    options = ("-s", "p", "--amount", "amount", "--cost-fp", "15", "-m", "expected_utility", "-f", "json")
-    alone = valid_json(decal("evaluate", "a.csv", *options).out)["metrics"]["expected_utility"]["value"]
-    assert swept["curves"]["expected_utility"]["value"][2] == pytest.approx(alone, rel=1e-12)
-    assert "write for example 'cost-fp=0.5:2'" in refusal(decal("sweep", "a.csv", "-s", "p", *OWN, "--vary", "1:0=1:2"))
-
-
-def test_fit_wins_what_held_out_rows_gain(decal: Decal) -> None:
-    done = valid_json(decal("fit", "isotonic", "a.csv", "-s", "p", *OWN, "-o", "m.json", "-f", "json").out)
-    gain = done["fit"]["gain"]
-    assert gain["after"] - gain["before"] == pytest.approx(gain["value"]) and gain["interval"][0] < gain["value"]
-
-
 def test_a_baseline_of_other_utilities_cannot_be_judged(decal: Decal) -> None:
     assert (
         decal("evaluate", "a.csv", "-s", "p", *OWN, "-m", "expected_utility", "-m", "brier", "-o", "base.json").code
@@ -173,53 +158,6 @@ def test_places_go_to_what_acting_is_expected_to_win(decal: Decal, table: Path) 
     answer = decal_api.evaluate(table, score="p", amount="amount", cost_fp=5, capacity="50/1000")
     assert answer["value_capture"].value == metrics["value_capture"]["value"]
     assert decal("gate", "a.csv", "-s", "p", *LIMITED, "-r", "lower(value_capture)>0").code == 0
-
-
-def test_shares_are_the_same_in_every_currency(decal: Decal, table: Path) -> None:
-    rows = [line.split(",") for line in table.read_text().splitlines()[1:]]
-    lines = [f"{p},{q},{y},{float(amount) * 100:.0f}" for p, q, y, amount, *_ in rows]
-    (table.parent / "cents.csv").write_text("\n".join(["p,q,y,amount", *lines]) + "\n")
-
-    def shares(file: str, cost: str) -> list[float]:
-        asked = ("--amount", "amount", "--cost-fp", cost, "--capacity", "50/1000", "-m", "value_capture",
-                 "-m", "capture", "-f", "json")  # fmt: skip
-        alone = valid_json(decal("evaluate", file, "-s", "p", *asked).out)["metrics"]
-        both = valid_json(decal("compare", file, "-s", "p", "-s", "q", *asked).out)["comparison"]["contests"][0]
-        names = ("value_capture", "capture")
-        each = [alone[name] for name in names] + [both["metrics"][name]["difference"] for name in names]
-        return [end for one in each for end in one["interval"]]
-
-    assert shares("cents.csv", "500") == pytest.approx(shares("a.csv", "5"))
-
-
-def test_lists_of_two_models_are_compared_in_money(decal: Decal) -> None:
-    done = decal("compare", "a.csv", "-s", "p", "-s", "q", *LIMITED)
-    assert "Decisions, capacity 50/1000:" in done.out and "Rows acted on: both act on" in done.out
-    asked = ("compare", "a.csv", "-s", "p", "-s", "q", *LIMITED, "-m", "utility_at_capacity", "-f", "json")
-    both = valid_json(decal(*asked).out)
-    each = both["comparison"]["contests"][0]["metrics"]["utility_at_capacity"]["difference"]
-    assert each["interval"][0] < each["value"] < each["interval"][1]
-
-
-def test_sweep_over_capacities_has_the_values_of_each(decal: Decal, tmp_path: Path) -> None:
-    line = ("a.csv", "-s", "p", *OWN)
-    done = decal("sweep", *line, "--capacity-range", "20,40", "--plot", str(tmp_path / "c.svg"), "-f", "json")
-    swept = valid_json(done.out)["vary"]["curves"]
-    assert (tmp_path / "c.svg").stat().st_size > 1000
-    keys = ("utility_at_capacity", "value_capture", "eu_score_ranking", "eu_amount_ranking", "least_gain")
-    measured = [word for key in keys for word in ("-m", key)]
-    for k, places in enumerate(("20", "40")):
-        alone = valid_json(decal("evaluate", *line, *measured, "--capacity", places, "-f", "json").out)["metrics"]
-        for key in keys:
-            assert swept[key]["value"][k] == pytest.approx(alone[key]["value"], rel=1e-12)
-    # What one row is worth is not a mean over decisions, so that it does not grow with their number.
-    shown = [decal("sweep", *line, "--capacity-range", "20,40", *more).out for more in ((), ("--unit", "EUR"))]
-    price = re.findall(r"\n20 .*", shown[0].split("What decisions are worth")[1])[0].split()[-1]
-    assert price in shown[1] and "EUR per 1,000 decisions" in shown[1]
-    varied = valid_json(decal("sweep", *line, "--capacity", "20", "--vary", "cost-fp=1,2", "-f", "json").out)["vary"]
-    assert varied["curves"]["utility_at_capacity"]["value"][0] == pytest.approx(
-        swept["utility_at_capacity"]["value"][0]
-    )
 
 
 def test_methods_are_tried_on_utilities_of_each_row(decal: Decal, table: Path) -> None:

@@ -173,29 +173,6 @@ def test_a_page_shows_the_capacity_and_what_others_would_be_worth(decal: Decal, 
     assert "Which rows have a place." in text and "At other capacities" not in text
 
 
-def test_a_sweep_says_what_places_are_worth_at_each_value(decal: Decal) -> None:
-    """Of t*, and of the price of abstention: the numbers of evaluate there."""
-    names = ("utility_at_capacity", "capacity_cost")
-    thresholds = (*COLUMNS, "--group", "group", "--capacity", "60")
-    classes = (str(FIXTURES / "multiclass_n1500_k3.csv"), "--proba", "p_*", "--capacity", "100")
-    chosen = ("-m", names[0], "-m", names[1], "-f", "json")
-    lines = {
-        ("--thresholds", ".2,.4"): (thresholds, ("--threshold", ".4"), "sweep"),
-        ("--vary", "abstain=.1:.3:.1"): (classes, ("--abstain", "0.3"), "vary"),
-    }
-    for what, (columns, task, key) in lines.items():
-        swept = valid_json(decal("sweep", *columns, *what, "-f", "json").out)["reports"]
-        known = valid_json(decal("evaluate", *columns, *task, *chosen).out)["reports"]
-        assert [each["group"] for each in swept] == [each["group"] for each in known]
-        for curves, metrics in zip(swept, known, strict=True):
-            for name in names:
-                at, there = curves[key]["curves"][name], metrics["metrics"][name]
-                assert (at["value"][-1], at["low"][-1], at["high"][-1]) == pytest.approx(
-                    (there["value"], *there["interval"]), abs=1e-12
-                )
-    assert "those of the highest scores from t* on" in " ".join(decal("sweep", *thresholds).out.split())
-
-
 def test_a_day_may_be_a_cluster_and_a_group_too(decal: Decal, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     score, day = rng.random(300), np.arange(300) // 10

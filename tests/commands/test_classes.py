@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from decal_cli.analysis.compare import compare
-from decal_cli.analysis.disagreements import ClassDisagreements
-from decal_cli.analysis.evaluate import Plan
-from decal_cli.data import Columns, read
-from decal_cli.metrics import parse
-from decal_cli.task import ClassTask
 from tests.helpers.command import Decal, valid_json
 
 CLASSES = ("a", "b", "c")
@@ -35,59 +28,6 @@ def write(path: Path, seed: int = 0, rows: int = 300, models: str = "mn", only: 
     ]
     path.write_text("\n".join(",".join(line) for line in [head, *lines]) + "\n")
     return path
-
-
-def compared(path: Path, weight: bool = False) -> Any:
-    columns = Columns(proba=("m:*", "n:*"), label="y")
-    choices = tuple(parse(name) for name in ("brier", "log_loss", "accuracy", "expected_utility", "auc"))
-    return compare(read([str(path)], columns), Plan(choices, ClassTask(abstain=0.3)))
-
-
-def test_a_difference_and_its_error_are_those_of_the_rows(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.csv")
-    contest = compared(path).contests[0]
-    lines = [line.split(",") for line in path.read_text().splitlines()[1:]]
-    label = np.array([CLASSES.index(line[1]) for line in lines])
-    score = np.array([[float(p) for p in line[3:]] for line in lines]).reshape(-1, 2, 3)
-    right = np.eye(3)[label]
-    per_row = {
-        "brier": ((score - right[:, None]) ** 2).sum(axis=2),
-        "log_loss": -np.log((score * right[:, None]).sum(axis=2)),
-        "accuracy": (score.argmax(axis=2) == label[:, None]).astype(float),
-        "expected_utility": np.where(
-            score.max(axis=2) < 0.7, 0.7, (score.argmax(axis=2) == label[:, None]).astype(float)
-        ),
-    }
-    for key, values in per_row.items():
-        each, apart = contest.differences[key], values[:, 1] - values[:, 0]
-        low, high = each.difference.interval or (0.0, 0.0)
-        assert each.difference.value == pytest.approx(apart.mean(), abs=1e-12), key
-        # The error holds one more row of a class, which could have been missed.
-        reach = 1.959964 * apart.std() / np.sqrt(len(apart))
-        assert reach * (1 - 1e-6) <= (high - low) / 2 <= 1.02 * reach + 2 / len(apart), key
-        assert each.method == "analytic"
-    assert contest.differences["auc"].method == "analytic" and contest.differences["auc"].difference.interval
-
-
-def test_different_actions_are_counted_by_who_is_worth_more(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.csv")
-    apart = compared(path).contests[0].disagreements
-    assert isinstance(apart, ClassDisagreements)
-    lines = [line.split(",") for line in path.read_text().splitlines()[1:]]
-    counted: dict[str, float] = {"a": 0, "b": 0, "same": 0, "gain": 0.0}
-    for line in lines:
-        worth = []
-        for start in (3, 6):
-            p = [float(value) for value in line[start : start + 3]]
-            best = max(p)
-            worth.append((None, 0.7) if best < 0.7 else (p.index(best), float(CLASSES[p.index(best)] == line[1])))
-        if worth[0][0] != worth[1][0]:
-            gain = worth[1][1] - worth[0][1]
-            counted["a" if gain < 0 else "b" if gain > 0 else "same"] += 1
-            counted["gain"] += gain
-    assert (apart.a_better, apart.b_better, apart.same) == (counted["a"], counted["b"], counted["same"])
-    assert sum(pair.gain for pair in apart.pairs) == pytest.approx(counted["gain"], abs=1e-9)
-    assert [pair.rows for pair in apart.pairs] == sorted((pair.rows for pair in apart.pairs), reverse=True)
 
 
 def test_the_command_compares_in_words_and_as_data(decal: Decal, tmp_path: Path) -> None:

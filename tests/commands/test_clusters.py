@@ -59,17 +59,6 @@ def test_every_verb_takes_it(decal: Decal, visits: str, tmp_path: Path) -> None:
     assert whole["brier"].interval == pytest.approx(wide)
 
 
-def test_sweep_agrees_with_evaluate(decal: Decal, visits: str) -> None:
-    options = (visits, *COLUMNS, "--cluster", "patient")
-    metrics = valid_json(decal("evaluate", *options, "-f", "json").out)["metrics"]
-    lines = decal("sweep", *options, "--thresholds", "0.3", "-f", "csv").out.splitlines()
-    rows = list(csv.DictReader(lines))
-    (curve,) = [row for row in rows if row["curve"] == "net_benefit" and row["threshold"] == "0.3"]
-    assert float(curve["value"]) == pytest.approx(metrics["net_benefit"]["value"])
-    ends = [float(curve["low"]), float(curve["high"])]
-    assert ends == pytest.approx(metrics["net_benefit"]["interval"], rel=1e-6)
-
-
 def test_a_column_that_looks_like_one_is_named(decal: Decal, visits: str) -> None:
     assert "within the 60 values of column 'patient'" in decal("evaluate", visits, *COLUMNS).out.replace("\n", " ")
     assert "within the" not in decal("evaluate", visits, *COLUMNS, "--cluster", "patient").out

@@ -39,29 +39,6 @@ def test_the_table_says_what_happened_and_what_to_do(decal: Decal, drifting: Pat
         assert words in done.out, words
 
 
-def test_json_agrees_with_evaluate_and_with_itself(decal: Decal, drifting: Path) -> None:
-    document = valid_json(decal("online", drifting, *ON_LINE, "-f", "json").out)
-    single = valid_json(
-        decal("evaluate", drifting, "-s", "p", "-y", "y", "-t", ".5", "-f", "json", "--no-intervals", "--metric",
-              "expected_utility", "--metric", "u_cal", "--metric", "cdl").out
-    )["metrics"]  # fmt: skip
-    methods = {each["method"]: each for each in document["methods"]}
-    score = methods["as-it-is"]
-    assert score["utility"] == pytest.approx(single["expected_utility"]["value"], abs=1e-12)
-    # Predictions are counted in 2,000 cells.
-    assert score["u_cal"] == pytest.approx(single["u_cal"]["value"], abs=1e-3)
-    assert score["cdl"] == pytest.approx(single["cdl"]["value"], abs=1e-3)
-    assert sum(window["rows"] for window in document["windows"]) == document["rows"] == 1500
-    for name, each in methods.items():
-        of_windows = sum(window["rows"] * window["utility"][name] for window in document["windows"])
-        assert of_windows / 1500 == pytest.approx(each["utility"], abs=1e-12)
-        if each["gain"] is not None:
-            assert each["gain"] == pytest.approx(each["utility"] - score["utility"], abs=1e-12)
-            assert each["interval"][0] <= each["gain"] <= each["interval"][1]
-    assert document["alarm"]["row"] > document["alarm"]["likely_since_row"] >= 600
-    assert document["advice"]["action"] == "recalibrate-online"
-
-
 def test_calibrated_forecasts_whose_labels_come_late_raise_no_alarm(decal: Decal, tmp_path: Path) -> None:
     """Five-step and thirty-step forecasts: in six streams at most one alarm; and none before a label is known."""
     line = ("-s", "p", "-y", "y", "-t", ".5", "--method", "running-mean")

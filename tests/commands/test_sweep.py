@@ -2,10 +2,8 @@
 
 import csv
 import io
-import json
 from pathlib import Path
 
-import jsonschema
 import pyarrow.parquet as pq
 import pytest
 
@@ -30,23 +28,6 @@ def test_all_prints_every_threshold(decal: Decal) -> None:
     out = decal("sweep", *NAMED, "--all", "--no-intervals", "--thresholds", "0.05:0.95:0.05").out
     assert all(f"\n0.{t}" in out for t in ("050", "350", "950"))
     assert "[" not in out.split("\nBrier curves")[1]
-
-
-def test_json_is_valid_and_agrees_with_evaluate(decal: Decal) -> None:
-    document = valid_json(decal("sweep", *NAMED, *GRID, "--format", "json", "--prior", "beta:2,8").out)
-    curves = document["sweep"]["curves"]
-    assert document["sweep"]["thresholds"] == [0.1, 0.3, 0.5]
-    names = ("gain_recalibration", "regret_calibration", "net_benefit", "threshold_adjusted", "cfdl")
-    measured = [word for name in ("expected_utility", "brier", *names) for word in ("-m", name)]
-    single = valid_json(decal("evaluate", *NAMED, "-t", "0.3", *measured, "-f", "json").out)["metrics"]
-    assert curves["brier"]["value"][1] == pytest.approx(-single["expected_utility"]["value"], abs=1e-12)
-    assert curves["brier"]["brier"] == pytest.approx(single["brier"]["value"], abs=1e-12)
-    for name in names:
-        assert curves[name]["value"][1] == pytest.approx(single[name]["value"], abs=1e-12), name
-    assert curves["net_benefit"]["value"][1] == pytest.approx(0.1246428571, abs=1e-9)
-    with pytest.raises(jsonschema.ValidationError):
-        document["sweep"]["curves"]["brier"].pop("unit")
-        valid_json(json.dumps(document))
 
 
 def test_csv_and_parquet_hold_the_same_rows(decal: Decal, tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from decal_cli.learn.scaling import (
     fit_temperature,
     inverse_temperature,
     logarithms,
-    mixing_weights,
     softmax,
     softmax_fit,
 )
@@ -247,26 +246,6 @@ def test_a_multinomial_regression_is_that_of_scikit_learn() -> None:
     assert softmax(x @ at[1:] + at[0]) == pytest.approx(peer.predict_proba(x), abs=1e-5)
 
 
-def test_no_step_from_the_fit_lowers_the_penalised_loss() -> None:
-    rows = class_world(2, 500)
-    x, ones = logarithms(rows.score), np.ones(len(rows))
-    penalty, centre = np.full((4, 3), 3.0), np.vstack((np.zeros(3), np.eye(3)))
-
-    def loss(at: Floats) -> float:
-        paid = 0.5 * float((penalty * (at - centre) ** 2).sum())
-        return len(rows) * log_loss(softmax(x @ at[1:] + at[0]), rows) + paid
-
-    at, rng = softmax_fit(x, rows.label, ones, penalty, centre), np.random.default_rng(0)
-    assert all(loss(at + 0.01 * rng.standard_normal(at.shape)) > loss(at) for _ in range(50))
-
-
-def test_mixing_weights_are_those_of_a_grid() -> None:
-    rows = class_world(3, 1500)
-    each = np.stack((logarithms(rows.score), np.log(np.random.default_rng(0).dirichlet(np.ones(3), len(rows)))))
-    weights = mixing_weights(each, rows.label, np.ones(len(rows)))
-    assert weights == pytest.approx([1.0, 0.0], abs=0.05)
-
-
 @pytest.mark.parametrize("name", SCALINGS)
 def test_a_scaling_recalibrates_and_takes_exact_zeros(name: str) -> None:
     rows, fresh = class_world(4, 3000, sharper=2.5), class_world(5, 3000, sharper=2.5)
@@ -306,28 +285,6 @@ def test_a_calibrated_model_has_nothing_to_gain_and_a_sharp_one_does() -> None:
     assert sum(low > 0 for _, low, _ in calm) <= 1 and abs(np.mean([value for value, *_ in calm])) < 0.003
     value, low, _ = gain("gain_recalibration", class_world(20, 3000, sharper=4.0))
     assert low > 0 and value > 0.02
-
-
-def test_the_features_win_what_they_know_and_the_three_gains_add_up() -> None:
-    rows = class_world(21, 3000, signal=1.5)
-    recalibration, beyond, both = (gain(f"gain_{name}", rows) for name in ("recalibration", "beyond", "post_training"))
-    assert both[0] == pytest.approx(recalibration[0] + beyond[0], abs=1e-12)
-    assert beyond[1] > 0.01
-    plain = class_world(22, 1500)
-    assert gain("gain_beyond", plain)[1] <= 0.001
-
-
-def test_a_gain_is_what_the_held_out_decisions_are_worth() -> None:
-    rows = class_world(23, 800, sharper=3.0)
-    recalibrated = build_recalibrated(rows, seed=0)
-    utility, deals = np.array(ABSTAINING.utility), (recalibrated, *recalibrated.others)
-    before, *after = ((score @ utility.T).argmax(axis=1) for score in (rows.score, *(deal.score for deal in deals)))
-    assert len(after) == 3
-    worth = np.mean([utility[each, rows.label].mean() for each in after])
-    expected = worth - utility[before, rows.label].mean()
-    assert gain("gain_recalibration", rows)[0] == pytest.approx(expected, abs=1e-12)
-    always = max(np.eye(3)[rows.label].mean(axis=0) @ utility.T)
-    assert gain("gain_over_constant", rows)[0] == pytest.approx(worth - always, abs=1e-12)
 
 
 def test_a_held_out_score_does_not_depend_on_its_own_label() -> None:

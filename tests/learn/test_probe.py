@@ -165,20 +165,6 @@ def test_the_error_of_the_whole_gain_is_that_of_a_sum() -> None:
     assert whole.error == pytest.approx(np.hypot(one.gain.error, other.gain.error), rel=1e-12)
 
 
-def test_a_whole_weight_counts_as_that_many_rows_in_the_gain() -> None:
-    """Given the probabilities; folds, and errors, know that one row of weight 3 says less than three rows."""
-    score, label, weight, features = featured_rows()
-    probed = build_probe(Rows(score, label, weight, features=features), seed=0)
-    times = np.random.default_rng(0).integers(1, 4, len(probed.score))
-    heavy = probed._replace(weight=times.astype(float))
-    # Rows that are copies of each other: each is a row of its own.
-    copied = Probed(*(np.repeat(values, times) for values in probed[:-2]))._replace(weight=np.ones(times.sum()))
-    heavy = heavy._replace(others=())
-    for t in AT:
-        assert gain_beyond(heavy, t).value == pytest.approx(gain_beyond(copied, t).value, abs=1e-12)
-        assert gain_beyond(heavy, t).error > gain_beyond(copied, t).error
-
-
 def edges() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Rows that are hard to learn from: score, label and features."""
     score, label, _, x = featured_rows(80)

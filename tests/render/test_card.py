@@ -66,7 +66,12 @@ def test_every_item_stands_once_in_a_section() -> None:
     assert set(KNOWN) <= set(NUMBERS)
 
 
-@pytest.mark.parametrize("world", WORLDS)
+QUICK = ("groups, weights, clusters", "several classes")
+
+
+@pytest.mark.parametrize(
+    "world", [pytest.param(each, marks=[] if each in QUICK else pytest.mark.long) for each in WORLDS]
+)
 def test_numbers_are_those_of_recommend(world: str, seeded: Path, decal: Decal) -> None:
     card = card_of(seeded, *WORLDS[world])
     advice = valid_json(decal("recommend", *WORLDS[world], "-f", "json", cwd=seeded).out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from dataclasses import replace
@@ -105,17 +104,6 @@ def test_a_score_of_one_belongs_to_the_last_bin_by_width() -> None:
     assert rows_by_level({0.95: "0", 1.0: "1"}).table.bins(10, "width").n.tolist() == [2]
 
 
-@given(rows=any_rows())
-def test_several_thresholds_part_the_rows_into_actions(rows: Rows) -> None:
-    weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
-    cells = rows.table.confusion(0.0, 0.35, 0.5, 1.0)
-    action = np.searchsorted([0.0, 0.35, 0.5, 1.0], rows.score, side="right")
-    for decided, label in itertools.product(range(5), (0, 1)):
-        in_cell = (action == decided) & (rows.label == label)
-        assert cells.weight[decided, label] == pytest.approx(weight[in_cell].sum(), abs=1e-9)
-        assert cells.squares[decided, label] == pytest.approx((weight[in_cell] ** 2).sum(), abs=1e-9)
-
-
 def drawn_mean_and_variance(tables: list[Table]) -> tuple[np.ndarray, np.ndarray]:
     """Of the summed weight of positives at each score, over draws in which a score may be missing."""
     scores = sorted({score for table in tables for score in table.score.tolist()})
@@ -149,19 +137,6 @@ def test_a_null_table_keeps_its_scores_and_draws_labels_from_them(weighted: bool
     assert mean == pytest.approx(weight * table.score, rel=0.03)
     unit = 0.5 if weighted else 1.0
     assert variance == pytest.approx(weight * unit * table.score * (1 - table.score), rel=0.12)
-
-
-def test_draws_on_many_levels_have_the_same_moments_as_on_few() -> None:
-    """Above 4096 levels large counts are drawn as rounded normals."""
-    rng = np.random.default_rng(1)
-    n = np.tile([3, 40, 400], 2000)
-    table = Table(np.arange(1, 6001) / 6001, n, (n * 0.5).astype(np.int64))
-    totals = np.array([table.resample(rng).n.sum() for _ in range(50)])
-    assert totals.mean() == pytest.approx(table.total, rel=0.001)
-    surplus = np.array([float((table.null(rng).pos - n * table.score).sum()) for _ in range(200)])
-    variance = float((n * table.score * (1 - table.score)).sum())
-    assert abs(surplus.mean()) < 4 * np.sqrt(variance / 200)
-    assert surplus.var() == pytest.approx(variance, rel=0.3)
 
 
 def test_draws_depend_on_the_seed_alone() -> None:
