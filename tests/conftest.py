@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from decal_cli.tables import estimate
-from tests.helpers.command import Decal, Done, blank_pictures, run_here, run_installed
+from tests.helpers.command import Decal, blank_pictures, run_here, run_installed
 
 # Every run draws the same examples; to look for others: pytest --hypothesis-profile=search
 settings.register_profile("suite", max_examples=15, deadline=None, derandomize=True, database=None)
@@ -33,19 +33,11 @@ def undrawn() -> Iterator[None]:
 
 @pytest.fixture
 def decal(tmp_path: Path) -> Decal:
-    """Run the command line in an empty folder, with nothing on standard input unless given."""
-
-    def ran(*arguments: object, stdin: bytes | None = None, cwd: Path = tmp_path, **environment: str) -> Done:
-        return run_here(cwd, arguments, stdin, environment)
-
-    return ran
+    """The command line in an empty folder."""
+    return Decal(run_here, tmp_path)
 
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Decal:
     """The same as a process of its own, through the installed entry point."""
-
-    def ran(*arguments: object, stdin: bytes | None = None, cwd: Path = tmp_path, **environment: str) -> Done:
-        return run_installed(cwd, arguments, stdin, environment)
-
-    return ran
+    return Decal(run_installed, tmp_path)

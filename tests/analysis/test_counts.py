@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -14,7 +13,7 @@ from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
-from tests.helpers.command import BINARY, FOX, Decal, valid_json
+from tests.helpers.command import BINARY, FOX, Decal
 
 EXACT = 1e-12
 ADDED = ("recalibrated", "with_features")
@@ -83,7 +82,7 @@ MONEY = ("--cost-fp", 300, "--cost-fn", 700, "--unit", "EUR", "--decisions", "50
 
 
 def entries(decal: Decal, *arguments: object) -> list[dict[str, Any]]:
-    document = valid_json(decal("recommend", *arguments, "-f", "json").out)
+    document = decal.json("recommend", *arguments)
     return document.get("reports", [document])
 
 
@@ -128,11 +127,11 @@ def test_the_actions_have_the_names_that_the_user_gives(decal: Decal, tmp_path: 
     asked = (BINARY, "-s", "p", "-y", "y", "-t", ".3")
     plain, named = decal("recommend", *asked), decal("recommend", *asked, "--names", "reject,accept")
     assert re.search(r"acts on +false alarms +misses\nnever act +-221.6 +0 +0 +316", plain.out)
-    words = " ".join(named.out.split())
+    words = named.text
     assert "'accept' at label 0 costs 0.3, 'reject' at label 1 0.7: 'accept' pays from" in words
     assert re.search(r"always 'reject' +-221.6 +0 +0 +316", named.out) and "false alarm" not in words
     assert "accept when score >= 0.3 (t*): reject is worth 0 at label 0, -0.7 at label 1; accept is worth" in words
     (tmp_path / "decal.toml").write_text('names = ["reject", "accept"]\nunit = "EUR"\ndecisions = "20/day"\n')
     settled = decal("recommend", *asked)
     assert "always 'accept'" in settled.out and "EUR a day" in settled.out
-    assert json.loads(decal("recommend", *asked, "-f", "json").out)["counts"]["names"] == ["reject", "accept"]
+    assert decal.json("recommend", *asked)["counts"]["names"] == ["reject", "accept"]

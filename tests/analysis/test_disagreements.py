@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from decal_cli.analysis.disagreements import disagreements, exact_sign_test
 from decal_cli.tables.pairs import pair_up
-from tests.helpers.command import FOX, Decal, valid_json
+from tests.helpers.command import FOX, Decal
 
 PAIR = ("--score", "p_profanity", "--score", "p_hatesonar", "--label", "y", "--threshold", "0.3")
 
@@ -38,14 +38,14 @@ def test_the_exact_test_is_the_binomial_one(one: int, other: int) -> None:
 def test_compare_shows_them_in_the_user_s_words(decal: Decal, tmp_path: object) -> None:
     named = decal("compare", FOX, *PAIR, "--names", "keep,remove", "--unit", "EUR", "--no-intervals")
     assert "remove" in named.out and "EUR per 1,000 decisions" in named.out
-    document = valid_json(decal("compare", FOX, *PAIR, "--no-intervals", "-f", "json").out)
+    document = decal.json("compare", FOX, *PAIR, "--no-intervals")
     (contest,) = document["comparison"]["contests"]
     counted = contest["disagreements"]
     cells = [counted[key] for key in ("both_0", "only_b_1", "only_a_1", "both_1")]
     assert sum(map(sum, cells)) == contest["rows"] and sum(cell[1] for cell in cells) == contest["positives"]
     for count in (counted["only_a_right"], counted["only_b_right"]):
         assert f"{count:,.0f}" in named.out
-    without = valid_json(decal("compare", FOX, *PAIR[:6], "--no-intervals", "-f", "json").out)
+    without = decal.json("compare", FOX, *PAIR[:6], "--no-intervals")
     assert without["comparison"]["contests"][0]["disagreements"] is None
 
 

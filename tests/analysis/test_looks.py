@@ -63,7 +63,7 @@ def test_holm_by_hand() -> None:
 
 
 def anytime_rows(decal: Decal, *more: str) -> list[dict]:
-    return json.loads(decal("gate", *NAMED, "--anytime", *more, "-f", "json").out)["gates"]
+    return decal.json("gate", *NAMED, "--anytime", *more)["gates"]
 
 
 def test_three_answers_and_what_is_no_sequence(decal: Decal) -> None:
@@ -84,14 +84,14 @@ def test_three_answers_and_what_is_no_sequence(decal: Decal) -> None:
 
 def test_the_text_says_what_is_promised(decal: Decal) -> None:
     done = decal("gate", *NAMED, "--anytime", "--family", "holm", "-r", "brier<=.2", "-r", "accuracy>=.9")
-    text = " ".join(done.out.split())
+    text = done.text
     assert "the chance that any rule that holds fails clearly at any look" in text and "is at most 5 %" in text
     assert done.code == 1 and "clearly so from row" in text
 
 
 def test_weights_are_refused_with_the_reason(decal: Decal) -> None:
     done = decal("gate", *NAMED, "--anytime", "-r", "brier<=.2", "--weight", "weight")
-    assert done.code == 2 and "without weights" in " ".join(done.out.split())
+    assert done.code == 2 and "without weights" in done.text
 
 
 def test_rows_are_only_added(decal: Decal, tmp_path: Path) -> None:

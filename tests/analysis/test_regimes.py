@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -80,8 +78,8 @@ def test_table_and_json_show_the_bins(decal: Decal) -> None:
     asked = ("evaluate", FOX, "-s", "p_hatesonar", "-y", "y", "--threshold", "0.3", "-m", "regret_calibration")
     text = decal(*asked, "--regimes").out
     assert "score from, to" in text and "miscalibration" not in text and "unknown" in text
-    report = json.loads(decal(*asked, "--regimes", "-f", "json").out)
+    report = decal.json(*asked, "--regimes")
     assert len(report["regimes"]) == 15
     whole = report["metrics"]["regret_calibration"]["value"]
     assert sum(each["regret_calibration"] for each in report["regimes"]) == pytest.approx(whole, abs=1e-12)
-    assert "regimes" not in json.loads(decal(*asked, "-f", "json").out)
+    assert "regimes" not in decal.json(*asked)

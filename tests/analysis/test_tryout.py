@@ -136,7 +136,7 @@ class TestPicked:
         named = [word for name in ("isotonic", "temperature", "vector") for word in ("--method", name)]
         given = ("--proba", "p_*", "--label", "y", "--abstain", "0.3", *named)
         path = FIXTURES / "multiclass_n1500_k3.csv"
-        first = valid_json(decal("recommend", path, *given, "--format", "json").out)["recommendation"]["tried"][0]
+        first = decal.json("recommend", path, *given)["recommendation"]["tried"][0]
         by_cv, gains = (
             first["cross_validation"],
             {each["method"]: each["achieved"]["value"] for each in first["attempts"]},
@@ -148,7 +148,7 @@ class TestPicked:
 
     def test_one_line_says_so(self, decal: Decal) -> None:
         named = [word for name in ("isotonic", "sigmoid") for word in ("--method", name)]
-        shown = " ".join(decal("recommend", *STORY, *named).out.split())
+        shown = decal("recommend", *STORY, *named).text
         assert "Choosing by cross-validation among " in shown
         assert " would have picked " in shown and "on rows that took no part in the choice." in shown
 
@@ -276,7 +276,7 @@ def test_rows_of_one_label_promise_nothing_and_try_nothing(decal: Decal, tmp_pat
     named = ("ones.parquet", "--score", "p", "--label", "y", "--threshold", "0.3", "--try")
     done = decal("recommend", *named)
     assert done.code == 0, done.err
-    text = " ".join(done.out.split())
+    text = done.text
     assert "Whether any method wins is open" in text and "needs rows of both labels" in text
     assert "No method could be fitted to these rows" in text and "keep the score as it is" not in text
     assert text.count("needs both classes") == 1

@@ -15,7 +15,7 @@ from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.numerics.selective import area_influence, risk_at
 from decal_cli.tables.table import tabulate
 from decal_cli.task import ClassTask, parse_varied, task_of
-from tests.helpers.command import BINARY, Decal, valid_json
+from tests.helpers.command import BINARY, Decal
 
 CLASSES = ("a", "b", "c")
 COSTS = "a,0,2,2;b,5,0,2;c,5,1,0"
@@ -138,7 +138,7 @@ def test_the_command_prints_writes_and_draws_it(decal: Decal, tmp_path: Path) ->
     assert ran.code == 0, ran.err
     assert max(map(len, ran.out.splitlines())) <= 100
     assert "AURC" in ran.out and "→ 0.3" in ran.out
-    document = valid_json(decal(*line, "--vary", "abstain=0.1,0.2", "-f", "json").out)
+    document = decal.json(*line, "--vary", "abstain=0.1,0.2")
     risk = document["vary"]["risk_coverage"]
     assert document["vary"]["at"] == [0.1, 0.2] and risk["coverage"] == COVERAGES.tolist()
     assert risk["area_interval"][0] < risk["area"] < risk["area_interval"][1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -111,8 +110,8 @@ def test_pages_say_what_is_open(tmp_path: Path, decal: Decal) -> None:
     frame.to_csv(tmp_path / "part.csv", index=False)
     line = (tmp_path / "part.csv", "-s", "p", "-y", "y", "--missing", "drop", "-t", "0.3")
     for verb in ("evaluate", "recommend"):
-        text = " ".join(decal(verb, *line).out.split())
-        known = json.loads(decal(verb, *line, "-f", "json").out)["without_labels"]
+        text = decal(verb, *line).text
+        known = decal.json(verb, *line)["without_labels"]
         assert f"Missing labels. {known['rows']} rows have a score and no label" in text
         assert "Their score is higher" in text and known["interval"][0] > 0.5 and "--weight" in text
         said = re.search(r"probability (\S+) \[(\S+), (\S+)\]\. .* worth between (\S+) and (\S+) per 1,000", text)

@@ -35,7 +35,7 @@ def test_arrays_frames_and_files_give_what_the_command_prints(decal_line: dict, 
 @pytest.fixture
 def decal_line(decal: Decal, tmp_path: Path) -> dict:
     path = write_stream(tmp_path / "stream.csv", stream_columns())
-    return json.loads(decal("online", path, *ON_LINE, "-f", "json").out)
+    return decal.json("online", path, *ON_LINE)
 
 
 def test_rules_and_predictions() -> None:

@@ -23,16 +23,16 @@ def table(tmp_path: Path) -> Path:
 
 def test_evaluate_shows_utilities_and_what_the_amount_alone_would_win(decal: Decal) -> None:
     done = decal("evaluate", "a.csv", "-s", "p", *OWN)
-    text = " ".join(done.out.split())
+    text = done.text
     assert done.code == 0 and "act when score >= t* of the row, 5 / (5 + amount): t* from" in text
-    document = valid_json(decal("evaluate", "a.csv", "-s", "p", *OWN, "-f", "json").out)
+    document = decal.json("evaluate", "a.csv", "-s", "p", *OWN)
     for name, shown in (("expected_utility", "as it is"), ("eu_by_amount", "by amount alone"),
                         ("gain_recalibration", "recalibration")):  # fmt: skip
         measured = document["metrics"][name]
         ends = ", ".join(f"{1000 * end:,.0f}" for end in measured["interval"])
         assert f" {shown} {1000 * measured['value']:,.0f} [{ends}]" in text
     assert f" always 1 {1000 * document['metrics']['eu_always']['value']:,.0f} " in text
-    everything = " ".join(decal("evaluate", "a.csv", "-s", "p", *OWN, "--all").out.split())
+    everything = decal("evaluate", "a.csv", "-s", "p", *OWN, "--all").text
     for shown in ("Expected utility", "Utility of never acting", "Utility of flagging by amount alone",
                   "Gain over flagging by amount alone", "Net benefit", "Gain of recalibration"):  # fmt: skip
         assert shown in everything
@@ -44,9 +44,7 @@ def test_evaluate_shows_utilities_and_what_the_amount_alone_would_win(decal: Dec
 
 def test_the_same_decision_in_three_spellings(decal: Decal, table: Path) -> None:
     def eu(*options: str) -> float:
-        document = valid_json(
-            decal("evaluate", "a.csv", "-s", "p", *options, "-m", "expected_utility", "-f", "json").out
-        )
+        document = decal.json("evaluate", "a.csv", "-s", "p", *options, "-m", "expected_utility")
         number: float = document["metrics"]["expected_utility"]["value"]
         return number
 
@@ -74,9 +72,9 @@ def test_settings_and_arrays_take_it_too(decal: Decal, tmp_path: Path) -> None:
 
 
 def test_recommend_and_gate_take_it(decal: Decal) -> None:
-    document = valid_json(decal("recommend", "a.csv", "-s", "p", *OWN, "--cluster", "site", "-f", "json").out)
+    document = decal.json("recommend", "a.csv", "-s", "p", *OWN, "--cluster", "site")
     assert document["recommendation"]["stakes"] > 0 and document["recommendation"]["path"]
-    text = " ".join(decal("recommend", "a.csv", "-s", "p", *OWN).out.split())
+    text = decal("recommend", "a.csv", "-s", "p", *OWN).text
     assert "recalibrated -" in text and "large amounts alone -" in text and "probability of each row's own" in text
     assert "or more to miss, whatever its score, is worth" in text
     assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "lower(gain_over_amount)>-100").code == 0
@@ -94,7 +92,7 @@ def test_rows_without_an_amount_can_be_dropped(decal: Decal, tmp_path: Path) -> 
 def test_compare_pairs_the_utilities_of_each_row(decal: Decal, table: Path) -> None:
     both = ("a.csv", "-s", "p", "-s", "q", *OWN)
     measured = ("-m", "expected_utility", "-m", "gain_over_amount", "-m", "eu_by_amount")
-    contest = valid_json(decal("compare", *both, *measured, "-f", "json").out)["comparison"]["contests"][0]["metrics"]
+    contest = decal.json("compare", *both, *measured)["comparison"]["contests"][0]["metrics"]
     rows = np.genfromtxt(table, delimiter=",", names=True)
 
     def paid(score: np.ndarray) -> np.ndarray:
@@ -129,7 +127,7 @@ def test_a_baseline_of_other_utilities_cannot_be_judged(decal: Decal) -> None:
         (("-t", "0.3"), "the same in all rows"),
     ):
         done = decal("gate", "a.csv", "-s", "p", *other, *rules)
-        text = " ".join(done.out.split())
+        text = done.text
         assert done.code == 2 and "PASS brier" in text
         assert f"the utilities of rows differ: ours are {ours}; the baseline's are amount=amount,cost_fp=5" in text
 
@@ -139,17 +137,17 @@ LIMITED = (*OWN, "--capacity", "50/1000")
 
 def test_places_go_to_what_acting_is_expected_to_win(decal: Decal, table: Path) -> None:
     done = decal("evaluate", "a.csv", "-s", "p", *LIMITED)
-    text = " ".join(done.out.split())
+    text = done.text
     assert "capacity 50/1000: the rows where acting is expected to win most are acted on" in text
     assert "20 of 400 rows are acted on, from an expected gain of" in text
-    document = valid_json(decal("evaluate", "a.csv", "-s", "p", *LIMITED, "-f", "json").out)
+    document = decal.json("evaluate", "a.csv", "-s", "p", *LIMITED)
     metrics, places = document["metrics"], document["places"]
     # One place is one row, and no mean over 1,000 decisions.
     for name, shown, per in (("utility_at_capacity", "as it is", 1000), ("shadow_price", "one more place", 1)):
         ends = ", ".join(f"{per * end:,.0f}" for end in metrics[name]["interval"])
         assert f" {shown} {per * metrics[name]['value']:,.0f} [{ends}]" in text
     assert f" value captured {metrics['value_capture']['value']:.2f} [" in text
-    everything = " ".join(decal("evaluate", "a.csv", "-s", "p", *LIMITED, "--all").out.split())
+    everything = decal("evaluate", "a.csv", "-s", "p", *LIMITED, "--all").text
     for shown in ("Utility at capacity", "Capture of value at capacity", "Worth of one more place",
                   "Gain over ranking by score", "Utility at capacity, ranked by amount"):  # fmt: skip
         assert shown in everything
@@ -165,7 +163,7 @@ def test_methods_are_tried_on_utilities_of_each_row(decal: Decal, table: Path) -
     document = valid_json(decal(*line).out)
     tried = {each["method"]: each["achieved"]["value"] for each in document["recommendation"]["tried"][0]["attempts"]}
     # By the fit of the same folds: what `fit` says that it wins.
-    fitted = valid_json(decal("fit", "platt", "a.csv", "-s", "p", *OWN, "-o", "m.json", "-f", "json").out)
+    fitted = decal.json("fit", "platt", "a.csv", "-s", "p", *OWN, "-o", "m.json")
     assert tried["platt"] == pytest.approx(fitted["fit"]["gain"]["value"], rel=1e-12)
     as_it_is, *others, perfect = document["at_capacity"]
     assert {each["method"] for each in others} == set(tried) and perfect["method"] == "perfect ranking"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.command import BINARY, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, Decal, refusal
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
 TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
@@ -41,7 +41,7 @@ class TestEdges:
     )
     def test_one_row_or_one_class_prints_what_it_can(self, decal: Decal, content: bytes) -> None:
         for command in ("evaluate", "recommend"):
-            document = valid_json(decal(command, "-t", "0.3", "-f", "json", stdin=content).out)
+            document = decal.json(command, "-t", "0.3", stdin=content)
             assert document["metrics"]["brier"]["value"] is not None
             assert "both classes" in document["metrics"]["auc"]["reason"]
             assert decal(command, "-t", "0.3", stdin=content).code == 0

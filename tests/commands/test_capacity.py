@@ -10,7 +10,7 @@ import pytest
 
 import decal_cli as decal_api
 from decal_cli.metrics import METRICS
-from tests.helpers.command import BINARY, FIXTURES, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, FIXTURES, Decal, refusal
 
 COLUMNS = (BINARY, "--score", "p", "--label", "y")
 KEYS = [name for name in METRICS if METRICS[name].family == "capacity"]
@@ -20,10 +20,10 @@ def test_a_table_shows_what_the_places_are_worth_and_says_who_gets_them(decal: D
     shown = [word for name in KEYS for word in ("-m", name)]
     line = ("evaluate", *COLUMNS, "-t", "0.3", "-m", "expected_utility", *shown, "--capacity")
     done = decal(*line, "50/1000")
-    text = " ".join(done.out.split())
+    text = done.text
     assert "capacity 50/1000: the rows with the highest scores are acted on; a row below 0.3 is not, even if" in text
     assert "100 of 2,000 rows are acted on, from a score of" in text and "|capacity:50/1000" in text
-    document = valid_json(decal(*line, "100", "-f", "json").out)
+    document = decal.json(*line, "100")
     places, metrics = document["places"], document["metrics"]
     assert places["places"] == places["acted"] == pytest.approx(100) and document["capacity"] == "100"
     assert metrics["capacity_threshold"]["value"] == places["thresholds"][0]
@@ -35,7 +35,7 @@ def test_a_table_shows_what_the_places_are_worth_and_says_who_gets_them(decal: D
 
 def test_settings_python_and_gates_take_it(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "decal.toml").write_text("capacity = 0.05\n")
-    document = valid_json(decal("evaluate", *COLUMNS, "-m", "capture", "-f", "json").out)
+    document = decal.json("evaluate", *COLUMNS, "-m", "capture")
     answer = decal_api.evaluate(BINARY, score="p", label="y", metrics="capture", capacity=0.05)
     assert answer["capture"].value == document["metrics"]["capture"]["value"]
     rule = f"capture>={answer['capture'].value - 1e-9}"
@@ -49,7 +49,7 @@ def test_a_baseline_is_of_the_same_capacity(decal: Decal) -> None:
     rule = ("gate", *COLUMNS, "--rule", "capture>=baseline-0.001", "--baseline", "old.json", "--capacity")
     assert decal(*rule, "100").code == 0
     done = decal(*rule, "200")
-    assert done.code == 2 and "the capacities differ: ours is 200; the baseline's is 100" in " ".join(done.out.split())
+    assert done.code == 2 and "the capacities differ: ours is 200; the baseline's is 100" in done.text
     assert decal(*rule, "200", "--rule", "brier<=baseline").code == 2
     assert decal("gate", *COLUMNS, "--rule", "brier<=baseline", "--baseline", "old.json").code == 0
 
@@ -62,17 +62,17 @@ def test_per_is_the_column_of_days_and_a_time_stands_with_the_decisions(decal: D
     (tmp_path / "decal.toml").write_text('per = "year"\ndecisions = 1e6\nscore = "p"\nlabel = "y"\n')
     assert "decisions a year are --decisions 100000/year" in refusal(decal("recommend", BINARY, "-t", "0.3"))
     (tmp_path / "decal.toml").write_text('per = "group"\ncapacity = "5"\nscore = "p"\nlabel = "y"\n')
-    assert "capacity 5 for each value of group" in " ".join(decal("evaluate", BINARY, "-m", "capture").out.split())
+    assert "capacity 5 for each value of group" in decal("evaluate", BINARY, "-m", "capture").text
 
 
 def test_every_day_has_its_places(decal: Decal, tmp_path: Path) -> None:
     lines = [f"2026-01-0{1 + k % 3} 1{k % 9}:00,{(k * 37) % 100 / 100},{k % 2}" for k in range(90)]
     (tmp_path / "days.csv").write_text("day,p,y\n" + "\n".join(lines) + "\n")
-    by_day = valid_json(decal("evaluate", "days.csv", "--capacity", "7", "--per", "day", "-f", "json").out)
+    by_day = decal.json("evaluate", "days.csv", "--capacity", "7", "--per", "day")
     assert by_day["places"]["lists"] == by_day["places"]["full"] == 3
     assert by_day["places"]["acted"] == pytest.approx(21)
     assert by_day["columns"]["per"] == "day"
-    text = " ".join(decal("evaluate", "days.csv", "--capacity", "7", "--per", "day").out.split())
+    text = decal("evaluate", "days.csv", "--capacity", "7", "--per", "day").text
     assert "capacity 7 for each value of day" in text and "every place is taken in 3 of 3 values of day" in text
     # More places than rows: all are acted on.
     all_of_them = decal("evaluate", "days.csv", "--capacity", "31", "--per", "day")
@@ -82,7 +82,7 @@ def test_every_day_has_its_places(decal: Decal, tmp_path: Path) -> None:
 def test_two_models_are_compared_by_who_is_acted_on(decal: Decal) -> None:
     line = ("compare", BINARY, "--score", "q", "--score", "p", "--label", "y", "-t", "0.3", "--capacity", "100")
     line += ("-m", "precision_at_capacity", "-m", "utility_at_capacity", "-m", "capture")
-    document = valid_json(decal(*line, "-f", "json").out)
+    document = decal.json(*line)
     contest = document["comparison"]["contests"][0]
     swap, metrics = contest["swap"], contest["metrics"]
     assert contest["disagreements"] is None
@@ -96,7 +96,7 @@ def test_two_models_are_compared_by_who_is_acted_on(decal: Decal) -> None:
     assert metrics["utility_at_capacity"]["difference"]["value"] == pytest.approx(gained * (0.7 + 0.3) / 2000)
     low, high = metrics["utility_at_capacity"]["difference"]["interval"]
     assert low < metrics["utility_at_capacity"]["difference"]["value"] < high
-    text = " ".join(decal(*line, "--group", "group").out.split())
+    text = decal(*line, "--group", "group").text
     assert "Decisions at t* = 0.3, capacity 100:" in text and "Rows acted on: both act on" in text
     assert "by utility at capacity" in text
     gate = ("gate", BINARY, "--score", "q", "--score", "p", "--label", "y", "--capacity", "100")
@@ -106,7 +106,7 @@ def test_two_models_are_compared_by_who_is_acted_on(decal: Decal) -> None:
 
 def test_a_sweep_goes_over_capacities(decal: Decal, tmp_path: Path) -> None:
     line = ("sweep", *COLUMNS, "-t", "0.3", "--capacity-range")
-    document = valid_json(decal(*line, "0.1:0.3:0.1", "--capacity", "50/1000", "-f", "json").out)
+    document = decal.json(*line, "0.1:0.3:0.1", "--capacity", "50/1000")
     vary = document["vary"]
     assert vary["at"] == [0.05, 0.1, 0.2, 0.3] and vary["own"] == 0.05
     answer = decal_api.evaluate(BINARY, score="p", label="y", metrics=KEYS, threshold=0.3, capacity=0.2)
@@ -114,7 +114,7 @@ def test_a_sweep_goes_over_capacities(decal: Decal, tmp_path: Path) -> None:
         curve = vary["curves"][key]
         assert curve["value"][2] == pytest.approx(answer[key].value, abs=1e-12)
         assert [curve["low"][2], curve["high"][2]] == pytest.approx(answer[key].interval, abs=1e-12)
-    text = " ".join(decal(*line, "50:150:50", "--plot", "-", "--no-intervals").out.split())
+    text = decal(*line, "50:150:50", "--plot", "-", "--no-intervals").text
     assert "capacity (count of the rows) varies" in text and "Utility at capacity over the capacity" in text
     assert "p: shares of rows" in text and "|vary:capacity=50..150x3" in text
     assert decal(*line, "0.1:0.3", "--no-intervals", "--plot", "curves.svg").code == 0
@@ -123,7 +123,7 @@ def test_a_sweep_goes_over_capacities(decal: Decal, tmp_path: Path) -> None:
 
 def test_a_sweep_has_groups_days_and_a_face_in_python(decal: Decal) -> None:
     day = ("--per", "group")
-    document = valid_json(decal("sweep", *COLUMNS, "--capacity-range", "5,10", *day, "-f", "json").out)
+    document = decal.json("sweep", *COLUMNS, "--capacity-range", "5,10", *day)
     assert document["vary"]["varies"] == "capacity (count of the rows, for each value of group)"
     assert "utility_at_capacity" not in document["vary"]["curves"]
     answer = decal_api.sweep(BINARY, score="p", label="y", vary="capacity=5,10", per="group")
@@ -135,7 +135,7 @@ def test_a_sweep_has_groups_days_and_a_face_in_python(decal: Decal) -> None:
 def test_advice_says_what_each_score_is_worth_at_the_capacity(decal: Decal) -> None:
     line = ("recommend", *COLUMNS, "-t", "0.3", "--method", "isotonic", "--method", "platt")
     # Where all rows have a place, the gains are those without a limit.
-    document = valid_json(decal(*line, "--capacity", "2000", "-f", "json").out)
+    document = decal.json(*line, "--capacity", "2000")
     as_it_is, *others, perfect = document["at_capacity"]
     assert as_it_is["utility"] == pytest.approx(document["metrics"]["expected_utility"]["value"])
     tried = {each["method"]: each["achieved"]["value"] for each in document["recommendation"]["tried"][0]["attempts"]}
@@ -145,7 +145,7 @@ def test_advice_says_what_each_score_is_worth_at_the_capacity(decal: Decal) -> N
     ).out.replace("\n", " ")
     # Of fifty places, recalibration changes none, and the text says so.
     done = decal("recommend", *COLUMNS, "-t", "0.3", "--capacity", "50")
-    text = " ".join(done.out.split())
+    text = done.text
     assert "At capacity 50. The limit costs" in text and text.index("At capacity 50.") < text.index("never act ")
     assert "All else on this page is of decisions without this limit." in text
     assert "which of them reach 0.3: on the rows with a place, that changes nothing. Only another order" in text
@@ -179,7 +179,7 @@ def test_a_day_may_be_a_cluster_and_a_group_too(decal: Decal, tmp_path: Path) ->
     table = pa.table({"p": score, "y": (rng.random(300) < score).astype(int), "day": day})
     pq.write_table(table, tmp_path / "days.parquet")
     line = ("evaluate", "days.parquet", "--capacity", "2", "--per", "day", "--cluster", "day", "--group", "day")
-    document = valid_json(decal(*line, "-m", "capture", "-f", "json").out)
+    document = decal.json(*line, "-m", "capture")
     whole, *groups = document["reports"]
     assert whole["clusters"]["count"] == whole["places"]["lists"] == len(groups) == 30
     assert all(each["places"]["acted"] == pytest.approx(2) for each in groups)
@@ -188,12 +188,12 @@ def test_a_day_may_be_a_cluster_and_a_group_too(decal: Decal, tmp_path: Path) ->
 def test_places_may_be_for_any_actions_and_classes(decal: Decal) -> None:
     """The page says which action needs a place, and what the places are worth stands beside what no limit is worth."""
     three = ("--utility", "wait,0,-9;test,-1,-2;treat,-2,0", "--capacity", "60")
-    text = " ".join(decal("recommend", *COLUMNS, *three).out.split())
+    text = decal("recommend", *COLUMNS, *three).text
     assert "so many rows can get another action than 'wait', those where that is expected to win most" in text
     classes = (str(FIXTURES / "multiclass_n1500_k3.csv"), "--proba", "p_*", "--abstain", ".2", "--capacity", "100")
-    text = " ".join(decal("evaluate", *classes).out.split())
+    text = decal("evaluate", *classes).text
     assert "capacity 100: so many rows can get 'abstain', those where that is expected to win most" in text
-    document = valid_json(decal("recommend", *classes, "-f", "json").out)
+    document = decal.json("recommend", *classes)
     values = {key: document["metrics"][key]["value"] for key in ("expected_utility", "utility_at_capacity")}
     assert document["metrics"]["capacity_cost"]["value"] == pytest.approx(
         values["expected_utility"] - values["utility_at_capacity"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -128,4 +127,4 @@ def test_77_classes_fit_on_100_columns(decal: Decal, tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     assert max(map(len, ran.out.splitlines())) <= 100
     assert "cells of action and class that lose most" in ran.out and "the 20 of 77 with the lowest recall" in ran.out
-    json.loads(decal("evaluate", path, "--proba", "lr:*", "-f", "json").out)
+    decal.json("evaluate", path, "--proba", "lr:*")

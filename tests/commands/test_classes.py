@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.command import Decal, valid_json
+from tests.helpers.command import Decal
 
 CLASSES = ("a", "b", "c")
 
@@ -37,7 +37,7 @@ def test_the_command_compares_in_words_and_as_data(decal: Decal, tmp_path: Path)
     assert ran.code == 0, ran.err
     assert "the two take different actions" in ran.out and "Thresholds" not in ran.out and "Splice" not in ran.out
     assert max(map(len, ran.out.splitlines())) <= 100
-    document = valid_json(decal(*line, "-f", "json").out)
+    document = decal.json(*line)
     contests = document["comparison"]["contests"]
     assert [contest["group"] for contest in contests] == [None, "u", "v"]
     assert contests[0]["thresholds"] is None and contests[0]["positives"] is None

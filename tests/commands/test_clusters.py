@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 import decal_cli as decal_api
-from tests.helpers.command import Decal, refusal, valid_json
+from tests.helpers.command import Decal, refusal
 
 COLUMNS = ("-s", "p", "-y", "y", "-t", "0.3")
 
@@ -31,8 +31,8 @@ def visits_file(path: Path, patients: int, prefix: str, visits: int = 6) -> str:
 
 
 def test_every_verb_takes_it(decal: Decal, visits: str, tmp_path: Path) -> None:
-    plain = valid_json(decal("evaluate", visits, *COLUMNS, "-m", "brier", "-f", "json").out)
-    document = valid_json(decal("evaluate", visits, *COLUMNS, "--cluster", "patient", "-f", "json").out)
+    plain = decal.json("evaluate", visits, *COLUMNS, "-m", "brier")
+    document = decal.json("evaluate", visits, *COLUMNS, "--cluster", "patient")
     assert document["clusters"]["count"] == 60 and document["clusters"]["effective"] == pytest.approx(60)
     assert document["signature"].endswith("|cluster:patient")
     wide, narrow = (d["metrics"]["brier"]["interval"] for d in (document, plain))
@@ -69,7 +69,7 @@ def test_few_clusters(decal: Decal, tmp_path: Path) -> None:
     few = decal("evaluate", visits_file(tmp_path / "few.csv", 12, "a"), *options).out
     assert "intervals use t quantiles and are rough: there are only 12 clusters" in few.replace("\n", " ")
     fewer = visits_file(tmp_path / "fewer.csv", 4, "a", 30)
-    document = valid_json(decal("evaluate", fewer, *options, "-f", "json").out)
+    document = decal.json("evaluate", fewer, *options)
     assert document["metrics"]["brier"]["interval"] is None
     assert any("no intervals: they need 5 clusters" in note for note in document["notes"])
     for verb in ("recommend", "sweep"):

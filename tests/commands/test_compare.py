@@ -66,7 +66,7 @@ class TestTwoColumns:
     def test_json_is_valid_and_holds_every_metric(self, decal: Decal) -> None:
         from decal_cli.metrics import METRICS
 
-        document = valid_json(decal("compare", *PAIR, "--threshold", "0.3", "--format", "json", "--no-intervals").out)
+        document = decal.json("compare", *PAIR, "--threshold", "0.3", "--no-intervals")
         (contest,) = document["comparison"]["contests"]
         assert set(contest["metrics"]) == {name for name, metric in METRICS.items() if metric.takes(False)}
         brier = contest["metrics"]["brier"]
@@ -157,7 +157,7 @@ class TestSplice:
         whole = pq.read_table(FOX, columns=["p_profanity", "p_hatesonar", "y"]).to_pydict()
         assert written["row"] == list(range(1, 1520))
         assert written["y"] == whole["y"]
-        document = valid_json(decal("compare", *PAIR, *QUICK, "-f", "json").out)
+        document = decal.json("compare", *PAIR, *QUICK)
         cut = document["comparison"]["splice"]
         z, first, second = cut["threshold"], whole[cut["below"]], whole[cut["above"]]
         expected = [min(z, p) + max(q - z, 0) for p, q in zip(first, second, strict=True)]

@@ -29,7 +29,7 @@ class TestEvaluate:
         ):
             assert words in done.out
         assert done.out.startswith("Acting on p is worth -134.3 [-144.1, -124.5] per 1,000 decisions")
-        text = " ".join(done.out.split())
+        text = done.text
         assert "is unknown without --features: at most 132.7, which is an upper limit and not an estimate" in text
         listed = decal("evaluate", *NAMED, "--threshold", "0.3", "--all", "--no-intervals").out
         assert "Calibration regret" in listed and "needs features" in listed
@@ -49,7 +49,7 @@ class TestEvaluate:
     def test_json_is_valid_and_holds_every_metric(self, decal: Decal) -> None:
         from decal_cli.metrics import METRICS
 
-        document = valid_json(decal("evaluate", *NAMED, "--threshold", "0.3", "--format", "json").out)
+        document = decal.json("evaluate", *NAMED, "--threshold", "0.3")
         assert set(document["metrics"]) == {name for name, metric in METRICS.items() if metric.takes(False)}
         assert document["metrics"]["grouping_loss"] == {
             "value": None,
@@ -61,7 +61,7 @@ class TestEvaluate:
         assert document["inputs"][0]["rows"] == 2000
 
     def test_json_of_groups_holds_whole_reports(self, decal: Decal) -> None:
-        document = valid_json(decal("evaluate", *NAMED, "--group", "group", "--no-intervals", "--format", "json").out)
+        document = decal.json("evaluate", *NAMED, "--group", "group", "--no-intervals")
         assert [entry["group"] for entry in document["reports"]] == [None, "A", "B"]
         for entry in document["reports"]:
             assert {"schema", "signature", "inputs", "columns", "metrics"} <= entry.keys()

@@ -35,7 +35,7 @@ def test_fit_apply_evaluate_is_one_story(decal: Decal, folder: Path, tmp_path: P
         "Calibration regret",
         "Next: decal apply glar.json NEW -o OUT adds p_profanity_glar to the rows of NEW.",
     ):
-        assert words in " ".join(fitted.out.split()), words
+        assert words in fitted.text, words
     applied = decal("apply", "glar.json", folder / "other.parquet", "-o", "out.parquet")
     assert applied.code == 0, applied.err
     assert applied.out == ""
@@ -59,7 +59,7 @@ def test_fit_apply_evaluate_is_one_story(decal: Decal, folder: Path, tmp_path: P
             "-m",
             "brier",
         )
-        report = valid_json(decal("evaluate", "out.parquet", *named, "--no-intervals", "-f", "json").out)
+        report = decal.json("evaluate", "out.parquet", *named, "--no-intervals")
         return {key: result["value"] for key, result in report["metrics"].items()}
 
     old, new = regrets("p_profanity"), regrets("p_profanity_glar")
@@ -91,9 +91,7 @@ class TestFit:
         assert set(fit["metrics"]) == {"brier", "log_loss", "auc", "ece", "c_emp", "regret_calibration"}
         brier = fit["metrics"]["brier"]
         assert brier["difference"] == pytest.approx(brier["after"] - brier["before"])
-        evaluated = valid_json(
-            decal("evaluate", BINARY, *P_AND_Y, "--weight", "weight", "-m", "brier", "-f", "json").out
-        )
+        evaluated = decal.json("evaluate", BINARY, *P_AND_Y, "--weight", "weight", "-m", "brier")
         assert brier["before"] == pytest.approx(evaluated["metrics"]["brier"]["value"], abs=1e-12)
 
     def test_a_test_file_judges_in_place_of_folds(self, decal: Decal, folder: Path) -> None:
@@ -114,7 +112,7 @@ class TestFit:
         assert "--test copy.csv: holds the rows that the model is fitted to" in line
 
     def test_without_a_task_there_is_no_gain_and_no_regret(self, decal: Decal) -> None:
-        document = valid_json(decal("fit", "beta", BINARY, *P_AND_Y, "-o", "m.json", "-f", "json").out)
+        document = decal.json("fit", "beta", BINARY, *P_AND_Y, "-o", "m.json")
         assert document["fit"]["gain"] is None and document["task"] is None
         assert set(document["fit"]["metrics"]) == {"brier", "log_loss", "auc", "ece", "c_emp"}
 
@@ -123,7 +121,7 @@ class TestFit:
         score = rng.random(3000)
         pacsv.write_csv(pa.table({"p": score, "y": (rng.random(3000) < score**3).astype(int)}), tmp_path / "off.csv")
         named = ("off.csv", "-t", "0.5")
-        advised = valid_json(decal("recommend", *named, "-f", "json").out)["recommendation"]["fit"]
+        advised = decal.json("recommend", *named)["recommendation"]["fit"]
         assert advised in METHODS
         done = decal("fit", "auto", *named, "-o", "m.json", "-f", "json")
         assert valid_json(done.out)["fit"]["method"] == advised, done.err

@@ -55,7 +55,7 @@ class TestGate:
         assert "cannot judge" in github[2]
         suite = ElementTree.fromstring(decal("gate", *NAMED, *rules, "--format", "junit").out.encode())[0]
         assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
-        gates = valid_json(decal("gate", *NAMED, *rules, "--format", "json").out)["gates"]
+        gates = decal.json("gate", *NAMED, *rules)["gates"]
         assert [gate["passed"] for gate in gates] == [False, True, None]
 
     @pytest.mark.parametrize(

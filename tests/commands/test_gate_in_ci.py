@@ -84,7 +84,7 @@ class TestSeveralFormats:
 class TestRules:
     def test_rows_and_positives(self, decal: Decal) -> None:
         rules = ("--rule", "rows>=3000", "--rule", "positives@group=B>=50")
-        document = valid_json(decal("gate", *SCORED, "--group", "group", *rules, "-f", "json").out)
+        document = decal.json("gate", *SCORED, "--group", "group", *rules)
         assert [(gate["group"], gate["passed"]) for gate in document["gates"]] == [
             (None, False),
             ("A", False),

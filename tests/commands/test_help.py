@@ -79,9 +79,7 @@ def test_usage_names_what_a_command_cannot_do_without(name: str) -> None:
 
 
 def test_a_default_is_the_value_itself(decal: Decal) -> None:
-    evaluate, sweep, study = (
-        " ".join(decal(name, "--help-all").out.split()) for name in ("evaluate", "sweep", "study")
-    )
+    evaluate, sweep, study = (decal(name, "--help-all").text for name in ("evaluate", "sweep", "study"))
     assert f"Confidence level of the intervals. [default: {defaults.CONFIDENCE}]" in evaluate
     assert f"Seed of folds and resamples. [default: {defaults.SEED}]" in evaluate
     assert f"[default: {defaults.SWEEP_THRESHOLDS}]" in sweep
@@ -96,7 +94,7 @@ def test_every_declaration_of_columns_and_task_is_an_option() -> None:
 
 
 def test_help_of_decal_lists_commands_with_a_whole_sentence_and_exit_codes(decal: Decal) -> None:
-    text = " ".join(decal("--help").out.split())
+    text = decal("--help").text
     for name, command in COMMANDS.items():
         assert f" {name} {help.summary(command)}" in text
     for code in Exit:

@@ -77,7 +77,7 @@ def test_every_command_takes_all_columns_and_says_which_kinds(
     rest = [str(folder / each) if each == "new.csv" else each for each in rest]
     done = decal(name, *first, folder / "train.csv", *COLUMNS, *task, *rest)
     assert done.code == 0, done.err
-    said = " ".join(done.out.split())
+    said = done.text
     assert NOTE in said or (name == "fit" and "200 rows of the test file" in said)
 
 

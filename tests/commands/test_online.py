@@ -48,7 +48,7 @@ def test_calibrated_forecasts_whose_labels_come_late_raise_no_alarm(decal: Decal
             drawn = overlapping(delay, 900, 0.0, np.random.default_rng([4, seed]))
             columns = {"p": [f"{each:.6f}" for each in drawn.score], "y": [str(each) for each in drawn.label]}
             path = write_stream(tmp_path / "late.csv", columns)
-            document = valid_json(decal("online", path, *line, "--delay", str(delay), "-f", "json").out)
+            document = decal.json("online", path, *line, "--delay", str(delay))
             raised += document["alarm"] is not None
             assert 0 < document["p_value"] <= 1
             assert document["p_value"] == pytest.approx(10 ** -document["log10_e"])
@@ -57,7 +57,7 @@ def test_calibrated_forecasts_whose_labels_come_late_raise_no_alarm(decal: Decal
     done = decal(
         "online", write_stream(tmp_path / "wrong.csv", wrong), *line, "--delay", "40", "-r", "e_calibration<20"
     )
-    text = " ".join(done.out.split())
+    text = done.text
     assert done.code == 1
     # A block of one row, then blocks of 40: the fifth enters with all its labels when the seventh begins.
     assert "alarm. At row 202 the p-value reached 0.05, which that of a calibrated score ever does" in text
@@ -66,7 +66,7 @@ def test_calibrated_forecasts_whose_labels_come_late_raise_no_alarm(decal: Decal
 
 def test_a_score_that_stays_calibrated_is_kept(decal: Decal, tmp_path: Path) -> None:
     calm = write_stream(tmp_path / "calm.csv", stream_columns(shift=0.0))
-    document = valid_json(decal("online", calm, *ON_LINE, "-f", "json").out)
+    document = decal.json("online", calm, *ON_LINE)
     assert document["alarm"] is None
     assert document["advice"] | {"action": "keep", "method": None} == document["advice"]
 
@@ -179,7 +179,7 @@ DAY = "2024-01-01"
 def test_small_and_late_streams_are_replayed(decal: Decal, tmp_path: Path) -> None:
     def replayed(content: str, *line: str) -> dict:
         (tmp_path / "s.csv").write_text(content)
-        return valid_json(decal("online", "s.csv", "-y", "y", "-t", ".3", *line, "-f", "json").out)
+        return decal.json("online", "s.csv", "-y", "y", "-t", ".3", *line)
 
     one = replayed("p,y\n.4,1\n")
     assert (one["rows"], one["advice"]["action"]) == (1, "keep")
@@ -205,15 +205,15 @@ def test_clusters_enter_as_one_step(decal: Decal, tmp_path: Path) -> None:
     line = ("online", games, *ON_LINE, "--cluster", "game")
     done = decal(*line)
     assert done.code == 0, done.err
-    text = " ".join(done.out.split())
+    text = done.text
     for words in (
         "labels are known when the next cluster comes",
         "every cluster counted once",
         "confidence sequences of the mean over clusters, of which there are 150",
     ):
         assert words in text, words
-    document = valid_json(decal(*line, "-f", "json").out)
-    by_row = valid_json(decal("online", games, *ON_LINE, "-f", "json").out)
+    document = decal.json(*line)
+    by_row = decal.json("online", games, *ON_LINE)
     assert document["clusters"] == {"clusters": 150, "apart_at": None}
     assert document["log10_e"] < by_row["log10_e"]
     ours, theirs = (next(each for each in of["methods"] if each["gain"] is not None) for of in (document, by_row))
@@ -225,7 +225,7 @@ def test_rows_of_a_cluster_that_come_apart_leave_one_look(decal: Decal, tmp_path
     line = ("online", games, *ON_LINE, "--cluster", "game", "--rule", "e_calibration<20", "--rule", "lower(gain)<1")
     done = decal(*line)
     assert done.code == 2  # a rule cannot be judged
-    text = " ".join(done.out.split())
+    text = done.text
     for words in (
         "Intervals hold at the 95 % level for one look after the last row, and count 50 clusters",
         "the first that comes back is 'game 0', in row 51",
@@ -234,7 +234,7 @@ def test_rows_of_a_cluster_that_come_apart_leave_one_look(decal: Decal, tmp_path
         "PASS lower(gain)<1",
     ):
         assert words in text, words
-    document = valid_json(decal(*line, "-f", "json").out)
+    document = decal.json(*line)
     assert document["clusters"] == {"clusters": 50, "apart_at": 51}
     assert document["log10_e"] is document["alarm"] is None
     assert all(each["since"] is None for each in document["methods"])
@@ -280,7 +280,7 @@ def test_rows_that_come_again_count_once(decal: Decal, tmp_path: Path, time: Seq
         done = decal(
             "online", write_stream(tmp_path / name, columns, start, end), *LINE, *time, "--state", "s.json", *more
         )
-        return done.code, refusal(done) if done.code else " ".join(done.out.split())
+        return done.code, refusal(done) if done.code else done.text
 
     for start, end in ((0, 450), (450, 600)):
         assert sent(start, end)[0] == 0
@@ -419,18 +419,18 @@ def test_labels_that_never_come_are_named_too(decal: Decal, tmp_path: Path) -> N
 def test_times_a_nanosecond_apart_are_not_one_instant(decal: Decal, tmp_path: Path, written: str) -> None:
     first = np.datetime64("2024-01-01T00:00:00", "ns") + np.arange(N_TIMES)
     write(tmp_path, pa.array(first if written == "timestamps" else [str(each) for each in first]))
-    by_time = valid_json(decal(*TIMED, "-f", "json", "--every", "500").out)
+    by_time = decal.json(*TIMED, "--every", "500")
     assert by_time["last_time"] == "2024-01-01 00:00:00.000001499"
-    by_row = valid_json(decal(*TIMED[:8], *TIMED[10:], "-f", "json", "--every", "500").out)
+    by_row = decal.json(*TIMED[:8], *TIMED[10:], "--every", "500")
     assert [each["utility"] for each in by_time["methods"]] == [each["utility"] for each in by_row["methods"]]
-    late = valid_json(decal(*TIMED, "-f", "json", "--delay", "0.0000001s").out)
-    in_rows = valid_json(decal(*TIMED[:8], *TIMED[10:], "-f", "json", "--delay", "99").out)
+    late = decal.json(*TIMED, "--delay", "0.0000001s")
+    in_rows = decal.json(*TIMED[:8], *TIMED[10:], "--delay", "99")
     assert [each["utility"] for each in late["methods"]] == [each["utility"] for each in in_rows["methods"]]
 
 
 def test_a_delay_of_more_time_than_there_is_learns_nothing(decal: Decal, tmp_path: Path) -> None:
     write(tmp_path, seconds("us"))
-    document = valid_json(decal(*TIMED, "-f", "json", "--delay", "99999999999w").out)
+    document = decal.json(*TIMED, "--delay", "99999999999w")
     assert document["p_value"] == 1
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import decal_cli
-from tests.helpers.command import BINARY, Decal, valid_json
+from tests.helpers.command import BINARY, Decal
 
 NAMED = ("evaluate", BINARY, "--score", "p", "--label", "y", "--threshold", "0.3")
 
@@ -16,13 +16,13 @@ def test_clinical_has_its_usual_names_and_scores_by_outcome(decal: Decal) -> Non
     for words in ("C-statistic", "O/E ratio", "Standardised net benefit", "Scores by outcome", "TRIPOD+AI", "23a"):
         assert words in done.out
     assert max(map(len, done.out.splitlines())) <= 100
-    document = valid_json(decal(*NAMED, "--pack", "clinical", "--format", "json").out)
+    document = decal.json(*NAMED, "--pack", "clinical")
     assert document["pack"] == {"name": "clinical"}
     assert sum(each["rows"] for each in document["by_outcome"]) == document["rows"]
 
 
 def test_credit_measures_are_those_of_the_ranking(decal: Decal) -> None:
-    document = valid_json(decal(*NAMED, "--pack", "credit", "--format", "json").out)
+    document = decal.json(*NAMED, "--pack", "credit")
     values = {key: result["value"] for key, result in document["metrics"].items()}
     assert values["gini"] == pytest.approx(2 * values["auc"] - 1, abs=1e-12)
     assert values["ks"] == pytest.approx(0.3733, abs=1e-4)
@@ -37,7 +37,7 @@ def test_credit_has_psi_in_its_table_and_says_what_it_needs(decal: Decal, tmp_pa
     done = decal(*against)
     assert done.code == 0
     table = done.out.split("Against the reference")[0]
-    document = valid_json(decal(*against, "--format", "json").out)
+    document = decal.json(*against)
     (shift,) = document["reference"]["models"]
     assert document["metrics"]["psi"]["value"] == shift["psi"] > 0
     assert any(
@@ -54,7 +54,7 @@ def test_fairness_compares_groups_and_draws_them(decal: Decal, tmp_path: Path) -
     assert done.code == 0
     assert "Groups that are apart" in done.out
     assert picture.read_bytes().startswith(b"<?xml")
-    document = valid_json(decal(*NAMED, "--group", "group", "--pack", "fairness", "--format", "json").out)
+    document = decal.json(*NAMED, "--group", "group", "--pack", "fairness")
     reports = {report["group"]: report["metrics"] for report in document["reports"]}
     for gap in document["pack"]["gaps"]:
         between = reports[gap["high"]][gap["metric"]]["value"] - reports[gap["low"]][gap["metric"]]["value"]

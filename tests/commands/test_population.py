@@ -21,9 +21,7 @@ def test_advice_says_what_moving_the_scores_wins(decal: Decal) -> None:
     assert "are counted as a population with 5 % positive; scores are moved to it" in text
     assert f"act on them from about {moving['threshold']:.4g} on" in " ".join(text.split())
     assert "|prevalence:0.05" in text
-    kept = valid_json(
-        decal("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05", "--keep-scores", "-f", "json").out
-    )
+    kept = decal.json("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05", "--keep-scores")
     assert kept["moving"]["kept"] == pytest.approx(kept["metrics"]["expected_utility"]["value"])
     assert kept["moving"]["kept"] == pytest.approx(moving["kept"])
 
@@ -32,7 +30,7 @@ def test_advice_says_what_moving_the_scores_wins(decal: Decal) -> None:
 def test_every_verb_that_judges_takes_it(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "decal.toml").write_text("prevalence = 0.05\n")
     whole = decal_api.evaluate(BINARY, score="p", label="y", threshold=0.3, prevalence=0.05, metrics="brier")
-    measured = valid_json(decal("evaluate", *COLUMNS, "-t", "0.3", "-m", "brier", "-f", "json").out)["metrics"]
+    measured = decal.json("evaluate", *COLUMNS, "-t", "0.3", "-m", "brier")["metrics"]
     assert measured["brier"]["value"] == pytest.approx(whole["brier"].value)
     assert decal("gate", *COLUMNS, "--rule", "brier<=0.1").code == 0
     assert "5 % positive" in decal("sweep", *COLUMNS, "--no-intervals", "--thresholds", ".2,.4").out
@@ -48,7 +46,7 @@ def test_rows_of_one_label_are_refused(decal: Decal, tmp_path: Path) -> None:
 
 def test_a_model_for_the_population_says_so(decal: Decal) -> None:
     fitted = decal("fit", "isotonic", *COLUMNS, "--prevalence", ".02", "-o", "m.json")
-    assert "calibrated for a population with 2 % positive; it takes scores as they come" in " ".join(fitted.out.split())
+    assert "calibrated for a population with 2 % positive; it takes scores as they come" in fitted.text
     kept = decal("fit", "isotonic", *COLUMNS, "--prevalence", ".02", "--keep-scores", "-o", "kept.json")
     assert "calibrated for a population with 2 % positive." in kept.out
     applied = decal("apply", "m.json", COLUMNS[0], "-o", "out.csv")

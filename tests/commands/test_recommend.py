@@ -51,7 +51,7 @@ class TestRecommend:
 
     @pytest.mark.parametrize("given", [[], ["--threshold", "0.1:0.4"], ["--cost-fp", "1", "--cost-fn", "3:8"]])
     def test_where_costs_are_not_known_it_says_which_advice_holds_where(self, decal: Decal, given: list[str]) -> None:
-        asked = valid_json(decal("recommend", *NAMED, *given, "-f", "json").out)["range"]
+        asked = decal.json("recommend", *NAMED, *given)["range"]
         assert (asked["low"], asked["high"]) == {"0": (0.01, 0.99), "2": (0.1, 0.4), "4": (3, 8)}[str(len(given))]
         ends = [(stretch["low"], stretch["high"]) for stretch in asked["stretches"]]
         assert ends[0][0] == asked["low"] and ends[-1][1] == asked["high"] and ends == sorted(ends)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import decal_cli
-from tests.helpers.command import BINARY, Decal, valid_json
+from tests.helpers.command import BINARY, Decal
 
 NAMED = ("--score", "p", "--label", "y", "--metric", "brier")
 
@@ -28,7 +28,7 @@ def test_fewer_labels_1_are_told_from_the_scores(decal: Decal, tmp_path: Path) -
     done = decal("evaluate", fewer, *NAMED, "--reference", BINARY)
     assert done.code == 0
     assert "no more than the share of labels 1 differs" in done.out
-    document = valid_json(decal("evaluate", fewer, *NAMED, "--reference", BINARY, "--format", "json").out)
+    document = decal.json("evaluate", fewer, *NAMED, "--reference", BINARY)
     (shift,) = document["reference"]["models"]
     assert shift["interval"][0] <= shift["share"] <= shift["interval"][1]
     assert shift["reference_share"] == pytest.approx(0.3165)
@@ -36,7 +36,7 @@ def test_fewer_labels_1_are_told_from_the_scores(decal: Decal, tmp_path: Path) -
 
 
 def test_the_same_rows_do_not_differ(decal: Decal) -> None:
-    document = valid_json(decal("evaluate", BINARY, *NAMED, "--reference", BINARY, "--format", "json").out)
+    document = decal.json("evaluate", BINARY, *NAMED, "--reference", BINARY)
     (shift,) = document["reference"]["models"]
     assert shift["psi"] == 0
     assert shift["by_scores"] == pytest.approx(shift["share"], abs=0.01)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from decal_cli.commands.options import rule_names
-from tests.helpers.command import BINARY, DECAL, FOX, Decal, run_installed, valid_json
+from tests.helpers.command import BINARY, DECAL, FOX, Decal, run_installed
 
 FIT = ("fit", "threshold", BINARY, "-s", "p", "-y", "y", "-t", "0.3", "-o", "model.json")
 
@@ -51,6 +51,6 @@ def test_rules_and_columns_complete(tmp_path: Path) -> None:
 def test_reports_are_always_there(decal: Decal, command: str) -> None:
     rule = ("--rule", "brier<=1") if command == "gate" else ()
     fast = ("--no-intervals",) if command in ("evaluate", "sweep") else ()
-    document = valid_json(decal(command, BINARY, "-s", "p", "-y", "y", "-t", ".3", *rule, *fast, "-f", "json").out)
+    document = decal.json(command, BINARY, "-s", "p", "-y", "y", "-t", ".3", *rule, *fast)
     (report,) = document["reports"]
     assert report == {key: value for key, value in document.items() if key not in ("reports", "gates")}

@@ -67,7 +67,7 @@ def test_models_are_held_against_the_lowest_curve_of_all(decal: Decal) -> None:
     done = decal("sweep", *TASCHE, "--thresholds", "0.02:0.98:0.02")
     assert "Calibrated Brier curves against the lowest of them" in done.out
     assert "optimal is not beaten and may be sufficient; the other is not." in done.out.replace("\n", " ")
-    document = valid_json(decal("sweep", *TASCHE, "-f", "json").out)
+    document = decal.json("sweep", *TASCHE)
     lowest = document["lowest"]
     assert lowest["sufficient"] == ["optimal"] and [each["model"] for each in lowest["models"]] == ["optimal", "naive"]
     curves = [report["sweep"]["curves"]["brier_calibrated"]["value"] for report in document["reports"]]
@@ -80,4 +80,4 @@ def test_models_of_different_rows_have_no_lowest_curve(decal: Decal, tmp_path: P
     path.write_text("\n".join(rows))
     line = ("sweep", path, "-s", "p", "-s", "q", "--missing", "drop", "--no-intervals")
     assert "The lowest curve of all models is not shown: the models do not have the same rows." in decal(*line).out
-    assert valid_json(decal(*line, "-f", "json").out)["lowest"] is None
+    assert decal.json(*line)["lowest"] is None

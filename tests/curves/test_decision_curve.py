@@ -9,7 +9,7 @@ import pytest
 
 from decal_cli.curves import Grid, curves_of, parse_thresholds
 from decal_cli.tables.table import Table
-from tests.helpers.command import BINARY, FOX, Decal, valid_json
+from tests.helpers.command import BINARY, FOX, Decal
 
 FAMILY_HISTORY = Table.of_counts([0.0, 1.0], [554 + 81, 91 + 24], [81, 24])
 """df_binary of dcurves: 750 patients by family history (the test) and cancer (the label)."""
@@ -44,7 +44,7 @@ def test_interventions_avoided_are_the_lead_over_treating_all() -> None:
 def test_a_row_stands_at_the_user_s_threshold(decal: Decal) -> None:
     done = decal("sweep", BINARY, "-s", "p", "-y", "y", *TASK, "--thresholds", "0.1:0.9:0.1", "--no-intervals")
     assert len(re.findall(r"^→ 0\.3421 ", done.out, re.MULTILINE)) == 4
-    document = valid_json(decal("sweep", BINARY, "-s", "p", "-y", "y", *TASK, "--no-intervals", "-f", "json").out)
+    document = decal.json("sweep", BINARY, "-s", "p", "-y", "y", *TASK, "--no-intervals")
     at = document["sweep"]["thresholds"]
     assert document["task"]["threshold"] in at and len(at) == 100
 
@@ -53,12 +53,12 @@ def test_amounts_are_the_user_s(decal: Decal) -> None:
     """Acting at t* costs what `recommend` says that acting on the score is worth."""
     told = ("--unit", "EUR", "--decisions", "1000/year")
     asked = (BINARY, "-s", "p", "-y", "y", *TASK, *told)
-    sweep = valid_json(decal("sweep", *asked, "--no-intervals", "-f", "json").out)
+    sweep = decal.json("sweep", *asked, "--no-intervals")
     place = sweep["sweep"]["thresholds"].index(sweep["task"]["threshold"])
     amounts = sweep["sweep"]["amounts"]
     assert amounts == {"unit": "EUR", "per": "year", "decisions": 1000, "factor": pytest.approx(877_000)}
     cost = amounts["factor"] * sweep["sweep"]["curves"]["brier"]["value"][place]
-    advice = valid_json(decal("recommend", *asked, "-f", "json").out)
+    advice = decal.json("recommend", *asked)
     assert cost == pytest.approx(-advice["amounts"]["expected_utility"]["value"], rel=1e-9)
     text = decal("sweep", *asked, "--no-intervals").out
     row = re.search(r"^→ 0\.3421 +([\d,]+) ", text, re.MULTILINE)

@@ -42,9 +42,27 @@ class Done:
     out: str
     err: str
 
+    @property
+    def text(self) -> str:
+        """The output as if no line of it were broken."""
+        return " ".join(self.out.split())
 
-Decal = Callable[..., Done]
-"""decal(*arguments, stdin=None, cwd=an empty folder, **environment): a run of the command line."""
+
+@dataclass(frozen=True)
+class Decal:
+    """The command line in a folder, with nothing on standard input unless given."""
+
+    run: Callable[[Path, tuple[object, ...], bytes | None, Mapping[str, str]], Done]
+    folder: Path
+
+    def __call__(
+        self, *arguments: object, stdin: bytes | None = None, cwd: Path | None = None, **environment: str
+    ) -> Done:
+        return self.run(cwd or self.folder, arguments, stdin, environment)
+
+    def json(self, *arguments: object, **more: Any) -> dict[str, Any]:
+        """What it prints with --format json."""
+        return valid_json(self(*arguments, "--format", "json", **more).out)
 
 
 def run_here(

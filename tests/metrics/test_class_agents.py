@@ -189,5 +189,5 @@ def test_long_agents_stand_in_json(decal: Decal) -> None:
     path = FIXTURES / "multiclass_n1500_k3.csv"
     line = [path, "--proba", "p_*", "-y", "y", "--metric", "cdl", "--no-intervals"]
     assert "actions, --utility in JSON, as worst_agent (loses" in decal("evaluate", *line).out
-    worst = json.loads(decal("evaluate", *line, "-f", "json").out)["metrics"]["cdl"]["worst_agent"]
+    worst = decal.json("evaluate", *line)["metrics"]["cdl"]["worst_agent"]
     assert worst["shown_by"] == "cfdl" and len(worst["utility"][0]) == 3 and worst["thresholds"] == []

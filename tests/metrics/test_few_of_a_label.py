@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from functools import cache
 from pathlib import Path
@@ -45,7 +44,7 @@ def test_from_5_rows_of_a_label_on_what_decisions_rest_on_has_an_interval(decal:
     lines = "\n".join(f"{p:.6f},{int(y)}" for p, y in zip(score, label, strict=True))
     (tmp_path / "few.csv").write_text(f"score,label\n{lines}\n")
     chosen = [part for name in PROMISED for part in ("-m", name)]
-    report = json.loads(decal("evaluate", "few.csv", "--threshold", "0.05", "--format", "json", *chosen).out)
+    report = decal.json("evaluate", "few.csv", "--threshold", "0.05", *chosen)
     metrics = report["metrics"]
     assert all(len(metrics[name]["interval"]) == 2 for name in PROMISED)
     auc = metrics["auc"]

@@ -74,7 +74,7 @@ QUICK = ("groups, weights, clusters", "several classes")
 )
 def test_numbers_are_those_of_recommend(world: str, seeded: Path, decal: Decal) -> None:
     card = card_of(seeded, *WORLDS[world])
-    advice = valid_json(decal("recommend", *WORLDS[world], "-f", "json", cwd=seeded).out)
+    advice = decal.json("recommend", *WORLDS[world], cwd=seeded)
     shared = {key: value for key, value in advice.items() if key in card and key not in ("reports", "title")}
     assert {key: card[key] for key in shared} == shared
     for mine, theirs in zip(card["reports"], advice["reports"], strict=True):

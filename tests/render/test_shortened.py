@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +41,7 @@ def test_the_worst_groups_are_shown(decal: Decal, rows: bytes) -> None:
 
 def test_data_formats_hold_all(decal: Decal, rows: bytes) -> None:
     line = ("evaluate", "-s", "p", "--group", "g", "-m", "brier", "--no-intervals")
-    assert len(json.loads(decal(*line, "-f", "json", stdin=rows).out)["reports"]) == N_GROUPS + 1
+    assert len(decal.json(*line, stdin=rows)["reports"]) == N_GROUPS + 1
     assert len(decal(*line, "-f", "csv", stdin=rows).out.splitlines()) == N_GROUPS + 2
 
 
@@ -60,23 +59,23 @@ def test_a_gate_shows_what_fails_by_most(decal: Decal, rows: bytes) -> None:
     line = ("gate", "-s", "p", "--group", "g", "-r", "brier<=0.9", "-r", "auc>=0.5")
     done = decal(*line, stdin=rows)
     assert done.code == 1
-    text = " ".join(done.out.split())
+    text = done.text
     assert "20 worst of 300 groups by outcome (0 cannot be judged, 30 failed, 270 passed)" in text
     first = [line for line in done.out.splitlines() if "brier<=0.9 [" in line]
     assert len(first) == 21 and groups_in("\n".join(first)) == WORST
-    assert len(json.loads(decal(*line, "-f", "json", stdin=rows).out)["gates"]) == 2 * (N_GROUPS + 1)
+    assert len(decal.json(*line, stdin=rows)["gates"]) == 2 * (N_GROUPS + 1)
 
 
 def test_what_cannot_be_judged_comes_first(decal: Decal) -> None:
     lines = [f"{p},{y},g{k}" for k in range(101) for p, y in ((0.2, 0), (0.4, int(k != 7)))]
     done = decal("gate", "--group", "g", "-r", "auc>=0.5", stdin="\n".join(["p,y,g", *lines, ""]).encode())
-    assert done.code == 2 and "(1 cannot be judged, 0 failed, 100 passed)" in " ".join(done.out.split())
+    assert done.code == 2 and "(1 cannot be judged, 0 failed, 100 passed)" in done.text
     assert groups_in(done.out)[0] == "g7"
 
 
 def test_a_comparison_shows_where_the_second_model_is_worst(decal: Decal, rows: bytes) -> None:
     done = decal("compare", "-s", "q", "-s", "p", "--group", "g", "--no-intervals", "-m", "brier", stdin=rows)
-    assert "the table shows the 20 worst of 300 groups by Brier score, B - A" in " ".join(done.out.split())
+    assert "the table shows the 20 worst of 300 groups by Brier score, B - A" in done.text
     assert groups_in(done.out) == WORST
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from decal_cli.analysis.packs import PACKS
@@ -39,21 +37,21 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_every_sentence_follows_from_the_numbers(decal: Decal, case: str) -> None:
     text = decal("evaluate", *CASES[case]).out
-    document = json.loads(decal("evaluate", *CASES[case], "--format", "json").out)
+    document = decal.json("evaluate", *CASES[case])
     assert not list(summary_contradictions(document, text))
 
 
 @pytest.mark.parametrize("more", [(), ("--features", "x1")], ids=str)
 def test_every_row_of_a_group_follows_from_the_numbers(decal: Decal, more: tuple[str, ...]) -> None:
     asked = ("evaluate", *TWO, "--threshold", ".3", "--group", "group", *more)
-    text, document = decal(*asked).out, json.loads(decal(*asked, "--format", "json").out)
+    text, document = decal(*asked).out, decal.json(*asked)
     assert not list(grouped_contradictions(document, text))
     assert list(grouped_contradictions(document, text.replace("-132.1 [", "-131.1 [")))
 
 
 def test_every_gap_between_groups_follows_from_the_numbers(decal: Decal) -> None:
     asked = ("evaluate", *TWO, "--threshold", ".3", "--group", "group", "--pack", "fairness")
-    text, document = decal(*asked).out, json.loads(decal(*asked, "--format", "json").out)
+    text, document = decal(*asked).out, decal.json(*asked)
     assert not list(gap_contradictions(document, text, PACKS["fairness"].measures))
     assert list(gap_contradictions(document, text.replace(" no\n", " yes\n"), PACKS["fairness"].measures))
 
@@ -64,7 +62,7 @@ def test_sentences_on_several_models_follow_from_the_numbers(
     decal: Decal, threshold: str, more: tuple[str, ...]
 ) -> None:
     asked = ("evaluate", *FOX_MODELS[:-2], "--threshold", threshold, "--score", *more)
-    text, document = decal(*asked).out, json.loads(decal(*asked, "--format", "json").out)
+    text, document = decal(*asked).out, decal.json(*asked)
     assert not list(several_contradictions(document, text))
     for old, new in ((" models, p_", " models, q_"), ("Recalibration", "Nothing"), ("knowledge 0", "knowledge 1")):
         assert old in text.replace("\n", " ") and list(several_contradictions(document, text.replace(old, new)))
@@ -72,7 +70,7 @@ def test_sentences_on_several_models_follow_from_the_numbers(
 
 def test_a_wrong_sentence_is_found(decal: Decal) -> None:
     text = decal("evaluate", *CASES["threshold"]).out
-    document = json.loads(decal("evaluate", *CASES["threshold"], "--format", "json").out)
+    document = decal.json("evaluate", *CASES["threshold"])
     for old, new in (("more than", "less than"), ("may win or lose", "would win"), ("0.743 [", "0.742 [")):
         assert old in text
         assert list(summary_contradictions(document, text.replace(old, new)))
