@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from scipy.stats import beta
 
 from decal_cli.sequential.alarm import ClusterAlarm, log_e_process
-from decal_cli.sequential.differences import RunningMeans, Runs, difference_sequence, utility_difference
+from decal_cli.sequential.differences import RunningDifference, RunningMeans, Runs, utility_difference
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import BinaryTask
@@ -95,7 +95,7 @@ def cluster_sequence_table(seed: int, share: float) -> Iterator[str]:
         for stream in range(streams):
             drawn = draw(np.random.default_rng([seed, 13, number, stream]), N_CLUSTERS)
             first, second = _acts(drawn)
-            by_row = difference_sequence(first, second, drawn.label, TASK, 0.05)
+            by_row = RunningDifference(TASK).advance(first, second, drawn.label).sequence(0.05)
             rows_hold += bool(((by_row.low <= truth) & (by_row.high >= truth)).all())
             difference = utility_difference(first, second, drawn.label, TASK)
             ends = RunningMeans(TASK).advance(difference, runs_of(drawn.size)).sequence(0.05)

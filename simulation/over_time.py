@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from decal_cli.sequential.alarm import first_alarm, log_e_process
-from decal_cli.sequential.differences import difference_sequence, utility_difference
+from decal_cli.sequential.differences import RunningDifference, utility_difference
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
@@ -100,7 +100,7 @@ def sequence_table(seed: int, share: float) -> Iterator[str]:
             score = expit(log_odds(truth) + shift * np.sin(np.arange(rows) / 1000) ** 2)
             label = (rng.random(rows) < truth).astype(np.uint8)
             first, second = score >= threshold, truth >= threshold
-            ends = difference_sequence(first, second, label, task, 0.05)
+            ends = RunningDifference(task).advance(first, second, label).sequence(0.05)
             running = np.cumsum((second.astype(float) - first) * (truth - threshold)) / np.arange(1, rows + 1)
             covered += bool(((ends.low <= running + 1e-12) & (ends.high >= running - 1e-12)).all())
             fixed = 2 * 1.96 * np.std(utility_difference(first, second, label, task)) / math.sqrt(rows)

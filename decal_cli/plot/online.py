@@ -14,7 +14,7 @@ from decal_cli.plot.page import layout, ready, saved
 from decal_cli.plot.style import GREY, RC, THRESHOLD, below, style_of
 from decal_cli.render.blocks import Picture
 from decal_cli.sequential.alarm import MAX_LOG_E
-from decal_cli.sequential.differences import sequence_of_sums
+from decal_cli.sequential.differences import Sums
 
 N_PERIODS = 4
 """Periods whose reliability is drawn."""
@@ -105,7 +105,7 @@ def _gain(axes: Any, judged: Judged) -> None:
         total, style = np.array(course.total[key]), style_of(number)
         axes.plot(at, total, color=style.colour, lw=2.0 if key == best else 1.0, label=judged.report(key).title)
         if key == best and len(rows) and judged.clusters is None:
-            ends = sequence_of_sums(total, np.array(course.squares[key]), rows, plan.task.u_delta, plan.alpha)
+            ends = Sums(rows, total, np.array(course.squares[key]), plan.task.u_delta).sequence(plan.alpha)
             axes.fill_between(at, rows * ends.low, rows * ends.high, color=style.colour, alpha=0.15, lw=0)
     axes.axhline(0, color=GREY, lw=0.8)
     axes.set_title(f"Utility over {judged.methods[0].title}, added up")

@@ -14,7 +14,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +31,6 @@ MAX_LOG_E = 690.0
 """At which capital stops: floats end just above."""
 N_BINS = 5
 """Bins of the score, of equal width, for bets that the score is off in one of them only."""
-_SHIFTS = (0.125, 0.25, 0.5, 1.0, 2.0)
-_SLOPES = (0.5, 0.7, 1.4, 2.0)
-_BIN_SHIFTS = (0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -61,26 +57,12 @@ class Bet:
         return np.asarray(factors)
 
 
-def _bets() -> tuple[Bet, ...]:
-    shifts = [sign * shift for shift in _SHIFTS for sign in (1, -1)]
-    slopes = [(slope, shift) for slope in _SLOPES for shift in (-0.5, 0.0, 0.5)]
-    bins = [(place, sign * shift) for place in range(N_BINS) for shift in _BIN_SHIFTS for sign in (1, -1)]
-    return (
-        *(Bet(0.5 / len(shifts), shift) for shift in shifts),
-        *(Bet(0.25 / len(slopes), shift, slope) for slope, shift in slopes),
-        *(Bet(0.25 / len(bins), shift, bin=place) for place, shift in bins),
-    )
-
-
-BETS = _bets()
-"""Half of the capital on shifts, a quarter on slopes, a quarter on single bins."""
-
-
-class Start(NamedTuple):
-    """A bet that started at a row, counted from 0, and the log of its capital by now."""
-
-    log_capital: float
-    row: int
+BETS = (
+    *(Bet(0.5 / 10, sign * shift) for shift in (0.125, 0.25, 0.5, 1.0, 2.0) for sign in (1, -1)),
+    *(Bet(0.25 / 12, shift, slope) for slope in (0.5, 0.7, 1.4, 2.0) for shift in (-0.5, 0.0, 0.5)),
+    *(Bet(0.25 / 20, sign * shift, bin=k) for k in range(N_BINS) for shift in (0.5, 1.0) for sign in (1, -1)),
+)
+"""Half of the capital on ten shifts, a quarter on twelve slopes, a quarter on twenty shifts of single bins."""
 
 
 class CalibrationAlarm(Resumable):
@@ -145,13 +127,13 @@ class CalibrationAlarm(Resumable):
 
     def likely_start(self) -> int:
         """The row, counted from 0, at which the start stands whose bet has won most by now: to a hundred rows."""
-        return self.strongest().row
+        return self.strongest()[1]
 
-    def strongest(self) -> Start:
-        """The start whose bet has won most by now."""
+    def strongest(self) -> tuple[float, int]:
+        """Of the start whose bet has won most by now: the log of its capital, and its row."""
         log_capital = np.log([bet.share for bet in BETS]) + self.capital + self.lead
         best = int(np.argmax(log_capital))
-        return Start(float(log_capital[best]), int(self.leader[best]))
+        return float(log_capital[best]), int(self.leader[best])
 
     def _check(self) -> None:
         if not len(self.capital) == len(self.of_starts) == len(self.lead) == len(self.leader) == len(BETS):
@@ -178,6 +160,19 @@ def first_alarm(log_e: Floats, alpha: float) -> int | None:
     return int(above.argmax()) if bool(above.any()) else None
 
 
+def log_sums_of(begun: Floats, blocks: int, of_row: Ints, score: Floats, label: NDArray[np.uint8]) -> Floats:
+    """log of the sum of q(y) / p(y) over the rows of each block, shape (bets, blocks).
+
+    begun: of the first blocks, what their rows before these come to. of_row: the block of each row, shape (T,).
+    """
+    log_sums = np.full((len(BETS), blocks), -np.inf)
+    log_sums[:, : begun.shape[1]] = begun
+    for sums, log_factors in zip(log_sums, CalibrationAlarm.log_factors(score, label), strict=True):
+        # One by one, so that the sum does not depend on how the rows are cut into pieces.
+        np.logaddexp.at(sums, of_row, log_factors)
+    return log_sums
+
+
 class ClusterAlarm(Resumable):
     """The e-process of `CalibrationAlarm`, where a bet on a cluster is the average of the bets on its rows."""
 
@@ -199,10 +194,7 @@ class ClusterAlarm(Resumable):
         self.first_rows |= {
             step: row for step, row in zip(begun.tolist(), runs.first.tolist(), strict=True) if step % RESTART == 0
         }
-        factors = np.full((len(BETS), len(runs.size)), -np.inf)
-        factors[:, 0] = self.open
-        for sums, log_factors in zip(factors, CalibrationAlarm.log_factors(score, label), strict=True):
-            np.logaddexp.at(sums, runs.of_row, log_factors)
+        factors = log_sums_of(self.open[:, None], len(runs.size), runs.of_row, score, label)
         self.open = factors[:, -1].copy()
         after = np.concatenate(([self.log_e], self._enter(factors[:, :over] - np.log(runs.size[:over]))))
         return np.asarray(after[runs.of_row])
@@ -216,7 +208,7 @@ class ClusterAlarm(Resumable):
     def _enter(self, factors: Floats) -> Floats:
         log_e = self.steps.enter(self.steps.rows + np.arange(factors.shape[1]), factors)
         self.log_e = float(log_e[-1]) if len(log_e) else self.log_e
-        led = {*self.steps.leader.tolist()}
+        led = self.steps.rows_of_starts()
         self.first_rows = {step: row for step, row in self.first_rows.items() if step in led or step >= self.steps.rows}
         return log_e
 
@@ -229,7 +221,7 @@ class ClusterAlarm(Resumable):
         return self.first_rows[self.steps.likely_start()]
 
     def _check(self) -> None:
-        if len(self.open) != len(BETS) or not {*self.steps.leader.tolist()} <= self.first_rows.keys():
+        if len(self.open) != len(BETS) or not self.steps.rows_of_starts() <= self.first_rows.keys():
             raise ValueError("there are not as many bets as there should be, or a start has no row")
         consistent(
             abs(self.log_e) <= MAX_LOG_E,
@@ -282,11 +274,8 @@ class DelayedAlarm(Resumable):
         shared[:old] = [block.shared for block in self.held]
         of_row = np.searchsorted(first, row, side="right") - 1
         bets = row - first[of_row] < shared[of_row]
-        log_sums = np.full((len(BETS), len(first)), -np.inf)
-        log_sums[:, :old] = np.transpose([block.log_sums for block in self.held]) if old else 0.0
-        for sums, log_factors in zip(log_sums, CalibrationAlarm.log_factors(score[bets], label[bets]), strict=True):
-            # One by one, so that the sum does not depend on how the rows are cut into pieces.
-            np.logaddexp.at(sums, of_row[bets], log_factors)
+        held = np.reshape([block.log_sums for block in self.held], (old, len(BETS)))
+        log_sums = log_sums_of(held.T, len(first), of_row[bets], score[bets], label[bets])
         log_inverse = self._enter(first[:-2], size[:-2], shared[:-2], log_sums[:, :-2])
         self.held = [
             DelayedBlock(int(first[place]), int(size[place]), int(shared[place]), log_sums[:, place].copy())
@@ -326,7 +315,7 @@ class DelayedAlarm(Resumable):
 
     def likely_start(self) -> int:
         """The row, counted from 0, at which the start stands whose bet has won most by now."""
-        return max(turn.strongest() for turn in self.turns).row
+        return max(turn.strongest() for turn in self.turns)[1]
 
     def _check(self) -> None:
         if len(self.turns) != 2 or any(len(block.log_sums) != len(BETS) for block in self.held):

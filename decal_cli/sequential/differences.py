@@ -35,21 +35,23 @@ class Sequence(NamedTuple):
     high: Floats
 
 
-def mean_sequence(difference: Floats, guess: Floats, width: float, alpha: float) -> Sequence:
-    """Ends that hold for all rows at once with probability 1 - alpha.
+class Sums(NamedTuple):
+    """Sums after every row, shape (T,) each: rows, the difference, and the squares of what its guess missed, in widths.
 
-    difference: shape (T,). guess: of each difference, shape (T,), made from the rows before it; it lies in the range
-    that the difference can have, whose ends are known before and are at most `width` apart.
+    A difference lies in a range whose ends are known before and are at most `width` apart, and so does its guess, which
+    is made from the rows before it.
     """
-    squares = np.cumsum(((difference - guess) / width) ** 2)
-    return sequence_of_sums(np.cumsum(difference), squares, np.arange(1, len(difference) + 1), width, alpha)
 
+    rows: Ints
+    total: Floats
+    squares: Floats
+    width: float
 
-def sequence_of_sums(total: Floats, squares: Floats, rows: Ints, width: float, alpha: float) -> Sequence:
-    """The same from sums: of the differences, and of the squares of what they miss their guess by, in widths."""
-    mean = total / rows
-    margin = width * boundary(squares, alpha / 2) / rows
-    return Sequence(mean, mean - margin, mean + margin)
+    def sequence(self, alpha: float) -> Sequence:
+        """The running mean, and ends that hold for all rows at once with probability 1 - alpha."""
+        mean = self.total / self.rows
+        margin = self.width * boundary(self.squares, alpha / 2) / self.rows
+        return Sequence(mean, mean - margin, mean + margin)
 
 
 def boundary(squares: Floats, alpha: float) -> Floats:
@@ -102,23 +104,41 @@ def utility_difference(first: Acts, second: Acts, label: NDArray[np.uint8], task
     return (second.astype(np.float64) - first) * task.u_delta * (label - task.threshold)
 
 
-class Sums(NamedTuple):
-    """Sums after every row, shape (T,) each: rows, the difference, and the squares of what its guess missed, in widths.
+class RunningSums(Resumable):
+    """Sums of differences that come in pieces. width: of the range that holds what a guess can miss.
 
-    width: of the range that holds what a guess can miss.
+    reach: how far from 0 a difference lies at most.
     """
 
-    rows: Ints
-    total: Floats
-    squares: Floats
-    width: float
+    def __init__(self, reach: float, width: float) -> None:
+        self.reach, self.width = reach, width
+        self.total = self.squares = 0.0
 
-    def sequence(self, alpha: float) -> Sequence:
-        """The running mean of the difference, and its confidence sequence of level 1 - alpha."""
-        return sequence_of_sums(self.total, self.squares, self.rows, self.width, alpha)
+    def _enter(self, before: int, difference: Floats, guess: Floats) -> Sums:
+        """The sums after each of the next differences; before: how many there were."""
+        total = cumulated(self.total, difference)
+        squares = cumulated(self.squares, ((difference - guess) / self.width) ** 2)
+        self.total, self.squares = float(total[-1]), float(squares[-1])
+        return Sums(np.arange(before + 1, before + len(total)), total[1:], squares[1:], self.width)
+
+    def sums_after(self, count: int) -> Sums:
+        """The sums after the latest difference, of so many."""
+        return Sums(np.array([count]), np.array([self.total]), np.array([self.squares]), self.width)
+
+    def _check_sums(self, count: int) -> None:
+        consistent(
+            0 <= count <= MAX_ROWS,
+            abs(self.total) <= self.reach * (count + 1),
+            0 <= self.squares <= 4 * (count + 1),
+        )
 
 
-class RunningDifference(Resumable):
+def cumulated(start: float, values: Floats) -> Floats:
+    """The sum so far, and after each of these values, shape (T + 1,): the same however the rows are cut into pieces."""
+    return np.cumsum(np.concatenate(([start], values)))
+
+
+class RunningDifference(RunningSums):
     """Sums of the difference between two ways to decide, of rows that may come in pieces.
 
     Rows that both decide alike differ by 0 for certain, and widen nothing. A row that they decide differently is
@@ -132,15 +152,14 @@ class RunningDifference(Resumable):
     positives: list[int]
 
     def __init__(self, task: BinaryTask) -> None:
-        self.task = task
-        self.rows, self.total, self.squares = 0, 0.0, 0.0
+        super().__init__(task.u_delta, task.u_delta)
+        self.task, self.rows = task, 0
         # Rows that only the second acts on, and rows that only the first does; of each, how many have label 1.
         self.differing, self.positives = [0, 0], [0, 0]
 
     def advance(self, first: Acts, second: Acts, label: NDArray[np.uint8]) -> Sums:
         """The sums after each of the next rows."""
         task = self.task
-        difference = utility_difference(first, second, label, task)
         guess = np.zeros(len(label))
         for way, (differs, sign) in enumerate(((second & ~first, 1.0), (first & ~second, -1.0))):
             positives = self.positives[way] + np.concatenate(([0], np.cumsum(label[differs], dtype=np.int64)))
@@ -148,26 +167,17 @@ class RunningDifference(Resumable):
             share = (positives[:-1] + task.threshold) / (self.differing[way] + np.arange(1, count + 1))
             guess[differs] = sign * task.u_delta * (share - task.threshold)
             self.differing[way], self.positives[way] = self.differing[way] + count, int(positives[-1])
-        rows = self.rows + np.arange(1, len(label) + 1)
-        total = np.cumsum(np.concatenate(([self.total], difference)))[1:]
-        squares = np.cumsum(np.concatenate(([self.squares], ((difference - guess) / task.u_delta) ** 2)))[1:]
-        if len(label):
-            self.rows, self.total, self.squares = int(rows[-1]), float(total[-1]), float(squares[-1])
-        return Sums(rows, total, squares, task.u_delta)
-
-    @property
-    def sums(self) -> Sums:
-        """The sums after the latest row."""
-        return Sums(np.array([self.rows]), np.array([self.total]), np.array([self.squares]), self.task.u_delta)
+        sums = self._enter(self.rows, utility_difference(first, second, label, task), guess)
+        self.rows += len(label)
+        return sums
 
     def _check(self) -> None:
         if not len(self.differing) == len(self.positives) == 2:
             raise ValueError("there are two ways to differ")
+        self._check_sums(self.rows)
         consistent(
             all(0 <= of_way <= rows for of_way, rows in zip(self.positives, self.differing, strict=True)),
-            0 <= sum(self.differing) <= self.rows <= MAX_ROWS,
-            abs(self.total) <= self.task.u_delta * (self.rows + 1),
-            0 <= self.squares <= 4 * (self.rows + 1),
+            0 <= sum(self.differing) <= self.rows,
         )
 
 
@@ -188,7 +198,7 @@ class Runs(NamedTuple):
         return Runs(self.of_row[:rows], self.size[:runs], self.first[:runs])
 
 
-class RunningMeans(Resumable):
+class RunningMeans(RunningSums):
     """Sums of the averages over clusters of what one way to decide wins over another; clusters come in pieces.
 
     An average lies within u_delta max(t*, 1 - t*) of 0. It is guessed by the mean of those before, as long as this is a
@@ -201,10 +211,10 @@ class RunningMeans(Resumable):
     open: float
 
     def __init__(self, task: BinaryTask) -> None:
-        self.reach = max(task.threshold, 1 - task.threshold) * task.u_delta
-        self.farthest = MAX_GUESS * self.reach
-        self.width = self.reach + self.farthest
-        self.steps, self.total, self.squares, self.open = 0, 0.0, 0.0, 0.0
+        reach = max(task.threshold, 1 - task.threshold) * task.u_delta
+        self.farthest = MAX_GUESS * reach
+        super().__init__(reach, reach + self.farthest)
+        self.steps, self.open = 0, 0.0
 
     def advance(self, difference: Floats, runs: Runs) -> Sums:
         """The sums after each cluster that is over by now; difference: of each row, shape (T,)."""
@@ -213,37 +223,19 @@ class RunningMeans(Resumable):
         # One by one, so that the sum does not depend on how the rows are cut into pieces.
         np.add.at(totals, runs.of_row, difference)
         self.open = float(totals[-1])
-        return self._enter(totals[:-1] / runs.size[:-1])
+        return self._enter_means(totals[:-1] / runs.size[:-1])
 
     def close(self, size: int) -> Sums:
         """The sums when the latest cluster, of so many rows, is over."""
         mean, self.open = self.open / size, 0.0
-        return self._enter(np.array([mean]))
+        return self._enter_means(np.array([mean]))
 
-    def _enter(self, means: Floats) -> Sums:
-        steps = np.arange(self.steps, self.steps + len(means) + 1)
-        totals = np.cumsum(np.concatenate(([self.total], means)))
-        guess = np.clip(totals[:-1] / np.maximum(steps[:-1], 1), -self.farthest, self.farthest)
-        squares = np.cumsum(np.concatenate(([self.squares], ((means - guess) / self.width) ** 2)))
-        self.steps, self.total, self.squares = int(steps[-1]), float(totals[-1]), float(squares[-1])
-        return Sums(steps[1:], totals[1:], squares[1:], self.width)
-
-    @property
-    def sums(self) -> Sums:
-        """The sums after the latest cluster that is over."""
-        return Sums(np.array([self.steps]), np.array([self.total]), np.array([self.squares]), self.width)
+    def _enter_means(self, means: Floats) -> Sums:
+        before = np.arange(self.steps, self.steps + len(means))
+        mean = cumulated(self.total, means)[:-1] / np.maximum(before, 1)
+        self.steps += len(means)
+        return self._enter(self.steps - len(means), means, np.clip(mean, -self.farthest, self.farthest))
 
     def _check(self) -> None:
-        consistent(
-            0 <= self.steps <= MAX_ROWS,
-            abs(self.total) <= self.reach * (self.steps + 1),
-            0 <= self.squares <= 4 * (self.steps + 1),
-            abs(self.open) <= self.reach * MAX_ROWS,
-        )
-
-
-def difference_sequence(
-    first: Acts, second: Acts, label: NDArray[np.uint8], task: BinaryTask, alpha: float
-) -> Sequence:
-    """The running mean of that difference, and its confidence sequence of level 1 - alpha."""
-    return RunningDifference(task).advance(first, second, label).sequence(alpha)
+        self._check_sums(self.steps)
+        consistent(abs(self.open) <= self.reach * MAX_ROWS)

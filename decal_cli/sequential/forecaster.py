@@ -16,9 +16,6 @@ from decal_cli.declarations.spec import Between, Declaration, Registry, Spec, pa
 from decal_cli.sequential.resumable import Resumable
 from decal_cli.tables.table import Floats, Ints
 
-State = dict[str, Any]
-"""What a forecaster knows, as JSON holds it: numbers, texts, None, lists and dicts of them; of bounded size."""
-
 
 class Guarantee(NamedTuple):
     """What a theorem says of a forecaster, where labels are known before the next row.
@@ -34,6 +31,8 @@ class Guarantee(NamedTuple):
 class Forecaster(Resumable, ABC):
     """Predicts rows one after the other, and learns labels in the order of the rows.
 
+    It has a `replay` of its own, or a `predict_one`: each of them is made of the other.
+
     title: its name for users. randomised: whether its predictions rest on random numbers, of its `seed`. needs_score:
     whether it looks at the score at all. uses_horizon: whether it is made for a number of rows, its `horizon`. on_grid:
     whether it predicts the points of a grid, so that many rows have the same prediction.
@@ -45,9 +44,10 @@ class Forecaster(Resumable, ABC):
     uses_horizon: ClassVar[bool] = False
     on_grid: ClassVar[bool] = False
 
-    @abstractmethod
     def predict_one(self, score: float) -> float:
         """The probability of label 1 of the next row, from the labels learned so far."""
+        nothing = np.zeros(1, dtype=np.int64)
+        return float(self.replay(np.array([score]), nothing.astype(np.uint8), nothing)[0])
 
     @abstractmethod
     def learn_one(self, score: float, label: int) -> None:
@@ -136,39 +136,37 @@ def online(name: str, *, source: str) -> Callable[[F], F]:
     return declare
 
 
-Make = Callable[[int], Forecaster]
-"""A fresh forecaster with this seed."""
-
-
 def forecaster_of(spec: OnlineSpec, seed: int, horizon: int | None, *, groups: bool = False) -> Forecaster:
     """A fresh forecaster; horizon: how many rows there will be, None where that is not known.
 
-    groups: whether it is to run in each group on its own: an InsideGroups. Nobody knows how many rows a part will have,
-    so that inside parts the horizon is not used.
+    groups: whether it is to run in each group on its own. Nobody knows how many rows a part will have, so that inside
+    parts the horizon is not used.
     """
     parameters = dict(spec.parameters)
     bins = parameters.pop("bins", 0)
 
-    def make(seed: int, horizon: int | None = None) -> Forecaster:
+    def alone(seed: int, horizon: int | None = None) -> Forecaster:
         forecaster = spec.declared.function
         made_with: dict[str, int | None] = {"seed": seed} if forecaster.randomised else {}
         if forecaster.uses_horizon:
             made_with["horizon"] = horizon
         return forecaster(**made_with, **parameters)
 
-    def in_bins(seed: int) -> Forecaster:
-        return InsideBins(make, bins, seed) if bins else make(seed)
+    def in_bins(seed: int, horizon: int | None = None) -> Forecaster:
+        return Inside(alone, seed, bins) if bins else alone(seed, horizon)
 
-    if groups:
-        return InsideGroups(in_bins, seed)
-    return InsideBins(make, bins, seed) if bins else make(seed, horizon)
+    return Inside(in_bins, seed) if groups else in_bins(seed, horizon)
 
 
 class Inside(Forecaster):
-    """A forecaster for each part that has rows, made when its first row comes."""
+    """In each bin of the score, or in each group, on its own: a forecaster is made when the first row of a part comes.
 
-    def __init__(self, make: Make, seed: int) -> None:
-        self.make, self.seed = make, seed
+    make: a fresh one with this seed. bins: how many, of equal width, the last one with its upper end; a forecaster of
+    the base rate becomes one that recalibrates the score. 0: by group, which predict_one, learn_one and replay take.
+    """
+
+    def __init__(self, make: Callable[[int], Forecaster], seed: int, bins: int = 0) -> None:
+        self.make, self.seed, self.bins = make, seed, bins
         self.parts: dict[str, Forecaster] = {}
         self.title = make(seed).title  # type: ignore[misc]
 
@@ -178,12 +176,34 @@ class Inside(Forecaster):
             self.parts[name] = self.make(zlib.crc32(f"{self.seed} {name}".encode()))
         return self.parts[name]
 
-    def _replay(self, names: Sequence[str], part: Ints, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
-        """All predictions at once, part by part; part: the number of each row's name, shape (P + T,)."""
+    def _parted(self, score: Floats, group: Any) -> tuple[Sequence[Any] | NDArray[Any], NDArray[Any]]:
+        """The parts, and the number of that of each row, shape (T,)."""
+        if self.bins:
+            return range(self.bins), np.minimum((score * self.bins).astype(np.int64), self.bins - 1)
+        return np.unique(np.array(group, dtype=str), return_inverse=True)
+
+    def _of(self, score: float, group: str) -> Forecaster:
+        parts, number = self._parted(np.array([score]), [group])
+        return self.part(str(parts[number[0]]))
+
+    def predict_one(self, score: float, group: str = "") -> float:
+        """What the forecaster of the row's part predicts."""
+        return self._of(score, group).predict_one(score)
+
+    def learn_one(self, score: float, label: int, group: str = "") -> None:
+        """Teach the forecaster of the row's part."""
+        self._of(score, group).learn_one(score, label)
+
+    def replay(
+        self, score: Floats, label: NDArray[np.uint8], known: Ints, group: Sequence[str] | None = None
+    ) -> Floats:
+        """All predictions at once, part by part; group: of each of the P + T rows."""
+        score = score.astype(np.float64)
+        parts, part = self._parted(score, [""] * len(score) if group is None else group)
         predictions, before = np.empty(len(known)), len(score) - len(known)
         last = int(known[-1]) if len(known) else 0
         for number in np.unique(part).tolist():
-            forecaster, inside = self.part(names[number]), part == number
+            forecaster, inside = self.part(str(parts[number])), part == number
             own_known = np.concatenate(([0], np.cumsum(inside)))[known]
             own, new = np.flatnonzero(inside), inside[before:]
             predictions[new] = forecaster.replay(score[own], label[own], own_known[new])
@@ -195,7 +215,8 @@ class Inside(Forecaster):
 
     def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
         """Whether each part awaits its own of these rows."""
-        name = self._names(score, group)
+        parts, number = self._parted(score, group)
+        name = np.array(parts, dtype=str)[number]
         return {*name.tolist()} <= self.parts.keys() and all(
             part.awaits(score[name == own], group[name == own]) for own, part in self.parts.items()
         )
@@ -206,91 +227,20 @@ class Inside(Forecaster):
         known = [each for each in of_parts if each is not None]
         return sum(known) if known and len(known) == len(of_parts) else None
 
-    def state(self) -> State:
+    def state(self) -> dict[str, Any]:
         """What each part knows."""
         return {"parts": {name: self.parts[name].state() for name in sorted(self.parts)}}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Go on from there. Errors: ValueError where there is no such part."""
+        if self.bins and not {*state["parts"]} <= {*map(str, range(self.bins))}:
+            raise ValueError(f"there are {self.bins} bins, and others here")
         self.parts = {}
         for name, known in state["parts"].items():
-            self.part(self._name(name)).restore(known)
-
-    @abstractmethod
-    def _names(self, score: Floats, group: NDArray[Any]) -> NDArray[Any]:
-        """The name of the part that each of these rows is in, shape (P,)."""
-
-    @abstractmethod
-    def _name(self, text: str) -> str:
-        """The name of a part, as a state gives it. Errors: ValueError where there is no such part."""
-
-
-class InsideBins(Inside):
-    """In each bin of the score on its own; bins: how many, of equal width, the last one with its upper end.
-
-    A forecaster of the base rate becomes one that recalibrates the score.
-    """
-
-    def __init__(self, make: Make, bins: int, seed: int) -> None:
-        super().__init__(make, seed)
-        self.bins = bins
-
-    def predict_one(self, score: float) -> float:
-        """What the forecaster of the score's bin predicts."""
-        return self._of(score).predict_one(score)
-
-    def learn_one(self, score: float, label: int) -> None:
-        """Teach the forecaster of the score's bin."""
-        self._of(score).learn_one(score, label)
-
-    def _of(self, score: float) -> Forecaster:
-        return self.part(str(int(self._bins(np.array([score]))[0])))
-
-    def _bins(self, score: Floats) -> Ints:
-        return np.minimum((score * self.bins).astype(np.int64), self.bins - 1)
-
-    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
-        """All predictions at once, bin by bin."""
-        exact = score.astype(np.float64)
-        return self._replay([str(number) for number in range(self.bins)], self._bins(exact), exact, label, known)
-
-    def _names(self, score: Floats, group: NDArray[Any]) -> NDArray[Any]:
-        return self._bins(score).astype(str)
-
-    def _name(self, text: str) -> str:
-        if not 0 <= int(text) < self.bins:
-            raise ValueError(f"there is no bin {text}")
-        return str(int(text))
+            self.part(name).restore(known)
 
     def guarantee(self, rows: int) -> Guarantee | None:
-        """That of each bin, added up: at most what it is where all bins have as many rows."""
-        per_bin = max(1, -(-rows // self.bins))
-        of_bin = self.make(self.seed).guarantee(per_bin)
-        if of_bin is None:
-            return None
-        return of_bin._replace(bound=of_bin.bound * per_bin * self.bins / rows)
-
-
-class InsideGroups(Inside):
-    """In each group on its own: predict_one, learn_one and replay also take the group."""
-
-    def predict_one(self, score: float, group: str = "") -> float:
-        """What the forecaster of the group predicts."""
-        return self.part(group).predict_one(score)
-
-    def learn_one(self, score: float, label: int, group: str = "") -> None:
-        """Teach the forecaster of the group."""
-        self.part(group).learn_one(score, label)
-
-    def replay(
-        self, score: Floats, label: NDArray[np.uint8], known: Ints, group: Sequence[str] | None = None
-    ) -> Floats:
-        """All predictions at once, group by group; group: of each of the P + T rows."""
-        names, part = np.unique(np.array([""] * len(score) if group is None else group, dtype=str), return_inverse=True)
-        return self._replay(names.tolist(), part, score.astype(np.float64), label, known)
-
-    def _names(self, score: Floats, group: NDArray[Any]) -> NDArray[Any]:
-        return group.astype(str)
-
-    def _name(self, text: str) -> str:
-        return text
+        """That of each bin, added up: at most what it is where all bins have as many rows; of groups none."""
+        per_bin = max(1, -(-rows // max(self.bins, 1)))
+        of_bin = self.make(self.seed).guarantee(per_bin) if self.bins else None
+        return None if of_bin is None else of_bin._replace(bound=of_bin.bound * per_bin * self.bins / rows)

@@ -69,12 +69,6 @@ class OnlineCurve(NamedTuple):
     at: Floats
     value: Floats
 
-    @classmethod
-    def of_rows(cls, score: Floats, label: NDArray[np.uint8], weight: Floats | None = None) -> OnlineCurve:
-        """The isotonic regression of rows."""
-        fit = isotonic_fit(score, label, weight)
-        return cls(fit.at, fit.value)
-
     def __call__(self, score: Floats) -> Floats:
         """The fitted probability at these scores."""
         return np.interp(score, self.at, self.value)
@@ -97,10 +91,6 @@ class AsItIs(Forecaster):
 
     title = "as it is"
 
-    def predict_one(self, score: float) -> float:
-        """The score."""
-        return score
-
     def learn_one(self, score: float, label: int) -> None:
         """Nothing is learned."""
 
@@ -109,9 +99,11 @@ class AsItIs(Forecaster):
         return score[len(score) - len(known) :].astype(np.float64)
 
 
-class Fitted(Forecaster):
+class IsotonicForecaster(Forecaster):
     """A forecaster that learns isotonic regressions of rows with known labels; the score as it is before the first.
 
+    window: how many of the latest rows it holds; first, every: after how many labels it is fitted first, and after how
+    many more again; NEVER: only once, and then no row is held. half_life: rows after which a row counts half.
     scores, labels: the rows that it holds, the latest last; learned: how many labels it learned in all.
     """
 
@@ -120,13 +112,10 @@ class Fitted(Forecaster):
     learned: int
     curve: OnlineCurve | None
 
-    def __init__(self) -> None:
+    def __init__(self, window: int, first: int, every: int, half_life: int = NEVER) -> None:
+        self.window, self.first, self.every, self.half_life = window, first, every, half_life
         self.scores, self.labels = np.empty(0), np.empty(0, dtype=np.uint8)
         self.learned, self.curve = 0, None
-
-    def predict_one(self, score: float) -> float:
-        """The score as it is, or recalibrated."""
-        return score if self.curve is None else float(self.curve(np.array([score]))[0])
 
     def learn_one(self, score: float, label: int) -> None:
         """Take a row, and fit where it is time."""
@@ -136,17 +125,26 @@ class Fitted(Forecaster):
         """The least score from which the latest fit is this much."""
         return threshold if self.curve is None else self.curve.reaches(threshold)
 
-    @abstractmethod
+    def _until_fit(self) -> int:
+        """How many more labels it takes until the next fit."""
+        return self.first - self.learned if self.learned < self.first else self.every - self.learned % self.every
+
+    def _rows_held(self) -> int:
+        return 0 if self.every == NEVER and self.learned >= self.first else min(self.learned, self.window)
+
     def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
         """Take rows, the last of which may be one after which it is time to fit."""
-
-    @abstractmethod
-    def _rows_held(self) -> int:
-        """How many rows it holds, by how many labels it learned, and whether there is a fit."""
-
-    @abstractmethod
-    def _rows_to_fit(self) -> int:
-        """How many more labels it takes until the next fit; more than there will ever be where there is none."""
+        fits = len(score) == self._until_fit()
+        self.learned += len(score)
+        self.scores = np.append(self.scores, score)[-self.window :]
+        self.labels = np.append(self.labels, label)[-self.window :]
+        if fits:
+            age = np.arange(len(self.scores))[::-1]
+            weight = None if self.half_life == NEVER else 0.5 ** (age / self.half_life)
+            fit = isotonic_fit(self.scores, self.labels, weight)
+            self.curve = OnlineCurve(fit.at, fit.value)
+        if not self._rows_held():
+            self.scores, self.labels = self.scores[:0], self.labels[:0]
 
     def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
         """All predictions at once, fit by fit."""
@@ -155,7 +153,7 @@ class Fitted(Forecaster):
         predictions = new.copy()
         learned = row = 0
         while row < len(known):
-            until = learned + self._rows_to_fit()
+            until = learned + self._until_fit()
             end = int(np.searchsorted(known, until))
             if self.curve is not None:
                 predictions[row:end] = self.curve(new[row:end])
@@ -169,6 +167,7 @@ class Fitted(Forecaster):
             raise ValueError("a row that is held lacks a score or a label")
         consistent(
             0 <= self.learned <= MAX_ROWS,
+            (self.curve is None) == (self.learned < self.first),
             len(self.scores) == self._rows_held(),
             ((self.scores >= 0) & (self.scores <= 1)).all(),
             (self.labels <= 1).all(),
@@ -181,34 +180,17 @@ class Fitted(Forecaster):
 
 
 @online("frozen-isotonic", source="the usual practice")
-class FrozenIsotonic(Fitted):
+class FrozenIsotonic(IsotonicForecaster):
     """Isotonic regression learned from the first rows and kept; the score as it is until their labels are known."""
 
     title = "frozen isotonic"
 
     def __init__(self, *, warm_up: Annotated[int, "number of rows that it learns from", MANY] = WARM_UP) -> None:
-        super().__init__()
-        self.warm_up = warm_up
-
-    def _rows_held(self) -> int:
-        consistent((self.curve is None) == (self.learned < self.warm_up))
-        return self.learned if self.curve is None else 0
-
-    def _rows_to_fit(self) -> int:
-        return NEVER if self.curve is not None else self.warm_up - self.learned
-
-    def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
-        self.learned += len(score)
-        if self.curve is not None:
-            return
-        self.scores, self.labels = np.append(self.scores, score), np.append(self.labels, label)
-        if self.learned == self.warm_up:
-            self.curve = OnlineCurve.of_rows(self.scores, self.labels)
-            self.scores, self.labels = self.scores[:0], self.labels[:0]
+        super().__init__(warm_up, warm_up, NEVER)
 
 
 @online("rolling-isotonic", source="the usual practice")
-class RollingIsotonic(Fitted):
+class RollingIsotonic(IsotonicForecaster):
     """Isotonic regression of the latest rows with known labels; the score as it is until a whole window is known.
 
     It is fitted anew 20 times in the time that a window takes to pass.
@@ -217,32 +199,12 @@ class RollingIsotonic(Fitted):
     title = "rolling isotonic"
 
     def __init__(self, *, window: Annotated[int, "number of latest rows that it learns from", MANY] = N_WINDOW) -> None:
-        super().__init__()
-        self.window, self.every = window, max(1, window // N_REFITS)
-        self.first = -(-window // self.every) * self.every
-
-    def _rows_held(self) -> int:
-        consistent((self.curve is None) == (self.learned < self.first))
-        return min(self.learned, self.window)
-
-    def _rows_to_fit(self) -> int:
-        return max(self.first - self.learned, self.every - self.learned % self.every)
-
-    def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
-        until_fit = self._rows_to_fit()
-        self.scores = np.append(self.scores, score)[-self.window :]
-        self.labels = np.append(self.labels, label)[-self.window :]
-        self.learned += len(score)
-        if len(score) == until_fit:
-            self.curve = OnlineCurve.of_rows(self.scores, self.labels, self._weights())
-
-    def _weights(self) -> Floats | None:
-        """How much each row that it holds counts; None: all alike."""
-        return None
+        every = max(1, window // N_REFITS)
+        super().__init__(window, -(-window // every) * every, every)
 
 
 @online("fading-isotonic", source="the usual practice")
-class FadingIsotonic(RollingIsotonic):
+class FadingIsotonic(IsotonicForecaster):
     """Isotonic regression in which a row counts half as much as one that came `half_life` rows later.
 
     It holds the rows of 8 half-lives. It is fitted first when the rows of two half-lives are known, and then 10 times
@@ -254,13 +216,8 @@ class FadingIsotonic(RollingIsotonic):
     def __init__(
         self, *, half_life: Annotated[int, "number of rows after which a row counts half", HALF_LIFE] = N_HALF_LIFE
     ) -> None:
-        super().__init__(window=N_HALF_LIVES * half_life)
-        self.every = max(1, 2 * half_life // N_REFITS)
-        self.first = -(-2 * half_life // self.every) * self.every
-        self.half_life = half_life
-
-    def _weights(self) -> Floats:
-        return np.asarray(0.5 ** (np.arange(len(self.scores))[::-1] / self.half_life))
+        every = max(1, 2 * half_life // N_REFITS)
+        super().__init__(N_HALF_LIVES * half_life, -(-2 * half_life // every) * every, every, half_life)
 
 
 @online("online-platt", source=cite("Gupta and Ramdas 2023"))
@@ -281,11 +238,6 @@ class OnlinePlatt(Forecaster):
     def __init__(self) -> None:
         self.slope, self.intercept = 1.0, 0.0
         self.curvature = (self.REGULARISER, 0.0, self.REGULARISER)
-
-    def predict_one(self, score: float) -> float:
-        """The score on the present curve."""
-        x = log_odds(np.array([score]), MIN_SCORE)
-        return float(expit(self.slope * x + self.intercept)[0])
 
     def learn_one(self, score: float, label: int) -> None:
         """One Newton step on the log loss of a row."""
@@ -355,12 +307,6 @@ class CountForecaster(Forecaster):
 
     def __init__(self) -> None:
         self.row = self.rows = self.positives = 0
-
-    def predict_one(self, score: float) -> float:
-        """The prediction from the labels learned."""
-        row = np.array([self.row], dtype=np.int64)
-        self.row += 1
-        return float(self._predictions(row, np.array([self.positives]), np.array([self.rows]))[0])
 
     def learn_one(self, score: float, label: int) -> None:
         """Count a label."""

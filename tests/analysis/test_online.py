@@ -10,7 +10,7 @@ from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.online import OnlineRequest, Replay, judged
 from decal_cli.data import Stream
 from decal_cli.sequential import ONLINE
-from decal_cli.sequential.differences import RunningMeans, difference_sequence, utility_difference
+from decal_cli.sequential.differences import RunningDifference, RunningMeans, utility_difference
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask
 from simulation.cluster_streams import runs_of
@@ -95,7 +95,7 @@ def test_sums_are_those_of_the_rows() -> None:
         utility = np.where(acting, np.where(stream.label == 1, 0.0, -0.4), np.where(stream.label == 1, -0.6, 0.0))
         assert report.utility == pytest.approx(utility.mean(), abs=1e-12)
         if report.gain is not None and report.interval is not None:
-            ends = difference_sequence(acts["as-it-is"], acting, stream.label, TASK, 0.05)
+            ends = RunningDifference(TASK).advance(acts["as-it-is"], acting, stream.label).sequence(0.05)
             assert report.interval == pytest.approx((ends.low[-1], ends.high[-1]), abs=1e-12)
     assert result.rows_per_day == pytest.approx(ROWS / 79)
     assert sum(window.rows for window in result.windows) == ROWS

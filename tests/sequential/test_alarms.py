@@ -24,13 +24,12 @@ from decal_cli.sequential.alarm import (
 )
 from decal_cli.sequential.differences import (
     MAX_GUESS,
+    RunningDifference,
     RunningMeans,
     Runs,
+    Sums,
     boundary,
-    difference_sequence,
     log_mixture,
-    mean_sequence,
-    sequence_of_sums,
     utility_difference,
 )
 from decal_cli.tables.logistic import expit, log_odds
@@ -135,7 +134,7 @@ def test_the_sequence_covers_the_running_mean_at_all_times() -> None:
         score = expit(log_odds(truth) - 0.4)
         label = (rng.random(rows) < truth).astype(np.uint8)
         first, second = score >= 0.3, truth >= 0.3
-        sequence = difference_sequence(first, second, label, task, 0.05)
+        sequence = RunningDifference(task).advance(first, second, label).sequence(0.05)
         running = np.cumsum((second.astype(float) - first) * (truth - 0.3)) / np.arange(1, rows + 1)
         missed += bool(((sequence.low > running + 1e-12) | (sequence.high < running - 1e-12)).any())
         fixed = 2 * 1.96 * np.std(utility_difference(first, second, label, task)) / math.sqrt(rows)
@@ -150,11 +149,11 @@ def test_rows_decided_alike_widen_nothing_and_the_guess_uses_earlier_rows_only()
     first = rng.random(400) < 0.5
     second = np.where(rng.random(400) < 0.1, ~first, first)
     label = (rng.random(400) < 0.5).astype(np.uint8)
-    whole = difference_sequence(first, second, label, task, 0.05)
-    part = difference_sequence(first[:200], second[:200], label[:200], task, 0.05)
+    whole = RunningDifference(task).advance(first, second, label).sequence(0.05)
+    part = RunningDifference(task).advance(first[:200], second[:200], label[:200]).sequence(0.05)
     # The grid of the boundary reaches as far as the rows do, which moves its points a little.
     np.testing.assert_allclose(part.low, whole.low[:200], rtol=0.01, atol=1e-4)
-    alike = mean_sequence(np.zeros(50), np.zeros(50), 1.0, 0.05)
+    alike = Sums(np.arange(1, 51), np.zeros(50), np.zeros(50), 1.0).sequence(0.05)
     assert alike.high[-1] == pytest.approx(float(boundary(np.zeros(1), 0.025)[0]) / 50)
 
 
@@ -172,7 +171,7 @@ def test_averages_enter_when_a_cluster_is_over() -> None:
     width = 0.7 * (1 + MAX_GUESS)
     missed = np.array([0.3, -0.2 - 0.7 * MAX_GUESS, 0.6 - 0.05]) / width
     assert after.squares == pytest.approx([(missed**2).sum()], abs=1e-12)
-    ends, by_hand = after.sequence(0.05), sequence_of_sums(after.total, after.squares, after.rows, width, 0.05)
+    ends, by_hand = after.sequence(0.05), after._replace(width=width).sequence(0.05)
     assert ends.low == by_hand.low and ends.mean == pytest.approx([0.7 / 3], abs=1e-12)
 
 

@@ -17,7 +17,7 @@ from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.sequential import forecaster_of, parse
-from decal_cli.sequential.forecaster import InsideGroups, one_by_one
+from decal_cli.sequential.forecaster import Inside, one_by_one
 from decal_cli.sequential.forecasters import (
     AlmostOneStepAhead,
     CdlForecaster,
@@ -209,7 +209,7 @@ def test_a_group_is_predicted_as_if_there_were_no_other(method: str, delay: str)
     known, group = DELAYS[delay], np.random.default_rng(6).choice(["a", "b", "ü"], ROWS)
     inside = forecaster_of(parse(method), 3, None, groups=True)
     step = forecaster_of(parse(method), 3, None, groups=True)
-    assert isinstance(inside, InsideGroups) and isinstance(step, InsideGroups)
+    assert isinstance(inside, Inside) and isinstance(step, Inside)
     together = inside.replay(score, label, known, group.tolist())
     learned, by_row = 0, []
     for row in range(ROWS):
@@ -222,7 +222,7 @@ def test_a_group_is_predicted_as_if_there_were_no_other(method: str, delay: str)
     other = label.copy()
     other[group != "b"] = 1 - other[group != "b"]
     without = forecaster_of(parse(method), 3, None, groups=True)
-    assert isinstance(without, InsideGroups)
+    assert isinstance(without, Inside)
     changed = without.replay(score, other, known, group.tolist())
     assert changed[group == "b"].tobytes() == together[group == "b"].tobytes()
     back = forecaster_of(parse(method), 3, None, groups=True)

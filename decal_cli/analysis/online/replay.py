@@ -35,7 +35,7 @@ from decal_cli.limits import MAX_ROWS_OVER_TIME
 from decal_cli.sequential import Forecaster, forecaster_of
 from decal_cli.sequential.alarm import MAX_LOG_E, CalibrationAlarm, ClusterAlarm, DelayedAlarm, first_alarm
 from decal_cli.sequential.differences import Runs
-from decal_cli.sequential.forecaster import Inside, InsideGroups
+from decal_cli.sequential.forecaster import Inside
 from decal_cli.sequential.resumable import Resumable
 from decal_cli.tables.table import Floats, Ints
 
@@ -156,7 +156,7 @@ class Replay(Resumable):
         for key, forecaster in self.forecasters.items():
             if forecaster.account() is not None:
                 informed: Any = copy.deepcopy(forecaster)
-                group = [self.held.group.tolist()] if isinstance(informed, InsideGroups) else []
+                group = [self.held.group.tolist()] if isinstance(informed, Inside) else []
                 for row in zip(self.held.score.tolist(), self.held.label.tolist(), *group, strict=True):
                     informed.learn_one(*row)
                 accounts[key] = informed.account() / self.rows
@@ -195,7 +195,7 @@ class Replay(Resumable):
             known = np.minimum(known, self.clusters.first_rows(cluster, self.rows) - (self.rows - before))
         predictions = {
             key: each.replay(both.score, both.label, known, both.group.tolist())
-            if isinstance(each, InsideGroups)
+            if isinstance(each, Inside)
             else each.replay(both.score, both.label, known)
             for key, each in forecasters.items()
         }

@@ -361,7 +361,7 @@ class Tally(Resumable):
 
     def gain(self, alpha: float) -> tuple[float, Interval | None]:
         """What it won over the first method per row, and a confidence sequence of that with probability 1 - alpha."""
-        return _mean_and_ends(self.difference.sums, alpha)
+        return _mean_and_ends(self.difference.sums_after(self.difference.rows), alpha)
 
     def _check(self) -> None:
         rows, positives = self.difference.rows, int(self.cells.positives.sum())
@@ -414,7 +414,7 @@ class ClusterTally(Tally):
             return mean, None if sure is None else (mean - quantile(sure) * error, mean + quantile(sure) * error)
         if not self.means.steps:
             return self.difference.total / self.difference.rows, None
-        return _mean_and_ends(self.means.sums, alpha, self.means.reach)
+        return _mean_and_ends(self.means.sums_after(self.means.steps), alpha, self.means.reach)
 
     def _check(self) -> None:
         super()._check()
