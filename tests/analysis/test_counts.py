@@ -16,7 +16,6 @@ from decal_cli.task import BinaryTask
 from tests.helpers.command import BINARY, FOX, Decal
 
 EXACT = 1e-12
-ADDED = ("recalibrated", "with_features")
 
 
 def correlated_world(rows: int, weighted: bool = False, features: bool = True, digits: int = 3) -> Rows:

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from decal_cli.curves import Grid, curves_of, parse_thresholds
+from decal_cli.curves import Grid, curves_of
 from decal_cli.tables.table import Table
 from tests.helpers.command import BINARY, FOX, Decal
 
@@ -34,36 +34,12 @@ def test_the_numbers_that_dcurves_publishes() -> None:
         assert values[2] == pytest.approx(100 * published[2], abs=1e-9)
 
 
-def test_interventions_avoided_are_the_lead_over_treating_all() -> None:
-    curves = curves_of(FAMILY_HISTORY, None, Grid(parse_thresholds("0.01:0.99:0.01")))
-    at = parse_thresholds("0.01:0.99:0.01")
-    lead = curves["net_benefit"].value - curves["net_benefit_all"].value
-    assert curves["interventions_avoided"].value == pytest.approx(100 * lead * (1 - at) / at, rel=1e-9, abs=1e-9)
-
-
 def test_a_row_stands_at_the_user_s_threshold(decal: Decal) -> None:
     done = decal("sweep", BINARY, "-s", "p", "-y", "y", *TASK, "--thresholds", "0.1:0.9:0.1", "--no-intervals")
     assert len(re.findall(r"^→ 0\.3421 ", done.out, re.MULTILINE)) == 4
     document = decal.json("sweep", BINARY, "-s", "p", "-y", "y", *TASK, "--no-intervals")
     at = document["sweep"]["thresholds"]
     assert document["task"]["threshold"] in at and len(at) == 100
-
-
-def test_amounts_are_the_user_s(decal: Decal) -> None:
-    """Acting at t* costs what `recommend` says that acting on the score is worth."""
-    told = ("--unit", "EUR", "--decisions", "1000/year")
-    asked = (BINARY, "-s", "p", "-y", "y", *TASK, *told)
-    sweep = decal.json("sweep", *asked, "--no-intervals")
-    place = sweep["sweep"]["thresholds"].index(sweep["task"]["threshold"])
-    amounts = sweep["sweep"]["amounts"]
-    assert amounts == {"unit": "EUR", "per": "year", "decisions": 1000, "factor": pytest.approx(877_000)}
-    cost = amounts["factor"] * sweep["sweep"]["curves"]["brier"]["value"][place]
-    advice = decal.json("recommend", *asked)
-    assert cost == pytest.approx(-advice["amounts"]["expected_utility"]["value"], rel=1e-9)
-    text = decal("sweep", *asked, "--no-intervals").out
-    row = re.search(r"^→ 0\.3421 +([\d,]+) ", text, re.MULTILINE)
-    assert row is not None and row[1] == f"{cost:,.0f}"
-    assert "EUR a year" in text
 
 
 def test_several_models_stand_against_treating_all_and_none(decal: Decal) -> None:

@@ -77,14 +77,6 @@ def test_models_that_know_the_same_are_seldom_told_apart() -> None:
     assert beaten <= 3
 
 
-def test_the_same_model_twice_is_not_beaten() -> None:
-    x, label = world(200, 5)
-    rows = Rows(score(x[:, 0]), label)
-    lowest = lowest_curve([("a", rows), ("b", rows)], AT, 0.95)
-    assert verdict(lowest) == "No model is beaten beyond chance: these rows do not tell which knows more."
-    assert [rival.share for rival in lowest.rivals] == [0, 0]
-
-
 def test_rows_are_the_same_only_with_the_same_labels_and_weights() -> None:
     x, label = world(50, 6)
     rows = Rows(score(x[:, 0]), label)

@@ -37,16 +37,6 @@ def test_points_are_those_of_scikit_learn(weighted: bool) -> None:
     np.testing.assert_allclose(roc.recall, recall[:-1], atol=1e-12)
 
 
-def test_precision_and_lift_lead_back_to_the_curve() -> None:
-    roc = points_of(rows())
-    for back in (
-        Roc.of_precision(roc.precision, roc.recall, roc.base_rate),
-        Roc.of_lift(roc.lift, roc.share, roc.base_rate),
-    ):
-        np.testing.assert_allclose(back.recall, roc.recall, atol=1e-12)
-        np.testing.assert_allclose(back.false_alarms, roc.false_alarms, atol=1e-12)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_points_give_the_brier_curve_of_the_calibrated_score(weighted: bool) -> None:
     """Tasche 2021, eq. 5.8a: the least loss over the points of the ROC curve."""

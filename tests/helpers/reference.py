@@ -25,8 +25,6 @@ DIAGNOSTICS = "model-diagnostics 1.5.0"
 MCGRAD = "mcgrad 0.1.5"
 DCURVES = "dcurves 1.1.7"
 HAND = "by hand: "
-GAO = HAND + "4 sqrt((2 ln 10 + 2 + 4 ln 4) / 10), sqrt(2 ln 40 / 10)"
-
 OPERATED_HIGH = BinaryTask.of_threshold(0.3, decision_threshold=0.8)
 """Decides 1 on score .9 only, of the world "hand"."""
 OPERATED_LOW = BinaryTask.of_threshold(0.9, decision_threshold=0.5)

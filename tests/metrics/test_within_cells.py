@@ -62,22 +62,6 @@ def test_sums_give_values_and_intervals_exactly() -> None:
             assert of_cells.to_dict()["metrics"][key]["within"] == {"bound": 0.0, "drawn": False}
 
 
-def test_cells_of_one_score_each_are_the_rows() -> None:
-    rows = hard_rows(11, 200)
-    score = np.round(rows["score"], 3)
-    asked: dict[str, Any] = {
-        "metrics": ("ece", "auc", "sm_ece", "atb", "cdl", "corp_mcb", "gain_recalibration"),
-        "threshold": 0.3,
-    }
-    for weight in (None, rows["weight"]):
-        whole = decal.evaluate(score, rows["label"], weight=weight, **asked).to_dict()["metrics"]
-        of_cells = decal.evaluate(cells_of(score, rows["label"], weight), aggregated=True, **asked).to_dict()["metrics"]
-        for key, result in whole.items():
-            assert of_cells[key]["within"] == {"bound": 0.0, "drawn": False}
-            assert of_cells[key]["value"] == pytest.approx(result["value"], rel=1e-12, abs=1e-14), key
-            assert of_cells[key]["interval"] == pytest.approx(result["interval"], rel=1e-9, abs=1e-12), key
-
-
 def test_rows_that_tie_in_a_cell_widen_no_bound() -> None:
     score, label = np.array([0.2] * 50 + [0.5000010, 0.5000011] + [0.7] * 48), np.tile([0, 1], 50)
     counts = cells_of(score, label)
@@ -99,14 +83,6 @@ def test_a_metric_without_a_bound_is_not_shown() -> None:
     for result in answer.to_dict()["metrics"].values():
         assert result["value"] is None
         assert "no bound is known" in result["reason"]
-
-
-def test_a_wrong_score_of_0_makes_the_log_loss_infinite() -> None:
-    counts = cells_of([0.0, 0.5, 0.25], [1, 0, 1])
-    assert (
-        "infinite"
-        in decal.evaluate(counts, aggregated=True, metrics="log_loss").to_dict()["metrics"]["log_loss"]["reason"]
-    )
 
 
 def test_cells_of_several_files_add_up_by_their_edges() -> None:

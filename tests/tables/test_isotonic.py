@@ -11,7 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
-from tests.helpers.worlds import any_rows, known_rows, rows_by_level
+from tests.helpers.worlds import any_rows, known_rows
 
 
 def fit_of(table: Table) -> np.ndarray:
@@ -43,13 +43,6 @@ def test_the_fit_over_several_blocks_is_scikit_learns() -> None:
     score = rng.random(80_000)
     table = Rows(score, (rng.random(80_000) < 0.3 + 0.3 * score).astype(int)).table
     assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
-
-
-def test_pools_strictly_increase_and_keep_all_rows() -> None:
-    table = known_rows("binary").table
-    fit = table.isotonic
-    assert (np.diff(fit.pos / fit.n) > 0).all()
-    assert (fit.total, fit.positives) == (table.total, table.positives)
 
 
 def test_a_decreasing_sequence_is_one_pool() -> None:
@@ -86,7 +79,3 @@ def test_what_the_sweeps_leave_is_pooled(kind: type) -> None:
     starts, rows_in, positives = pool(np.arange(len(pos)), n, pos)
     assert (np.diff(positives / rows_in) > 0).all() and (rows_in.sum(), positives.sum()) == (n.sum(), pos.sum())
     assert starts.tolist() == np.concatenate(([0], np.cumsum(rows_in)[:-1] // 5100)).tolist()
-
-
-def test_equal_neighbours_are_one_pool() -> None:
-    assert len(rows_by_level({0.2: "01", 0.5: "01", 0.9: "1"}).table.isotonic) == 2

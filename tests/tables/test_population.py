@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.analysis.evaluate import Plan, evaluate
-from decal_cli.analysis.moving import moving
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.metrics import parse
 from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.task import task_of
-from decal_cli.task.classes import class_task
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
@@ -46,26 +44,6 @@ def world(rng: np.random.Generator, n: int, prevalence: float) -> tuple[np.ndarr
     label = rng.random(n) < prevalence
     logit = rng.normal(np.where(label, 0.75, -0.75), np.sqrt(1.5))
     return 1 / (1 + np.exp(-logit)), label.astype(int)
-
-
-@pytest.mark.parametrize("kept", [False, True])
-def test_what_moving_wins_is_what_the_decisions_of_each_row_differ_by(kept: bool) -> None:
-    p, y = world(np.random.default_rng(2), 500, 0.5)
-    population = Population.of_ones(0.05, float(y.mean()), kept)
-    task = task_of(cost_fp=1, cost_fn=4).two_actions
-    assert task is not None
-    result = moving(population.counted(Rows(p, y)), task, population, None)
-    one, zero = 0.05 / y.mean(), 0.95 / (1 - y.mean())
-    total = {"kept": 0.0, "moved": 0.0}
-    for score, label in zip(p, y, strict=True):
-        weight = one if label else zero
-        moved = one * score / (one * score + zero * (1 - score))
-        for name, acted in (("kept", score >= 0.2), ("moved", moved >= 0.2)):
-            total[name] -= weight * ((1 if not label else 0) if acted else (4 if label else 0))
-    assert (result.kept, result.moved) == pytest.approx((total["kept"] / len(y), total["moved"] / len(y)))
-    assert result.gain == pytest.approx(result.moved - result.kept)
-    raw = np.sort(p)
-    assert ((raw >= result.threshold) == (population.moved(raw) >= 0.2)).all()
 
 
 @pytest.mark.parametrize("t", [0.05, 0.3, 0.5, 0.8])
@@ -134,18 +112,6 @@ def of_classes(score: np.ndarray, label: np.ndarray, **options: Any) -> Dataset:
     return from_arrays(frame, columns=Columns(proba=("p:*",), label="y", **options))
 
 
-def test_several_classes_are_weighted_and_moved_by_class() -> None:
-    """By hand: a row of each class counts its share there over its share here, and odds move by the same factors."""
-    score, label = three_classes(np.random.default_rng(5), 300)
-    data = of_classes(score, label, prevalence="0=.2,1=.5")
-    rows, here = data.models[0].rows, np.bincount(label) / 300
-    factor = np.array((0.2, 0.5, 0.3)) / here
-    assert rows.weights == pytest.approx(factor[label])
-    assert rows.score == pytest.approx(score * factor / (score @ factor)[:, None])
-    kept = of_classes(score, label, prevalence="0=.2,1=.5,2=.3", keep_scores=True)
-    assert kept.models[0].rows.score == pytest.approx(score)
-
-
 def test_known_shares_of_several_classes_are_known_to_intervals() -> None:
     """Rows of each class vary among themselves: sum over k of q_k^2 v_k / n_k, by hand."""
     score, label = three_classes(np.random.default_rng(6), 900)
@@ -158,16 +124,3 @@ def test_known_shares_of_several_classes_are_known_to_intervals() -> None:
     assert brier.value == pytest.approx(value) and brier.interval is not None
     # One and a half rows that could have been missed widen it a little.
     assert (brier.interval[1] - brier.interval[0]) / 2 == pytest.approx(1.96 * np.sqrt(variance), rel=0.01)
-
-
-def test_two_classes_are_one_population_however_they_are_written() -> None:
-    score, label = world(np.random.default_rng(7), 500, 0.4)
-    keys = tuple(map(parse, ("log_loss", "expected_utility")))
-    as_score = from_arrays(score, label, columns=Columns(prevalence="0.1"))
-    as_classes = of_classes(np.column_stack((1 - score, score)), label, prevalence="1=0.1")
-    class_plan = Plan(keys, class_task([[0.0, -4.0], [-1.0, 0.0]]))
-    one = evaluate(as_score, Plan(keys, task_of(cost_fp=1, cost_fn=4))).reports[0].results
-    other = evaluate(as_classes, class_plan).reports[0].results
-    for key in ("log_loss", "expected_utility"):
-        assert one[key].value == pytest.approx(other[key].value)
-        assert one[key].interval == pytest.approx(other[key].interval, rel=1e-3)

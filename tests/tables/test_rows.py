@@ -42,12 +42,6 @@ def test_every_array_is_cut_alike(which: np.ndarray) -> None:
     assert len(cut) == len(np.arange(60)[which])
 
 
-def test_what_is_absent_stays_absent() -> None:
-    rows = Rows(np.array([0.1, 0.9]), np.array([0, 1])).take(np.array([1]))
-    assert (rows.weight, rows.cluster, rows.features, dict(rows.groups)) == (None, None, None, {})
-    assert rows.weights.tolist() == [1.0] and rows.matrix.shape == (1, 0) and rows.positives == 1
-
-
 def test_features_are_read_and_cut_only_when_they_are_needed() -> None:
     reads = []
 
@@ -67,11 +61,6 @@ def test_the_order_depends_on_content_alone() -> None:
     for name, values in arrays(rows.in_order()).items():
         np.testing.assert_array_equal(arrays(shuffled.in_order())[name], values, err_msg=name)
     np.testing.assert_array_equal(np.lexsort((rows.in_order().label, rows.in_order().score)), np.arange(200))
-
-
-def test_rows_are_sorted_once() -> None:
-    rows = some()
-    assert rows.in_order() is rows.in_order()
 
 
 def test_equal_rows_have_equal_hashes_whatever_their_type_and_sign_of_zero() -> None:

@@ -36,47 +36,6 @@ def levels(data: pd.DataFrame, score: str = "p", weighted: bool = False) -> pd.D
     return counted.groupby(["site", "score"], as_index=False)[list(columns)].sum()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_counts_give_the_numbers_of_their_rows(weighted: bool) -> None:
-    data = rows(count=150)
-    names = (
-        "brier",
-        "log_loss",
-        "corp_mcb",
-        "auc",
-        "average_precision",
-        "ece",
-        "ece_null",
-        "gain_recalibration",
-        "cdl",
-    )
-    shared = {"threshold": 0.3, "group": "site", "metrics": names}
-    whole = decal_cli.evaluate(data, label="y", score="p", weight="w" if weighted else None, **shared).to_dict()
-    counted = decal_cli.evaluate(levels(data, weighted=weighted), aggregated=True, score="p", **shared).to_dict()
-    for expected, got in zip(whole["reports"], counted["reports"], strict=True):
-        assert (got["model"], got["group"], got["rows"], got["positives"]) == tuple(
-            expected[key] for key in ("model", "group", "rows", "positives")
-        )
-        for key, result in expected["metrics"].items():
-            if result["value"] is not None:
-                assert got["metrics"][key]["value"] == pytest.approx(result["value"], rel=1e-12, abs=1e-14), key
-            if result["interval"] is not None:
-                assert got["metrics"][key]["interval"] == pytest.approx(result["interval"], rel=1e-9, abs=1e-12), key
-
-
-def test_files_add_up(tmp_path: Path) -> None:
-    data = rows()
-    levels(data[:150]).to_csv(tmp_path / "jan.csv", index=False)
-    levels(data[150:]).to_parquet(tmp_path / "feb.parquet", index=False)
-    paths = [tmp_path / "jan.csv", tmp_path / "feb.parquet"]
-    whole = decal_cli.evaluate(data, label="y", score="p", metrics=("brier", "auc", "average_precision"))
-    counted = decal_cli.evaluate(paths, aggregated=True, metrics=("brier", "auc", "average_precision"))
-    for key in ("brier", "auc", "average_precision"):
-        assert counted[key].value == pytest.approx(whole[key].value, rel=1e-12)
-        assert counted[key].interval == pytest.approx(whole[key].interval, rel=1e-9)
-    assert [item["rows"] for item in counted.to_dict()["inputs"]] == [150, 250]
-
-
 def test_every_verb_that_needs_no_row_works() -> None:
     data, counts = rows(), levels(rows())
     advice = decal_cli.recommend(counts, aggregated=True, threshold=0.3).to_dict()["recommendation"]

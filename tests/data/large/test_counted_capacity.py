@@ -8,7 +8,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -21,7 +20,6 @@ from tests.helpers.counted_rows import with_database
 
 ASKED: dict[str, Any] = {"label": "y", "positive": "it's", "threshold": 0.05}
 FOUND = ["capture", "precision_at_capacity", "lift", "capacity_threshold"]
-WORTH = ["utility_at_capacity", "capacity_cost", "shadow_price"]
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +71,3 @@ def test_cells_and_levels_of_too_many_rows_tell_no_ranks(
     asked = ("-s", "p", "-y", "y", "--positive", "it's", "--capacity", "5", "-t", "0.05")
     monkeypatch.setattr(module, limit, most)
     assert problem in refusal(decal("evaluate", "--engine", both[1], *asked))
-
-
-def test_weights_that_are_alike_are_no_obstacle(both: tuple[Path, str]) -> None:
-    asked = {**ASKED, "score": "p", "capacity": 20, "metrics": FOUND, "weight": "v"}
-    query = "select *, 2.5 as v from preds"
-    engine = decal_cli.Engine(both[1].removesuffix("?table=preds"), query=query)
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(both[0])
-    rows = table.append_column("v", pa.array(np.full(table.num_rows, 2.5)))
-    same([decal_cli.evaluate(data, **asked).to_dict() for data in (rows, engine)])

@@ -70,23 +70,6 @@ MEASURED = [
 
 
 @both
-@pytest.mark.parametrize("options", [(), ("--weight", "w")], ids=["rows", "weights"])
-def test_an_engine_gives_the_numbers_of_the_file(decal: Decal, engine: str, tmp_path: Path, options: tuple) -> None:
-    pq.write_table(pa.table(ENGINE_ROWS), tmp_path / "preds.parquet")
-    columns = ("-s", "p", "-s", "q", "-y", "y", "--positive", "yes", "--group", "the site", "--threshold", "0.3")
-    columns = (*columns, *options, *MEASURED, "--format", "json")
-    of_file = decal("evaluate", tmp_path / "preds.parquet", *columns)
-    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *columns)
-    assert of_engine.code == of_file.code == 0, of_engine.err
-    expected, got = reports(of_file), reports(of_engine)
-    if options:  # Draws of weighted rows that nearly tie turn on the last bit of a sum.
-        for each in (*expected, *got):
-            each["metrics"] = {key: value["value"] for key, value in each["metrics"].items()}
-    assert_close(got, expected)
-    assert PASSWORD not in of_engine.out
-
-
-@both
 def test_clusters_and_two_models_are_counted_in_one_pass(decal: Decal, engine: str, tmp_path: Path) -> None:
     rows = {**ENGINE_ROWS, "c": (np.array(ENGINE_ROWS["w"]) * 16).astype(int)}
     pq.write_table(pa.table(rows), tmp_path / "preds.parquet")

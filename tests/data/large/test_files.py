@@ -34,8 +34,7 @@ def ask(path: Any, **more: Any) -> dict[str, Any]:
     return decal.evaluate(path, **{**asked, "metrics": METRICS, **more}).to_dict()
 
 
-@pytest.mark.parametrize("weight", [None, "w"])
-@pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
+@pytest.mark.parametrize(("ending", "weight"), [("parquet", "w"), ("csv", None), ("feather", None)])
 def test_levels_are_those_of_rows_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: str | None, ending: str
 ) -> None:
@@ -104,15 +103,6 @@ def test_rows_without_values_are_dropped_and_counted(tmp_path: Path, monkeypatch
         assert got["metrics"]["brier"]["value"] == pytest.approx(expected["metrics"]["brier"]["value"], rel=1e-12)
 
 
-def test_verbs_that_need_rows_hold_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "rows.parquet"
-    rows().to_parquet(path)
-    counted(monkeypatch)
-    shared = {"label": "y", "positive": "bad"}
-    assert decal.compare(path, score=["p", "q"], metrics="brier", **shared)["brier"].value is not None
-    assert decal.evaluate(path, score="p", features="w", metrics="grouping_loss", **shared)["grouping_loss"].value
-
-
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -161,27 +151,6 @@ def test_an_empty_folder_and_mixed_partitions_are_refused(tmp_path: Path) -> Non
         rows().drop(columns="site").to_parquet(tmp_path / place / "part.parquet")
     with pytest.raises(DecalError, match="partition all files"):
         ask(tmp_path)
-
-
-def test_an_interval_of_clusters_does_not_depend_on_how_rows_were_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(0)
-    cluster, p = rng.integers(0, 50, 200), np.array([0.1, 0.3, 0.5, 0.8])[rng.integers(0, 4, 200)]
-    y = rng.random(200) < 1 / (1 + np.exp(-np.log(p / (1 - p)) / 2 - rng.normal(0, 1.2, 50)[cluster]))
-    data = pd.DataFrame({"p": p, "y": y.astype(int), "c": cluster})
-    data.to_csv(tmp_path / "rows.csv", index=False)
-    data.to_parquet(tmp_path / "rows.parquet")
-
-    def gain(ending: str) -> list[float]:
-        asked = {"score": "p", "label": "y", "cluster": "c", "threshold": 0.3, "metrics": "gain_recalibration"}
-        metric = decal.evaluate(tmp_path / f"rows.{ending}", **asked).to_dict()["metrics"]["gain_recalibration"]
-        return [metric["value"], *metric["interval"]]
-
-    held = gain("csv")
-    counted(monkeypatch)
-    assert gain("csv") == pytest.approx(held, rel=1e-12)
-    assert gain("parquet") == pytest.approx(held, rel=1e-12)
 
 
 def test_names_that_mean_something_to_sql_are_names_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,19 +54,6 @@ def comparison(answer: Any) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_cells_give_what_is_a_sum_over_rows(files: Path, weight: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "MAX_LEVELS", 10)
-    shared: dict[str, Any] = {"score": ["p", "q"], "label": "y", "weight": weight, "group": "site", **SUMS}
-    expected = comparison(decal_cli.compare(files / "preds.parquet", **shared))
-    got = comparison(decal_cli.compare(f"duckdb:{files}/file.db?table=preds", **shared))
-    for contest in (*expected["contests"], *got["contests"]):
-        del contest["thresholds"]
-    assert_close(got["contests"], expected["contests"])
-    assert expected["contests"][0]["metrics"]["brier"]["difference"]["interval"] is not None
-    assert got["splice"] == {"threshold": None, "reason": "cells of two scores give no curves"}
-
-
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("options", [(), ("--cells", "-t", "0.3")], ids=["levels", "cells"])
 def test_an_exported_statement_compares_two_models(
