@@ -1,7 +1,5 @@
 """Every two capabilities go together, or are refused in the one line that the page of them shows; three never crash."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

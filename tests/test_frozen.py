@@ -1,7 +1,5 @@
 """Every number of some seventy runs is what it was when the record was made, but for those that are meant to differ."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

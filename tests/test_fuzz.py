@@ -1,7 +1,5 @@
 """A slice of what `make fuzz` does."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

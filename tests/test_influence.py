@@ -1,7 +1,5 @@
 """Analytic errors are those that the derivative by the weight of each row gives: one property of all such metrics."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

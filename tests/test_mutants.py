@@ -1,7 +1,5 @@
 """Faults are seeded where they are meant to be: one line of a function differs, and still parses."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Decisions are worth what a loop over the rows says, in random worlds of every kind that decal takes."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from tests.helpers.oracle_worlds import judge

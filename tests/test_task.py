@@ -1,7 +1,5 @@
 """The task: every spelling of it, exact thresholds, and an error that helps for every one that cannot be."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Baselines of another shape: refused in one line, or a rule that cannot be judged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A page of advice follows from its own numbers, on real scores and in random worlds."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """Decisions counted: by hand, by an isotonic fit of another package, and as the gains have it."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Decisions of two models beside each other: by hand, and McNemar's test by scipy's binomial test."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest

@@ -1,7 +1,5 @@
 """A method fitted for another population, and judged where so many rows can be acted on only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gates that may be asked again after every batch: wrong failures over all looks, power, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Advice where costs are not known: at every number it is that of one decision, and in a known world it is right."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

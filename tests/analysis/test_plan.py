@@ -1,7 +1,5 @@
 """Rows to collect: what is planned is shown as often as planned, on samples like the pilot."""
 
-from __future__ import annotations
-
 import json
 import math
 

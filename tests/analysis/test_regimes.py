@@ -1,7 +1,5 @@
 """The bins of a score: their regrets add up to the metrics, and the larger one is named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

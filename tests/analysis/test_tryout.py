@@ -1,7 +1,5 @@
 """Methods tried: the best after its cost comes first, each start-over begins where the last one ended, and it ends."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from pathlib import Path

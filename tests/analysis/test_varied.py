@@ -1,7 +1,5 @@
 """Sweeps in which a number of the task varies: against row-wise loops, and the metrics of the task at each value."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

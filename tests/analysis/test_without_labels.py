@@ -1,7 +1,5 @@
 """Rows without a label: what they leave open is what every labelling of them gives, by brute force."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

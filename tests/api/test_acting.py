@@ -1,7 +1,5 @@
 """fit, apply and study from Python: the same numbers as the command, in the user's own frames."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What comes back: a short repr, frames of the user's library, and the notebook of the docs under every library."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The calibrator as scikit-learn's own suite of checks sees it, and as a user does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

@@ -1,7 +1,5 @@
 """Answers on several classes: sweeps over the task, and pictures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pictures in axes of the user's: the answers' plot and the displays of scikit-learn's convention."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers in a real Jupyter kernel: their text, their page, and pictures beside those of the user."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -27,8 +27,6 @@
 <GateAnswer: ...>
 """
 
-from __future__ import annotations
-
 import doctest
 import sqlite3
 from collections.abc import Callable

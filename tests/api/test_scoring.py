@@ -1,7 +1,5 @@
 """Scorers: what scikit-learn's own tools choose by them is what decal measures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression

@@ -1,7 +1,5 @@
 """What a type checker sees: every noun and verb, and what comes back."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Errors in Python's words: keywords for options, near matches, one line each."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`--amount` and the other columns of utilities as a user meets them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

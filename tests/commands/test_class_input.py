@@ -1,7 +1,5 @@
 """Rows of several classes on the command line: what is printed, what is found by itself, and what is refused."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Gate and compare on rows of several classes: differences row by row, and every rule as for two classes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

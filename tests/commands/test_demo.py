@@ -1,7 +1,5 @@
 """`decal demo` writes the file of README's examples and prints what README shows."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What surrounds a run: streams that are closed, full or not UTF-8, names that are not UTF-8, folders that are gone."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`decal fit` as a user meets it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

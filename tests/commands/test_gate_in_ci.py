@@ -1,7 +1,5 @@
 """What CI systems get of a gate: several formats in one run, JUnit by its schema, the GitHub action."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What help says: own options first, defaults from the values themselves, and examples that run."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

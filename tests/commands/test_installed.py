@@ -1,7 +1,5 @@
 """The installed command in a process of its own: entry point, pipes, exit codes, and the same answer as in-process."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """What JSON Lines hold is what every other format would: no value is lost, guessed at or rounded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Features of every kind, as a user meets them: all columns at once, in every command."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`decal online` as a user meets it."""
 
-from __future__ import annotations
-
 import csv
 import fcntl
 import importlib

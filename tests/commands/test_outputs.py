@@ -1,7 +1,5 @@
 """Where a result goes: files in one step, links and devices through, whatever the name and whoever was killed."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import stat

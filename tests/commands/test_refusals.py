@@ -3,8 +3,6 @@
 What stands in brackets begins each line below it. Behind `<` is what standard input holds, `=>` leads to the words.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Secrets of addresses are in nothing that decal prints, however an address is written and wherever it is given."""
 
-from __future__ import annotations
-
 import random
 import string
 

@@ -1,7 +1,5 @@
 """Settings files: where they are looked for, what they may say, and how a mistake in one is reported."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What saves a step: the threshold that is printed, standard output, files that lack a score, names for completion."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A task is the same task however it is spelled: decisions, fits and advice are the same, utilities scale."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

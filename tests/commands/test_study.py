@@ -1,7 +1,5 @@
 """`decal study` as a user meets it: what it writes, how it goes on after it was stopped, what it refuses."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

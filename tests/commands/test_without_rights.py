@@ -1,7 +1,5 @@
 """A user without rights: what cannot be read or written is one line and code 2."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

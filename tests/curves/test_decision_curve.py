@@ -1,7 +1,5 @@
 """Decision curves: the numbers that dcurves publishes, and what a sweep shows of them."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The lowest Brier curve of several models: by hand, against brute force, and by chance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """ROC curves and what they become: against scikit-learn, by hand, and back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_curve, roc_curve

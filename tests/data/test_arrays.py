@@ -1,7 +1,5 @@
 """Arrays and data frames."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which columns are taken, and what counts as a label."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Groups and features."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

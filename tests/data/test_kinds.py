@@ -1,7 +1,5 @@
 """Feature columns of every kind: the same from every format, and what each of them is taken for."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 from pathlib import Path

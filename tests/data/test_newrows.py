@@ -1,7 +1,5 @@
 """Rows to be scored: batches are the whole in pieces, and a wrong row is named by the file's own number."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Files written in one step, and what is left of them when a run is stopped."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

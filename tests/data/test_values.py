@@ -1,7 +1,5 @@
 """Values that cannot be: one line each, with file, column, row and what to do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

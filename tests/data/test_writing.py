@@ -1,7 +1,5 @@
 """Rows written with their new columns: nothing that was in the file is lost, in either format, batch by batch."""
 
-from __future__ import annotations
-
 import csv
 import io
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The conda recipe and the Dockerfile say what pyproject.toml does, and the image has what the wheel is built from."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 

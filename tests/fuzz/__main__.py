@@ -3,8 +3,6 @@
 python -m tests.fuzz --cases 10000 --seed 1 readers specs
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 

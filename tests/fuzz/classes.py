@@ -1,7 +1,5 @@
 """Probabilities of several classes: rows, tasks and command lines, sound and broken."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

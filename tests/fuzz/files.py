@@ -1,7 +1,5 @@
 """Model files, baselines and records of a study with anything in them and the checksum that belongs to it."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

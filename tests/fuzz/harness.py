@@ -4,8 +4,6 @@ A case is a function of random numbers and an empty folder that returns its outc
 is a failure, warnings included: users would see them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import multiprocessing

@@ -7,8 +7,6 @@ asked to end and said so; or by the signal itself, before it has begun to write.
 is taken away by the next run.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -4,8 +4,6 @@ A run ends with 0, 1 or 2, never with a bug, a traceback or a warning. An error 
 holds what a terminal, a CI system, a browser, a Markdown page or a spreadsheet would act on.
 """
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -4,8 +4,6 @@ What a metric says is finite, lies in its range, and agrees to 1e-9 with its def
 relative to the terms that are summed.
 """
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Valid files of every format, damaged and read: anything but a dataset or a one-line DecalError is a failure."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Settings, utilities and priors: files that people write, with anything in them."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Spellings: of metrics, methods, gate rules, thresholds, priors and decisions, whole and broken."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Forged states of `decal online`: one value of a true state is another one, and its checksum is made anew."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 `make agreement` runs it with 10^6 rows, which takes about an hour; tests run it with few rows.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -4,8 +4,6 @@
 page docs/what-goes-with-what.md. `--check` walks them and tells which are not as kept; `--triples 2500` tries as many.
 """
 
-from __future__ import annotations
-
 import csv
 import itertools
 import random

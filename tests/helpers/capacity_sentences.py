@@ -1,7 +1,5 @@
 """The sentences on a limited capacity, each with what must hold of the numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

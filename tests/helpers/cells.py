@@ -1,7 +1,5 @@
 """Cells of scores as a GROUP BY gives them, for tests: made by pandas, as far from the package as can be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

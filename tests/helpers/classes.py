@@ -1,7 +1,5 @@
 """Rows of several classes for tests."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command line: run in this process or as it is installed, and what every run must keep to."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -4,8 +4,6 @@ Every sentence must be one that this reader knows (tests/helpers/sentences.py), 
 JSON fulfil: a sentence that it does not know counts as a contradiction, so that new wording needs a new condition.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

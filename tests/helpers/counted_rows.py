@@ -1,7 +1,5 @@
 """Rows that engines hold in tests, and what their documents say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 A sentence that the reader does not know counts as a contradiction, so that new wording needs a new condition.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """One result of every command that prints one, small and made up."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

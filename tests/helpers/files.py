@@ -1,7 +1,5 @@
 """Files of every format with known content, and what reading them says."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What the tests of `fit` and `apply` share: columns by name, halves of the shipped data, and models fitted to them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

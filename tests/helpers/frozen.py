@@ -5,8 +5,6 @@ line in meant_differences.csv, with the number that decides in its reason and th
 then keeps what these numbers are from now on.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -3,8 +3,6 @@
 `&&` joins commands, of which the last one prints.
 """
 
-from __future__ import annotations
-
 _TWO = "--score p --label y"
 _THREE = "--proba a:* --label z"
 _FIRST = "evaluate rows.csv"

@@ -1,7 +1,5 @@
 """A server that speaks as much of Google's storage as reading takes: what an object is, lists and content."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

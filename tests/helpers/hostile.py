@@ -1,7 +1,5 @@
 """Hostile names, and what must hold of everything that is written with such a name in it."""
 
-from __future__ import annotations
-
 import csv
 import io
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Runs of the command line in which others have chosen some of the names."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

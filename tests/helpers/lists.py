@@ -1,7 +1,5 @@
 """Limited capacities, and the lists that they allow, written out."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

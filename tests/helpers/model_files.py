@@ -1,7 +1,5 @@
 """Model files as a forger writes them: with another content and the checksum that belongs to it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Each fault is put into a copy of the project. First the tests that mirror the fi
 number: the frozen record and the loop over rows.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import random

@@ -1,7 +1,5 @@
 """Random worlds, judged by decal and by the row-by-row oracle: `python -m tests.helpers.oracle_worlds` judges 2,000."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys

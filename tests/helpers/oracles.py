@@ -3,8 +3,6 @@
 Each takes rows and a task; weights are a vector of ones where rows have none.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

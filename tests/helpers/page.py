@@ -1,7 +1,5 @@
 """The JSON of a page of advice as numbers, and numbers as they are printed."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Two scores of the same rows, as hypothesis draws them."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

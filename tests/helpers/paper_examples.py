@@ -3,8 +3,6 @@
 `python -m tests.helpers.paper_examples` writes the files.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

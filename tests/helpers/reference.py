@@ -3,8 +3,6 @@
 The hand-made world "hand" has ten rows: score .2 with labels 00100, .6 with 10, .9 with 111.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from decal_cli.task import BinaryTask

@@ -4,8 +4,6 @@
 from the sdist with the oldest and with the newest libraries; without, a few of them do.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Hand-made results for the renderers: evaluations, advice, and two rounds of methods tried."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -4,8 +4,6 @@ A world has K classes and A actions; utilities that all rows share, or each row 
 prevalence, and a capacity. Nothing here is sorted, counted or vectorised, so that nothing can be shared with decal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Files with every column that a verb can take, made from a seed: rows, their counts, and a DuckDB database of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

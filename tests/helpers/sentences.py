@@ -1,7 +1,5 @@
 """The sentences of a page of advice, each with what must hold of the numbers."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A Postgres server of the tests' own, where its programs are installed."""
 
-from __future__ import annotations
-
 import glob
 import os
 import pwd

@@ -1,7 +1,5 @@
 """A server of objects that speaks as much S3 as reading takes: heads, ranges and lists; no signature is checked."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Streams for tests: rows in the order of time, made from a seed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Worlds and records that the tests of a study are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

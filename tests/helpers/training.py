@@ -1,7 +1,5 @@
 """The rows that the tests of the methods learn from and score."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

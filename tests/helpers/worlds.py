@@ -1,7 +1,5 @@
 """The tables that the tests of the metrics look at: shipped files, hand-made rows, and rows that hypothesis draws."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from functools import cache

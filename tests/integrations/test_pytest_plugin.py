@@ -1,7 +1,5 @@
 """`decal_gate` in a run of pytest: a test fails with the lines of the gate."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """GLAR: the propositions of its paper hold on the rows it was fitted to, and r decides what is corrected."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What holds for every declared method, on rows that hypothesis draws and at the edges."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 

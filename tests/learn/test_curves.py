@@ -1,7 +1,5 @@
 """Logistic curves: the likelihood is at its maximum, constraints hold, and what has no maximum says so."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Features as numbers: ordered statistics by hand, no row's own label in its features, rare and unseen categories."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

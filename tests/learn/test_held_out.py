@@ -1,7 +1,5 @@
 """Held-out recalibrated scores: calibrators against scikit-learn, the choice against a slow loop, folds of clusters."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

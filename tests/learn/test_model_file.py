@@ -1,7 +1,5 @@
 """Model files: the same model comes back to the last bit, or the file is refused in one line."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

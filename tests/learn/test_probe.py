@@ -1,7 +1,5 @@
 """The probe: honest in known worlds, the same however rows come, and its gains against a slow sum."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import erfc, sqrt
 

@@ -1,7 +1,5 @@
 """Methods for several classes: oracles, model files, weights, the order of rows and classes; fit, apply and --try."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Refitting and stacking: near the best decisions where these are known, equal to scikit-learn, safe on odd rows."""
 
-from __future__ import annotations
-
 import dataclasses
 import tracemalloc
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Raw texts: what is found in them, that no row's own label is in its number, and that the model file keeps it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """More than two actions, against loops over rows and actions; a task of two actions is the same however it is made."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The worst agents, against linear programs over all proper decision rules, and pasted back as tasks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Utilities of each row: against loops over rows, and against the one task that rows have where they are all alike."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Equal-mass bins against brute force: every metric of them, on tables of few levels with heavy ties anywhere."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Limited capacity against lists that are written out, by hand, and in simulated worlds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

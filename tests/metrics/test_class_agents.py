@@ -1,7 +1,5 @@
 """The worst agents of several classes: dense linear programs, published values, closed forms, and pasted back."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Several classes: published numbers, scikit-learn, loops over rows; two classes give the numbers of a score."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score

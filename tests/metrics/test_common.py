@@ -1,7 +1,5 @@
 """What holds for every declared metric, on rows that hypothesis draws and at the edges."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 The study of all metrics in all worlds is docs/simulation.md; here are small samples of it, by fixed seeds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

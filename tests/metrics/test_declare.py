@@ -1,7 +1,5 @@
 """Metrics as data: what a user writes parses, prints back, and every declaration is complete."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Numbers at the edge of floats, each found by a fuzzer: what they are comes from longer floats, or by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

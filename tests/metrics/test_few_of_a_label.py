@@ -1,7 +1,5 @@
 """Few rows of a label: intervals hold the truth, and hold what rows that could have been missed would change."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from pathlib import Path

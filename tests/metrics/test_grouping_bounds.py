@@ -4,8 +4,6 @@ Of all true probabilities Q in [0, 1] with the frequency c of a bin as mean and 
 that win most, and least, over knowing c: a linear program over the probabilities of a grid of values of Q.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The law behind the p-value of c_emp: the range of Brownian motion on [0, 1]."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Intervals: those of peers and textbooks, how wide weights make them, and how often they hold the truth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

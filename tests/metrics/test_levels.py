@@ -1,7 +1,5 @@
 """Exact levels or bins, and what a calibrated model would show on either."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Calibration slope and intercept: an unpenalised logistic regression, and where there is none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given

@@ -1,7 +1,5 @@
 """Each metric equals its row-wise oracle, on rows that hypothesis draws."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

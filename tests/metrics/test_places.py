@@ -1,7 +1,5 @@
 """Limited capacity with utilities of each row: written-out lists, one task where all rows are alike, and coverage."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

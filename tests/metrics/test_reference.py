@@ -1,7 +1,5 @@
 """Every declared metric reaches a number that somebody else published, or that was worked by hand."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The regret family against row-wise sums, hand-made regions and the reference file's population."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest

@@ -1,7 +1,5 @@
 """Smooth calibration errors against linear programs, quadrature and brute force."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Utilities of each row for any actions and classes, and places for so many of them: by hand and against one task."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

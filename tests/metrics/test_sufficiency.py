@@ -1,7 +1,5 @@
 """The Brier score in three parts, the concavity of its curve, and rank correlations with what the features know."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

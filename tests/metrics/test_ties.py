@@ -1,7 +1,5 @@
 """Sums of weights that tie but for rounding: no number depends on the order in which they are added."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

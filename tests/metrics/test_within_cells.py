@@ -1,7 +1,5 @@
 """Cells of the score: what their sums give exactly, and bounds that hold for all else."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The task of the agent that loses most, as it is printed, pasted back on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The model card: its items, its numbers beside those of recommend, and every kind of rows and decision."""
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from pathlib import Path

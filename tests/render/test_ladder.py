@@ -1,7 +1,5 @@
 """The bars of expected utility: numbers and heading have one size."""
 
-from __future__ import annotations
-
 import pytest
 
 from decal_cli.metrics import Result

@@ -1,7 +1,5 @@
 """Tables on narrow pages: headings get short, columns go, intervals step below, and then the table is cut in banks."""
 
-from __future__ import annotations
-
 from decal_cli.render.blocks import Cell, Column, Row, TextTable
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text

@@ -1,7 +1,5 @@
 """Every format writes every result that has the face it reads; the command line offers just these."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

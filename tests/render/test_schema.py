@@ -1,7 +1,5 @@
 """JSON Schema from declarations: what it says of a type, and that it refuses what decal would not print."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

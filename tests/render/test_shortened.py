@@ -1,7 +1,5 @@
 """A table of many groups shows the worst and says where the rest is; data formats hold them all."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text of others in results: escaped where it becomes a block, then as each format needs it."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

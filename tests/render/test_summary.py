@@ -1,7 +1,5 @@
 """What `decal evaluate` opens with: sentences that follow from the numbers, few lines, and no line that is too long."""
 
-from __future__ import annotations
-
 import pytest
 
 from decal_cli.analysis.packs import PACKS

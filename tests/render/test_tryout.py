@@ -1,7 +1,5 @@
 """The table of trials on the terminal: whatever the width, no name and no number is cut."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The alarm and the confidence sequence: their martingales by hand, false alarms and coverage by simulation."""
 
-from __future__ import annotations
-
 import json
 import math
 

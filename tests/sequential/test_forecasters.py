@@ -1,7 +1,5 @@
 """Forecasters: what they predict, and that they never look ahead."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

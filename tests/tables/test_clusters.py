@@ -1,7 +1,5 @@
 """Rows in clusters: errors are the sandwich written out, folds keep clusters whole, one row each is no cluster."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sampling designs: what follows from how rows were sampled is right for rows, and weights of one are no weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Typed columns of features: their blocks, their hashes, and columns that must be of a kind."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

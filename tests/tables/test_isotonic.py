@@ -1,7 +1,5 @@
 """Pooling against scikit-learn's isotonic regression, on any number of levels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

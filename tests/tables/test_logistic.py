@@ -1,7 +1,5 @@
 """The logistic function and its inverse, and Newton's method where full steps run away or terms are collinear."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

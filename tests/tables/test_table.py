@@ -1,7 +1,5 @@
 """The table against brute force: rows to levels, bins, merging, resampling, and large tables in blocks."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Sorting in two threads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Estimates on units that are dealt into folds several times."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pictures of a study: drawn, the same each time, nothing cut off, every file and method named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One unit: estimates from one half alone, gains from the other alone, both per unit of u_delta."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

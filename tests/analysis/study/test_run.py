@@ -1,7 +1,5 @@
 """All units: the same whoever measures them, in their order, with notes on what is dropped."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a study's points say, against numpy's own correlations and lines."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """Several files as one data set, files that are none, and reading in batches."""
 
-from __future__ import annotations
-
 import codecs
 import io
 from pathlib import Path

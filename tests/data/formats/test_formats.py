@@ -1,7 +1,5 @@
 """Every format gives the same arrays, bit for bit."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -1,7 +1,5 @@
 """Objects of Google's store, from a server here: the numbers of files, and nothing secret in what is said."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Logs of lm-eval and Inspect, as the tools wrote them with models that answer at random."""
 
-from __future__ import annotations
-
 import json
 import math
 import zipfile

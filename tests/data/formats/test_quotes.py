@@ -1,7 +1,5 @@
 """Quotes in CSV files: those that hide rows are refused with their line, and all others are read."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Objects in a store: the numbers of files here, and nothing secret in what is said."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

@@ -1,7 +1,5 @@
 """Counts in place of rows: the same numbers, and one line for counts that cannot be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

@@ -1,7 +1,5 @@
 """The numbers of hard cases do not depend on where rows are counted; `make agreement` asks the same of 10^6 rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import product

@@ -1,7 +1,5 @@
 """Inputs that change while they are read, never end, or hold more than they seem to: one line each."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

@@ -1,7 +1,5 @@
 """Rows in clusters that are too many to hold: counted by cluster and cell of the score."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

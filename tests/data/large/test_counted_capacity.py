@@ -1,7 +1,5 @@
 """A limited capacity, where rows were counted: the numbers are those of the rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options that change what rows count or score, where rows are counted elsewhere: the numbers are those of the rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

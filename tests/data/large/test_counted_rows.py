@@ -1,7 +1,5 @@
 """Counts of rows that memory holds are these rows: whatever a verb says of them, it says of their counts."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

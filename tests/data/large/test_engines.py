@@ -1,7 +1,5 @@
 """Engines: the numbers are those of the rows, and what goes wrong is one line that tells no secret."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

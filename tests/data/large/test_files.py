@@ -1,7 +1,5 @@
 """Files that are counted batch by batch: the numbers of rows in memory, folders, and the same one-line errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

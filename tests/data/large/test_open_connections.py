@@ -1,7 +1,5 @@
 """Connections that a Python user opened, as data: DB-API 2 and ADBC."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

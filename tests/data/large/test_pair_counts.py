@@ -1,7 +1,5 @@
 """Two models compared from counts of both scores at once: levels give every number, cells those that are sums."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A query of an engine reads: whatever it tries, every table, file and setting stays as it was."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

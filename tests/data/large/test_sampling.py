@@ -1,7 +1,5 @@
 """Samples of rows that are too many to hold: the same rows from any format, order and partition, and what they tell."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The statement against tables of the same rows, run by DuckDB; every dialect parses, and no name breaks out of it."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from typing import Any
