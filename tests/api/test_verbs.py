@@ -62,20 +62,6 @@ def test_groups_and_metrics(frame: pd.DataFrame) -> None:
         answer["ece(bins=10)"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"threshold": 2.0}, "threshold 2"),
-        ({"metrics": ["nothing"]}, "nothing"),
-        ({"weight": np.array([1.0, -1.0])}, "weight"),
-        ({"features": np.ones((3, 1))}, "features"),
-    ],
-)
-def test_bad_arguments_are_refused_with_a_reason(arguments: dict, says: str) -> None:
-    with pytest.raises(DecalError, match=says):
-        decal.evaluate([0.2, 0.8], [0, 1], **arguments)
-
-
 def test_rows_of_pandas_that_are_named_in_two_orders_are_refused() -> None:
     rng = np.random.default_rng(3)
     p = pd.Series(rng.random(60), name="p")

@@ -77,7 +77,9 @@ def in_utility(path: tuple[Any, ...]) -> bool | None:
     return units[0] if "metrics" in path and units else None
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [pytest.param(each, marks=[pytest.mark.long] if each == "recommend" else []) for each in COMMANDS]
+)
 def test_commands_say_the_same(command: str, folder: Path) -> None:
     unit, other = (dict(leaves(document(folder, command, each))) for each in (UNIT, COSTS))
     assert unit.keys() == other.keys()
@@ -95,9 +97,8 @@ def same(path: tuple[Any, ...], value: Any, other: Any) -> bool:
     return any(math.isclose(other, each * value, rel_tol=1e-9, abs_tol=1e-12 * each) for each in factors)
 
 
-@pytest.mark.parametrize("command", ["recommend", "recommend --try"])
-def test_a_utility_that_no_decision_changes_changes_no_advice(command: str, folder: Path) -> None:
-    unit, other = (document(folder, command, each)["recommendation"] for each in (UNIT, PAPER))
+def test_a_utility_that_no_decision_changes_changes_no_advice(folder: Path) -> None:
+    unit, other = (document(folder, "recommend --try", each)["recommendation"] for each in (UNIT, PAPER))
     for key in ("action", "method", "fit", "small"):
         assert unit[key] == other[key], key
     assert [step["answer"] for step in unit["path"]] == [step["answer"] for step in other["path"]]

@@ -117,11 +117,6 @@ def test_a_score_that_ranks_the_wrong_way_gets_an_infinite_temperature() -> None
         np.testing.assert_array_equal(model(Unlabelled(np.array([0.0, 0.3, 1.0]))).score, 0.5)
 
 
-def test_a_score_that_ranks_the_wrong_way_gets_the_base_rate_from_beta() -> None:
-    model = fit_method("beta", training_of(by_level({0.1: "1101", 0.4: "10", 0.8: "0010"})))
-    np.testing.assert_allclose(model(Unlabelled(np.array([0.0, 0.3, 1.0]))).score, 0.5)
-
-
 def test_beta_is_found_where_only_a_curve_that_falls_again_separates_the_labels() -> None:
     """Without its constraints beta would grow forever: label 1 between .3 and .5 alone."""
     rows = by_level({0.1: "00", 0.3: "11", 0.5: "11", 0.8: "0"})
@@ -314,15 +309,6 @@ def test_it_is_the_threshold_that_the_metric_names() -> None:
     model = fit_method("threshold", with_task(training_of(rows), 0.4))
     named = value_of("threshold_adjusted", rows.table, BinaryTask.of_threshold(0.4))
     assert model.threshold == named == 0.6
-
-
-def test_beyond_every_fit_it_decides_0_for_all_and_below_every_fit_1() -> None:
-    rows: Training = training_of(by_level({0.2: "00100", 0.6: "10", 0.9: "1101"}))
-    ends = Unlabelled(np.array([0.0, 0.5, 1.0]))
-    for t, expected in ((0.8, [False] * 3), (0.1, [True] * 3)):
-        learned = with_task(rows, t)
-        assert learned.task is not None
-        np.testing.assert_array_equal(fit_method("threshold", learned)(ends).acts(learned.task), expected)
 
 
 PEER = "scikit-learn 1.9.1, "

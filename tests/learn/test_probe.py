@@ -173,14 +173,10 @@ def edges() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     wild[:, 3] *= 1e-200
     return {
         "one class": (score, label * 0, x),
-        "the other": (score, label * 0 + 1, x),
         "one positive": (score, rare, x),
         "constant features": (score, label, x * 0 + 5),
         "constant score": (np.full(80, 0.3), label, x),
-        "nothing varies": (np.full(80, 0.3), label, x * 0),
         "no columns": (score, label, x[:, :0]),
-        "duplicate columns": (score, label, np.column_stack([x] * 4)),
-        "binary features": (score, label, (x > 1).astype(bool)),
         "whole numbers": (score, label, np.rint(x).astype(np.int8)),
         "huge, tiny and infinite": (score, label, wild),
         "missing": (score, label, np.where(np.abs(x) < 0.1, np.nan, x)),
@@ -365,5 +361,5 @@ def test_it_seldom_rejects_where_features_say_nothing() -> None:
 
 
 def test_it_rejects_where_the_gain_is_not_clear_yet() -> None:
-    for one in worlds(2000, 0.9, 4):
+    for one in worlds(2000, 0.9, 2):
         assert no_signal(one) < 1e-4 and gain_beyond(one, 0.15).normal(0.99)[0] < 0

@@ -114,20 +114,6 @@ def test_calibration_of_all_classes_is_that_of_levels(weighted: bool) -> None:
     assert value("cal_l1", rows) == pytest.approx(expected, abs=1e-12)
 
 
-def test_calibration_of_few_rows_of_a_level_is_that_of_levels_and_of_many_levels_that_of_cells() -> None:
-    rows = random_rows(8, rows=2000)
-    cells = rows.class_table.in_cells(32)
-    share = np.bincount(cells.of_row) / 2000
-    assert len(share) == 32 and share.min() > 0.01
-    gap = [
-        np.abs((rows.score - np.eye(rows.score.shape[1])[rows.label])[cells.of_row == k].mean(axis=0)).sum()
-        for k in range(32)
-    ]
-    assert value("cal_l1", rows) == value("cal_l1(levels=bins)", rows) == pytest.approx(share @ gap, abs=1e-12)
-    by_row = np.abs(rows.score - np.eye(rows.score.shape[1])[rows.label]).sum(axis=1).mean()
-    assert value("cal_l1(levels=exact)", rows) == pytest.approx(by_row, abs=1e-12)
-
-
 PROGRAMS = {"u_cal": 1e-7, "cdl": 1e-7, "cdl_null": 0.03}
 """What linear programs are solved to; the draws of the null follow the order of the classes."""
 DRAWN_IN_ORDER = {"regret_calibration_null": 0.02, "cfdl_null": 0.02}

@@ -1,14 +1,11 @@
 """Intervals: those of peers and textbooks, how wide weights make them, and how often they hold the truth."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from decal_cli.metrics import confidence
 from decal_cli.metrics.confidence import quantile, wilson
 from decal_cli.tables.estimate import MeanEstimate
-from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import interval_of, known_rows, rows_by_level
 
@@ -37,27 +34,6 @@ def test_delongs_error_is_that_of_the_placements() -> None:
 
 
 MEANS = ["brier", "log_loss", "auc", "expected_utility", "observed_expected", "calibration_slope", "accuracy", "ppv"]
-
-
-@pytest.mark.parametrize("key", MEANS)
-def test_one_weight_for_all_changes_nothing(key: str) -> None:
-    binary = known_rows("binary")
-    weighted = replace(binary, weight=np.full(2000, 0.25))
-    assert interval_of(key, weighted.table, TASK) == pytest.approx(interval_of(key, binary.table, TASK), rel=1e-9)
-
-
-@pytest.mark.parametrize("key", MEANS)
-def test_a_row_of_weight_two_says_less_than_two_rows(key: str) -> None:
-    binary = known_rows("binary")
-    once, copied = binary.table, Table.merge([binary.table] * 2)
-    heavy = replace(binary, weight=np.full(2000, 2.0)).table
-
-    def width(table: object) -> float:
-        low, high = interval_of(key, table, TASK) or (0.0, 0.0)
-        return high - low
-
-    assert width(heavy) == pytest.approx(width(once), rel=1e-9)
-    assert width(copied) == pytest.approx(width(once) / np.sqrt(2), rel=0.01)
 
 
 @pytest.mark.parametrize("key", ["ece", "ece_debiased", "c_bound", "corp_mcb", "cfdl_null", *MEANS])

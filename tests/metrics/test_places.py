@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from decal_cli.analysis.places import listed_rows
 from decal_cli.errors import Undefined
-from decal_cli.learn.held_out import build_by_amount
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.metrics.paired import intervals
@@ -75,30 +74,6 @@ def test_at_every_capacity_the_values_are_those_of_lists_that_are_written_out(se
         assert (value("utility_at_capacity", inputs) or 0.0) + (value("capacity_cost", inputs) or 0.0) == pytest.approx(
             value_of(parse("expected_utility"), inputs), abs=1e-12
         )
-
-
-def test_the_list_by_amount_is_the_one_that_is_written_out() -> None:
-    rows = exact_rows(np.random.default_rng(4), 60).in_order()
-    utilities = row_stakes(rows, COSTS)
-    large = build_by_amount(utilities, seed=0).large
-    assert 0 < large.sum() < 60
-    for places in range(1, 61):
-        chance = np.zeros(60)
-        # Too many rows tie to write all lists out: those of the last amount share what places are left.
-        order = sorted({float(each) for each in utilities.benefit[large]}, reverse=True)
-        free = float(places)
-        for amount in order:
-            level = large & (utilities.benefit == amount)
-            chance[level] = min(free / level.sum(), 1.0)
-            free = max(free - level.sum(), 0.0)
-        known = float((utilities.payoff(False) + chance * utilities.worth).mean())
-        inputs = measured(rows, count(places))
-        assert value("eu_amount_ranking", inputs) == pytest.approx(known, abs=1e-12)
-        over = (value("utility_at_capacity", inputs) or 0.0) - known
-        assert value("gain_over_amount_ranking", inputs) == pytest.approx(over, abs=1e-12)
-    assert value("eu_amount_ranking", measured(rows, share(1.0))) == pytest.approx(
-        value_of(parse("eu_by_amount"), Inputs(rows, decision=COSTS)), abs=1e-12
-    )
 
 
 def drawn(rng: np.random.Generator, size: int) -> Rows:

@@ -129,12 +129,6 @@ def test_rows_of_a_markdown_table_are_as_wide_as_its_head(command: str) -> None:
         assert widths[-1] == widths[0], line
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if "csv" in formats_of(command)])
-def test_rows_of_csv_are_as_long_as_the_head(command: str) -> None:
-    head, *rows = csv.reader(io.StringIO(as_text(every_result()[command], "csv")))
-    assert rows and {len(row) for row in rows} == {len(head)}
-
-
 def test_parquet_holds_the_rows_of_csv() -> None:
     sweep = every_result()["sweep"]
     content = write(sweep, "parquet", Page())

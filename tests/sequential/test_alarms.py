@@ -77,7 +77,7 @@ def test_a_label_that_its_score_calls_impossible_raises_the_alarm_and_a_sure_rig
     assert np.isfinite(wrong).all() and wrong[-1] <= MAX_LOG_E
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", ["uniform", *(pytest.param(each, marks=pytest.mark.long) for each in [*SHAPES][1:])])
 def test_false_alarms_are_at_most_alpha_and_a_shift_is_found(shape: str) -> None:
     false_alarms = hits = 0
     for seed in range(100):
@@ -123,6 +123,7 @@ def test_the_difference_is_what_the_utilities_say() -> None:
         np.testing.assert_allclose(won, expected, atol=1e-12)
 
 
+@pytest.mark.long
 def test_the_sequence_covers_the_running_mean_at_all_times() -> None:
     """Scores too low by .4 in log-odds: acting on what is right differs in some rows, and wins a known amount."""
     task, rows, missed, widths = BinaryTask.of_threshold(0.3), 8000, 0, []

@@ -55,27 +55,6 @@ def test_the_error_of_a_difference_is_the_sandwich(weighted: bool, ties: bool) -
     assert difference_of(parse("brier"), pairs).error == pytest.approx(sandwich(apart, weight, unit), rel=1e-9)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_auc_sums_its_components_over_clusters(weighted: bool) -> None:
-    rows = clustered(weighted=weighted)
-    w, y, p, unit = rows.weights, rows.label, rows.score, rows.unit
-    assert unit is not None
-    wins = (p[:, None] > p) + 0.5 * (p[:, None] == p)
-    positives, negatives = float(w @ y), float(w @ (1 - y))
-    beaten, beating = wins @ (w * (1 - y)) / negatives, wins.T @ (w * y) / positives
-    auc = float(w * y @ beaten) / positives
-    each = w * np.where(y, (beaten - auc) / positives, (beating - auc) / negatives)
-    error = math.sqrt(float((np.bincount(unit, each) ** 2).sum()))
-    pairs = pair_up(p, np.full(len(p), 0.5), y, rows.weight, unit)
-    paired = difference_of(parse("auc"), pairs)
-    assert paired is not None and paired.mean == pytest.approx(0.5 - auc)
-    assert paired.error == pytest.approx(error, rel=1e-9)
-    result = measure_all([parse("auc")], Inputs(rows), 0.9)[parse("auc")]
-    assert result.interval is not None
-    low, high = (math.log(end / (1 - end)) for end in result.interval)
-    assert (high - low) / 2 == pytest.approx(1.6448536 * error / (auc * (1 - auc)), rel=1e-6)
-
-
 def test_bins_of_clusters_vary_together() -> None:
     rows = clustered(ties=False)
     levels, unit = rows.table.bins(5), rows.unit
