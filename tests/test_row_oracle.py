@@ -7,7 +7,7 @@ from tests.helpers.row_oracle import Row, RowWorld, oracle_values
 
 REFUSED = {
     "utility ..: action .. is never worse than another, no score is needed; at least two actions must each be the best "
-    "one for some score",
+    "one for some score"
 }
 """Worlds that are not judged."""
 UNDEFINED = {"is for utilities that all rows share, and here each row has its own"}

@@ -5,14 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from decal_cli.analysis.packs import (
-    PACKS,
-    QUANTILES,
-    GroupComparison,
-    by_outcome,
-    compare_groups,
-    simultaneous,
-)
+from decal_cli.analysis.packs import PACKS, QUANTILES, GroupComparison, by_outcome, compare_groups, simultaneous
 from decal_cli.metrics import METRICS, Inputs, measure_all, parse
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask

@@ -25,7 +25,7 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": (
             "rows of weight 0, or repeated rows, fall into other folds than weighted ones do, so the scores that the "
             "method learns from differ, as in scikit-learn's CalibratedClassifierCV"
-        ),
+        )
     },
 }
 """By method: checks of scikit-learn that fail, and why they may. One method sees only the score, the other X too."""

@@ -195,11 +195,7 @@ class TestSplice:
 class TestGate:
     @pytest.mark.parametrize(
         ("rule", "code"),
-        [
-            ("delta(brier)<=0", 1),
-            ("upper(delta(brier))<=0.03", 0),
-            ("upper(delta(gain_recalibration))<=1", 2),
-        ],
+        [("delta(brier)<=0", 1), ("upper(delta(brier))<=0.03", 0), ("upper(delta(gain_recalibration))<=1", 2)],
     )
     def test_a_rule_on_the_difference_of_two_models(self, decal: Decal, rule: str, code: int) -> None:
         done = decal("gate", *PAIR, "-t", "0.3", "--rule", rule)

@@ -60,18 +60,7 @@ class TestGate:
 
     @pytest.mark.parametrize(
         "name",
-        [
-            "a@b",
-            " a ",
-            "two\nlines",
-            'said "so"',
-            "a\\b",
-            "@group=a",
-            "a)<=0.1",
-            ">=65",
-            "\u00e9\u2003",
-            "x=1, y=2",
-        ],
+        ["a@b", " a ", "two\nlines", 'said "so"', "a\\b", "@group=a", "a)<=0.1", ">=65", "\u00e9\u2003", "x=1, y=2"],
     )
     def test_any_group_and_model_can_be_named(self, decal: Decal, tmp_path: Path, name: str) -> None:
         """Of ten rows two are wrong in the group of that name, none in the other."""

@@ -351,20 +351,7 @@ def test_what_is_known_needs_a_state(decal: Decal, tmp_path: Path) -> None:
 
 NEVER, START, N_TIMES = 2**63 - 1, 1_700_000_000, 1500
 """What Spark has for never; a second; rows."""
-TIMED = (
-    "online",
-    "times.parquet",
-    "-s",
-    "p",
-    "-y",
-    "y",
-    "-t",
-    ".5",
-    "--time",
-    "t",
-    "--method",
-    "running-mean",
-)
+TIMED = ("online", "times.parquet", "-s", "p", "-y", "y", "-t", ".5", "--time", "t", "--method", "running-mean")
 
 
 def write(folder: Path, time: pa.Array, **more: pa.Array) -> None:
@@ -384,16 +371,8 @@ FAR = {
     "never in microseconds": (seconds("us", NEVER), 1500, "in the year 294247"),
     "never in milliseconds": (seconds("ms", NEVER), 1500, "in the year 292278994"),
     "the last day that is written with four digits": (seconds("s", 253_402_300_799), 1500, "in the year 9999"),
-    "never in all rows": (
-        pa.array(range(NEVER - N_TIMES, NEVER), pa.timestamp("us")),
-        1,
-        "in the year 294247",
-    ),
-    "the least of all": (
-        pa.array([-NEVER, *range(N_TIMES)], pa.timestamp("us")),
-        1,
-        "in the year -290308",
-    ),
+    "never in all rows": (pa.array(range(NEVER - N_TIMES, NEVER), pa.timestamp("us")), 1, "in the year 294247"),
+    "the least of all": (pa.array([-NEVER, *range(N_TIMES)], pa.timestamp("us")), 1, "in the year -290308"),
     "a number for never": (pa.array([*range(N_TIMES - 1), NEVER]), 1500, "beyond 2^53"),
     "nanoseconds as numbers": (pa.array(range(START * 10**9, START * 10**9 + 50)), 1, "beyond 2^53"),
 }

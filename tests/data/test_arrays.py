@@ -14,11 +14,7 @@ import pytest
 
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.errors import DecalError
-from tests.helpers.files import (
-    FOUR_ROWS,
-    reading_error,
-    write_columns,
-)
+from tests.helpers.files import FOUR_ROWS, reading_error, write_columns
 
 
 def test_arrays_frames_and_mappings_are_the_same_data() -> None:

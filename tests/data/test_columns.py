@@ -9,12 +9,7 @@ import pytest
 
 from decal_cli.data import Columns, from_arrays, read
 from decal_cli.errors import DecalError
-from tests.helpers.files import (
-    FOUR_ROWS,
-    reading_error,
-    write_columns,
-    write_text,
-)
+from tests.helpers.files import FOUR_ROWS, reading_error, write_columns, write_text
 
 
 def test_usual_names_are_found_whatever_their_case() -> None:

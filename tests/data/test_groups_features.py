@@ -9,10 +9,7 @@ import pytest
 
 from decal_cli.data import Columns, read
 from decal_cli.errors import DecalError
-from tests.helpers.files import (
-    FOUR_ROWS,
-    write_columns,
-)
+from tests.helpers.files import FOUR_ROWS, write_columns
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,7 @@ import pytest
 from decal_cli.data import Columns, read
 from decal_cli.data.texts import encoded
 from decal_cli.errors import DecalError
-from tests.helpers.files import (
-    FOUR_ROWS,
-    every_format,
-    reading_error,
-    write_columns,
-    write_text,
-)
+from tests.helpers.files import FOUR_ROWS, every_format, reading_error, write_columns, write_text
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.helpers.capacity_sentences import AT_CAPACITY
-from tests.helpers.page import (
-    BEYOND,
-    NUMBER,
-    POST_TRAINING,
-    RECALIBRATION,
-    ROUNDED,
-    SUBJECTS,
-    Page,
-    printed_as,
-)
+from tests.helpers.page import BEYOND, NUMBER, POST_TRAINING, RECALIBRATION, ROUNDED, SUBJECTS, Page, printed_as
 from tests.helpers.sentences import SENTENCES, says
 
 ACTIONS = {"recalibrate": "isotonic", "post-train": "blend"}

@@ -117,10 +117,7 @@ SENTENCES: tuple[tuple[str, Callable[[Report, re.Match[str]], bool]], ...] = (
         "and not an estimate)?",
         _features,
     ),
-    (
-        rf".+? puts a row of label 1 above one of label 0 with probability {_AMOUNT} \(AUC\)",
-        _metric("auc"),
-    ),
+    (rf".+? puts a row of label 1 above one of label 0 with probability {_AMOUNT} \(AUC\)", _metric("auc")),
     (
         rf"(?:Its|.+?'s) Brier score is {_AMOUNT}(?:, of which {_N} is miscalibration)?",
         _metric("brier", part="corp_mcb"),

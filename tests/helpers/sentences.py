@@ -5,16 +5,7 @@ import re
 from collections.abc import Callable
 
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
-from tests.helpers.page import (
-    BEYOND,
-    NUMBER,
-    POST_TRAINING,
-    RECALIBRATION,
-    ROUNDED,
-    SUBJECTS,
-    Page,
-    printed_as,
-)
+from tests.helpers.page import BEYOND, NUMBER, POST_TRAINING, RECALIBRATION, ROUNDED, SUBJECTS, Page, printed_as
 
 Condition = Callable[[Page, "re.Match[str]"], bool]
 AMOUNT = rf"({NUMBER[1:-1]}(?: \[{NUMBER[1:-1]}, {NUMBER[1:-1]}\])?(?: million| billion)? per 1,000 decisions)"

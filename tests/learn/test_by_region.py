@@ -24,16 +24,7 @@ from decal_cli.learn.by_region import (
 )
 from decal_cli.learn.method import Training, fit, fit_each, note_of
 from decal_cli.learn.methods import parse
-from decal_cli.learn.regions import (
-    DOUBT,
-    LEAVES,
-    IsotonicFit,
-    _merged,
-    _shrunken,
-    build_regions,
-    hold_out,
-    narrow,
-)
+from decal_cli.learn.regions import DOUBT, LEAVES, IsotonicFit, _merged, _shrunken, build_regions, hold_out, narrow
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as metric
 from decal_cli.tables.rows import Rows, Unlabelled

@@ -433,10 +433,7 @@ def test_probes_that_ask_for_gigabytes() -> None:
     change = {
         "model.planes.coefficient": {"float64": base64.b64encode(np.zeros(2 * n).tobytes()).decode(), "shape": [n, 2]},
         "model.planes.intercept": {"float64": base64.b64encode(np.zeros(n).tobytes()).decode(), "shape": [n]},
-        "model.edges": {
-            "float64": base64.b64encode(np.linspace(0, 1, n + 1).tobytes()).decode(),
-            "shape": [n + 1],
-        },
+        "model.edges": {"float64": base64.b64encode(np.linspace(0, 1, n + 1).tobytes()).decode(), "shape": [n + 1]},
     }
     probes = Saved("probing", fit(parse("probing"), rows), "p", ("x",), 1, ("number",))
     wide = forged(lambda document: [put(part, value)(document) for part, value in change.items()], probes)

@@ -433,11 +433,7 @@ def test_many_right_decisions_give_the_probability() -> None:
         (("d_low", "d_0.2"), 1.0, "needs names that end in a threshold between 0 and 1, such as d_0.25, not 'd_low'"),
         (("d_0.2", "d_1.2"), 1.0, "needs names that end in a threshold between 0 and 1, such as d_0.25, not 'd_1.2'"),
         (("d_0.2", "d_b_0.20"), 1.0, "needs one column of decisions for a threshold, not two"),
-        (
-            ("d_0.1", "d_0.2"),
-            0.5,
-            "needs decisions of 0 and 1, none missing, beside features that are numbers",
-        ),
+        (("d_0.1", "d_0.2"), 0.5, "needs decisions of 0 and 1, none missing, beside features that are numbers"),
     ],
 )
 def test_columns_that_hold_no_decisions_are_refused(names: tuple[str, ...], value: float, reason: str) -> None:

@@ -62,10 +62,7 @@ def test_two_threads_measure_the_same_as_one(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_ends_are_cut_to_the_range() -> None:
-    low, high = ends("average_precision", tabulate(np.array([0.1, 0.2, 0.9]), np.array([0, 0, 1]))) or (
-        0,
-        0,
-    )
+    low, high = ends("average_precision", tabulate(np.array([0.1, 0.2, 0.9]), np.array([0, 0, 1]))) or (0, 0)
     assert 0 <= low <= high <= 1
 
 

@@ -15,13 +15,7 @@ from decal_cli.render.results.explained import metric_explained
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.recommendation import Recommended
 from tests.helpers.command import GOLDEN
-from tests.helpers.results import (
-    ONE_REPORT,
-    SIX_REPORTS,
-    as_text,
-    two_rounds,
-    with_advice,
-)
+from tests.helpers.results import ONE_REPORT, SIX_REPORTS, as_text, two_rounds, with_advice
 
 JUDGED_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7", "auc>=0.75", "auc>=0.8")
 RULES = [parse_rule(text) for text in JUDGED_RULES]

@@ -9,10 +9,7 @@ from decal_cli.render.terms import StatedTerms
 
 @pytest.mark.parametrize(
     ("scale", "texts", "measured_in"),
-    [
-        (1.0, ["-2,596", "-676"], "per 1,000 decisions"),
-        (1000.0, ["-2.60", "-0.68"], "in million per 1,000 decisions"),
-    ],
+    [(1.0, ["-2,596", "-676"], "per 1,000 decisions"), (1000.0, ["-2.60", "-0.68"], "in million per 1,000 decisions")],
 )
 def test_the_heading_names_the_size_of_the_numbers(scale: float, texts: list[str], measured_in: str) -> None:
     bars = ladder(

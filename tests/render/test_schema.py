@@ -73,10 +73,7 @@ def test_a_declaration_becomes_a_schema() -> None:
     assert schema["$defs"]["Leaf"]["properties"] == {
         "size": {"type": "integer", "minimum": 0},
         "ends": {
-            "oneOf": [
-                {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
-                {"type": "null"},
-            ]
+            "oneOf": [{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}, {"type": "null"}]
         },
         "kind": {"oneOf": [{"enum": ["round", "flat"]}, {"type": "null"}]},
         "half": {"type": "number"},

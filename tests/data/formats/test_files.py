@@ -12,12 +12,7 @@ import pytest
 from decal_cli.data import Columns, parts, read
 from decal_cli.data.formats.files import Raw
 from decal_cli.data.formats.sources import N_BATCH_ROWS, ParquetSource
-from tests.helpers.files import (
-    every_format,
-    reading_error,
-    write_columns,
-    write_text,
-)
+from tests.helpers.files import every_format, reading_error, write_columns, write_text
 
 
 def test_several_files_are_one_data_set_row_after_row(tmp_path: Path) -> None:

@@ -14,14 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.data import Columns, read
-from tests.helpers.files import (
-    FORMATS,
-    FOUR_ROWS,
-    assert_same_dataset,
-    every_format,
-    write_columns,
-    write_text,
-)
+from tests.helpers.files import FORMATS, FOUR_ROWS, assert_same_dataset, every_format, write_columns, write_text
 
 
 @every_format
