@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from decal_cli.learn.probe import build_probe
-from decal_cli.metrics.held_out import Featured, Recalibrating, post_training
+from decal_cli.metrics.decisions import Featured, Recalibrating, post_training
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from simulation.worlds import Floats

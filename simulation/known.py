@@ -18,9 +18,8 @@ from scipy.special import expit, ndtri
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.regions import bounds
-from decal_cli.metrics import METRICS, Inputs, parse, value_of
-from decal_cli.metrics.numerics import decisions
-from decal_cli.metrics.numerics.at_levels import levels_used
+from decal_cli.metrics import METRICS, Inputs, decisions, parse, value_of
+from decal_cli.metrics.gaps import levels_used
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask

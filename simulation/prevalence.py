@@ -13,7 +13,7 @@ from decal_cli.data import Columns, read
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, measure, parse
 from decal_cli.metrics.confidence import normal
-from decal_cli.metrics.numerics.label_shift import N_BINS, binned, label_shift
+from decal_cli.metrics.label_shift import N_BINS, binned, label_shift
 from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask

@@ -27,8 +27,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
-from decal_cli.metrics.bootstrap import RESAMPLES
-from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.confidence import RESAMPLES, Interval
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows

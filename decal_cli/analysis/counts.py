@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decal_cli.metrics import Inputs
-from decal_cli.metrics.decisions import Acting, Change, DecisionChange, Decisions
-from decal_cli.metrics.held_out import Featured, Recalibrating
+from decal_cli.metrics.decisions import Acting, Change, DecisionChange, Decisions, Featured, Recalibrating
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from decal_cli.declarations.document import Hidden, Share, Size
-from decal_cli.metrics.numerics import class_decisions
+from decal_cli.metrics.decisions import decide
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.clusters import Clustered
 from decal_cli.tables.design import Design
@@ -91,7 +91,7 @@ class ClassDisagreements:
 
 def class_disagreements(a: ClassTable, b: ClassTable, decision: ClassDecision) -> ClassDisagreements:
     """The rows of two models of several classes for which the action worth most is not the same."""
-    by_a, by_b = (class_decisions.decide(c, decision) for c in (a, b))
+    by_a, by_b = (decide(c, decision) for c in (a, b))
     apart = np.flatnonzero(by_a.action != by_b.action)
     weight = np.ones(len(apart)) if a.weight is None else a.weight[apart]
     gain = (by_b.won - by_a.won)[apart]

@@ -26,7 +26,7 @@ from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.declarations.document import Hidden
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
-from decal_cli.metrics import power
+from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval, Say, alike, around, chance_words, per_thousand, plain
 
@@ -808,7 +808,7 @@ def rows_for(evidence: Evidence, item: Item, effect: float) -> int | None:
     if item.interval is None:
         return None
     half_width = (item.interval[1] - item.interval[0]) / 2
-    needed = power.rows_for(evidence.rows, half_width, effect, evidence.confidence)
+    needed = intervals.rows_for(evidence.rows, half_width, effect, evidence.confidence)
     return None if needed is None else max(needed, evidence.rows + 1)
 
 

@@ -41,8 +41,7 @@ from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import Inputs, MetricSpec, Result, parse
-from decal_cli.metrics.confidence import Interval, quantile
-from decal_cli.metrics.power import rows_for
+from decal_cli.metrics.confidence import Interval, quantile, rows_for
 from decal_cli.task import ClassDecision, Task
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {

@@ -11,8 +11,8 @@ import numpy as np
 from decal_cli.declarations.document import Count, Positive, Size
 from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import build_by_amount
+from decal_cli.metrics.at_capacity import AMOUNT_RANKING, SCORE_RANKING
 from decal_cli.metrics.inputs import row_stakes, stakes_on
-from decal_cli.metrics.numerics.at_capacity import AMOUNT_RANKING, SCORE_RANKING
 from decal_cli.tables.listed import Capacity, Listed, listed
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows

@@ -20,8 +20,7 @@ from decal_cli.declarations.document import Count, Positive, Share
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, MetricSpec, Result, measure_all, parse
-from decal_cli.metrics.confidence import Interval, quantile
-from decal_cli.metrics.power import rows_for
+from decal_cli.metrics.confidence import Interval, quantile, rows_for
 from decal_cli.tables.rows import Rows
 
 POWERS = (0.8, 0.9)

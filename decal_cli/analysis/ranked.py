@@ -19,10 +19,10 @@ from decal_cli.declarations.document import Share
 from decal_cli.errors import Undefined
 from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import Inputs, Interval, parse
+from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
 from decal_cli.metrics.confidence import quantile
 from decal_cli.metrics.inputs import worth_at_capacity
 from decal_cli.metrics.measure import value_or_none
-from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats

@@ -11,7 +11,7 @@ from decal_cli.declarations.document import Hidden, Limit, Share
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.metrics.confidence import Interval, normal
-from decal_cli.metrics.numerics.label_shift import N_BINS, ReferenceScores, binned, label_shift, psi
+from decal_cli.metrics.label_shift import N_BINS, ReferenceScores, binned, label_shift, psi
 from decal_cli.tables.table import Table
 
 MAX_PVALUE = 0.01

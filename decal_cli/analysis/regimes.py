@@ -11,8 +11,7 @@ import numpy as np
 from decal_cli.declarations.document import Share, Size, as_key
 from decal_cli.errors import Undefined
 from decal_cli.learn.regions import Regions, bin_losses, bounds_of_bins, least_variance
-from decal_cli.metrics import Inputs
-from decal_cli.metrics.numerics import decisions, regret_intervals
+from decal_cli.metrics import Inputs, decisions, grouping
 from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.task import BinaryTask
 
@@ -70,7 +69,7 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
     t: Table = inputs.get(Table)
     levels, starts = t.bins(BINS), t.bin_starts(BINS)
     rate = levels.pos / levels.n
-    below, above = regret_intervals.sides(t, levels, task)
+    below, above = grouping.sides(t, levels, task)
     # One bin along the last axis, so that each keeps its own sum.
     calibration = decisions.calibration_regret(rate[:, None], below[:, None], above[:, None], task.threshold)
     loss, lower, upper, sharp = _grouped(inputs.find(Regions), task, len(levels)).tolist()

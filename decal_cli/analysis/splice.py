@@ -15,7 +15,7 @@ import numpy as np
 
 from decal_cli.curves.crossings import BrierDifference, Crossing, Side, brier_difference
 from decal_cli.errors import Undefined
-from decal_cli.metrics.numerics.corp import squared
+from decal_cli.metrics.families.scores import squared
 from decal_cli.tables.estimate import MeanEstimate, with_missed
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Loss

@@ -15,8 +15,7 @@ from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import Undefined
 from decal_cli.learn.probe import Probed, build_probe
 from decal_cli.learn.regions import Regions, build_regions, hold_out
-from decal_cli.metrics import Inputs, Result, measure, parse
-from decal_cli.metrics.numerics import grouping
+from decal_cli.metrics import Inputs, Result, grouping, measure, parse
 from decal_cli.metrics.within_cells import of_curves
 from decal_cli.numbers import plain
 from decal_cli.tables.aggregated import Aggregated

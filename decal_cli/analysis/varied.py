@@ -21,8 +21,8 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.confidence import wilson_ends
+from decal_cli.metrics.families.classes import risk_at
 from decal_cli.metrics.inputs import row_stakes
-from decal_cli.metrics.numerics.selective import risk_at
 from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population, population_share

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from decal_cli.metrics import Inputs
+from decal_cli.metrics.at_capacity import WorthAtCapacity
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import Decisions
-from decal_cli.metrics.numerics.at_capacity import WorthAtCapacity
 from decal_cli.tables.units import Estimate
 from decal_cli.task import ClassDecision, Task
 

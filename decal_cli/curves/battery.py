@@ -23,14 +23,22 @@ from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.probe import Probed, all_deals
 from decal_cli.learn.regions import HeldOutRegions, Regions
-from decal_cli.metrics import bootstrap
+from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import grouping
 from decal_cli.metrics.confidence import bias_corrected, quantile
 from decal_cli.metrics.decisions import Acting
-from decal_cli.metrics.families.practice import false_positive_rate, interventions_avoided
-from decal_cli.metrics.families.task import expected_utility, external_regret, net_benefit, ppv, sensitivity
-from decal_cli.metrics.numerics import clipped, corp, grouping
-from decal_cli.metrics.numerics.at_levels import at_levels
-from decal_cli.metrics.regret_cells import ScoreRegrets
+from decal_cli.metrics.families import scores
+from decal_cli.metrics.families.task import (
+    expected_utility,
+    external_regret,
+    false_positive_rate,
+    interventions_avoided,
+    net_benefit,
+    ppv,
+    sensitivity,
+)
+from decal_cli.metrics.gaps import at_levels
+from decal_cli.metrics.regret_cells import ScoreRegrets, SwitchGains
 from decal_cli.tables import resample as draw
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.seed import Seed
@@ -177,7 +185,7 @@ def _lost(d: Acting) -> Estimate:
 def _brier(t: Table) -> float:
     """The Brier score, twice the exact area under the Brier curve: Tasche 2021, eq. 4.2a."""
     if isinstance(t, CellTable):  # whose mean scores do not know it, and whose sums do
-        return t.mean_of(corp.squared).value
+        return t.mean_of(scores.squared).value
     if t.one_row_each:  # the same with a third of the work
         return t.sum(lambda b: (b.pos - b.score) ** 2) / t.total
     return t.sum(lambda b: b.pos * (1 - b.score) ** 2 + (b.n - b.pos) * b.score**2) / t.total
@@ -289,7 +297,7 @@ def _calibration_regret(s: Setup) -> MetricCurve:
         return curve
     # All t* share the draws of the rows of each bin, of which as large a part stays below each t*.
     bins, at, weight, rng = s.table.bins(BINS), s.grid.at[:, None], s.grid.weight[:, None], s.rng()
-    joint = clipped.SwitchGains(*(np.concatenate(each) for each in zip(*(each.parts for each in cells), strict=True)))
+    joint = SwitchGains(*(np.concatenate(each) for each in zip(*(each.parts for each in cells), strict=True)))
     neg, pos = (_drawn(rng, *each) for each in ((bins.n - bins.pos, bins.n2 - bins.pos2), (bins.pos, bins.pos2)))
     total = np.maximum((neg + pos).sum(axis=1), 1e-300)[:, None, None]
     gain = (pos[:, None] - at * (neg + pos)[:, None]) / total
@@ -300,8 +308,8 @@ def _calibration_regret(s: Setup) -> MetricCurve:
 
 def _drawn(rng: np.random.Generator, weight: ArrayLike, squares: ArrayLike) -> Floats:
     """Poisson draws of weights, shape (RESAMPLES, m)."""
-    many = (np.tile(np.asarray(values, dtype=np.float64), bootstrap.RESAMPLES) for values in (weight, squares))
-    return draw.weighted_poisson(rng, *many)[0].reshape(bootstrap.RESAMPLES, -1)
+    many = (np.tile(np.asarray(values, dtype=np.float64), intervals.RESAMPLES) for values in (weight, squares))
+    return draw.weighted_poisson(rng, *many)[0].reshape(intervals.RESAMPLES, -1)
 
 
 def _with_features(s: Setup, featured: FeaturedRows) -> Iterator[MetricCurve]:

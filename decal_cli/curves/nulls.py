@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.metrics.numerics.gaps import whole_rows
+from decal_cli.metrics.gaps import whole_rows
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.table import BINS, Floats, Table
 

@@ -2,10 +2,9 @@
 
 import decal_cli.metrics.families  # noqa: F401  (declares them)
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import METRICS, Metric
+from decal_cli.metrics.declare import METRICS, Metric, Result, Witness
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import MetricSpec, interval_of, measure, measure_all, value_of
-from decal_cli.metrics.result import Result, Witness
 
 named = METRICS.named
 parse = METRICS.parse

@@ -1,8 +1,11 @@
-"""Analytic intervals, shared by the families: what a metric passes as `interval=`."""
+"""Intervals: what they are for, how they are made from errors or from draws, and how many rows make it short."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
+from statistics import NormalDist
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -12,6 +15,18 @@ from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Floats
 from decal_cli.tables.units import Interval as Interval
 from decal_cli.tables.units import quantile as quantile
+
+POPULATION = "the population's value"
+_BIASED = "noise alone makes the value too large, so the truth lies in the lower part more often than in the upper"
+POPULATION_BELOW = f"{POPULATION}; {_BIASED}"
+_EDGES = "the bins that these rows have, their edges held fixed"
+OF_BINS = f"{POPULATION} for {_EDGES}"
+OF_BINS_BELOW = f"{OF_BINS}; {_BIASED}"
+FEW_ROWS = "no interval for exact levels that hold few rows: there the value is noise and estimates nothing"
+OF_LEVELS_BELOW = f"{POPULATION} for the levels used, these exact ones or {_EDGES}; {_BIASED}; {FEW_ROWS}"
+LEARNED = "the mean gain, in the population, of the rules that the folds learned"
+JUMPS = "nothing: where a supremum is attained jumps between far-apart thresholds that are almost as bad"
+
 
 MEAN = "mean of a per-row score: normal, from its standard error"
 WILSON = "Wilson score interval"
@@ -81,3 +96,105 @@ def wilson_ends(rate: Floats, effective: Floats, confidence: float) -> Floats:
     centre = (rate + z2 / 2) / (1 + z2)
     reach = np.sqrt(z2 * (np.maximum(rate * (1 - rate), 0.0) + z2 / 4)) / (1 + z2)
     return np.array((np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)))
+
+
+RESAMPLES = 200
+"""Bootstrap draws; their mean and standard deviation are used, not their tails, so this many are enough."""
+MIN_DEFINED = RESAMPLES // 2
+"""A statistic that is defined on no more draws than these gets no interval."""
+MANY = 4096
+"""Up to this many cells a second thread costs more than it saves."""
+
+K = TypeVar("K")
+Draw = TypeVar("Draw")
+Draw_co = TypeVar("Draw_co", covariant=True)
+
+
+class Resampled(Protocol[Draw_co]):
+    """Rows as cells that a bootstrap draws from: a table, or a table of pairs."""
+
+    def __len__(self) -> int:
+        """Number of cells."""
+
+    def resample(self, rng: np.random.Generator) -> Draw_co:
+        """One draw of the rows; raises Undefined where it is empty."""
+
+
+def bootstrapped(
+    values: Mapping[K, float],
+    statistic: Callable[[K, Draw], float | None],
+    original: Draw,
+    cells: Resampled[Draw],
+    confidence: float,
+    seed: int,
+) -> dict[K, Interval]:
+    """Bias-corrected normal intervals by key.
+
+    values: the statistics on all rows. statistic: its value on a draw, None where it is undefined.
+    cells: what is drawn from, and original: the same as a draw. On cells a statistic differs a little from its value on
+    all rows; draws are compared with their own kind.
+    """
+    if not values:
+        return {}
+    centres = {key: statistic(key, original) for key in values}
+    draws: dict[K, list[float]] = {key: [] for key in values}
+    for draw in _resamples(cells, np.random.default_rng([seed, RESAMPLES])):
+        for key, defined in draws.items():
+            value = statistic(key, draw)
+            if value is not None:
+                defined.append(value)
+    bootstrapped = {}
+    for key, value in values.items():
+        centre, resampled = centres[key], np.array(draws[key])
+        if centre is not None and len(resampled) > MIN_DEFINED:
+            bootstrapped[key] = bias_corrected(value, resampled, confidence, centre)
+    return bootstrapped
+
+
+def _resamples(cells: Resampled[Draw], rng: np.random.Generator) -> Iterator[Draw]:
+    """The draws that are not empty; of many cells the next is made by a second thread while this one is evaluated."""
+    if len(cells) <= MANY:
+        draws = (_resample(cells, rng) for _ in range(RESAMPLES))
+        yield from (draw for draw in draws if draw is not None)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(_resample, cells, rng)
+        for left in range(RESAMPLES - 1, -1, -1):
+            draw = coming.result()
+            if left:
+                coming = pool.submit(_resample, cells, rng)
+            if draw is not None:
+                yield draw
+
+
+def _resample(cells: Resampled[Draw], rng: np.random.Generator) -> Draw | None:
+    """One draw; None where it came out empty, as it may of very few rows."""
+    try:
+        return cells.resample(rng)
+    except Undefined:
+        return None
+
+
+MAX_ROWS = 1e12
+"""More rows than this are not worth naming."""
+POWER = 0.8
+"""How often so many rows show the effect. Where the half-width only equals it, every second sample does."""
+
+
+def rows_for(rows: float, half_width: float, effect: float, confidence: float, power: float = POWER) -> int | None:
+    """Rows whose interval ends beyond an effect of this size with this probability; None for none worth naming.
+
+    half_width: of the interval of this confidence on so many rows. Two digits of the number are given, rounded up.
+    """
+    if not effect > 0:
+        return None
+    reach = quantile(confidence)
+    # No power: beyond the range of floats it is an error, where a product is infinite.
+    ratio = (1 + NormalDist().inv_cdf(power) / reach) * half_width / effect
+    needed = rows * ratio * ratio
+    if not needed < MAX_ROWS:
+        return None
+    unit = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
+    return int(unit * math.ceil(needed / unit - 1e-9))

@@ -1,27 +1,33 @@
 """Decisions as they are made: units, what each action is worth on them, and the action that each of them gets.
 
 One type for two classes and K classes, two actions and A actions, stakes that all rows share and stakes of each row.
+What is learned changes decisions on held-out rows: by recalibrated scores, and by the probe. The gain of a change, its
+error and the decisions that it changes follow from one set of units.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics.numerics import class_decisions
-from decal_cli.tables.classes import ClassTable
+from decal_cli.learn import held_out
+from decal_cli.learn.probe import WIDENED, ClassProbed, Probed, Recalibrated, all_deals
+from decal_cli.tables.classes import ClassTable, best_actions, best_by_block
 from decal_cli.tables.confusion import Confusion
 from decal_cli.tables.estimate import one_missed
 from decal_cli.tables.pairs import PairTable
+from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import Floats, Ints, Table
 from decal_cli.tables.units import Estimate, Independent, Products, Sampling, Units
-from decal_cli.task import ClassDecision, Task
+from decal_cli.task import BinaryTask, ClassDecision, Task
 
 MAX_UNSEEN = 1 << 12
 """Rows that tell what a row that could have been missed may be like."""
@@ -55,7 +61,7 @@ class Decisions:
     @classmethod
     def of_classes(cls, c: ClassTable, decision: ClassDecision) -> Decisions:
         """On the probabilities of several classes. A unit is a row."""
-        action = class_decisions.decide(c, decision).action
+        action = decide(c, decision).action
         return cls(c.units, np.array(decision.utility, dtype=np.float64), action)
 
     @classmethod
@@ -139,6 +145,33 @@ class Decisions:
         else:
             one = float((np.ptp(stakes, axis=0).max() / 2) ** 2)
         return float(one_missed(one, units.effective_rows))
+
+
+class DecidedRows(NamedTuple):
+    """What each row decides, shape (T,) each. action: its number; promise: its expected utility by the row's own
+    probabilities; margin: how much the second-best action is worth less by them; won: its utility at the label.
+    """
+
+    action: Ints
+    promise: Floats
+    margin: Floats
+    won: Floats
+
+
+def decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
+    """The best action for every row's probabilities."""
+    return c.cached(("decided", decision), lambda: _decide(c, decision))
+
+
+def _decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
+    promise, margin = np.empty(len(c)), np.empty(len(c))
+    action = np.empty(len(c), dtype=np.int64)
+    for part, worth, first in best_by_block(c.score, np.array(decision.utility)):
+        rows = np.arange(len(first))
+        action[part], promise[part] = first, worth[first, rows]
+        worth[first, rows] = -np.inf
+        margin[part] = promise[part] - worth.max(axis=0)
+    return DecidedRows(action, promise, margin, np.array(decision.utility)[action, c.label])
 
 
 @dataclass(frozen=True)
@@ -269,3 +302,197 @@ def _units_of(at: Confusion) -> tuple[Units, Ints]:
     rows = float(at.weight.sum()) ** 2 / float(at.squares.sum())
     kind = np.arange(len(label))
     return Units(label, at.weight[used].T.ravel(), sampling, at.share_known, rows, kind), action
+
+
+Response = Callable[[Floats], Ints]
+"""The best action of each unit by some scores."""
+
+
+def response_to(stakes: Task | ClassDecision | RowStakes) -> Response:
+    """The best actions of a task, or of rows with stakes of their own."""
+    if isinstance(stakes, RowStakes):
+        return stakes.response
+    if isinstance(stakes, ClassDecision):
+        return lambda score: best_actions(score, np.array(stakes.utility))
+    at = np.array(stakes.thresholds) * (1 - TIE)
+    return lambda score: np.searchsorted(at, score, side="right")
+
+
+@dataclass(frozen=True, eq=False)
+class Recalibrating(Change):
+    """From acting on the score as it is to acting on the recalibrated one."""
+
+    again: Callable[[held_out.Method], Recalibrating] | None = None
+    """The same by another calibrator; None where there is none."""
+
+    def by(self, method: held_out.Method) -> Recalibrating:
+        """The same by this calibrator. Errors: Undefined, where it is none for these scores."""
+        if method == "chosen":
+            return self
+        if self.again is None:
+            raise Undefined(f"{method} is for scores of two classes")
+        return self.again(method)
+
+    @classmethod
+    def of_table(cls, t: Table, task: Task, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
+        """Errors: Undefined, where there are too few rows to hold some out."""
+        held = held_out.of_table(t, seed, method)
+        now = np.searchsorted(task.decision_thresholds, held.score, side="right")
+        stakes = np.array(task.undominated, dtype=np.float64)
+        before, after = (Decisions(held.units, stakes, act) for act in (now, response_to(task)(held.recalibrated)))
+        return cls(before, after, WIDENED, lambda other: cls.of_table(t, task, seed, other))
+
+    @classmethod
+    def of_rows(cls, u: RowStakes, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
+        """Where every row has stakes of its own, by scores of two classes; the rows in the order of their content."""
+        held = held_out.of_rows(u.rows, seed, method)
+        before, after = _of_deals(u, held.units, held.score, held.recalibrated)
+        return cls(before, after, WIDENED, lambda other: cls.of_rows(u, seed, other))
+
+    @classmethod
+    def of_classes(cls, now: Decisions, stakes: ClassDecision | RowStakes, recalibrated: Recalibrated) -> Recalibrating:
+        """On the probabilities of several classes, by scalings that have not seen the rows."""
+        before, after = _of_class_deals(now, stakes, recalibrated.all_deals)
+        return cls(before, after)
+
+    @property
+    def over_constant(self) -> Change:
+        """From the best constant action to acting on the recalibrated score."""
+        always = np.full(len(self.before.units), self.before.best_constant)
+        return Change(replace(self.before, action=always), self.after, self.widened)
+
+
+@dataclass(frozen=True, eq=False)
+class Featured(Change):
+    """From acting on the recalibrated score to acting on the probe, which knows the features.
+
+    judge: the probability of label 1 of each unit that is no part of the probe's own decision, shape (m,); () where the
+    labels alone judge.
+    """
+
+    judge: Floats | tuple[()] = ()
+
+    @classmethod
+    def of_scores(cls, probed: Probed, stakes: Task | RowStakes) -> Featured:
+        """On scores of two classes. Errors: Undefined, where there are too few rows to hold some out."""
+        dealt = all_deals(probed)
+        if isinstance(stakes, RowStakes):
+            before, after = _of_deals(stakes, dealt.units, dealt.recalibrated, dealt.probe)
+        else:
+            matrix, respond = np.array(stakes.undominated), response_to(stakes)
+            before, after = (Decisions(dealt.units, matrix, respond(s)) for s in (dealt.recalibrated, dealt.probe))
+        return cls(before, after, WIDENED, dealt.judge)
+
+    @classmethod
+    def of_classes(
+        cls, now: Decisions, stakes: ClassDecision | RowStakes, recalibrated: Recalibrated, probed: ClassProbed
+    ) -> Featured:
+        """On the probabilities of several classes."""
+        _, before = _of_class_deals(now, stakes, recalibrated.all_deals)
+        _, after = _of_class_deals(now, stakes, probed.score)
+        return cls(before, after, WIDENED)
+
+    @property
+    def positive(self) -> Floats:
+        """By half the label, and by half the judge's probability, shape (m,)."""
+        by_label = super().positive
+        return by_label if isinstance(self.judge, tuple) else (by_label + self.judge) / 2
+
+    @property
+    def gain(self) -> Estimate:
+        """The mean of what the change wins by the labels and of what it wins by the judge, where there is one.
+
+        The judge's bias is as large as half of what the two differ by, at most.
+        """
+        by_label = super().gain
+        if isinstance(self.judge, tuple):
+            return by_label
+        units, stakes, at = self.before.units, self.before.stakes, np.arange(len(self.before.units))
+        by_judge = np.zeros(len(at))
+        for label, chance in ((0, 1 - self.judge), (1, self.judge)):
+            worth = stakes[:, label, at] if stakes.ndim == 3 else stakes[:, label, None] + np.zeros(len(at))
+            by_judge += chance * (worth[self.after.action, at] - worth[self.before.action, at])
+        mean = units.mean((self.after.won - self.before.won + by_judge) / 2)
+        bias = abs(by_label.value - mean.value)
+        return replace(by_label, value=mean.value, adds=mean.influence * self.widened, bias=bias)
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfGains(Estimate):
+    """A gain, and the gain beyond it.
+
+    The two rest on the same labels, but never on one label in the same direction: where recalibration changes a
+    decision, the features can only change it back. So their covariance is not above 0, and the sum varies no more than
+    one of independent gains.
+    """
+
+    parts: tuple[Estimate, ...] = ()
+
+    def half_width(self, confidence: float) -> float:
+        """That of a sum of independent gains."""
+        return math.hypot(*(part.half_width(confidence) for part in self.parts))
+
+
+def post_training(recalibrating: Recalibrating, featured: Featured) -> Estimate:
+    """The gain of recalibration and the gain beyond it."""
+    parts = recalibrating.gain, featured.gain
+    value, variance = sum(part.value for part in parts), sum(part.error**2 for part in parts)
+    units = parts[0].units
+    return SumOfGains(value, np.zeros(len(units)), units, extra=variance, missed=0.0, parts=parts)
+
+
+def _of_deals(u: RowStakes, units: Units, *scores: Floats) -> list[Decisions]:
+    """The decisions by scores of these rows, in all deals, where every row has stakes of its own."""
+    deals = len(units) // len(u.rows)
+    stakes = u.utility if u.utility.ndim == 2 else np.tile(u.utility, deals)
+    responses = ([u.response(part) for part in np.split(score, deals)] for score in scores)
+    return [Decisions(units, stakes, np.concatenate(response)) for response in responses]
+
+
+def _of_class_deals(now: Decisions, stakes: ClassDecision | RowStakes, score: Floats) -> tuple[Decisions, Decisions]:
+    """The decisions as they are, and by probabilities of several classes, on the same rows in all deals."""
+    rows = len(now.units)
+    deals, respond = len(score) // rows, response_to(stakes)
+    utility = now.stakes if now.stakes.ndim == 2 else np.tile(now.stakes, deals)
+    action = np.concatenate([respond(part) for part in np.split(score, deals)])
+    before = Decisions(now.units.dealt(deals), utility, np.tile(now.action, deals))
+    return before, replace(before, action=action)
+
+
+def headroom(t: Table, task: Task) -> float:
+    """What acting on the isotonic fit adds to the best constant action."""
+    return task.in_steps(lambda step: _headroom(t, step.threshold))
+
+
+def _headroom(t: Table, threshold: float) -> float:
+    """The fit acts above the cut that leaves the least worth below it, so that no fit is needed."""
+    n = pos = worth = least = 0.0
+    for block in t.blocks():
+        rows, positives = n + np.cumsum(block.n), pos + np.cumsum(block.pos)
+        below = positives - threshold * rows
+        n, pos, worth = float(rows[-1]), float(positives[-1]), float(below[-1])
+        least = min(least, float(below.min()))
+    return (min(worth, 0.0) - least) / t.total
+
+
+def advantage(t: Table, task: Task) -> float:
+    """What the decisions add to always taking the first action."""
+
+    def of_step(step: BinaryTask) -> float:
+        fp, tp = t.confusion(step.decision_threshold).weight[1]
+        return float(tp - step.threshold * (tp + fp)) / t.total
+
+    return task.in_steps(of_step)
+
+
+def best_constant(t: Table, task: Task) -> float:
+    """What the best constant action adds to always taking the first one."""
+    return task.in_steps(lambda step: max(0.0, t.base_rate - step.threshold))
+
+
+def calibration_regret(rate: Floats, below: Floats, above: Floats, threshold: Floats | float) -> Floats:
+    """Regret of acting on p in bins with these frequencies, per unit of u_delta; shape (.., bins) to (..).
+
+    below, above: the bin's rows below, and at or above, the decision threshold, as shares of all rows.
+    """
+    return (np.where(rate >= threshold, below, above) * np.abs(rate - threshold)).sum(axis=-1)

@@ -11,22 +11,74 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 from decal_cli.declarations.spec import Declaration, Registry, parameters_of
-from decal_cli.metrics import covered
+from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics.at_capacity import WorthAtCapacity
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import Change, Decisions
-from decal_cli.metrics.numerics.at_capacity import WorthAtCapacity
-from decal_cli.metrics.numerics.gaps import central
+from decal_cli.metrics.gaps import central
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets
-from decal_cli.metrics.result import Side, Witness
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats
 from decal_cli.tables.units import Estimate
 from decal_cli.task import ClassDecision, Task
+
+Side = Literal["at least", "at most"]
+"""Of an interval one end of which alone says something: the other is the most, or least, that there can be."""
+
+
+class Witness(NamedTuple):
+    """Where a supremum over decision tasks is attained; payoffs in [0, 1].
+
+    utility[i][j]: payoff of action i at outcome j, two actions for one threshold, three for two; of several classes any
+    number of actions, and no thresholds. loss: what is lost in it; given as --utility, the metric shown_by shows that.
+    of_two: the worst task of two actions, where this has three.
+    """
+
+    utility: tuple[tuple[float, ...], ...]
+    thresholds: tuple[float, ...]
+    loss: float
+    shown_by: str
+    of_two: Witness | None = None
+
+
+class Within(NamedTuple):
+    """Of a value computed from cells of the score: how far it may be from that of the rows; 0 is exact.
+
+    drawn: it rests on folds or draws, which are of cells besides; bound is of what they estimate.
+    """
+
+    bound: float
+    drawn: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum.
+
+    text: how the value is written where rounding it as usual would change what it means; empty elsewhere. within: of a
+    value from cells of the score. no_interval: why there is no interval, where the metric has one on other rows. side:
+    which end of the interval says something, where the other is but what the quantity can be.
+    """
+
+    value: float | None
+    interval: Interval | None = None
+    reason: str | None = None
+    witness: Witness | None = None
+    text: str = ""
+    within: Within | None = None
+    no_interval: str | None = None
+    side: Side | None = None
+
+    @property
+    def missing(self) -> str | None:
+        """Why the value, or its interval, is not there; None where nothing is missing."""
+        return f"no interval: {self.no_interval}" if self.no_interval else self.reason
+
 
 F = TypeVar("F", bound=Callable[..., float | Estimate])
 Better = Literal["lower", "higher", "zero", "one", "neither"]
@@ -133,6 +185,14 @@ METRICS: Registry[Metric] = Registry("metric", "ece(bins=20)")
 """Every declared metric by name, in the order of declaration."""
 
 
+_family = [""]
+
+
+def family(name: str) -> None:
+    """The metrics that are declared from here on are of this family."""
+    _family[0] = name
+
+
 def metric(
     title: str,
     better: Better,
@@ -144,7 +204,7 @@ def metric(
     shown: bool = False,
     interval: IntervalOf = "bootstrap",
     interval_text: str = "",
-    covers: str = covered.POPULATION,
+    covers: str = intervals.POPULATION,
     witness: Callable[..., Witness] | None = None,
     loads: str = "",
     noisy: bool = False,
@@ -174,7 +234,7 @@ def metric(
                 source=source,
                 function=function,
                 parameters=parameters_of(function),
-                family=function.__module__.rpartition(".")[2],
+                family=_family[0],
                 better=better,
                 unit=unit,
                 range=range,

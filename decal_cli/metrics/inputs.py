@@ -12,16 +12,9 @@ from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
 from decal_cli.learn.held_out import ByAmount, build_by_amount
 from decal_cli.learn.probe import ClassProbed, Probed, Recalibrated, build_class_probe, build_probe, build_recalibrated
 from decal_cli.learn.regions import Regions, build_regions
-from decal_cli.metrics.decisions import Acting, Decisions
-from decal_cli.metrics.held_out import Featured, Recalibrating
-from decal_cli.metrics.numerics.at_capacity import (
-    AtCapacity,
-    RowsAtCapacity,
-    StakesAtCapacity,
-    TaskAtCapacity,
-    WorthAtCapacity,
-)
-from decal_cli.metrics.numerics.label_shift import ReferenceScores
+from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, StakesAtCapacity, TaskAtCapacity, WorthAtCapacity
+from decal_cli.metrics.decisions import Acting, Decisions, Featured, Recalibrating
+from decal_cli.metrics.label_shift import ReferenceScores
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets, regrets_of_rows
 from decal_cli.tables.aggregated import NEEDS_ROWS
 from decal_cli.tables.classes import ClassTable

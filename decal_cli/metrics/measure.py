@@ -10,12 +10,11 @@ from dataclasses import replace
 
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
-from decal_cli.metrics import bootstrap
-from decal_cli.metrics.confidence import Interval, holding
+from decal_cli.metrics import confidence as confidence_module
+from decal_cli.metrics.confidence import Interval, bootstrapped, holding
 from decal_cli.metrics.confidence import within as inside
-from decal_cli.metrics.declare import Metric
+from decal_cli.metrics.declare import Metric, Result, Witness
 from decal_cli.metrics.inputs import Inputs
-from decal_cli.metrics.result import Result, Witness
 from decal_cli.metrics.within_cells import within_cells
 from decal_cli.tables.table import Table
 from decal_cli.tables.threads import beside
@@ -168,7 +167,7 @@ def _emptying(take: Callable[[], MetricSpec]) -> Iterator[MetricSpec]:
 def _for_two_threads(inputs: Inputs) -> bool:
     """Whether there is enough to do, and none of it sets how many threads linear algebra has, as clusters do."""
     table = inputs.table
-    return table is not None and len(table) > bootstrap.MANY and not table.design.clustered
+    return table is not None and len(table) > confidence_module.MANY and not table.design.clustered
 
 
 def _build(specs: Iterable[MetricSpec], inputs: Inputs) -> None:
@@ -192,11 +191,10 @@ def _measured_by_resampling(specs: Iterable[MetricSpec], inputs: Inputs, confide
     if not values:
         return results
     cells, task = inputs.get(Table).cells, inputs.task
-    intervals = bootstrap.intervals(
+    of_draws = bootstrapped(
         values, lambda spec, table: value_or_none(spec, inputs.having(table)), cells, cells, confidence, inputs.seed
     )
     cut = {
-        spec: holding(inside(interval, spec.declared.bounds(task)), values[spec])
-        for spec, interval in intervals.items()
+        spec: holding(inside(interval, spec.declared.bounds(task)), values[spec]) for spec, interval in of_draws.items()
     }
     return results | {spec: replace(results[spec], interval=interval) for spec, interval in cut.items()}

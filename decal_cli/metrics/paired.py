@@ -13,13 +13,12 @@ from typing import Literal
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics import bootstrap
-from decal_cli.metrics.confidence import Interval, within
+from decal_cli.metrics.at_capacity import AtCapacity
+from decal_cli.metrics.confidence import Interval, bootstrapped, within
 from decal_cli.metrics.decisions import Acting, Decisions
 from decal_cli.metrics.declare import Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import MetricSpec, estimate_of, value_or_none
-from decal_cli.metrics.numerics.at_capacity import AtCapacity
 from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.row_utilities import RowStakes
@@ -81,7 +80,7 @@ def intervals(
 
     if pairs.effective_rows < FEWEST_ROWS:
         return intervals
-    by_draws = bootstrap.intervals(rest, drawn, pairs.cells.tables, pairs.cells, confidence, a.seed)
+    by_draws = bootstrapped(rest, drawn, pairs.cells.tables, pairs.cells, confidence, a.seed)
     return intervals | {spec: within(each, _bounds(spec, a)) for spec, each in by_draws.items()}
 
 

@@ -8,28 +8,208 @@ how their cells lose; what is asked of cells is the same.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
+from decal_cli.learn.regions import bounds_of_bins
 from decal_cli.metrics import confidence as intervals
-from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.decisions import Decisions
-from decal_cli.metrics.numerics import class_decisions, clipped, gaps
-from decal_cli.metrics.numerics.at_levels import Levels, at_levels, levels_or_cells, need_rows
-from decal_cli.metrics.numerics.regret_intervals import sides
-from decal_cli.metrics.numerics.row_regrets import RowCells
+from decal_cli.metrics import gaps
+from decal_cli.metrics.confidence import Interval, holding
+from decal_cli.metrics.decisions import Decisions, decide
+from decal_cli.metrics.gaps import Levels, at_levels, levels_or_cells, need_rows
+from decal_cli.metrics.grouping import sides
 from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.clusters import root_of
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats, Ints, Table
+from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
 from decal_cli.tables.units import Units
 from decal_cli.task import ClassDecision, Task, task_of_rows
+
+N_REGRET_DRAWS = 400
+PULL = 1.0
+"""Standard errors by which parts are pulled towards 0, where noise biases most, for the low end."""
+
+CLIPPED_TEXT = (
+    "the upper end from 400 draws about what is seen; the low end less what chance adds where parts within a standard "
+    "error of 0 are 0; and the value itself"
+)
+
+
+class SwitchGains(NamedTuple):
+    """What each step would add in each cell, with standard errors, shape (steps, cells) each, per u_delta of the step.
+
+    up: the share of it that is lost where it is positive, down where it is negative: shares of the cell's rows that
+    are decided below the step, and above it, times the step's share of the task's u_delta.
+    """
+
+    gain: Floats
+    error: Floats
+    up: Floats
+    down: Floats
+
+    def lost(self, gain: Floats) -> Floats:
+        """Regret of these gains, shape (.., steps, cells) to (..)."""
+        return np.asarray(np.maximum(self.up * gain, -self.down * gain).sum(axis=(-2, -1)))
+
+
+def switch_gains(n: Floats, pos: Floats, one_over: Floats, total: float, task: Task, below: Floats) -> SwitchGains:
+    """Of cells with rows n, positives, one over their effective rows, shape (cells,) each.
+
+    below: how many of the rows are decided below each step of the task, shape (steps, cells).
+    """
+    rows = 1 / np.maximum(one_over, 1e-300)
+    threshold, size = np.array(task.thresholds)[:, None], np.array(task.shares)[:, None]
+    # One more row of t* in each cell: one that shows a single class errs as well.
+    rate = (pos / n * rows + threshold) / (rows + 1)
+    spread = rate * (1 - threshold) ** 2 + (1 - rate) * threshold**2
+    share = below / n
+    return SwitchGains(
+        (pos - threshold * n) / total, n / total * np.sqrt(spread * one_over), size * share, size * (1 - share)
+    )
+
+
+class Moved(NamedTuple):
+    """What other actions would add in place of the one that is taken, (A,); and a root of their covariance, (A, r)."""
+
+    gain: Floats
+    root: Floats
+    taken: int
+
+
+def best_of_each(moved: Sequence[Moved], rng: np.random.Generator, confidence: float) -> Interval:
+    """For the sum of what the best action adds in each cell, were it none to keep the one that is taken."""
+
+    def lost(gain: Floats) -> Floats:
+        return np.maximum(gain.max(axis=-1), 0.0)
+
+    seen, biased, value = np.zeros(N_REGRET_DRAWS), np.zeros(N_REGRET_DRAWS), 0.0
+    for gain, root, taken in moved:
+        noise = rng.standard_normal((N_REGRET_DRAWS, root.shape[1])) @ root.T
+        noise[:, taken] = 0.0
+        pulled = gaps.shrunken(gain, PULL * np.sqrt((root**2).sum(axis=1)))
+        value += float(lost(gain))
+        seen += lost(gain + noise)
+        biased += lost(pulled + noise) - lost(pulled)
+    tail = (1 - confidence) / 2
+    low = value - float(np.quantile(biased, 1 - tail))
+    return holding((max(low, 0.0), float(np.quantile(seen, 1 - tail))), value)
+
+
+def clipped_interval(seen: SwitchGains, rng: np.random.Generator, confidence: float) -> Interval:
+    """For the regret that the population's gains would give; all steps of a cell share its noise."""
+    value, tail = max(float(seen.lost(seen.gain)), 0.0), (1 - confidence) / 2
+    noise = seen.error * rng.standard_normal((N_REGRET_DRAWS, 1, seen.gain.shape[-1]))
+    pulled = gaps.shrunken(seen.gain, PULL * seen.error)
+    biased = seen.lost(pulled + noise) - seen.lost(pulled)
+    low = value - float(np.quantile(biased, 1 - tail))
+    return holding((max(low, 0.0), float(np.quantile(seen.lost(seen.gain + noise), 1 - tail))), value)
+
+
+class _Bin(NamedTuple):
+    """Rows of one bin by threshold, shape (m,); sums up to each of them, shape (m + 1,), of weight times u_delta.
+
+    The first row of `size` and `at` is of rows that are not acted on, the second of those that are; at: the same sums,
+    times the threshold.
+    """
+
+    threshold: Floats
+    size: Floats
+    at: Floats
+
+    def lost(self, rate: Floats, low: int = 0, high: int | None = None) -> Floats:
+        """By rows `low` to `high`, of bins with these frequencies, shape (..)."""
+        end = len(self.threshold) if high is None else high
+        cut = np.clip(np.searchsorted(self.threshold, rate), low, end)
+        idle = rate * (self.size[0, cut] - self.size[0, low]) - (self.at[0, cut] - self.at[0, low])
+        acted = (self.at[1, end] - self.at[1, cut]) - rate * (self.size[1, end] - self.size[1, cut])
+        return np.asarray(np.maximum(idle, 0.0) + np.maximum(acted, 0.0))
+
+    def pulled(self, rate: float, error: float, noise: Floats) -> Floats:
+        """What is lost where rows within an error of the frequency have nothing to win, and noise is added."""
+        low, high = np.searchsorted(self.threshold, (rate - error, rate + error)).tolist()
+        near = self.size[:, high] - self.size[:, low]
+        nothing_to_win = np.maximum(noise, 0.0) * near[0] + np.maximum(-noise, 0.0) * near[1]
+        return self.lost(rate - error + noise, 0, low) + self.lost(rate + error + noise, high) + nothing_to_win
+
+
+class RowCells:
+    """Rows in cells. cells: the table of these; of_row: the number of each row's, (T,); acts: its decision, (T,)."""
+
+    def __init__(self, utilities: RowUtilities, cells: Table, of_row: Ints, acts: NDArray[np.bool_]) -> None:
+        self.levels, self.of_row = cells, of_row
+        self.rate: Floats = cells.pos / cells.n
+        order = np.argsort(of_row, kind="stable")
+        starts = np.searchsorted(of_row[order], np.arange(1, len(cells)))
+        self.bins = [_bin(utilities, acts, which) for which in np.split(order, starts)]
+
+    @property
+    def value(self) -> float:
+        """Per decision."""
+        return float(sum(float(each.lost(rate)) for each, rate in zip(self.bins, self.rate, strict=True)))
+
+    def worst(self, utilities: RowUtilities) -> float:
+        """What knowing every label adds to recalibrated decisions: the sharp bound, with the loss c (1 - c)."""
+        inside = (utilities.threshold > 0) & (utilities.threshold < 1)
+        rate = self.rate[self.of_row[inside]]
+        most = rate * (1 - rate)
+        bound = np.zeros(len(inside))
+        bounds = bounds_of_bins(most, rate, utilities.threshold[inside])
+        bound[inside] = utilities.u_delta[inside] * bounds.sharp
+        return utilities.rows.units.mean(bound).value
+
+    def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
+        """For the regret that the population's frequencies would give, as `clipped_interval` has it."""
+        error = self._error()
+        noise = error * rng.standard_normal((N_REGRET_DRAWS, len(self.bins)))
+        biased, seen = np.zeros(len(noise)), np.zeros(len(noise))
+        for k, each in enumerate(self.bins):
+            rate, reach = float(self.rate[k]), PULL * float(error[k])
+            seen += each.lost(rate + noise[:, k])
+            biased += each.pulled(rate, reach, noise[:, k]) - each.pulled(rate, reach, np.zeros(1))
+        tail = (1 - confidence) / 2
+        low = self.value - float(np.quantile(biased, 1 - tail))
+        return holding((max(low, 0.0), float(np.quantile(seen, 1 - tail))), self.value)
+
+    def null(self, rng: np.random.Generator) -> Floats:
+        """The value in draws of labels from the mean scores of cells, shape (N_NULL_DRAWS,)."""
+        cells = self.levels
+        pos = np.array([cells.design.relabelled(cells, rng, cells.score)[0] for _ in range(gaps.N_NULL_DRAWS)])
+        lost = (each.lost(rate) for each, rate in zip(self.bins, (pos / cells.n).T, strict=True))
+        return np.asarray(sum(lost), dtype=np.float64)
+
+    def _error(self) -> Floats:
+        """Standard errors of the frequencies, shape (bins,)."""
+        one_over = gaps.concentration(self.levels)
+        rows = 1 / np.maximum(one_over, 1e-300)
+        middle = np.array([each.at[:, -1].sum() / max(each.size[:, -1].sum(), 1e-300) for each in self.bins])
+        # One more row of the bin's mean threshold: a bin that shows a single class errs as well.
+        rate = (self.rate * rows + middle) / (rows + 1)
+        spread = rate * (1 - middle) ** 2 + (1 - rate) * middle**2
+        return np.asarray(np.sqrt(spread * one_over))
+
+
+def _bin(utilities: RowUtilities, acts: NDArray[np.bool_], which: Ints) -> _Bin:
+    # Rows that are never acted on, and those that always are, cannot be decided wrongly.
+    threshold = utilities.threshold[which]
+    which = which[(threshold > 0) & (threshold < 1)]
+    which = which[np.argsort(utilities.threshold[which], kind="stable")]
+    threshold = utilities.threshold[which]
+    weights = utilities.rows.weights
+    size = weights[which] * utilities.u_delta[which] / weights.sum()
+    sums = np.zeros((2, 2, len(which) + 1))
+    for row, mine in enumerate((~acts[which], acts[which])):
+        sums[0, row, 1:] = np.cumsum(size * mine)
+        sums[1, row, 1:] = np.cumsum(size * threshold * mine)
+    return _Bin(threshold, sums[0], sums[1])
+
 
 MOST_ROW_DRAWS, MIN_DRAWS = 40_000_000, 100
 """Rows times draws, and draws at least, of cells whose rows have utilities of their own."""
@@ -106,17 +286,17 @@ class ScoreCells:
     task: Task
 
     @cached_property
-    def parts(self) -> clipped.SwitchGains:
+    def parts(self) -> SwitchGains:
         """What each step would add in each cell."""
         n, pos = np.asarray(self.cells.n, dtype=np.float64), np.asarray(self.cells.pos, dtype=np.float64)
-        return clipped.parts(n, pos, gaps.concentration(self.cells), self.cells.total, self.task, self.below)
+        return switch_gains(n, pos, gaps.concentration(self.cells), self.cells.total, self.task, self.below)
 
     @property
     def value(self) -> float:
         return self.task.u_delta * max(float(self.parts.lost(self.parts.gain)), 0.0)
 
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
-        low, high = clipped.interval(self.parts, rng, confidence)
+        low, high = clipped_interval(self.parts, rng, confidence)
         return self.task.u_delta * low, self.task.u_delta * min(high, 1.0)
 
     def null(self, rng: np.random.Generator) -> Floats:
@@ -177,7 +357,7 @@ class StakesRegrets(Regrets):
         rows = self.u.rows
         if rows.classes:
             worth = np.sort(self.u.expected_each(rows.score), axis=0)
-            margins = class_decisions.cells_of_margins(self._taken, worth[-1] - worth[-2], rows.weight, bins)
+            margins = cells_of_margins(self._taken, worth[-1] - worth[-2], rows.weight, bins)
             return self._cells(margins.of_row, self._taken)
         return self._cells(_of_row(rows, rows.table.bin_starts(bins)), self._taken)
 
@@ -206,6 +386,35 @@ def _at_levels(rows: Rows, levels: Levels) -> tuple[Table, Ints]:
     table = rows.table
     cells = at_levels(table, levels)
     return cells, _of_row(rows, np.arange(len(table)) if cells is table else table.bin_starts())
+
+
+N_DRAWS = 400
+
+
+class MarginCells(NamedTuple):
+    """Cells of rows that take one action with about one margin. of_row: each row's cell, (T,); action: of each cell."""
+
+    of_row: Ints
+    action: Ints
+
+
+def margin_cells(c: ClassTable, decision: ClassDecision, bins: int = BINS) -> MarginCells:
+    """The cells of every action taken: equal-mass bins of the margin among its rows."""
+    key = "margin cells", decision, bins
+    return c.cached(key, lambda: cells_of_margins(*decide(c, decision)[0:3:2], c.weight, bins))
+
+
+def cells_of_margins(action: Ints, margin: Floats, weight: Floats | None, bins: int) -> MarginCells:
+    """The same of any decisions on rows, with how much the second-best action is worth less; shape (T,) each."""
+    number, actions = np.empty(len(action), dtype=np.int64), list[int]()
+    for taken in np.unique(action):
+        here = np.flatnonzero(action == taken)
+        of_action = np.maximum(margin[here], 0.0)
+        table = tabulate(of_action, np.zeros(len(here), dtype=np.int8), None if weight is None else weight[here])
+        edges = table.score[table.bin_starts(bins)]
+        number[here] = np.searchsorted(edges, of_action, side="right") - 1 + len(actions)
+        actions += [int(taken)] * len(edges)
+    return MarginCells(number, np.array(actions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,8 +465,8 @@ class StakesCells:
     def _draws(self) -> int:
         """As many as take some seconds."""
         if self.stakes.ndim == 2:
-            return class_decisions.N_DRAWS
-        return int(np.clip(MOST_ROW_DRAWS // len(self.cell), MIN_DRAWS, class_decisions.N_DRAWS))
+            return N_DRAWS
+        return int(np.clip(MOST_ROW_DRAWS // len(self.cell), MIN_DRAWS, N_DRAWS))
 
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
         """Bias-corrected: the classes of each cell drawn again from those seen there."""
@@ -305,7 +514,7 @@ class ClassRegrets(Regrets):
     def bins(self, bins: int) -> Cells:
         if self._as_scores is not None and self._as_scores.task.two_actions is not None:
             return self._as_scores.bins(bins)
-        return self._cells(*class_decisions.margin_cells(self.c, self.decision, bins))
+        return self._cells(*margin_cells(self.c, self.decision, bins))
 
     def levels(self, levels: Levels) -> Cells:
         if self._as_scores is not None:
@@ -341,8 +550,8 @@ class Swaps:
         return float(self.gains.max(axis=1).sum())
 
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
-        moved = [clipped.Moved(self.gains[a], self._noise(a), a) for a in np.unique(self.d.action).tolist()]
-        low, high = clipped.best_of_each(moved, rng, confidence)
+        moved = [Moved(self.gains[a], self._noise(a), a) for a in np.unique(self.d.action).tolist()]
+        low, high = best_of_each(moved, rng, confidence)
         return low, max(min(high, self.d.most), self.value)
 
     def _noise(self, action: int) -> Floats:

@@ -15,10 +15,9 @@ import numpy as np
 
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
-from decal_cli.metrics.declare import METRICS, Metric
+from decal_cli.metrics import decisions
+from decal_cli.metrics.declare import METRICS, Metric, Within
 from decal_cli.metrics.inputs import Inputs
-from decal_cli.metrics.numerics import decisions
-from decal_cli.metrics.result import Within
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.table import Floats, Table
 from decal_cli.task import Task

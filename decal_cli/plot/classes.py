@@ -10,7 +10,7 @@ import numpy as np
 
 from decal_cli.analysis.by_class import ActionCounts
 from decal_cli.analysis.varied import RiskCoverage
-from decal_cli.metrics.families.bins import ece
+from decal_cli.metrics.families.calibration import ece
 from decal_cli.numbers import short, span
 from decal_cli.plot.names import drawable
 from decal_cli.plot.style import GREY, MAX_BANDS, below, style_of

@@ -10,7 +10,7 @@ from decal_cli.analysis.varied import COVERAGES, VariedSweep, series_for, sweep_
 from decal_cli.data import Columns, Dataset, from_arrays, read
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, parse, value_of
-from decal_cli.metrics.numerics.selective import area_influence, risk_at
+from decal_cli.metrics.families.classes import area_influence, risk_at
 from decal_cli.tables.table import tabulate
 from decal_cli.task import ClassTask, parse_varied, task_of
 from tests.helpers.command import BINARY, Decal

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from decal_cli import metrics
 from decal_cli.learn.probe import Probed
 from decal_cli.metrics import Inputs, Metric
-from decal_cli.metrics.held_out import Featured
+from decal_cli.metrics.decisions import Featured
 from decal_cli.tables.features import Features
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed

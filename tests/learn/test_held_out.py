@@ -22,7 +22,7 @@ from decal_cli.learn.scaling import (
     softmax_fit,
 )
 from decal_cli.metrics import Inputs, interval_of, parse, value_of
-from decal_cli.metrics.held_out import Recalibrating
+from decal_cli.metrics.decisions import Recalibrating
 from decal_cli.tables.estimate import MISSED_ROWS
 from decal_cli.tables.resample import FOLDS, deal
 from decal_cli.tables.rows import Rows

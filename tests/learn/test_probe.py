@@ -30,7 +30,7 @@ from decal_cli.learn.probe import (
     with_mean_weight_one,
 )
 from decal_cli.metrics import Inputs, parse, value_of
-from decal_cli.metrics.held_out import Featured, Recalibrating, post_training
+from decal_cli.metrics.decisions import Featured, Recalibrating, post_training
 from decal_cli.tables.estimate import MISSED_ROWS
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.rows import Rows

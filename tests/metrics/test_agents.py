@@ -6,8 +6,8 @@ from hypothesis import given
 from scipy.optimize import linprog
 
 from decal_cli.errors import Undefined
+from decal_cli.metrics.families import agents
 from decal_cli.metrics.families.agents import worst_task
-from decal_cli.metrics.numerics import envelope
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import (
@@ -207,8 +207,8 @@ def many(m: int, seed: int) -> Table:
 def test_chunks_find_what_all_kinks_at_once_find(seed: int, kinks: int) -> None:
     t = many(1500, seed)
     for curve, at_once in (
-        (envelope.of_levels, envelope.losses_of_levels),
-        (envelope.of_constant, envelope.losses_of_constant),
+        (agents.of_levels, agents.losses_of_levels),
+        (agents.of_constant, agents.losses_of_constant),
     ):
         worst = curve(t).one_kink() if kinks == 1 else curve(t).any_kinks()
         expected = float(at_once(t.score, t.n * 1.0, t.pos * 1.0, kinks))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from decal_cli.declarations.spec import Spec
-from decal_cli.metrics import METRICS, Inputs, MetricSpec, bootstrap, interval_of, measure_all, parse
+from decal_cli.metrics import METRICS, Inputs, MetricSpec, confidence, interval_of, measure_all, parse
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 
@@ -56,7 +56,7 @@ def test_two_threads_measure_the_same_as_one(monkeypatch: pytest.MonkeyPatch) ->
     specs = [parse(name) for name, metric in METRICS.items() if metric.takes(False)]
     # A table remembers what was computed from it.
     one_thread = measure_all(specs, inputs(beta_table(400)), 0.9)
-    monkeypatch.setattr(bootstrap, "MANY", 10)
+    monkeypatch.setattr(confidence, "MANY", 10)
     two_threads = measure_all(specs, inputs(beta_table(400)), 0.9)
     assert list(two_threads) == specs and two_threads == one_thread
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from decal_cli.metrics import Inputs, Witness, measure, parse, value_of
-from decal_cli.metrics.numerics import worst_rules
+from decal_cli.metrics.families import agents
 from decal_cli.tables.classes import ClassLevels
 from decal_cli.tables.rows import Rows
 from decal_cli.task import ClassDecision
@@ -73,9 +73,9 @@ def value(key: str, rows: Rows) -> float:
 def test_cuts_find_what_all_constraints_find(seed: int, levels: int, classes: int) -> None:
     rows = of_levels(seed, levels, classes)
     levels_of = rows.class_table.at_levels()
-    assert worst_rules.over_constant(levels_of).loss == pytest.approx(all_pairs(rows, "u_cal"), abs=SOLVED)
-    assert worst_rules.over_frequencies(levels_of).loss == pytest.approx(all_pairs(rows, "cdl"), abs=SOLVED)
-    assert worst_rules.most_over_frequencies(levels_of) == pytest.approx(all_pairs(rows, "cdl"), abs=SOLVED)
+    assert agents.over_constant(levels_of).loss == pytest.approx(all_pairs(rows, "u_cal"), abs=SOLVED)
+    assert agents.over_frequencies(levels_of).loss == pytest.approx(all_pairs(rows, "cdl"), abs=SOLVED)
+    assert agents.most_over_frequencies(levels_of) == pytest.approx(all_pairs(rows, "cdl"), abs=SOLVED)
 
 
 def test_published_values() -> None:
@@ -105,8 +105,8 @@ def test_two_classes_have_the_closed_forms(weighted: bool) -> None:
     for witness in (measure(parse("u_cal"), Inputs(two)).witness, measure(parse("u_cal"), Inputs(rows)).witness):
         assert witness is not None and len(witness.thresholds) in (1, 2)
     levels = two.class_table.at_levels()
-    assert worst_rules.over_constant(levels).loss == pytest.approx(value("u_cal", rows), abs=SOLVED)
-    assert worst_rules.over_frequencies(levels).loss == pytest.approx(value("cdl(levels=exact)", rows), abs=SOLVED)
+    assert agents.over_constant(levels).loss == pytest.approx(value("u_cal", rows), abs=SOLVED)
+    assert agents.over_frequencies(levels).loss == pytest.approx(value("cdl(levels=exact)", rows), abs=SOLVED)
 
 
 def shown(rows: Rows, witness: Witness) -> float:
@@ -140,10 +140,10 @@ def test_the_worst_agent_loses_what_was_said(case: str, key: str) -> None:
 def test_an_agent_keeps_only_the_actions_that_it_needs() -> None:
     rows = of_levels(7, 20, 4)
     levels = rows.class_table.at_levels()
-    rule = worst_rules.over_frequencies(levels)
+    rule = agents.over_frequencies(levels)
     for action in range(len(rule.utility)):
-        less = worst_rules.lost_over_frequencies(levels, np.delete(rule.utility, action, axis=0))
-        assert less < rule.loss - worst_rules.VIOLATED
+        less = agents.lost_over_frequencies(levels, np.delete(rule.utility, action, axis=0))
+        assert less < rule.loss - agents.VIOLATED
 
 
 def test_where_nobody_loses_there_is_no_agent() -> None:

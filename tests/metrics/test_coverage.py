@@ -15,8 +15,8 @@ from decal_cli.learn.held_out import ByAmount
 from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import METRICS, Inputs, Metric, parse
 from decal_cli.metrics import interval_of as ends_of_spec
+from decal_cli.metrics.at_capacity import RowsAtCapacity
 from decal_cli.metrics.measure import measure, measure_all
-from decal_cli.metrics.numerics.at_capacity import RowsAtCapacity
 from decal_cli.tables.estimate import MISSED_ROWS
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.row_utilities import RowUtilities

@@ -6,7 +6,7 @@ import pytest
 from decal_cli.data import from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, parse, value_of
-from decal_cli.metrics.families.interval import range_above
+from decal_cli.metrics.families.calibration import range_above
 from decal_cli.task import BinaryTask
 
 

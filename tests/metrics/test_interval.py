@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from decal_cli.metrics import Inputs, measure, parse
-from decal_cli.metrics.families.interval import range_above
+from decal_cli.metrics.families.calibration import range_above
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask

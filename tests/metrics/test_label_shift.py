@@ -5,7 +5,7 @@ import pytest
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, parse, value_of
-from decal_cli.metrics.numerics.label_shift import N_BINS, BinShares, ReferenceScores, binned, label_shift, psi
+from decal_cli.metrics.label_shift import N_BINS, BinShares, ReferenceScores, binned, label_shift, psi
 from decal_cli.tables.table import Table, tabulate
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from decal_cli.metrics.numerics.at_levels import levels_used
+from decal_cli.metrics.gaps import levels_used
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask

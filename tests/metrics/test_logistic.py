@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics.numerics.calibration_line import CalibrationLine, calibration_line
+from decal_cli.metrics.families.scores import CalibrationLine, calibration_line
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from tests.helpers.worlds import any_rows, rows_by_level, value_of

@@ -9,8 +9,7 @@ from decal_cli.errors import Undefined
 from decal_cli.learn import held_out as recalibration
 from decal_cli.learn.probe import Probed
 from decal_cli.learn.regions import Leaves, Regions
-from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
-from decal_cli.metrics.numerics import grouping
+from decal_cli.metrics import METRICS, Inputs, grouping, interval_of, parse, value_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table, tabulate

@@ -8,7 +8,6 @@ from hypothesis import given
 from scipy.optimize import linprog
 
 from decal_cli.metrics.families import smooth
-from decal_cli.metrics.numerics import smooth_calibration, transport
 from decal_cli.tables.table import Table
 from tests.helpers.worlds import (
     Rows,
@@ -87,7 +86,7 @@ def test_the_lower_distance_is_what_the_program_over_couplings_finds() -> None:
 
 
 def test_so_it_is_where_levels_are_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "_MAX_OWN_NODES", 0)
+    monkeypatch.setattr(smooth, "_MAX_OWN_NODES", 0)
     ties = known_rows("ties").table
     assert 0.0464481284 - 2e-5 <= value_of("dist_cal_lower", ties) <= 0.0464481284
 
@@ -97,7 +96,7 @@ def test_any_functions_at_all_are_made_to_bound_the_distance() -> None:
     rng, at = np.random.default_rng(0), np.linspace(0, 1, 100_001)
     for _ in range(20):
         nodes = np.union1d([0.0, 1.0], rng.random(12))
-        functions = transport.valid(transport.TestFunctions(nodes, *rng.normal(scale=0.3, size=(2, len(nodes)))))
+        functions = smooth.valid(smooth.TestFunctions(nodes, *rng.normal(scale=0.3, size=(2, len(nodes)))))
         u0, u1 = functions.of(at)
         assert max(np.abs(np.diff(u0)).max(), np.abs(np.diff(u1)).max()) <= 1e-5 * (1 + 1e-9)
         assert -1e-5 <= ((1 - at) * u0 + at * u1).max() <= 1e-12
@@ -143,7 +142,7 @@ def test_the_monotone_fit_of_several_parts_at_once() -> None:
         each = [
             monotone_by_brute_force(values[a : a + k], weights[a : a + k]) for a, k in zip(starts, lengths, strict=True)
         ]
-        assert smooth_calibration.monotone_cost(values, weights, starts) == pytest.approx(each, abs=1e-12)
+        assert smooth.monotone_cost(values, weights, starts) == pytest.approx(each, abs=1e-12)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.3])
@@ -152,8 +151,8 @@ def test_parts_fitted_in_groups_cost_what_the_whole_does(power: float) -> None:
     score = np.sort(rng.random(80_000))
     walk = np.cumsum(score - (rng.random(80_000) < score**power)) / 80_000
     value, weight = np.clip(walk[:-1], 0, abs(walk[-1])), np.diff(score)
-    whole = smooth_calibration.monotone_cost(value, weight, np.array([0]))
-    assert smooth_calibration._by_groups(value, weight) == pytest.approx(float(whole[0]), rel=1e-12, abs=1e-15)
+    whole = smooth.monotone_cost(value, weight, np.array([0]))
+    assert smooth._by_groups(value, weight) == pytest.approx(float(whole[0]), rel=1e-12, abs=1e-15)
 
 
 def smoothed_error(t: Table, width: float) -> float:

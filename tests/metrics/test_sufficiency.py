@@ -11,7 +11,7 @@ from decal_cli.learn.probe import Probed
 from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics import interval_of as ends_of
 from decal_cli.metrics import value_of as value_of_spec
-from decal_cli.metrics.numerics import rank_correlation
+from decal_cli.metrics.families import ranking
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import tabulate
 from tests.helpers.worlds import featured_rows, interval_of, value_of
@@ -62,14 +62,14 @@ def test_rank_correlations_are_those_of_scipy(columns: tuple[list[int], ...]) ->
     copies += 1
     often = copies.astype(int)
     if len(set(x)) == 1 or len(set(y)) == 1:
-        assert np.isnan(rank_correlation.spearman(x, y, copies)) and np.isnan(rank_correlation.kendall(x, y, copies))
+        assert np.isnan(ranking.rank_spearman(x, y, copies)) and np.isnan(ranking.rank_kendall(x, y, copies))
         return
     one = np.ones(len(x))
-    assert rank_correlation.kendall(x, y, one) == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-9)
-    assert rank_correlation.spearman(x, y, one) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
+    assert ranking.rank_kendall(x, y, one) == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-9)
+    assert ranking.rank_spearman(x, y, one) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
     repeated = np.repeat(x, often), np.repeat(y, often)
-    assert rank_correlation.kendall(x, y, copies) == pytest.approx(stats.kendalltau(*repeated).statistic, abs=1e-9)
-    assert rank_correlation.spearman(x, y, copies) == pytest.approx(stats.spearmanr(*repeated).statistic, abs=1e-9)
+    assert ranking.rank_kendall(x, y, copies) == pytest.approx(stats.kendalltau(*repeated).statistic, abs=1e-9)
+    assert ranking.rank_spearman(x, y, copies) == pytest.approx(stats.spearmanr(*repeated).statistic, abs=1e-9)
 
 
 def probed(score: list[float], probe: list[float]) -> Inputs:

@@ -9,8 +9,8 @@ from scipy.special import expit, stdtrit
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, measure_all, parse
-from decal_cli.metrics.numerics.corp import squared
-from decal_cli.metrics.numerics.gaps import noise, variance_terms
+from decal_cli.metrics.families.scores import squared
+from decal_cli.metrics.gaps import noise, variance_terms
 from decal_cli.tables.clusters import Clustered, design_effect
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows

@@ -1,6 +1,21 @@
-"""The metrics, one file a family and nothing else; importing this package declares them in printed order."""
+"""The metrics, by what they are about and nothing else; importing this package declares them in printed order."""
 
-from decal_cli.metrics.families import loss, rules, ranking, sufficiency, bins, levels, interval  # noqa: F401, I001
-from decal_cli.metrics.families import agents, smooth, task, capacity, practice, regret, gains, amounts  # noqa: F401
-from decal_cli.metrics.families import places, features  # noqa: F401
-from decal_cli.metrics.families import classes, actions, class_agents  # noqa: F401
+from decal_cli.metrics.declare import METRICS
+from decal_cli.metrics.families import (  # noqa: F401
+    agents,
+    calibration,
+    capacity,
+    classes,
+    ranking,
+    regret,
+    scores,
+    smooth,
+    task,
+)
+
+FAMILIES = (
+    *("loss", "rules", "ranking", "sufficiency", "bins", "levels", "interval", "agents", "smooth", "task", "capacity"),
+    *("practice", "regret", "gains", "amounts", "places", "features", "classes", "actions"),
+)
+for _name in sorted(METRICS, key=lambda name: FAMILIES.index(METRICS[name].family)):
+    METRICS[_name] = METRICS.pop(_name)

@@ -1,37 +1,544 @@
-"""The largest loss of an agent with payoffs in [0, 1] that acts on the scores, over all decision tasks at once."""
+"""The largest loss of an agent with payoffs in [0, 1] that acts on the scores, over all decision tasks at once.
+
+Two classes have closed forms, from the loss of every two-action agent as a curve over its threshold:
+A proper decision rule with payoffs in [0, 1] is a measure nu >= 0 of kinks with int mu dnu <= 1 and
+int (1 - mu) dnu <= 1, and its loss is int curve dnu. One kink may weigh 1 / max(mu, 1 - mu); over all measures the
+supremum is twice the upper concave envelope of the curve at 1/2. A curve here is linear between scores but for convex
+kinks, and jumps at scores, so only the one-sided limits at the scores matter, and the point 1/2 for one kink.
+
+More classes take a linear program, solved by cuts; it takes seconds, and is solved where these metrics are named, or
+every metric is asked for.
+A rule with payoffs in [0, 1] gives every point q of the simplex a vector s_q, and is proper where q.s_q >= q.s_r for
+all points q and r (Kleinberg et al. 2023, theorem 17; Hu and Wu 2024, theorem 3.11). Of these m^2 constraints few bind:
+the program begins with those between neighbours, and adds those that its solution violates until there are none.
+
+A solution is tied at many points, and ties are broken for the worst. A last program asks for a margin between payoffs
+that differ, so that an agent who chooses its best action chooses the one that loses.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+import decal_cli.tables.table as tables
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
-from decal_cli.metrics import covered
+from decal_cli.limits import MAX_ACTIONS
+from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import Witness, like, metric, null_of
-from decal_cli.metrics.numerics import envelope, gaps, rays
-from decal_cli.metrics.numerics.at_levels import AtLevels, Levels, at_levels, need_rows
-from decal_cli.metrics.numerics.envelope import Kink, Worst
+from decal_cli.metrics.declare import Witness, family, for_classes, like, metric, null_of
+from decal_cli.metrics.gaps import AtLevels, Levels, as_score, at_levels, levels_or_cells, need_rows, on_exact_levels
+from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
+from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Floats, Table
+from decal_cli.tables.table import CellRun, Floats, Ints, Table
+
+Convex = Callable[[Floats], Floats]
+
+CHUNK = 256
+"""Levels whose largest loss is kept."""
+_TIE = 1e-12
+_ROUNDING = 1e-15
+
+
+class Kink(NamedTuple):
+    """A threshold, the curve's larger one-sided limit there, and its side: 1 just above, -1 just below, 0 at it."""
+
+    at: float
+    loss: float
+    side: int
+
+    @property
+    def alone(self) -> float:
+        """Loss of the agent with this kink only."""
+        return self.loss / max(self.at, 1 - self.at)
+
+
+class Vertices(NamedTuple):
+    """Candidate kinks, shape (k,) each."""
+
+    at: Floats
+    loss: Floats
+    side: Ints
+
+
+class Worst(NamedTuple):
+    """The worst agent: what it loses, its kinks and their weights in nu."""
+
+    loss: float
+    kinks: tuple[Kink, ...]
+    weights: tuple[float, ...]
+
+
+_ENDS = (Kink(0.0, 0.0, 1), Kink(1.0, 0.0, -1))
+
+
+class LossCurve:
+    """loss(mu) = (sum over scores <= mu of (pos - mu n) + convex(mu)) / T.
+
+    One pass over the levels keeps the largest loss of each chunk of them; the chunks in which the maximum can lie are
+    then worked out again, which is a few.
+    """
+
+    def __init__(self, t: Table, convex: Convex) -> None:
+        self._table, self._convex = t, convex
+        largest, rows, positives = [], [], []
+        n_before = pos_before = 0.0
+        for block in t.blocks():
+            starts = np.arange(0, len(block.score), CHUNK)
+            n, pos = np.cumsum(block.n), np.cumsum(block.pos)
+            n += n_before
+            pos += pos_before
+            rows.append(n[starts] - block.n[starts])
+            positives.append(pos[starts] - block.pos[starts])
+            n_before, pos_before = float(n[-1]), float(pos[-1])
+            largest.append(np.maximum.reduceat(np.maximum(*self._limits(block, n, pos)), starts))
+        self._starts = np.concatenate(
+            [np.arange(low, min(low + tables.BLOCK, len(t)), CHUNK) for low in range(0, len(t), tables.BLOCK)]
+        )
+        self._ends = np.append(self._starts[1:], len(t))
+        self._largest, self._rows, self._positives = map(np.concatenate, (largest, rows, positives))
+        self._low, self._high = t.score[self._starts], t.score[self._ends - 1]
+        self._known: dict[int, Vertices] = {}
+
+    def _limits(self, block: CellRun, n: Floats, pos: Floats) -> tuple[Floats, Floats]:
+        """The curve just above and just below each score; n and pos are sums up to it. Kinks lie in (0, 1)."""
+        above = block.score * n
+        np.subtract(pos, above, out=above)
+        above += self._convex(block.score)
+        below = block.n * block.score
+        below -= block.pos
+        below += above
+        above /= self._table.total
+        below /= self._table.total
+        if block.score[0] == 0:
+            below[0] = 0.0
+        if block.score[-1] == 1:
+            above[-1] = 0.0
+        return above, below
+
+    def _points(self, chunks: Ints) -> Vertices:
+        """The candidates of these chunks."""
+        for chunk in set(chunks.tolist()) - set(self._known):
+            part = slice(int(self._starts[chunk]), int(self._ends[chunk]))
+            n, pos = self._table.n[part].astype(np.float64), self._table.pos[part].astype(np.float64)
+            block = CellRun(self._table.score[part], n, pos)
+            up_to = np.cumsum(n) + self._rows[chunk], np.cumsum(pos) + self._positives[chunk]
+            above, below = self._limits(block, *up_to)
+            larger = above >= below - _TIE
+            side = np.where(larger, 1, -1).astype(np.int64)
+            self._known[chunk] = Vertices(block.score, np.where(larger, above, below), side)
+        return Vertices(*map(np.concatenate, zip(*(self._known[chunk] for chunk in chunks.tolist()), strict=True)))
+
+    def _half(self) -> Kink:
+        """The kink at 1/2, whether or not a score lies there."""
+        last = int(np.searchsorted(self._table.score, 0.5, side="right")) - 1
+        at, rows, positives = np.array([0.5]), 0.0, 0.0
+        if last >= 0:
+            chunk = int(np.searchsorted(self._starts, last, side="right")) - 1
+            if self._table.score[last] == 0.5:
+                return _kink(self._points(np.array([chunk])), last - int(self._starts[chunk]))
+            part = slice(int(self._starts[chunk]), last + 1)
+            rows = float(self._rows[chunk] + self._table.n[part].sum(dtype=np.float64))
+            positives = float(self._positives[chunk] + self._table.pos[part].sum(dtype=np.float64))
+        return Kink(0.5, (positives - 0.5 * rows + float(self._convex(at)[0])) / self._table.total, 0)
+
+    def one_kink(self) -> Worst:
+        """The worst agent with two actions; of several, the one with the lowest threshold."""
+        far = np.maximum(np.maximum(self._low, 1 - self._high), 0.5)
+        bound = self._largest / far
+        half = self._half()
+        first = self._points(np.array([np.argmax(bound)]))
+        reached = max(float(np.max(_alone(first))), half.alone)
+        if reached <= _TIE:
+            return Worst(0.0, (), ())
+        points = self._points(np.flatnonzero(bound >= reached - _TIE))
+        points = Vertices(*map(np.append, points, half))
+        alone = _alone(points)
+        best = float(alone.max())
+        tied = np.flatnonzero(alone >= best - _TIE)
+        at = int(tied[np.argmin(points.at[tied])])
+        kink = _kink(points, at)
+        return Worst(min(max(best, 0.0), 1.0), (kink,), (1 / max(kink.at, 1 - kink.at),))
+
+    def highest(self) -> float:
+        """The supremum of the curve itself, as a kink of weight 1 anywhere loses it; not below 0."""
+        return max(float(self._largest.max()), 0.0)
+
+    def any_kinks(self) -> Worst:
+        """The worst agent with any number of actions: one or two kinks, twice the envelope at 1/2."""
+        half = self._half()
+        kinks, reached = [*_ENDS, *self.one_kink().kinks], -1.0
+        while True:
+            left, right, height = _bridge(kinks)
+            if height <= reached:
+                break
+            reached = height
+            better = self._above((right.loss - left.loss) / (right.at - left.at), height)
+            if not better:
+                break
+            kinks = [left, right, *better]
+        share = (right.at - 0.5) / (right.at - left.at)
+        pair = [(left, 2 * share), (right, 2 * (1 - share))]
+        if half.loss >= height - _TIE:
+            pair, height = [(half, 2.0)], max(height, half.loss)
+        losing = [(kink, weight) for kink, weight in pair if kink.loss > _TIE]
+        return Worst(min(max(2 * height, 0.0), 1.0), tuple(k for k, _ in losing), tuple(w for _, w in losing))
+
+    def _above(self, slope: float, height: float) -> list[Kink]:
+        """The candidates farthest above the line through (1/2, height), at most one on either side."""
+        reach = np.maximum(-slope * (self._low - 0.5), -slope * (self._high - 0.5))
+        chunks = np.flatnonzero(self._largest + reach > height + _ROUNDING)
+        if not len(chunks):
+            return []
+        points = self._points(chunks)
+        over = points.loss - slope * (points.at - 0.5) - height
+        farthest = []
+        for side in (points.at < 0.5, points.at > 0.5):
+            best = int(np.argmax(np.where(side, over, -np.inf)))
+            if side[best] and over[best] > _ROUNDING:
+                farthest.append(_kink(points, best))
+        return farthest
+
+
+def _alone(points: Vertices) -> Floats:
+    return np.asarray(points.loss / np.maximum(points.at, 1 - points.at))
+
+
+def _kink(points: Vertices, at: int) -> Kink:
+    return Kink(float(points.at[at]), float(points.loss[at]), int(points.side[at]))
+
+
+def _bridge(kinks: list[Kink]) -> tuple[Kink, Kink, float]:
+    """The two kinks, one on either side of 1/2, whose chord is highest there; and its height."""
+    best = (*_ENDS, -1.0)
+    for left in kinks:
+        for right in kinks:
+            if left.at < 0.5 < right.at:
+                height = (left.loss * (right.at - 0.5) + right.loss * (0.5 - left.at)) / (right.at - left.at)
+                best = max(best, (left, right, height), key=lambda pair: pair[2])
+    return best
+
+
+def of_levels(t: Table) -> LossCurve:
+    """CFDL of the kink: (1/T) sum n |h - mu| over levels whose score and frequency h lie on either side of mu."""
+    rate, rows = _rates(t)
+    n = np.concatenate(([0.0], np.cumsum(rows)))
+    pos = np.concatenate(([0.0], np.cumsum(rows * rate)))
+
+    def convex(mu: Floats) -> Floats:
+        upto = np.searchsorted(rate, mu, side="right")
+        return np.asarray(mu * n[upto] - pos[upto])
+
+    return LossCurve(t, convex)
+
+
+def of_constant(t: Table) -> LossCurve:
+    """What always predicting the base rate would have gained over the scores, before it is cut at 0."""
+    return LossCurve(t, lambda mu: np.maximum(mu * t.total - t.positives, 0.0))
+
+
+def _rates(t: Table) -> tuple[Floats, Floats]:
+    """The distinct label frequencies of the levels, increasing, and their rows."""
+    rates, rows = [], []
+    for block in t.blocks():
+        rate, which = np.unique(block.pos / block.n, return_inverse=True)
+        rates.append(rate)
+        rows.append(np.bincount(which, weights=block.n))
+    rate, which = np.unique(np.concatenate(rates), return_inverse=True)
+    return rate, np.bincount(which, weights=np.concatenate(rows)).astype(np.float64)
+
+
+def losses_of_levels(score: Floats, n: Floats, pos: Floats, kinks: int) -> Floats:
+    """cdl (two kinks) or v_cdl (one) of tables with these levels; n and pos of shape (..., m)."""
+    at = _candidates(score)
+    rate = np.divide(pos, n, out=np.zeros(pos.shape), where=n > 0)
+    convex = np.einsum("...ki,...i->...k", np.maximum(at[:, None] - rate[..., None, :], 0.0), n)
+    return _largest(at, *_sides(score, n, pos, convex), kinks)
+
+
+def highest_of_constant(score: Floats, n: Floats, pos: Floats) -> Floats:
+    """v_cal_kleinberg."""
+    return 2 * losses_of_constant(score, n, pos, 0)
+
+
+def losses_of_constant(score: Floats, n: Floats, pos: Floats, kinks: int) -> Floats:
+    """u_cal (two kinks) or v_cal (one); the supremum of the curve itself (none)."""
+    total, positives = n.sum(axis=-1, keepdims=True), pos.sum(axis=-1, keepdims=True)
+    convex = np.maximum(_candidates(score) * total - positives, 0.0)
+    return _largest(_candidates(score), *_sides(score, n, pos, convex), kinks)
+
+
+def _candidates(score: Floats) -> Floats:
+    return np.concatenate((score, [0.5]))
+
+
+def _sides(score: Floats, n: Floats, pos: Floats, convex: Floats) -> tuple[Floats, Floats]:
+    """The curve just above and just below each candidate, per row; only the inner side counts at 0 and 1."""
+    upto = int(np.searchsorted(score, 0.5, side="right"))
+    above, below = (np.zeros(convex.shape) for _ in range(2))
+    rows, positives = np.cumsum(n, axis=-1), np.cumsum(pos, axis=-1)
+    above[..., :-1] = positives - score * rows + convex[..., :-1]
+    below[..., :-1] = above[..., :-1] + n * score - pos
+    if upto:
+        above[..., -1] = positives[..., upto - 1] - 0.5 * rows[..., upto - 1]
+    above[..., -1] += convex[..., -1]
+    below[..., -1] = above[..., -1]
+    above[..., :-1][..., score == 1] = 0.0
+    below[..., :-1][..., score == 0] = 0.0
+    total = rows[..., -1:]
+    return above / total, below / total
+
+
+def _largest(at: Floats, above: Floats, below: Floats, kinks: int) -> Floats:
+    loss = np.maximum(np.maximum(above, below), 0.0)
+    if kinks == 0:
+        return np.asarray(loss.max(axis=-1))
+    if kinks == 1:
+        return np.asarray((loss / np.maximum(at, 1 - at)).max(axis=-1))
+    left, right = at <= 0.5, at >= 0.5
+    nothing = np.zeros((*loss.shape[:-1], 1))
+    x0, f0 = np.append(at[left], 0.0), np.concatenate((loss[..., left], nothing), axis=-1)
+    x1, f1 = np.append(at[right], 1.0), np.concatenate((loss[..., right], nothing), axis=-1)
+    gap = x1 - x0[:, None]
+    weight = np.where(gap > 0, x1 - 0.5, 1.0) / np.where(gap > 0, gap, 1.0)
+    chords = f0[..., None] * weight
+    chords += f1[..., None, :] * (1 - weight)
+    return np.asarray(2 * chords.max(axis=(-1, -2)))
+
+
+NEIGHBOURS = 12
+"""Points next to each, whose constraints the program begins with."""
+N_ADDED = 12
+"""Violated constraints of each point that a round adds."""
+MAX_ROUNDS = 200
+VIOLATED, MARGIN = 1e-9, 1e-9
+"""What counts as violated, and by how much an agent prefers the action that loses."""
+SOLVER_TOLERANCE = 1e-10
+DIFFERENT = 1e-6
+"""Payoffs that differ by this are two actions."""
+N_DECIMALS = 11
+"""Of the payoffs of an agent: more than the margin needs."""
+N_ROUNDED = 13
+"""Decimals of the probabilities of levels, whose sums depend on the order of the rows in the last ones."""
+NOTHING = 1e-9
+"""A loss up to here is none."""
+SIMPLEX_SIZE = 60
+"""Points up to which the simplex method is faster than an interior point."""
+Mask = NDArray[np.bool_]
+
+
+class WorstRule(NamedTuple):
+    """The value of the program; the payoffs of every action of an agent that attains it but for 1e-7, (A, K)."""
+
+    loss: float
+    utility: Floats
+
+
+class _Program(NamedTuple):
+    """max sum gain * s over proper rules s; points: (m, K), gain: (m, K)."""
+
+    points: Floats
+    gain: Floats
+
+    def pairs(self) -> Mask:
+        """The constraints to begin with: of neighbours, and of the point that weighs most with all."""
+        size = len(self.points)
+        square = (self.points**2).sum(axis=1)
+        away = square[:, None] + square - 2 * self.points @ self.points.T
+        np.fill_diagonal(away, np.inf)
+        near = np.argsort(away, axis=1, kind="stable")[:, : min(NEIGHBOURS, size - 1)]
+        pairs = np.zeros((size, size), dtype=bool)
+        pairs[np.arange(size)[:, None], near] = True
+        pairs |= pairs.T
+        heaviest = int(np.argmax(np.abs(self.gain).sum(axis=1)))
+        pairs[heaviest] = pairs[:, heaviest] = True
+        np.fill_diagonal(pairs, False)
+        return pairs
+
+    def solve(self, pairs: Mask, margin: Floats) -> tuple[float, Floats]:
+        """Value and payoffs, (m, K), under the constraints of these pairs. Errors: Undefined, without a solution."""
+        # Loaded late: whoever evaluates scores of two classes needs no scipy.
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_matrix
+
+        size, classes = self.points.shape
+        q, r = np.nonzero(pairs)
+        columns = np.hstack([each[:, None] * classes + np.arange(classes) for each in (r, q)])
+        entries = np.hstack((self.points[q], -self.points[q]))
+        rows = np.repeat(np.arange(len(q)), 2 * classes)
+        proper = csr_matrix((entries.ravel(), (rows, columns.ravel())), shape=(len(q), size * classes))
+        methods = ("highs-ds", "highs-ipm")
+        for method in methods if size <= SIMPLEX_SIZE else reversed(methods):
+            solution = linprog(
+                -self.gain.ravel(), A_ub=proper, b_ub=-margin[q, r], bounds=(0, 1), method=method,
+                options={"primal_feasibility_tolerance": SOLVER_TOLERANCE,
+                         "dual_feasibility_tolerance": SOLVER_TOLERANCE},
+            )  # fmt: skip
+            if solution.status == 0:
+                return -float(solution.fun), solution.x.reshape(size, classes)
+        raise Undefined("its linear program came to no solution")
+
+    def cut(self, pairs: Mask, margin: Floats) -> tuple[float, Floats]:
+        """The same under all constraints; those that were needed are added to the pairs."""
+        every = np.arange(len(self.points))
+        for _ in range(MAX_ROUNDS):
+            value, payoffs = self.solve(pairs, margin)
+            worth = self.points @ payoffs.T
+            violated = worth - np.diag(worth)[:, None] + margin
+            violated[pairs] = -1.0
+            np.fill_diagonal(violated, -1.0)
+            if violated.max() <= VIOLATED:
+                return value, payoffs
+            for _ in range(N_ADDED):
+                most = violated.argmax(axis=1)
+                here = violated[every, most] > VIOLATED
+                pairs[every[here], most[here]] = True
+                violated[every, most] = -1.0
+        raise Undefined("its linear program came to no solution")
+
+
+def over_constant(levels: ClassLevels, rows: ClassLevels | None = None) -> WorstRule:
+    """What always acting on the class frequencies wins over acting on the levels' probabilities, at the most.
+
+    rows: those that the agent is to lose most on, where these are not the levels themselves.
+    """
+    return _worst(levels, _against_constant, lambda shown: shown.share.sum(axis=0)[None], rows or levels)
+
+
+def over_frequencies(levels: ClassLevels) -> WorstRule:
+    """What acting on each level's class frequencies wins over acting on its probabilities, at the most."""
+    return _worst(levels, _against_frequencies, lambda shown: shown.share, levels)
+
+
+def most_over_frequencies(levels: ClassLevels) -> float:
+    """The value of the same program, without its agent."""
+    program = _against_frequencies(levels)
+    return max(program.cut(program.pairs(), np.zeros((len(program.points),) * 2))[0], 0.0)
+
+
+def _against_constant(levels: ClassLevels) -> _Program:
+    rate = levels.share.sum(axis=0)
+    return _Program(np.vstack((levels.score, rate)), np.vstack((-levels.share, rate)))
+
+
+def _against_frequencies(levels: ClassLevels) -> _Program:
+    share = levels.share
+    rate = share / share.sum(axis=1, keepdims=True)
+    return _Program(np.vstack((levels.score, rate)), np.vstack((-share, share)))
+
+
+def lost_over_frequencies(levels: ClassLevels, utility: Floats) -> float:
+    """Utility per row that acting on each level's class frequencies, not on its probabilities, adds for an agent."""
+    won = levels.share * utility[best_actions(levels.score, utility)]
+    return float((levels.share @ utility.T).max(axis=1).sum() - won.sum())
+
+
+def _worst(
+    levels: ClassLevels,
+    program_of: Callable[[ClassLevels], _Program],
+    compared: Callable[[ClassLevels], Floats],
+    shown: ClassLevels,
+) -> WorstRule:
+    """The agent of a program, which does not depend on the order of levels and classes.
+
+    compared: what the best action is taken for in comparison, class shares of shape (c, K).
+    """
+    classes = np.lexsort((levels.score.sum(axis=0), levels.counts.sum(axis=0)))
+    score = np.round(levels.score[:, classes], N_ROUNDED)
+    order = np.lexsort(score.T)
+    program = program_of(ClassLevels(order, score[order], levels.counts[order][:, classes]))
+    pairs, margin = program.pairs(), np.zeros((len(program.points),) * 2)
+    value, payoffs = program.cut(pairs, margin)
+    if value <= NOTHING:
+        return WorstRule(0.0, np.zeros((0, len(classes))))
+    margin = MARGIN * (np.abs(payoffs[:, None] - payoffs).max(axis=2) > DIFFERENT)
+    _, payoffs = program.cut(pairs, margin)
+    utility = np.unique(np.clip(np.round(payoffs, N_DECIMALS), 0.0, 1.0) + 0.0, axis=0)[:, np.argsort(classes)]
+    return WorstRule(value, utility[_needed(shown, compared(shown), utility)])
+
+
+def _needed(levels: ClassLevels, compared: Floats, utility: Floats) -> Ints:
+    """The actions, at most MAX_ACTIONS, with which an agent loses most: the others are taken from it one by one."""
+    left, path = np.arange(len(utility)), []
+    taken = _Choice.of(levels.score @ utility.T, levels.share @ utility.T)
+    best = _Choice.of(compared @ utility.T, compared @ utility.T)
+    while len(left) >= 2:
+        path.append((best.total - taken.total, left))
+        loss = best.without() - taken.without()
+        least = int(left[np.argmax(loss[left])])
+        left = left[left != least]
+        taken.drop(least)
+        best.drop(least)
+    allowed = [(loss, actions) for loss, actions in path if len(actions) <= MAX_ACTIONS]
+    most = max(loss for loss, _ in allowed)
+    return min((actions for loss, actions in allowed if loss >= most - VIOLATED), key=len)
+
+
+@dataclass
+class _Choice:
+    """Which action every point takes, and which one without it. worth, won: shape (m, A); first, second: (m,)."""
+
+    worth: Floats
+    won: Floats
+    first: Ints
+    second: Ints
+
+    @classmethod
+    def of(cls, worth: Floats, won: Floats) -> _Choice:
+        """By what actions are worth to points; what they then win."""
+        choice = cls(worth.copy(), won, *np.zeros((2, len(worth)), dtype=np.int64))
+        choice._rank(np.arange(len(worth)))
+        return choice
+
+    def _rank(self, points: Ints) -> None:
+        worth = self.worth[points]
+        self.first[points] = worth.argmax(axis=1)
+        worth[np.arange(len(points)), self.first[points]] = -np.inf
+        self.second[points] = worth.argmax(axis=1)
+
+    def _of(self, action: Ints) -> Floats:
+        return np.asarray(self.won[np.arange(len(action)), action])
+
+    @property
+    def total(self) -> float:
+        """What is won."""
+        return float(self._of(self.first).sum())
+
+    def without(self) -> Floats:
+        """The same without each action, shape (A,)."""
+        change = self._of(self.second) - self._of(self.first)
+        return np.asarray(self.total + np.bincount(self.first, change, self.worth.shape[1]), dtype=np.float64)
+
+    def drop(self, action: int) -> None:
+        """Take an action away."""
+        self.worth[:, action] = -np.inf
+        self._rank(np.flatnonzero((self.first == action) | (self.second == action)))
+
+
+family("agents")
+
 
 _MAX_DENSE_LEVELS = 64
-_INVERTED = f"{rays.INVERSION_TEXT}; none above {_MAX_DENSE_LEVELS} levels, nor for exact levels that hold few rows"
+_INVERTED = f"{gaps.INVERSION_TEXT}; none above {_MAX_DENSE_LEVELS} levels, nor for exact levels that hold few rows"
 _MAX_MOVE = 1e-9
 """How far a kink moves to its open side to become a threshold."""
 Quantity = Literal["cdl", "v_cdl", "u_cal", "v_cal"]
 
 
-def _level_curve(t: Table) -> envelope.LossCurve:
-    return t.cached(envelope.of_levels, envelope.of_levels)
+def _level_curve(t: Table) -> LossCurve:
+    return t.cached(of_levels, of_levels)
 
 
-def _constant_curve(t: Table) -> envelope.LossCurve:
-    return t.cached(envelope.of_constant, envelope.of_constant)
+def _constant_curve(t: Table) -> LossCurve:
+    return t.cached(of_constant, of_constant)
 
 
 def _cdl(t: Table) -> Worst:
@@ -125,7 +632,7 @@ def _moved(score: Floats, kink: Kink) -> float:
 def _losses(levels: Table, rate: Floats, kinks: int) -> Floats:
     """cdl (two kinks) or v_cdl (one) where the levels have these label frequencies, along the last axis."""
     if len(levels) <= _MAX_DENSE_LEVELS:
-        return envelope.losses_of_levels(levels.score, levels.n * 1.0, levels.n * rate, kinks)
+        return losses_of_levels(levels.score, levels.n * 1.0, levels.n * rate, kinks)
     tables = (Table(levels.score, levels.n, levels.n * one) for one in np.atleast_2d(rate))
     return np.array([_ON_LEVELS[kinks](table).loss for table in tables]).reshape(rate.shape[:-1])
 
@@ -138,7 +645,7 @@ def _inverted(kinks: int) -> Callable[..., Interval]:
         value = _ON_LEVELS[kinks](used).loss
         if used is t:
             need_rows(t)
-        cells = t if used is t else rays.cells(t)
+        cells = t if used is t else gaps.cells(t)
         starts = np.arange(len(t)) if used is t else cells.bin_starts()
         bins = cells.merge_levels(starts)
         if len(bins) > _MAX_DENSE_LEVELS:
@@ -147,8 +654,8 @@ def _inverted(kinks: int) -> Callable[..., Interval]:
         def norm(gap: Floats) -> Floats:
             return _losses(bins, np.clip(bins.score + gap * (bins.total / bins.n), 0.0, 1.0), kinks)
 
-        worlds = rays.worlds(cells, seed.generator("agents")).summed(starts)
-        return rays.interval(value, worlds, norm, confidence, widened=rays.WIDENED)
+        worlds = gaps.worlds(cells, seed.generator("agents")).summed(starts)
+        return gaps.interval(value, worlds, norm, confidence, widened=gaps.WIDENED)
 
     return interval
 
@@ -164,7 +671,7 @@ def _inverted(kinks: int) -> Callable[..., Interval]:
     interval_text=_INVERTED,
     witness=_witness("cdl"),
     noisy=True,
-    covers=covered.OF_LEVELS_BELOW,
+    covers=intervals.OF_LEVELS_BELOW,
 )
 def cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     """The most that any decision maker loses by acting on scores instead of on frequencies; compare it with cdl_null.
@@ -201,7 +708,7 @@ def v_cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     (0, 1),
     size_free=False,
     interval=None,
-    covers=covered.JUMPS,
+    covers=intervals.JUMPS,
 )
 def cdl_threshold(t: Table, *, levels: AtLevels = "auto") -> float:
     """Decision threshold of the two-action agent that loses most by acting on scores: the agent of v_cdl.
@@ -247,10 +754,10 @@ def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> Floats:
 
 def _over_constant(kinks: int, worst: Callable[[Table], Worst]) -> Callable[..., Interval]:
     """The interval of u_cal (two kinks) or v_cal (one)."""
-    statistic = partial(envelope.losses_of_constant, kinks=kinks)
+    statistic = partial(losses_of_constant, kinks=kinks)
 
     def interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-        return rays.interval_of_agents(t, statistic, seed.generator("agents"), confidence, worst(t).loss)
+        return gaps.interval_of_agents(t, statistic, seed.generator("agents"), confidence, worst(t).loss)
 
     return interval
 
@@ -262,7 +769,7 @@ def _over_constant(kinks: int, worst: Callable[[Table], Worst]) -> Callable[...,
     f"{cite('Kleinberg et al. 2023')}; {cite('Hu and Wu 2024', 'def. 2.10')}; per row, with payoffs in [0, 1]",
     (0, 1),
     interval=_over_constant(2, _u_cal),
-    interval_text=rays.INVERSION_TEXT,
+    interval_text=gaps.INVERSION_TEXT,
     witness=_witness("u_cal"),
     rarer=10,
 )
@@ -295,7 +802,7 @@ def v_cal(t: Table) -> float:
 def _highest_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     value = v_cal_kleinberg(t)
     rng = seed.generator("agents")
-    return rays.interval_of_agents(t, envelope.highest_of_constant, rng, confidence, value, most=2.0)
+    return gaps.interval_of_agents(t, highest_of_constant, rng, confidence, value, most=2.0)
 
 
 @like(
@@ -329,3 +836,144 @@ def u_cal_threshold(t: Table) -> float:
     worst = _v_cal(t)
     _need_loss(worst)
     return worst.kinks[0].at
+
+
+MAX_NUMBERS = 1000
+"""Levels times classes up to which the program is solved on the levels themselves: 333 levels of three classes."""
+CELLS = (32, 64)
+"""Cells on which the agent of u_cal is looked for, at least and at most; fewer of more classes."""
+MAX_SHOWN_ROWS = 20_000
+"""Rows on which it is decided which of its actions an agent needs."""
+N_RULE_DRAWS = 20
+"""Labels are drawn so many times: each time a program is solved."""
+_NO_INTERVAL = "nothing: the worst agent is chosen on these rows"
+_NOT_DRAWN = "nothing: it is the mean of 20 draws"
+
+
+def _class_levels(c: ClassTable, levels: Levels) -> ClassLevels:
+    """The levels that cdl and cfdl work on. Errors: Undefined, where there are too many to solve a program on them."""
+    if on_exact_levels(c, levels) and c.n_levels * len(c.classes) > MAX_NUMBERS:
+        most = MAX_NUMBERS // len(c.classes)
+        raise Undefined(f"has {c.n_levels:,} levels, and {most} are taken at most; levels=bins puts them together")
+    return levels_or_cells(c, levels)
+
+
+def calibrated_counts(c: ClassTable, cell: Ints, chance: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """Class counts of the cells of a calibrated model, shape (draws, m, K), weighted as the rows of each cell are.
+
+    cell: of each row, (T,); chance: of each class in each cell, (m, K), rows of sum 1.
+    """
+    squares, rows = c.count(cell, len(chance), squares=True), c.count(cell, len(chance))
+    effective = as_whole(rows / (squares / rows))
+    labels = rng.multinomial(effective, chance, (draws, len(chance)))
+    return np.asarray(labels * (rows / effective)[:, None], dtype=np.float64)
+
+
+def _class_cdl(c: ClassTable, levels: Levels) -> WorstRule:
+    return c.cached(("cdl", levels), lambda: over_frequencies(_class_levels(c, levels)))
+
+
+def _cdl_witness(c: ClassTable, *, levels: Levels = "auto") -> Witness:
+    t = as_score(c)
+    if t is not None:
+        return witness_of("cdl", t, levels)
+    rule, used = _class_cdl(c, levels), _class_levels(c, levels)
+    loss = lost_over_frequencies(used, rule.utility) if len(rule.utility) else 0.0
+    _need_class_loss(rule, loss)
+    return _class_witness(rule.utility, loss, "cfdl" if levels == "auto" else f"cfdl(levels={levels})")
+
+
+@for_classes(
+    "cdl",
+    interval=None,
+    covers=_NO_INTERVAL,
+    witness=_cdl_witness,
+    source=f"{cite('Hu and Wu 2024', 'thm. 3.11')}, the linear program by cuts",
+    slow=True,
+)
+def class_cdl(c: ClassTable, *, levels: Levels = "auto") -> float:
+    """The most that any decision maker with payoffs in [0, 1] loses by acting on probabilities instead of frequencies.
+
+    A linear program over all proper scoring rules, on levels of equal probabilities; where these hold few rows, on
+    8 to 32 cells of about equally many rows, fewer of more classes.
+    """
+    t = as_score(c)
+    return cdl(t, levels=levels) if t is not None else _class_cdl(c, levels).loss
+
+
+@for_classes("cdl_null", interval=None, covers=_NOT_DRAWN, slow=True)
+def class_cdl_null(c: ClassTable, seed: Seed, *, levels: Levels = "auto") -> float:
+    """Mean cdl that a perfectly calibrated model with these probabilities shows, by chance alone.
+
+    The classes of the rows of each level or cell are drawn from its probabilities, 20 times.
+    """
+    t = as_score(c)
+    if t is not None:
+        return cdl_null(t, seed, levels=levels)
+    used = _class_levels(c, levels)
+
+    def mean() -> float:
+        drawn = calibrated_counts(c, used.of_row, used.score, N_RULE_DRAWS, seed.generator("classes"))
+        return float(np.mean([most_over_frequencies(used._replace(counts=each)) for each in drawn]))
+
+    return c.cached(("cdl_null", levels, seed), mean)
+
+
+def _class_u_cal(c: ClassTable) -> tuple[WorstRule, bool]:
+    """The worst agent against the base rate, and whether it is that of the rows and not of cells of them."""
+
+    def worst() -> tuple[WorstRule, bool]:
+        if c.n_levels * len(c.classes) <= MAX_NUMBERS:
+            return over_constant(c.at_levels()), True
+        cells = int(np.clip(MAX_NUMBERS // len(c.classes), *CELLS))
+        return over_constant(c.in_cells(cells), c.by_row(MAX_SHOWN_ROWS)), False
+
+    return c.cached("u_cal", worst)
+
+
+def _attained(c: ClassTable, utility: Floats) -> float:
+    """What the best constant action adds to this agent's actions, on the rows themselves."""
+    if not len(utility):
+        return 0.0
+    won = c.units.mean(utility[best_actions(c.score, utility), c.label]).value
+    return float((utility @ c.count(c.label, len(c.classes))).max() / c.total) - won
+
+
+def _u_cal_witness(c: ClassTable) -> Witness:
+    t = as_score(c)
+    if t is not None:
+        return witness_of("u_cal", t)
+    rule, _ = _class_u_cal(c)
+    loss = _attained(c, rule.utility)
+    _need_class_loss(rule, loss)
+    return _class_witness(rule.utility, loss, "external_regret")
+
+
+@for_classes(
+    "u_cal",
+    interval=None,
+    covers=_NO_INTERVAL,
+    witness=_u_cal_witness,
+    source=f"{cite('Kleinberg et al. 2023', 'thm. 17')}, the linear program by cuts; per row, with payoffs in [0, 1]",
+    slow=True,
+)
+def class_u_cal(c: ClassTable) -> float:
+    """The most that any decision maker with payoffs in [0, 1] loses by acting on probabilities instead of base rates.
+
+    A linear program over all proper scoring rules, on up to 1,000 / K levels of equal probabilities. Of more, the agent
+    is looked for on 32 to 64 cells and evaluated on all rows: what is printed is lost, and a little more may be.
+    """
+    t = as_score(c)
+    if t is not None:
+        return u_cal(t)
+    rule, exact = _class_u_cal(c)
+    return rule.loss if exact else max(_attained(c, rule.utility), 0.0)
+
+
+def _need_class_loss(rule: WorstRule, loss: float) -> None:
+    if not len(rule.utility) or loss <= NOTHING:
+        raise Undefined("no agent loses anything")
+
+
+def _class_witness(utility: Floats, loss: float, shown_by: str) -> Witness:
+    return Witness(tuple(map(tuple, utility.tolist())), (), loss, shown_by)

@@ -5,26 +5,144 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
+from decal_cli.declarations.spec import Bins as EqualMassBins
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
-from decal_cli.metrics.declare import for_classes, like, metric, null_of
-from decal_cli.metrics.families import bins as binned
-from decal_cli.metrics.families.levels import ece_exact
-from decal_cli.metrics.families.loss import Clip
+from decal_cli.metrics import gaps
+from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.decisions import decide
+from decal_cli.metrics.declare import family, for_classes, like, metric, null_of
+from decal_cli.metrics.families import calibration
+from decal_cli.metrics.families.calibration import Bins, By, ece_exact
 from decal_cli.metrics.families.ranking import components, delong
-from decal_cli.metrics.numerics.at_levels import AtCells, as_score, at_levels, levels_or_cells
-from decal_cli.metrics.numerics.gaps import ece_debiased_interval, variance_terms
-from decal_cli.metrics.numerics.selective import area_influence
+from decal_cli.metrics.families.scores import Clip
+from decal_cli.metrics.gaps import (
+    AtCells,
+    as_score,
+    at_levels,
+    ece_debiased_interval,
+    levels_or_cells,
+    variance_terms,
+)
+from decal_cli.metrics.regret_cells import N_DRAWS, ClassRegrets
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Floats, Strategy, Table, tabulate
+from decal_cli.tables.table import BINS, BLOCK, Floats, Ints, Strategy, Table, tabulate
 from decal_cli.tables.units import Estimate
+from decal_cli.task import ClassDecision
+
+MAX_PROMISE_CELLS = 2048
+"""Cells of the promised utility on which its error is drawn."""
+
+
+class Promises(NamedTuple):
+    """Rows by their promise, shape (m,) each, in cells of at most MAX_PROMISE_CELLS: sums over rows, divided by T.
+
+    gap: of promise less utility. noise: of the variance of that gap. null: of its variance were the model calibrated.
+    """
+
+    gap: Floats
+    noise: Floats
+    null: Floats
+
+
+def promises(c: ClassTable, decision: ClassDecision, most: int | None = None) -> Promises:
+    """The levels of the promise, in increasing order; most: at most so many runs of them."""
+    return c.cached(("promises", decision, most), lambda: _promises(c, decision, most))
+
+
+class _ByPromise(NamedTuple):
+    """Rows in order of their promise: their numbers, promises, promises less utilities, weights, (T,) each.
+
+    starts: the first row of each level.
+    """
+
+    order: Ints
+    promise: Floats
+    gap: Floats
+    weight: Floats
+    starts: Ints
+
+
+def _by_promise(c: ClassTable, decision: ClassDecision) -> _ByPromise:
+    decided = decide(c, decision)
+    order = np.argsort(decided.promise, kind="stable")
+    promise = decided.promise[order]
+    starts = np.flatnonzero(np.concatenate(([True], promise[1:] != promise[:-1])))
+    weight = np.ones(len(c)) if c.weight is None else c.weight[order]
+    return _ByPromise(order, promise, promise - decided.won[order], weight, starts)
+
+
+def _promises(c: ClassTable, decision: ClassDecision, most: int | None) -> Promises:
+    order, promise, gap, weight, starts = c.cached(("by promise", decision), lambda: _by_promise(c, decision))
+    if most is not None and len(starts) > most:
+        starts = starts[np.unique(np.linspace(0, len(starts), most, endpoint=False).astype(np.int64))]
+    gaps = np.add.reduceat(weight * gap, starts) / c.total
+    if most is None:
+        return Promises(gaps, gaps, gaps)
+    squared = _promised_squares(c, decision)[order] - promise**2
+    weight2 = c.effect * weight**2
+    noise, null = (np.add.reduceat(weight2 * each, starts) / c.total**2 for each in (gap**2, squared))
+    return Promises(gaps, noise, np.maximum(null, 0.0))
+
+
+def _promised_squares(c: ClassTable, decision: ClassDecision) -> Floats:
+    """The expected squared utility of each row's action by the row's own probabilities, shape (T,)."""
+    squares, action, total = np.array(decision.utility).T ** 2, decide(c, decision).action, np.zeros(len(c))
+    for start in range(0, len(c), BLOCK):
+        part = slice(start, start + BLOCK)
+        for column, of_class in zip(c.score[part].T, squares, strict=True):
+            total[part] += column * of_class[action[part]]
+    return total
+
+
+def reach(gap: Floats) -> Floats:
+    """Largest sum over an interval of levels, in size; shape (.., m) to (..)."""
+    walk = np.cumsum(gap, axis=-1)
+    return np.asarray(np.maximum(walk.max(axis=-1), 0.0) - np.minimum(walk.min(axis=-1), 0.0))
+
+
+def risk_at(t: Table, coverage: Floats) -> tuple[Floats, Floats]:
+    """Share of errors among the surest rows, at each coverage in (0, 1], and effective rows that it rests on.
+
+    t: the highest probability, counted with whether its class is the label. Rows of equal probability are taken in any
+    order: the expectation over these orders counts.
+    """
+    n, wrong = (np.asarray(values, dtype=np.float64)[::-1] for values in (t.n, t.n - t.pos))
+    squares = np.asarray(t.n2, dtype=np.float64)[::-1]
+    ends = np.concatenate(([0.0], np.cumsum(n)))
+    rows = np.minimum(np.asarray(coverage) * ends[-1], ends[-1])
+    errors, spread = (np.interp(rows, ends, np.concatenate(([0.0], np.cumsum(values)))) for values in (wrong, squares))
+    return np.clip(errors / rows, 0.0, 1.0), rows**2 / spread
+
+
+def area_influence(t: Table) -> tuple[Floats, Floats]:
+    """What a row adds to the area under the curve, to first order, by its level, where its class is right and wrong.
+
+    Of AURC = E[error * -ln S], S the coverage at the row's probability: error * -ln S, less the errors of the rows that
+    are no surer, each over its coverage; shape (L,) each, of mean 0 over the rows.
+    """
+    n, wrong = (np.asarray(values, dtype=np.float64) for values in (t.n, t.n - t.pos))
+    total = float(n.sum())
+    # Within a level, the mean over its rows of -ln of their coverage.
+    above = np.cumsum(n[::-1])[::-1] - n
+    low, high = above / total, (above + n) / total
+    logs = -(high * np.log(high) - np.where(low > 0, low * np.log(np.where(low > 0, low, 1.0)), 0.0)) / (high - low) + 1
+    share = wrong / total / ((low + high) / 2)
+    beaten = np.cumsum(share) - share / 2
+    mean = float(wrong @ logs) / total
+    base = -mean - beaten + float(wrong.sum()) / total
+    return base, base + logs
+
+
+family("classes")
+
 
 TopK = Annotated[int, "how many of the most probable classes are looked at", Between(0, 10_000)]
 _NO_INTERVAL = "nothing: it is an average over classes, whose errors depend on each other"
@@ -134,14 +252,14 @@ def _on_top(of: Callable[..., Any]) -> Callable[..., Any]:
 _ON_TOP = cite("Naeini et al. 2015")
 
 
-@like("ece", "ECE of the top class", _ON_TOP, interval=_on_top(binned.ece_interval), interval_text="as for ece")
-def ece_top(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
+@like("ece", "ECE of the top class", _ON_TOP, interval=_on_top(calibration.ece_interval), interval_text="as for ece")
+def ece_top(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean distance, over bins of the highest probability, between it and how often that class is the label.
 
     ece of the confidence max_k p_k for the event that its class is the label. Noise keeps it above 0 for a calibrated
     model; compare it with ece_top_null.
     """
-    return binned.ece(c.top, bins=bins, strategy=strategy)
+    return calibration.ece(c.top, bins=bins, strategy=strategy)
 
 
 @null_of(
@@ -149,22 +267,22 @@ def ece_top(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "m
     "ECE of the top class, calibrated",
     f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
 )
-def ece_top_null(c: ClassTable, seed: Seed, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> Floats:
+def ece_top_null(c: ClassTable, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") -> Floats:
     """Mean ece_top that a perfectly calibrated model with these probabilities shows, by chance alone.
 
     Whether the top class is right is drawn from its probability, as for ece_null.
     """
-    return binned.null_draws(c.top, seed, bins, strategy)
+    return calibration.ece_draws(c.top, seed, bins, strategy)
 
 
 @like("ece_debiased", "Squared ECE of the top class, debiased", interval=_on_top(ece_debiased_interval))
-def ece_top_debiased(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> Estimate:
+def ece_top_debiased(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") -> Estimate:
     """Mean squared distance of ece_top, less its noise; near 0 for a calibrated model.
 
     ece_debiased of the confidence max_k p_k; it stays squared, and is negative about half of the time for a calibrated
     model.
     """
-    value = binned.ece_debiased(c.top, bins=bins, strategy=strategy)
+    value = calibration.ece_debiased(c.top, bins=bins, strategy=strategy)
     further = variance_terms(c.top.bins(bins, strategy))[1]
     return c.units.linear(value, lambda: _top_debiased_influence(c, bins, strategy), further)
 
@@ -180,13 +298,13 @@ def ece_top_debiased(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binne
     interval=None,
     covers=_NO_INTERVAL,
 )
-def ece_classwise(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
+def ece_classwise(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean over classes of the ECE of each class's probability; compare it with ece_classwise_null.
 
     Bins as for ece, of each class for itself.
     """
     key = "ece", bins, strategy
-    return float(np.mean(c.each_class(key, lambda t: binned.ece(t, bins=bins, strategy=strategy))))
+    return float(np.mean(c.each_class(key, lambda t: calibration.ece(t, bins=bins, strategy=strategy))))
 
 
 @metric(
@@ -199,13 +317,13 @@ def ece_classwise(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.B
     interval=None,
     covers=_NO_INTERVAL,
 )
-def ece_classwise_null(c: ClassTable, seed: Seed, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
+def ece_classwise_null(c: ClassTable, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean ece_classwise that a perfectly calibrated model with these probabilities shows, by chance alone.
 
     ece_null of each class against the rest, averaged.
     """
     key = "ece_null", bins, strategy, seed
-    return float(np.mean(c.each_class(key, lambda t: binned.ece_null(t, seed, bins=bins, strategy=strategy))))
+    return float(np.mean(c.each_class(key, lambda t: calibration.ece_null(t, seed, bins=bins, strategy=strategy))))
 
 
 def _pair_auc(c: ClassTable, j: int, k: int) -> float:
@@ -343,3 +461,74 @@ def _top_debiased_influence(c: ClassTable, bins: int, strategy: Strategy) -> Flo
     gap = np.asarray(cut.pos / cut.n) - cut.score
     value = float((cut.n * gap**2).sum() / cut.total)
     return np.asarray(gap[place] ** 2 - value + 2 * gap[place] * (right - top - gap[place]))
+
+
+family("actions")
+
+
+@null_of("regret_calibration", "Calibration regret of a calibrated model")
+def regret_calibration_null(q: ClassRegrets, seed: Seed, *, bins: EqualMassBins = BINS) -> Floats:
+    """Mean regret_calibration that a perfectly calibrated model with these probabilities shows, by chance alone.
+
+    The classes of the rows of each cell are drawn from their mean probabilities, 400 times.
+    """
+    return q.bins(bins).null(seed.generator("classes"))
+
+
+def _reaches(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> tuple[Floats, float]:
+    """Draws of utility_calibration, about the gaps seen or about none, and what the cells themselves give."""
+
+    def draws() -> tuple[Floats, float]:
+        cells = promises(c, decision, MAX_PROMISE_CELLS)
+        spread = np.sqrt(cells.null if null else cells.noise)
+        noise = spread * seed.generator("classes").standard_normal((N_DRAWS, len(spread)))
+        return reach(noise if null else cells.gap + noise), float(reach(cells.gap))
+
+    return c.cached(("reaches", decision, seed, null), draws)
+
+
+def _promise_interval(c: ClassTable, decision: ClassDecision, seed: Seed, *, confidence: float) -> Interval:
+    value, (draws, centre) = utility_calibration(c, decision), _reaches(c, decision, seed, null=False)
+    low, high = intervals.bias_corrected(value, draws, confidence, centre)
+    # Draws about gaps that are noise do not show all that noise adds: of a calibrated model the low end is 0.
+    chance = gaps.central(_reaches(c, decision, seed, null=True)[0], confidence)[1]
+    return intervals.holding((max(min(low, value - chance), 0.0), max(high, 0.0)), value)
+
+
+@metric(
+    "Utility calibration error",
+    "lower",
+    "utility",
+    "Hegazy, Jordan and Dieuleveut 2025 (arXiv 2510.25458)",
+    (0, 1),
+    size_free=False,
+    shown=True,
+    interval=_promise_interval,
+    interval_text=(
+        "bias-corrected: 400 draws of what rows of about one promise are worth; the low end less what chance gives a "
+        "calibrated model; and the value itself"
+    ),
+    noisy=True,
+    covers=intervals.POPULATION_BELOW,
+)
+def utility_calibration(c: ClassTable, decision: ClassDecision) -> float:
+    """Largest gap per row, over all intervals of the utility that the model promises, between promise and utility.
+
+    The promise is v = max_a sum_k U[a][k] p_k; max over intervals of v of |sum over rows inside (v - U[a][y])| / T, the
+    prefix sums' maximum less their minimum. Compare it with utility_calibration_null.
+    """
+    return float(reach(promises(c, decision).gap))
+
+
+@null_of(
+    "utility_calibration",
+    "Utility calibration error, calibrated",
+    "Gaussian approximation of labels drawn from the probabilities",
+)
+def utility_calibration_null(c: ClassTable, decision: ClassDecision, seed: Seed) -> Floats:
+    """Mean utility_calibration that a perfectly calibrated model with these probabilities shows, by chance alone.
+
+    The sums of up to 4,096 runs of rows are drawn 400 times, with the variance that labels drawn from the probabilities
+    give them.
+    """
+    return _reaches(c, decision, seed, null=True)[0]

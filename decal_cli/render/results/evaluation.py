@@ -19,8 +19,8 @@ from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positi
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import Result, Witness, parse
-from decal_cli.metrics.numerics.label_shift import N_BINS
-from decal_cli.metrics.result import Side, Within
+from decal_cli.metrics.declare import Side, Within
+from decal_cli.metrics.label_shift import N_BINS
 from decal_cli.numbers import (
     DASH,
     MAX_DECIMALS,

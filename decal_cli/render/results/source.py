@@ -12,7 +12,7 @@ from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data import Input
 from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share
 from decal_cli.hints import Hint
-from decal_cli.metrics.bootstrap import RESAMPLES
+from decal_cli.metrics.confidence import RESAMPLES
 from decal_cli.numbers import Interval, alike, percent, plain, within
 from decal_cli.render.blocks import Paragraph
 from decal_cli.render.schema import View, of

@@ -1,0 +1,823 @@
+"""Scores of predictions: losses, their decomposition by the isotonic fit, calibration on average, and scoring rules."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Between
+from decal_cli.errors import Undefined
+from decal_cli.learn.regions import Regions
+from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import gaps, grouping
+from decal_cli.metrics.confidence import Interval, holding, quantile, skewed
+from decal_cli.metrics.declare import family, like, metric
+from decal_cli.metrics.gaps import AtLevels, Levels, at_levels, need_rows
+from decal_cli.tables import estimate
+from decal_cli.tables.cells import CellTable, LogLoss, PowerLoss
+from decal_cli.tables.estimate import CellRun, MeanEstimate, dot
+from decal_cli.tables.isotonic import first_of_pools
+from decal_cli.tables.logistic import climb, expit, log_odds, separated
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import BINS, Floats, Loss, Table
+from decal_cli.tables.units import Estimate
+
+LossName = Literal["brier", "log"]
+
+_N_DRAWS = 100
+_CELLS = 2048
+"""Above this many levels the parts are replayed on this many equal-mass cells."""
+_WIDENED = 1.15
+"""Of the interval of a part: samples vary so much more than draws of the smoothed world (docs/simulation.md)."""
+_SMALL = 2.0**-10
+_MIN_FLOAT = 5e-324
+"""The smallest positive float: it keeps 0 out of a logarithm and changes no score."""
+
+
+def _squared(score: Floats) -> Floats:
+    losses = np.empty((2, len(score)))
+    np.square(score, out=losses[0])
+    np.square(np.subtract(1, score, out=losses[1]), out=losses[1])
+    return losses
+
+
+squared = PowerLoss(_squared, ((0.0, 0.0, 1.0), (1.0, -2.0, 1.0)))
+"""(p - y)^2 of scores, shape (k,), at label 0 and at label 1: shape (2, k)."""
+
+
+@lru_cache(maxsize=64)
+def logarithmic(eps: float = 0.0) -> Loss:
+    """-log of the probability of the label, of scores clipped to [eps, 1 - eps]."""
+
+    def loss(score: Floats) -> Floats:
+        if eps:
+            score = np.clip(score, eps, 1 - eps)
+        of_label = np.empty((2, len(score)))
+        np.subtract(1, score, out=of_label[0])
+        of_label[1] = score
+        np.log(np.maximum(of_label, _MIN_FLOAT, out=of_label), out=of_label)
+        # 1 - p has lost the digits of a small p.
+        small = score < _SMALL
+        if small.any():
+            of_label[0, small] = np.log1p(-score[small])
+        return np.negative(of_label, out=of_label)
+
+    return loss if eps else LogLoss(loss)
+
+
+LOSSES: dict[LossName, Loss] = {"brier": squared, "log": logarithmic()}
+
+
+def need_finite_log(t: Table, advice: str = "") -> None:
+    """Raise Undefined, with the count, where a score of exactly 0 or 1 is wrong."""
+    if isinstance(t, CellTable):
+        if t.infinite:
+            raise Undefined("infinite: a row with score 0 has label 1, or one with score 1 has label 0")
+        return
+    at_zero = float(t.pos[0]) if t.score[0] == 0 else 0.0
+    at_one = float(t.n[-1] - t.pos[-1]) if t.score[-1] == 1 else 0.0
+    if at_zero + at_one > 0:
+        rows = "weight of the rows" if t.weighted else "rows"
+        counts = f"{at_zero:g} with score 0 and label 1, {at_one:g} with score 1 and label 0"
+        raise Undefined(f"infinite: {rows} that are certain and wrong: {counts}{advice}")
+
+
+class CorpParts(NamedTuple):
+    """loss = mcb - dsc + unc, and refined = unc - dsc, the loss of the isotonic fit."""
+
+    mcb: float
+    dsc: float
+    unc: float
+    refined: float
+
+
+def corp_parts(t: Table, name: LossName = "brier") -> CorpParts:
+    """The isotonic decomposition of a loss."""
+    return t.cached(("corp", name), lambda table: _parts(table, LOSSES[name]))
+
+
+def _parts(t: Table, loss: Loss) -> CorpParts:
+    pools = t.isotonic
+    at0, at1 = loss(pools.pos / pools.n)
+    refined = (dot(pools.n - pools.pos, at0) + dot(pools.pos, at1)) / t.total
+    unc = constant_loss(t.base_rate, loss)
+    # Never negative but for rounding: the fit is the best of all monotone ones, and the constant is one of these.
+    return CorpParts(max(t.mean_of(loss).value - refined, 0.0), max(unc - refined, 0.0), unc, refined)
+
+
+def constant_loss(rate: float, loss: Loss) -> float:
+    """The loss of always saying the base rate."""
+    at0, at1 = loss(np.array([rate]))[:, 0]
+    return float((1 - rate) * at0 + rate * at1)
+
+
+class Replays(NamedTuple):
+    """Parts and bounds in draws less those of the world they are drawn from, shape (draws,) each."""
+
+    mcb: Floats
+    dsc: Floats
+    refined: Floats
+    lower: Floats
+    upper: Floats
+
+
+def replays(t: Table, name: LossName, seed: Seed) -> Replays:
+    """What chance does to the parts: rows and labels drawn in a smoothed world, whose own parts are known."""
+    return t.cached(("replays", name, seed), lambda table: _replays(table, name, seed.generator("loss")))
+
+
+def _replays(t: Table, name: LossName, rng: np.random.Generator) -> Replays:
+    cells = gaps.coarse(t, BINS, _CELLS)
+    chance = gaps.smoothed(cells)
+    if name == "log":
+        # Scores of 0 and 1 are right as far as is seen: wrong ones would cost without end.
+        chance = np.where((cells.score == 0) | (cells.score == 1), cells.score, chance)
+    unit = gaps.concentration(cells) * cells.n
+    rows = cells.n / unit
+    world = _all(Table(cells.score, cells.n * 1.0, cells.n * chance), name)
+    drawn = []
+    for _ in range(_N_DRAWS):
+        pos, neg = unit * rng.poisson(rows * chance), unit * rng.poisson(rows * (1 - chance))
+        there = pos + neg > 0
+        if there.any():
+            drawn.append(_all(Table(cells.score[there], (pos + neg)[there], pos[there]), name))
+    errors = np.array(drawn) - world
+    # The smoothed world is drawn towards the scores; its base rate, and with it how much labels vary, may be off.
+    rate, own = t.base_rate, float((cells.n * chance).sum()) / cells.total
+    wider = math.sqrt(max(rate * (1 - rate), 1e-300) / max(own * (1 - own), 1e-300))
+    middle = errors.mean(axis=0)
+    return Replays(*(middle + (errors - middle) * min(max(wider, 0.5), 2.0)).T)
+
+
+def _all(t: Table, name: LossName) -> tuple[float, ...]:
+    part = corp_parts(t, name)
+    return part.mcb, part.dsc, part.refined, lower_refinement(t).value, upper_refinement(t).value
+
+
+def less_chance(value: float, errors: Floats, confidence: float, low: float = 0.0, high: float = math.inf) -> Interval:
+    """The value less the mean error of its replays, -/+ z of their widened standard deviations; and the value itself.
+
+    Gaps of the smoothed world are drawn towards 0, and what smaller gaps show varies less.
+    """
+    middle, reach = value - float(errors.mean()), _WIDENED * quantile(confidence) * float(errors.std(ddof=1))
+    start, end = (min(max(edge, low), high) for edge in (middle - reach, middle + reach))
+    return holding((start, end), value)
+
+
+class Event(NamedTuple):
+    """The event {score >= cut}, and the value that it attains."""
+
+    cut: float
+    value: float
+
+
+def lower_refinement(t: Table) -> Event:
+    """max over t of the isotonic fit's Brier curve, (1 - t) FN + t FP for {fit >= t}; the cut is that t.
+
+    The curve of a calibrated fit is concave with its kinks at the fitted values, so one of these attains it.
+    """
+    pools = t.isotonic
+    fit = pools.pos / pools.n
+    missed = np.concatenate(([0.0], np.cumsum(pools.pos, dtype=np.float64)[:-1]))
+    negatives = pools.n - pools.pos
+    alarms = negatives.sum(dtype=np.float64) - np.concatenate(([0.0], np.cumsum(negatives, dtype=np.float64)[:-1]))
+    curve = ((1 - fit) * missed + fit * alarms) / t.total
+    best = int(curve.argmax())
+    return Event(float(fit[best]), float(curve[best]))
+
+
+def upper_refinement(t: Table) -> Event:
+    """b (1 - b) (1 - corr^2) for the event {score >= cut} of pools that correlates best with the label."""
+    base = t.base_rate
+    pools = t.isotonic
+    if len(pools) < 2:
+        return Event(math.inf, base * (1 - base))
+    rows = (t.total - np.cumsum(pools.n, dtype=np.float64)[:-1]) / t.total
+    hits = (t.positives - np.cumsum(pools.pos, dtype=np.float64)[:-1]) / t.total
+    explained = np.maximum(hits - rows * base, 0.0) ** 2 / (rows * (1 - rows))
+    best = int(explained.argmax())
+    start = t.pools[best + 1]
+    return Event(float(t.score[start]), max(base * (1 - base) - float(explained[best]), 0.0))
+
+
+def concavity_gap(t: Table) -> float:
+    """The largest distance; the curve is linear between scores, so it is attained at one of them."""
+    at, curve = _limits(t)
+    highest = curve.max(axis=0)
+    # The slopes of the envelope fall: it is the isotonic fit of the slopes of the curve, upside down.
+    first = first_of_pools(np.diff(at), -np.diff(highest))
+    corners = np.append(first, len(at) - 1)
+    envelope = np.interp(at, at[corners], highest[corners])
+    return max(float((envelope - curve.min(axis=0)).max()), 0.0)
+
+
+def _limits(t: Table) -> tuple[Floats, Floats]:
+    """Thresholds 0, each score, 1, and the curve just below and just above them, shape (2, k); at the ends the inner.
+
+    The cost-weighted loss (1 - t) FN + t FP of acting on scores >= t: Tasche 2021, eq. 3.3a.
+    """
+    missed = np.concatenate(([0.0], np.cumsum(t.pos, dtype=np.float64))) / t.total
+    alarms = np.concatenate(([0.0], np.cumsum(t.n - t.pos, dtype=np.float64))) / t.total
+    alarms = alarms[-1] - alarms
+    below, above = ((1 - t.score) * missed[part] + t.score * alarms[part] for part in (slice(-1), slice(1, None)))
+    at, curve = t.score, np.stack((below, above))
+    if at[0] > 0:
+        at, curve = np.append(0.0, at), np.column_stack((np.zeros(2), curve))
+    else:
+        curve[0, 0] = curve[1, 0]
+    if at[-1] < 1:
+        return np.append(at, 1.0), np.column_stack((curve, np.zeros(2)))
+    curve[1, -1] = curve[0, -1]
+    return at, curve
+
+
+_TOLERANCE = 1e-6
+"""Of a Newton step."""
+
+
+class CalibrationLine(NamedTuple):
+    """logit P(y = 1) = intercept + slope * logit p, each with its sandwich standard error."""
+
+    intercept: MeanEstimate
+    slope: MeanEstimate
+
+
+class _Slopes(NamedTuple):
+    """Gradient and curvature of the log-likelihood, and the summed squares of the per-row gradients, at one point."""
+
+    gradient: Floats
+    curvature: Floats
+    squares: Floats
+
+
+def calibration_line(t: Table) -> CalibrationLine:
+    """The maximum-likelihood fit, made once per table; Undefined where there is none."""
+    return t.cached(calibration_line, _fit)
+
+
+def _fit(t: Table) -> CalibrationLine:
+    _check(t)
+    start = np.array([0.0, 1.0])
+    if len(t.cells) < len(t):
+        start, _ = climb(lambda at: _slopes(t.cells, at), start, _TOLERANCE)
+    line, slopes = climb(lambda at: _slopes(t, at), start, _TOLERANCE)
+    inverse = np.linalg.inv(slopes.curvature)
+    squares = [inverse @ (slopes.squares + missed) @ inverse for missed in _missed(t, line)]
+    errors = np.sqrt(np.maximum(np.max([np.diag(each) for each in squares], axis=0), 0.0))
+    return CalibrationLine(
+        *(MeanEstimate(float(value), float(error)) for value, error in zip(line, errors, strict=True))
+    )
+
+
+def _check(t: Table) -> None:
+    t.need_both_classes()
+    at_ends = (float(t.n[0]) if t.score[0] == 0 else 0.0) + (float(t.n[-1]) if t.score[-1] == 1 else 0.0)
+    if at_ends:
+        rows = f"{at_ends:g} rows have" if not t.weighted else f"rows of weight {at_ends:g} have"
+        raise Undefined(f"{rows} a score of exactly 0 or 1, which has no logit")
+    if len(t) < 2:
+        raise Undefined("every score is the same")
+    if separated(t.pos, t.n):
+        raise Undefined("a threshold separates the labels, so the likelihood has no maximum")
+
+
+def _slopes(t: Table, at: Floats) -> _Slopes:
+    """One pass over the levels."""
+    intercept, slope = at
+    total = np.zeros((3, 3))
+    for block in t.blocks():
+        x, n, pos, n2, pos2 = log_odds(block.score), block.n, block.pos, block.n2, block.pos2
+        fit = expit(intercept + slope * x)
+        weights = pos - n * fit, n * fit * (1 - fit), pos2 * (1 - fit) ** 2 + (n2 - pos2) * fit**2
+        total += [(weight.sum(), dot(weight, x), dot(weight * x, x)) for weight in weights]
+    gradient, curvature, squares = total
+    return _Slopes(gradient[:2], _square(curvature), _square(squares))
+
+
+def _missed(t: Table, at: Floats) -> list[Floats]:
+    """What rows that could have been missed, of label 0 or of label 1, would add to the summed squares."""
+    total = np.zeros((2, 3))
+    for block in t.blocks():
+        x, n = log_odds(block.score), block.n
+        fit = expit(at[0] + at[1] * x)
+        total += [(weight.sum(), dot(weight, x), dot(weight * x, x)) for weight in (n * fit**2, n * (1 - fit) ** 2)]
+    return [estimate.MISSED_ROWS * t.unit**2 * _square(moments / t.total) for moments in total]
+
+
+def _square(moments: Floats) -> Floats:
+    return np.array([[moments[0], moments[1]], [moments[1], moments[2]]])
+
+
+family("loss")
+
+
+WhichLoss = Annotated[LossName, "the loss that is decomposed; log is in nats"]
+Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < 0.5; 0: never", Between(0, 0.5)]
+
+_MAX_LOSS = {"brier": 0.25, "log": math.log(2)}
+"""The loss of always saying one half: no base rate loses more."""
+
+_REPLAYED = (
+    "normal, about the value less what chance adds to it, and the value itself; chance from 100 draws of rows and "
+    "labels in a smoothed world"
+)
+_SANDWICH = "normal, from the sandwich standard error of the logistic fit"
+
+
+@metric(
+    "Brier score",
+    "lower",
+    "squared probability",
+    cite("Tasche 2021", "eq. 4.2a"),
+    (0, 1),
+    shown=True,
+    interval="normal",
+    interval_text=intervals.MEAN,
+)
+def brier(t: Table) -> Estimate:
+    """Mean squared difference between score and label.
+
+    sum n_i ((1 - h_i) q_i^2 + h_i (1 - q_i)^2) / T; 0 is perfect; always saying the base rate has b (1 - b).
+    """
+    return t.mean_of(squared).within(0.0, 1.0)
+
+
+@metric(
+    "Log loss",
+    "lower",
+    "nats",
+    f"logarithmic score: {cite('Good 1952')}",
+    (0, math.inf),
+    shown=True,
+    interval="normal",
+    interval_text=intervals.MEAN,
+    rarer=5,
+)
+def log_loss(t: Table, *, eps: Clip = 0.0) -> Estimate:
+    """Mean negative natural logarithm of the probability that the score gives to the label.
+
+    -sum n_i (h_i ln q_i + (1 - h_i) ln (1 - q_i)) / T. It is infinite, so undefined, where a score of exactly 0
+    or 1 is wrong; the reason counts these rows. Scores are clipped only where eps asks for it.
+    """
+    if not eps:
+        need_finite_log(t, "; log_loss(eps=1e-6) clips the scores")
+    return t.mean_of(logarithmic(eps)).within(0.0, math.inf)
+
+
+def _corp_mcb(t: Table, loss: LossName) -> float:
+    if loss == "log":
+        need_finite_log(t)
+    return corp_parts(t, loss).mcb
+
+
+def _corp_mcb_interval(t: Table, seed: Seed, *, confidence: float, loss: LossName) -> intervals.Interval:
+    return less_chance(_corp_mcb(t, loss), replays(t, loss, seed).mcb, confidence)
+
+
+@metric(
+    "Miscalibration (isotonic)",
+    "lower",
+    "squared probability",
+    f"{cite('Dimitriadis et al. 2021')} (CORP)",
+    (0, math.inf),
+    shown=True,
+    interval=_corp_mcb_interval,
+    interval_text=_REPLAYED,
+    covers=(
+        "what the best monotone recalibration would take away in the population; the value, fitted and judged "
+        "on the same rows, is too large"
+    ),
+)
+def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
+    """Loss that the best monotone recalibration, fitted on these same rows, removes.
+
+    The loss of the scores minus that of their isotonic fit: brier = corp_mcb - corp_dsc + corp_unc. It is fitted and
+    evaluated on the same rows, so that a calibrated model is above 0 as well.
+    """
+    return _corp_mcb(t, loss)
+
+
+def _corp_dsc_interval(t: Table, seed: Seed, *, confidence: float, loss: LossName) -> intervals.Interval:
+    return less_chance(corp_parts(t, loss).dsc, replays(t, loss, seed).dsc, confidence, 0.0, _MAX_LOSS[loss])
+
+
+@metric(
+    "Discrimination (isotonic)",
+    "higher",
+    "squared probability",
+    f"{cite('Dimitriadis et al. 2021')} (CORP)",
+    (0, math.log(2)),
+    shown=True,
+    interval=_corp_dsc_interval,
+    interval_text=_REPLAYED,
+    covers=(
+        "what the best monotone recalibration would save in the population, 0 where it is constant; the "
+        "value, fitted and judged on the same rows, is too large"
+    ),
+    rarer=20,
+)
+def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
+    """Loss that the isotonic fit of the scores saves compared with always saying the base rate.
+
+    The loss of the base rate minus that of the isotonic fit: brier = corp_mcb - corp_dsc + corp_unc.
+    """
+    return corp_parts(t, loss).dsc
+
+
+def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName) -> intervals.Interval:
+    rate = t.base_rate
+    neg2, pos2 = t.confusion().squares[0]
+    squares = pos2 * (1 - rate) ** 2 + neg2 * rate**2
+    rows = rate * (1 - rate) * t.total**2 / squares if squares > 0 else t.effective_rows
+    low, high = intervals.wilson(rate, 1.0, rows, confidence)
+    ends = [constant_loss(rate, LOSSES[loss]) for rate in (low, high)]
+    # It is largest at one half, and falls to either side.
+    return max(min(ends), 0.0), _MAX_LOSS[loss] if low < 0.5 < high else max(ends)
+
+
+@metric(
+    "Uncertainty",
+    "neither",
+    "squared probability",
+    f"{cite('Dimitriadis et al. 2021')} (CORP)",
+    (0, math.log(2)),
+    interval=_corp_unc_interval,
+    interval_text="Wilson score interval of the base rate, both ends put into the loss",
+)
+def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> float:
+    """Loss of always saying the base rate: a property of the data, not of the model.
+
+    b (1 - b) for the Brier score; the entropy of b with loss=log.
+    """
+    return corp_parts(t, loss).unc
+
+
+def _refinement_loss_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:
+    return less_chance(corp_parts(t).refined, replays(t, "brier", seed).refined, confidence, 0.0, 0.25)
+
+
+@metric(
+    "Refinement loss",
+    "lower",
+    "squared probability",
+    cite("Tasche 2021", "prop. 2.6"),
+    (0, 0.25),
+    interval=_refinement_loss_interval,
+    interval_text=_REPLAYED,
+    covers=(
+        "what the best monotone recalibration would leave in the population; the value, fitted and judged on "
+        "the same rows, is too small"
+    ),
+)
+def refinement_loss(t: Table) -> float:
+    """Brier score that remains after the best monotone recalibration of the scores.
+
+    corp_unc - corp_dsc, the mean of f (1 - f) over the isotonic fit f: the part that no recalibration can remove.
+    """
+    return corp_parts(t).refined
+
+
+def _irreducible_loss_interval(t: Table, regions: Regions, seed: Seed, *, confidence: float) -> intervals.Interval:
+    refined = _refinement_loss_interval(t, seed, confidence=intervals.one_sided(confidence))
+    grouped, (low, _) = grouping.loss(regions).mean, grouping.loss_interval(regions, confidence)
+    middle, reach = sum(refined) / 2, (refined[1] - refined[0]) / 2
+    high = middle - grouped + math.hypot(reach, grouped - low)
+    return intervals.holding((0.0, min(max(high, 0.0), 0.25)), irreducible_loss(t, regions))
+
+
+@metric(
+    "Irreducible loss",
+    "lower",
+    "squared probability",
+    cite("Tasche 2021", "prop. 2.6"),
+    (-1, 1.25),
+    size_free=False,
+    interval=_irreducible_loss_interval,
+    interval_text=f"one-sided, from those of refinement_loss and grouping_loss: {cite('Zou and Donner 2008')}",
+    covers="the population's irreducible loss, which is at most the upper end: nothing says how much trees miss",
+    side="at most",
+)
+def irreducible_loss(t: Table, regions: Regions) -> float:
+    """Brier score that remains when decisions rest on the true probability, as far as the features show it.
+
+    refinement_loss - grouping_loss, so that brier = irreducible_loss + grouping_loss + corp_mcb: what nobody can
+    remove, what only the features can, and what recalibration can.
+    """
+    return corp_parts(t).refined - grouping.loss(regions).mean
+
+
+def _refinement_lower_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:
+    value = lower_refinement(t).value
+    return less_chance(value, replays(t, "brier", seed).lower, confidence, 0.0, 0.25)
+
+
+@metric(
+    "Refinement loss, lower bound",
+    "lower",
+    "squared probability",
+    cite("Tasche 2021", "prop. 5.5"),
+    (0, 0.25),
+    interval=_refinement_lower_interval,
+    interval_text=_REPLAYED,
+    covers="the population's value of the bound, not the refinement loss",
+)
+def refinement_lower(t: Table) -> float:
+    """Lower bound on the refinement loss: the highest point of the Brier curve of the isotonic fit.
+
+    max over t of the mean of (1 - t) y 1[f < t] + t (1 - y) 1[f >= t], where f is the isotonic fit.
+    """
+    return lower_refinement(t).value
+
+
+def _refinement_upper_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:
+    value = upper_refinement(t).value
+    return less_chance(value, replays(t, "brier", seed).upper, confidence, 0.0, 0.25)
+
+
+@like("refinement_lower", "Refinement loss, upper bound", interval=_refinement_upper_interval)
+def refinement_upper(t: Table) -> float:
+    """Upper bound on the refinement loss: the variance left unexplained by the best single event of the isotonic fit.
+
+    b (1 - b) (1 - corr^2) for the event {isotonic fit > v} that correlates best with the label; corr is at least 0.
+    """
+    return upper_refinement(t).value
+
+
+@metric(
+    "Spiegelhalter's z",
+    "zero",
+    "z",
+    cite("Spiegelhalter 1986"),
+    size_free=False,
+    interval=None,
+    covers="nothing: it is a test statistic, standard normal for a calibrated model, and grows with the rows",
+)
+def spiegelhalter_z(t: Table) -> float:
+    """Standard errors by which the Brier score exceeds the one that calibrated scores like these have on average.
+
+    sum (y - p) (1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p)); weights enter both sums (the second one squared). It is
+    standard normal where the scores are calibrated.
+    """
+
+    def excess(block: CellRun) -> Floats:
+        return (block.pos - block.n * block.score) * (1 - 2 * block.score)
+
+    def variance(block: CellRun) -> Floats:
+        return block.n2 * (1 - 2 * block.score) ** 2 * block.score * (1 - block.score)
+
+    below = t.sum(variance)
+    if below <= 0:
+        raise Undefined("every score is 0, 1/2 or 1, where the statistic does not vary")
+    return t.sum(excess) / math.sqrt(below)
+
+
+def _slope_interval(t: Table, *, confidence: float) -> intervals.Interval:
+    return intervals.normal(calibration_line(t).slope, confidence)
+
+
+@metric(
+    "Calibration slope",
+    "one",
+    "slope",
+    cite("Cox 1958"),
+    interval=_slope_interval,
+    interval_text=_SANDWICH,
+    covers="the slope of the population's best logistic curve",
+)
+def calibration_slope(t: Table) -> float:
+    """Slope of the log-odds of the labels on the log-odds of the scores; below 1, the scores are too extreme.
+
+    The maximum-likelihood slope s of logit P(y = 1) = a + s logit p. Undefined with scores of exactly 0 or 1, with one
+    class only, and where a threshold separates the labels.
+    """
+    return calibration_line(t).slope.mean
+
+
+def _intercept_interval(t: Table, *, confidence: float) -> intervals.Interval:
+    return intervals.normal(calibration_line(t).intercept, confidence)
+
+
+@metric(
+    "Calibration intercept",
+    "zero",
+    "slope",
+    cite("Cox 1958"),
+    interval=_intercept_interval,
+    interval_text=_SANDWICH,
+    covers="the intercept of the population's best logistic curve",
+)
+def calibration_intercept(t: Table) -> float:
+    """Log-odds of label 1 at a score of one half.
+
+    The maximum-likelihood intercept a of logit P(y = 1) = a + s logit p, fitted together with the slope.
+    """
+    return calibration_line(t).intercept.mean
+
+
+def _expected(t: Table) -> float:
+    expected = t.sum(lambda block: block.n * block.score)
+    if expected <= 0:
+        raise Undefined("every score is 0, so that no positives are expected")
+    return expected
+
+
+def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Interval:
+    expected = _expected(t) / t.total
+    ratio = t.base_rate / expected
+
+    def residual(score: Floats) -> Floats:
+        return np.stack((-ratio * score / expected, (1 - ratio * score) / expected))
+
+    slope = -ratio / expected
+    if ratio == 0:
+        return 0.0, intervals.wilson(0.0, 1.0, t.effective_rows, confidence)[1] / expected
+    error = t.mean_of(PowerLoss(residual, ((0.0, slope), (1 / expected, slope)))).error
+    factor = math.exp(intervals.quantile(confidence) * error / ratio)
+    return ratio / factor, ratio * factor
+
+
+@metric(
+    "Observed to expected",
+    "one",
+    "share",
+    "calibration in the large",
+    (0, math.inf),
+    interval=_observed_expected_interval,
+    interval_text="normal on the log scale, by the delta method for a ratio",
+)
+def observed_expected(t: Table) -> float:
+    """Number of positives divided by the number that the scores predict; below 1, the scores predict too many.
+
+    sum of labels / sum of scores.
+    """
+    return t.positives / _expected(t)
+
+
+family("rules")
+
+
+Rule = Literal["brier", "log", "spherical", "v"]
+WhichRule = Annotated[
+    Rule, "the rule: brier; log, in nats; spherical; v, of the decision maker whose threshold is the kink"
+]
+Kink = Annotated[float, "threshold of rule=v", Between(0, 1)]
+
+_LEAST_BEND = {"brier": 1.0, "log": 2.0, "spherical": 0.5, "v": 0.0}
+"""No divergence is smaller than this times the squared gap: half the least second derivative of the rule's utility."""
+_MOST = {"brier": 1.0, "log": math.inf, "spherical": 1.0, "v": 2.0}
+
+
+def _spherical(score: Floats) -> Floats:
+    """1 - (probability of the label) / (length of the vector of both probabilities)."""
+    length = np.hypot(score, 1 - score)
+    return np.stack((1 - (1 - score) / length, 1 - score / length))
+
+
+@lru_cache(maxsize=64)
+def loss_of(rule: Rule, kink: float) -> Loss:
+    """The loss of a rule by score and label; only rule=v knows the kink."""
+    if rule == "spherical":
+        return _spherical
+    if rule != "v":
+        return LOSSES[rule]
+
+    def v_shaped(score: Floats) -> Floats:
+        side = np.where(score >= kink, 1.0, -1.0)
+        return np.stack((side * kink, -side * (1 - kink)))
+
+    return v_shaped
+
+
+def _need_finite_rule(t: Table, rule: Rule) -> None:
+    if rule == "log":
+        need_finite_log(t)
+
+
+def _regret_interval(t: Table, *, confidence: float, rule: Rule, kink: float) -> Interval:
+    loss = loss_of(rule, kink)
+    constant = loss(np.array([t.base_rate]))
+    # The base rate is the best constant: that it is estimated itself does not matter to the first order.
+    estimate = t.mean_of(lambda score: loss(score) - constant)
+    centre = constant + estimate.value
+    second, third = _loss_moments(t, loss, centre)
+    if second <= 0:
+        raise Undefined("every row loses as much by the score as by the base rate, which shows no error")
+    widened = MeanEstimate(estimate.value, estimate.error * _more_error(t, loss, centre))
+    return skewed(widened, third / second**1.5, t.effective_rows, confidence)
+
+
+def _more_error(t: Table, loss: Loss, centre: Floats) -> float:
+    """How many times the rows' error the calibration line expects, at least 1.
+
+    Of a few rows of one label, those with large scores carry the error and often none is seen; then the error is too
+    small where the value is too high, which no skewness of these rows mends.
+    """
+    cells = t.cells
+    try:
+        line = calibration_line(cells)
+    except Undefined:
+        return 1.0
+    chance = expit(line.intercept.mean + line.slope.mean * log_odds(cells.score))
+    of_negative, of_positive = (loss(cells.score) - centre) ** 2
+    seen = dot(cells.n * 1.0, of_negative) + dot(cells.pos * 1.0, of_positive - of_negative)
+    expected = dot(cells.n * 1.0, of_negative + chance * (of_positive - of_negative))
+    return math.sqrt(max(expected / seen, 1.0)) if seen > 0 else 1.0
+
+
+def _loss_moments(t: Table, loss: Loss, centre: Floats) -> tuple[float, float]:
+    """Means over rows of the square and the cube of loss - centre, where the centre depends on the label."""
+    second = third = 0.0
+    for block in t.blocks():
+        off = loss(block.score) - centre
+        weighted = off * off
+        weighted *= np.stack((block.n - block.pos, block.pos))
+        second += float(weighted.sum())
+        third += dot(weighted.ravel(), off.ravel())
+    return second / t.total, third / t.total
+
+
+@metric(
+    "Regret to the base rate",
+    "lower",
+    "squared probability",
+    cite("Kleinberg et al. 2023", "eq. 4, 5"),
+    (-1, math.inf),
+    interval=_regret_interval,
+    interval_text=(
+        "mean of a per-row difference, from its skewness and its standard error, at least the one that the "
+        f"calibration line expects: {cite('Hall 1992')}"
+    ),
+    covers=f"{intervals.POPULATION}; no interval where every row loses as much by the score as by the base rate",
+    rarer=10,
+)
+def rule_regret(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5) -> float:
+    """Loss of the scores by a proper scoring rule, less that of always saying the base rate; below 0, they beat it.
+
+    brier: (p - y)^2. log: -ln of the probability of the label. spherical: 1 - p_y / sqrt(p^2 + (1 - p)^2), where p_y is
+    the probability of the label. v: y - kink, with the sign - where p >= kink, else +; its payoffs lie in [-1, 1], and
+    its regret is the curve v_regret of `decal sweep` at the kink.
+    """
+    _need_finite_rule(t, rule)
+    loss = loss_of(rule, kink)
+    return t.mean_of(loss).value - constant_loss(t.base_rate, loss)
+
+
+def divergence(score: Floats, rate: Floats, rule: Rule, kink: float) -> Floats:
+    """What a row of this chance of label 1 loses by this score, by broadcasting; never below 0."""
+    loss = loss_of(rule, kink)
+    of_score, of_rate = loss(score), loss(np.ravel(rate)).reshape(2, *rate.shape)
+    lost = (1 - rate) * (of_score[0] - of_rate[0]) + rate * (of_score[1] - of_rate[1])
+    return np.asarray(np.maximum(lost, 0.0))
+
+
+def _cfdl_interval(t: Table, seed: Seed, *, confidence: float, rule: Rule, kink: float, levels: Levels) -> Interval:
+    used = at_levels(t, levels)
+    if used is t:
+        need_rows(t)
+    if rule == "log" and (used.score[0] == 0 or used.score[-1] == 1):
+        raise Undefined("the loss of a certain score has no bound")
+    cells = t if used is t else gaps.cells(t)
+    starts = np.arange(len(t)) if used is t else cells.bin_starts()
+    bins = cells.merge_levels(starts)
+    share = bins.n / bins.total
+
+    def norm(gap: Floats) -> Floats:
+        rate = np.clip(bins.score + gap / share, 0.0, 1.0)
+        return np.asarray((divergence(bins.score, rate, rule, kink) * share).sum(axis=-1))
+
+    worlds = gaps.worlds(cells, seed.generator("rules")).summed(starts)
+    least_high = _LEAST_BEND[rule] * gaps.whole(cells, confidence) ** 2
+    value = rule_cfdl(t, rule=rule, kink=kink, levels=levels)
+    return gaps.interval(value, worlds, norm, confidence, least_high=least_high, most=_MOST[rule])
+
+
+@metric(
+    "Calibration decision loss of a scoring rule",
+    "lower",
+    "squared probability",
+    cite("Hu and Wu 2024", "def. 2.14, prop. 2.16"),
+    (0, math.inf),
+    size_free=False,
+    interval=_cfdl_interval,
+    interval_text=f"{gaps.INVERSION_TEXT}; none for exact levels that hold few rows",
+    noisy=True,
+    covers=intervals.OF_LEVELS_BELOW,
+)
+def rule_cfdl(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5, levels: AtLevels = "auto") -> float:
+    """Loss by a proper scoring rule that saying the frequency of each level, instead of its score, would remove.
+
+    sum n_i d(h_i, q_i) / T, where d is the divergence of the rule: (h - q)^2 for brier, so that this is k2; the
+    Kullback-Leibler divergence for log; 2 |h - kink| for v where the kink lies between h and q. Rules are as for
+    rule_regret, levels as for cfdl.
+    """
+    used = at_levels(t, levels)
+    _need_finite_rule(used, rule)
+
+    def lost(block: CellRun) -> Floats:
+        return block.n * divergence(block.score, block.pos / block.n, rule, kink)
+
+    return used.sum(lost) / used.total

@@ -1,0 +1,444 @@
+"""Gaps between label frequency and mean score on given levels, the gaps that chance makes, and intervals of errors.
+
+A calibration error is never negative, and noise alone makes it positive. A bootstrap lays noise on noise, and near
+calibration its interval misses the truth; so does a normal interval. Here chance is drawn in worlds on two paths away
+from calibration: gaps that are the observed ones times a factor, and gaps that are the observed ones less so many of
+their standard errors, since small ones may be nothing but noise. The interval holds the errors of the worlds in which
+the observed one is none of the extreme ones, and the observed one itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics.confidence import Interval, holding, quantile
+from decal_cli.tables.classes import MIN_LEVEL_ROWS, ClassLevels, ClassTable
+from decal_cli.tables.clusters import residual_products
+from decal_cli.tables.resample import TIE, as_whole
+from decal_cli.tables.table import BINS, Floats, Ints, Strategy, Table
+
+GapNorm = Callable[[Floats, Floats], Floats]
+"""(share of rows, gap) of levels along the last axis -> the calibration error."""
+
+N_NULL_DRAWS = 400
+MAX_NULL_LEVELS = 4096
+"""Above this many levels, labels are drawn on as many equal-mass cells; the scores in one cell hardly differ."""
+
+
+def mean_gap(share: Floats, gap: Floats) -> Floats:
+    """sum share |gap|."""
+    return np.asarray((share * np.abs(gap)).sum(axis=-1))
+
+
+def mean_square(share: Floats, gap: Floats) -> Floats:
+    """sum share gap^2."""
+    return np.asarray((share * gap**2).sum(axis=-1))
+
+
+def largest(share: Floats, gap: Floats) -> Floats:
+    """max |gap|."""
+    return np.asarray(np.abs(gap).max(axis=-1))
+
+
+def observed(levels: Table) -> Floats:
+    """Label frequency minus score, shape (m,)."""
+    return levels.pos / levels.n - levels.score
+
+
+def shrunken(gap: Floats, by: Floats) -> Floats:
+    """Gaps drawn towards 0 by so much; those that are smaller are 0."""
+    return np.asarray(np.maximum(np.abs(gap) - by, 0.0) * np.sign(gap))
+
+
+def value(levels: Table, norm: GapNorm) -> float:
+    """The plug-in value: the norm of the observed gaps."""
+    return float(norm(levels.n / levels.total, observed(levels)))
+
+
+def concentration(levels: Table) -> Floats:
+    """sum w^2 / (sum w)^2 of each level: one over its effective rows."""
+    return 1 / levels.rows_of_cells
+
+
+def whole_rows(levels: Table) -> Ints:
+    """The effective rows of each level, as whole numbers to draw labels for."""
+    return as_whole(1 / concentration(levels))
+
+
+class Noise(NamedTuple):
+    """How much the label frequencies of levels vary, of those that hold more than one row or cluster.
+
+    some: which these are, bool (m,). variance: theirs, shape (k,). covariance: (k, k), None where it is diagonal.
+    """
+
+    some: NDArray[np.bool_]
+    variance: Floats
+    covariance: Floats | None
+
+
+def noise(levels: Table) -> Noise:
+    """h (1 - h) / (n - 1) of independent rows; of clusters, sums over clusters with the same correction."""
+    products = levels.design.gram()
+    if products is None:
+        one_over = concentration(levels)
+        some = one_over < 1 - 1e-9
+        rate, one_over = (levels.pos / levels.n)[some], one_over[some]
+        return Noise(some, rate * (1 - rate) * one_over / (1 - one_over), None)
+    m, both = len(levels), products.diagonal()
+    sizes = both[:m] + both[m:] + 2 * products[:m, m:].diagonal()
+    some = sizes < (1 - 1e-9) * np.asarray(levels.n, dtype=np.float64) ** 2
+    off = residual_products(products, levels.pos / levels.n)
+    one_over = (sizes / levels.n**2)[some]
+    scale = 1 / (levels.n[some] * np.sqrt(1 - one_over))
+    covariance = off[np.ix_(some, some)] * np.outer(scale, scale)
+    return Noise(some, covariance.diagonal(), covariance)
+
+
+def debiased_square(levels: Table) -> float:
+    """sum share (gap^2 - h (1 - h) / (n - 1)), without levels of one row; Kumar et al. 2019."""
+    some, variance, _ = noise(levels)
+    rate = (levels.pos / levels.n)[some]
+    share = levels.n[some] / levels.total
+    return float((share * ((rate - levels.score[some]) ** 2 - variance)).sum())
+
+
+def shrunk(levels: Table) -> Floats:
+    """The gaps of the levels, times the factor that removes the noise from their mean square."""
+    gap = observed(levels)
+    plug_in = float(mean_square(levels.n / levels.total, gap))
+    return gap * math.sqrt(min(max(debiased_square(levels), 0.0) / plug_in, 1.0)) if plug_in > 0 else gap
+
+
+def spread(t: Table, gap: Floats) -> Floats:
+    """Each level with the gap of its equal-mass bin."""
+    return np.repeat(gap, np.diff(t.bin_starts(), append=len(t)))
+
+
+def smoothed(t: Table) -> Floats:
+    """A probability for each level: its score plus the shrunk gap of its equal-mass bin."""
+    return np.clip(t.score + spread(t, shrunk(t.bins())), 0.0, 1.0)
+
+
+def null_draws(t: Table, statistic: Callable[[Table], float], rng: np.random.Generator) -> Floats:
+    """The statistic on tables with these scores and labels drawn from them, shape (N_NULL_DRAWS,)."""
+    return np.array([statistic(t.null(rng)) for _ in range(N_NULL_DRAWS)])
+
+
+def coarse(t: Table, bins: int, most: int = MAX_NULL_LEVELS) -> Table:
+    """The table on which the labels of a calibrated model are drawn for this many bins."""
+    # The labels of clusters vary together, which takes the covariance of every two cells.
+    cells = 16 * bins if t.design.clustered else max(most, 16 * bins)
+    return t if len(t) <= cells else t.bins(cells)
+
+
+def central(draws: Floats, confidence: float) -> Interval:
+    """The central range of draws."""
+    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+DEBIASED_TEXT = "score interval; variance of the bins' squared gaps with its second-order term"
+
+
+def ece_debiased_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+    """Interval of theta = sum_k P(bin k) (E[p | k] - E[y | k])^2, the population's value for these edges.
+
+    The thetas that the value is less than z standard errors away from, the error being the one it has at that theta:
+    with the error at the value, small values look sharper than they are and theta lies above the interval too often.
+    """
+    levels = t.bins(bins, strategy)
+    value, (slope, floor) = debiased_square(levels), variance_terms(levels)
+    z2 = quantile(confidence) ** 2
+    flat = math.sqrt(z2 * floor)
+    middle = value + z2 * slope / 2
+    reach = math.sqrt(max(z2 * (slope * value + z2 * slope**2 / 4 + floor), 0.0))
+    low = value - flat if value < flat else middle - reach
+    high = value + flat if value < -flat else middle + reach
+    return max(low, -0.5), min(high, 1.0)
+
+
+def variance_terms(levels: Table) -> tuple[float, float]:
+    """Variance of the debiased square where the true one is theta: slope * max(theta, 0) + floor.
+
+    A bin's (d + e)^2 - v, e of variance v, has variance 4 d^2 v + 2 v^2. The floor sums the second term, all there is
+    for a calibrated model; the slope is the mean of 4 share v over bins, each by its part in the squared gaps.
+    v = h (1 - h) / (rows - 1), rows the effective ones; of clusters, bins vary together.
+    """
+    some, variance, covariance = noise(levels)
+    if not some.any():
+        raise Undefined("no bin holds two rows")
+    rate = (levels.pos / levels.n)[some]
+    share = (levels.n / levels.total)[some]
+    gap = rate - levels.score[some]
+    part = share * gap**2
+    if covariance is not None:
+        weighted = share * gap
+        slope = 4 * float(weighted @ covariance @ weighted) / max(float(part.sum()), 1e-300)
+        return slope, 2 * float(share @ covariance**2 @ share)
+    slope = 4 * float((part * share * variance).sum()) / max(float(part.sum()), 1e-300)
+    return slope, 2 * float((share**2 * variance**2).sum())
+
+
+Levels = Literal["auto", "exact", "bins"]
+
+AtLevels = Annotated[
+    Levels, f"exact levels, {BINS} equal-mass bins, or auto: exact where the median level has {MIN_LEVEL_ROWS} rows"
+]
+
+AtCells = Annotated[
+    Levels, f"exact levels, cells of about equal rows, or auto: exact where the median level has {MIN_LEVEL_ROWS} rows"
+]
+_CELLS, _MAX_NUMBERS = (8, 32), 160
+"""Cells of several classes, at least and at most, and times classes at most: noise fills more of them."""
+
+
+def levels_used(t: Table) -> Literal["exact", "bins"]:
+    """What levels=auto means here: exact where the median level holds 30 or more (effective) rows, else bins."""
+    # At least half of the levels hold the median or more, which spares most tables the median.
+    # Clusters change intervals and no value, so that the levels are those of the same rows without them.
+    if t.effective_rows * t.design.effect < MIN_LEVEL_ROWS / 2 * len(t):
+        return "bins"
+    return "exact" if float(np.median(t.rows_of_cells)) * t.design.effect >= MIN_LEVEL_ROWS * (1 - 1e-9) else "bins"
+
+
+def at_levels(t: Table, levels: Levels) -> Table:
+    """The table itself, or the table with every score replaced by the mean score of its equal-mass bin."""
+    used = levels_used(t) if levels == "auto" else levels
+    return t if used == "exact" else t.bins()
+
+
+def as_score(c: ClassTable) -> Table | None:
+    """Two classes as a score; None of more."""
+    return c.one_vs_rest(1) if len(c.classes) == 2 else None
+
+
+def on_exact_levels(c: ClassTable, levels: Levels) -> bool:
+    """Whether rows of several classes are taken by levels of equal probabilities, by the rule of `levels_used`."""
+    return levels == "exact" or (levels == "auto" and c.levels_count)
+
+
+def levels_or_cells(c: ClassTable, levels: Levels) -> ClassLevels:
+    """The rows of several classes by level, or by cell where levels hold few rows; few levels are cells each."""
+    if on_exact_levels(c, levels):
+        return c.at_levels()
+    return c.in_cells(int(np.clip(_MAX_NUMBERS // len(c.classes), *_CELLS)))
+
+
+def need_rows(t: Table) -> None:
+    """Raise Undefined where levels hold too few rows for what they show to estimate anything but noise."""
+    if levels_used(t) != "exact":
+        raise Undefined(f"the median level holds fewer than {MIN_LEVEL_ROWS} rows")
+
+
+N_WORLD_DRAWS = 200
+MAX_ERROR_CELLS = 512
+"""Above this many levels chance is drawn on this many equal-mass cells."""
+FACTORS = np.array((0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05, 1.2, 1.4, 1.7, 2.0))
+LESS = np.array((6.0, 4.0, 3.0, 2.5, 2.0, 1.6, 1.2, 0.9, 0.6, 0.3, 0.0))
+"""Standard errors taken off the gaps."""
+_CROWDED = 30
+"""Rows from which on a level's own gap is one; below it is the gap of its bin."""
+
+WIDENED = 1.15
+"""Of chance, for errors that look for the place or the width at which they are largest (docs/simulation.md)."""
+
+INVERSION_TEXT = (
+    "test inversion: the worlds, with the observed gaps times a factor or less their noise, in which what is seen is "
+    "not extreme; and the value itself"
+)
+
+Norm = Callable[[Floats], Floats]
+"""Gaps along the last axis -> the calibration error."""
+
+
+class Worlds(NamedTuple):
+    """Gaps, shape (m,), the same less their noise, (worlds, m), and what chance adds to them, (N_WORLD_DRAWS, m).
+
+    spread: variance of chance in the calibrated world, and what each unit of the gaps adds, over that of the draws.
+    """
+
+    gap: Floats
+    less: Floats
+    noise: Floats
+    spread: tuple[float, float]
+
+    def mapped(self, linear: Norm) -> Worlds:
+        """The same of a linear function of the gaps, such as their sums over runs of levels."""
+        return Worlds(linear(self.gap), linear(self.less), linear(self.noise), self.spread)
+
+    def summed(self, starts: Ints) -> Worlds:
+        """Sums over runs of levels, given by the first level of each."""
+        return self.mapped(lambda gap: np.add.reduceat(gap, starts, axis=-1))
+
+
+def cells(t: Table, most: int = MAX_ERROR_CELLS) -> Table:
+    """The table on which chance is drawn."""
+    return t if len(t) <= most else t.bins(most)
+
+
+def worlds(levels: Table, rng: np.random.Generator) -> Worlds:
+    """Sums of label - score over T of each level, with draws of rows and labels about the frequencies of bins."""
+    chance, unit = _frequency(levels), concentration(levels) * levels.n
+    rows, shape = levels.n / unit, (N_WORLD_DRAWS, len(levels))
+    pos, neg = unit * rng.poisson(rows * chance, shape), unit * rng.poisson(rows * (1 - chance), shape)
+    total = (pos + neg).sum(axis=-1, keepdims=True)
+    noise = (pos - (pos + neg) * levels.score) / np.where(total > 0, total, 1.0)
+    noise -= levels.n * (chance - levels.score) / levels.total
+    gap = (levels.pos - levels.n * levels.score) / levels.total
+    starts = np.arange(len(levels)) if float(np.median(rows)) >= _CROWDED else levels.bin_starts()
+    sums, error = np.add.reduceat(gap, starts), np.add.reduceat(noise, starts, axis=-1).std(axis=0)
+    kept = shrunken(sums, LESS[:, None] * error)
+    share = levels.n / np.repeat(np.add.reduceat(levels.n, starts), np.diff(starts, append=len(levels)))
+    less = np.repeat(kept, np.diff(starts, append=len(levels)), axis=-1) * share
+    calibrated, drawn = (float(_squares(levels, p).sum()) for p in (levels.score, chance))
+    bend = float((unit * (1 - 2 * levels.score) * gap).sum()) * levels.total
+    return Worlds(gap, less, noise, (calibrated / max(drawn, 1e-300), bend / max(drawn, 1e-300)))
+
+
+def _frequency(levels: Table) -> Floats:
+    """The score plus the gap of its bin, with two more rows in each: a bin that holds one class may err as well."""
+    bins = levels.bins()
+    rows = 1 / concentration(bins)
+    return np.clip(levels.score + spread(levels, observed(bins) * rows / (rows + 2)), 0.0, 1.0)
+
+
+def squares(levels: Table) -> Floats:
+    """sum w^2 (label - score)^2 expected in each level."""
+    return _squares(levels, _frequency(levels))
+
+
+def _squares(levels: Table, chance: Floats) -> Floats:
+    """The same at these chances of label 1, in which it is linear."""
+    unit = concentration(levels) * levels.n
+    return np.asarray(unit * levels.n * (chance * (1 - 2 * levels.score) + levels.score**2))
+
+
+def whole(levels: Table, confidence: float) -> float:
+    """Upper end of |E[label - score]|, which no error that adds up over rows, or is a supremum, is below.
+
+    The variance is the one at that end: rare labels vary the more the more of them there are.
+    """
+    unit = concentration(levels) * levels.n
+    mean = float((levels.pos - levels.n * levels.score).sum()) / levels.total
+    variance = float(squares(levels).sum()) / levels.total**2
+    bend = float((unit * levels.n * (1 - 2 * levels.score)).sum()) / levels.total**2
+    ends = []
+    for sign in (-1, 1):
+        reach = 0.0
+        for _ in range(3):
+            reach = quantile(confidence) * float(np.sqrt(max(variance + sign * bend * reach, variance / 4)))
+        ends.append(sign * mean + reach)
+    return max(ends)
+
+
+def total(gap: Floats) -> Floats:
+    """sum |gap|."""
+    return np.asarray(np.abs(gap).sum(axis=-1))
+
+
+def inverted(seen: float, drawn: Floats, truths: Floats, confidence: float) -> Interval:
+    """The least and the greatest truth, along a path of worlds away from calibration, at which `seen` is not extreme.
+
+    drawn: what each world shows, shape (worlds, draws); truths: shape (worlds,).
+    """
+    lows, highs = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+    # The least world whose upper end reaches what is seen, and the greatest whose lower end does not exceed it.
+    # What is seen is often 0, and so are ends: but for rounding they are equal.
+    least = float(np.interp(seen - TIE, np.maximum.accumulate(highs), truths))
+    greatest = float(np.interp(seen + TIE, np.maximum.accumulate(lows), truths))
+    return least, max(least, greatest)
+
+
+def interval(
+    value: float,
+    seen: Worlds,
+    norm: Norm,
+    confidence: float,
+    *,
+    truth: Norm | None = None,
+    least_high: float = 0.0,
+    most: float = 1.0,
+    observed: float | None = None,
+    widened: float = 1.0,
+) -> Interval:
+    """Errors of the worlds in which the norm of the gaps is not extreme, and the value.
+
+    norm: of gaps; truth: the error of worlds, where that is not their norm; least_high: what the upper end reaches;
+    most: the largest error that there can be; observed: what is seen, where the gaps are smoother than the observed;
+    widened: times this, chance moves the error as much as in samples.
+    """
+    gap, less, noise, (calibrated, bend) = seen
+    noise = widened * noise
+    error = float(norm(gap[None])[0]) if observed is None else observed
+
+    def ends(of_worlds: Floats, scale: Floats) -> Interval:
+        drawn = np.array([norm(world + factor * noise) for world, factor in zip(of_worlds, scale, strict=True)])
+        return inverted(error, drawn, (truth or norm)(of_worlds), confidence)
+
+    # Where little is seen but noise, twice that little is not the most that there may be.
+    reach = 1 + float(np.quantile(norm(noise), (1 + confidence) / 2)) / max(error, 1e-300)
+    factors = FACTORS * min(reach, 1e6)
+    low, high = ends(factors[:, None] * gap, np.sqrt(np.clip(calibrated + bend * factors, 0.25, 4.0)))
+    low = min(low, ends(less, np.ones(len(less)))[0])
+    return holding((low, min(max(high, least_high), most)), value)
+
+
+MAX_WORLD_CELLS = 128
+_OWN = 30
+"""Up to this many levels the gaps of worlds are their own, above it those of bins."""
+
+Statistic = Callable[[Floats, Floats, Floats], Floats]
+"""(score, n, pos) -> the values; n and pos of shape (draws, levels), one level for each score."""
+
+
+def interval_of_agents(
+    t: Table, statistic: Statistic, rng: np.random.Generator, confidence: float, value: float, most: float = 1.0
+) -> Interval:
+    """Values of the worlds in which the value is not extreme, as interval has them; rows and labels are drawn.
+
+    Worlds are the scores, of at most MAX_WORLD_CELLS equal-mass cells, plus the gaps of bins, times a factor or less
+    their noise.
+    """
+    levels = t if len(t) <= MAX_WORLD_CELLS else t.cells.bins(MAX_WORLD_CELLS)
+    bins = levels.bins() if len(levels) > _OWN else levels
+    lengths = np.diff(levels.bin_starts(), append=len(levels)) if bins is not levels else np.ones(len(levels), np.int64)
+    gap, one_over = observed(bins), concentration(bins)
+    error = np.sqrt((gap**2 + bins.score * (1 - bins.score)) * one_over)
+    factors = FACTORS * (1 + quantile(confidence) * float(np.sqrt(error @ error / max(gap @ gap, 1e-300))))
+    less = shrunken(gap, LESS[:, None] * error)
+    worlds = np.concatenate((np.minimum(factors, 1e6)[:, None] * gap, less))
+    chances = np.clip(levels.score + np.repeat(worlds, lengths, axis=-1), 0.0, 1.0)
+    rows = levels.n * 1.0
+    truths = statistic(levels.score, np.broadcast_to(rows, chances.shape), rows * chances)
+    seen = float(statistic(levels.score, rows[None], levels.pos[None] * 1.0)[0])
+    unit = concentration(levels) * levels.n
+    drawn = np.array([_drawn(levels.score, rows, unit, p, statistic, rng) for p in chances])
+    # These gaps are a little those that noise made, and chance raises the worst agent of others more.
+    cautious = (1 + confidence) / 2
+    low = min(
+        inverted(seen, drawn[path], truths[path], cautious)[0]
+        for path in (slice(len(factors)), slice(len(factors), None))
+    )
+    high = inverted(seen, drawn[: len(factors)], truths[: len(factors)], confidence)[1]
+    return holding((low, min(high, most)), value)
+
+
+def _drawn(
+    score: Floats, rows: Floats, unit: Floats, chance: Floats, statistic: Statistic, rng: np.random.Generator
+) -> Floats:
+    """The statistic in draws of a world."""
+    shape = (N_WORLD_DRAWS, len(rows))
+    pos, neg = unit * rng.poisson(rows / unit * chance, shape), unit * rng.poisson(rows / unit * (1 - chance), shape)
+    n = pos + neg
+    some = n.sum(axis=-1) > 0
+    return (
+        statistic(score, n[some], pos[some])
+        if some.all()
+        else np.resize(statistic(score, n[some], pos[some]), N_WORLD_DRAWS)
+    )

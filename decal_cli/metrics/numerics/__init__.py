@@ -1,1 +1,0 @@
-"""The algorithms behind the metrics: envelopes, transport, kernels, cross-fitted losses."""
