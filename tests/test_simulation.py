@@ -57,6 +57,7 @@ def test_a_calibrated_model_is_not_called_suboptimal() -> None:
     assert counts["recalibrate"] + counts["post-train"] <= 3  # 1 in 20 allows 4 or more one time in 60
 
 
+@pytest.mark.long
 def test_without_features_only_recalibration_can_be_advised() -> None:
     grouped = actions("calibrated, grouping loss at t*", 4000, 4, np.random.default_rng(15), features=False)
     assert set(grouped) == {"cannot-tell"}
@@ -77,6 +78,7 @@ def test_worlds_know_their_truth() -> None:
     assert shifted.binned_error(np.array([0.25, 0.5, 0.75])) == pytest.approx(np.dot(off, mass), abs=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", RIGHT_ACTION)
 def test_kinds_are_what_they_are_called(kind: str) -> None:
     world = draw_kind(kind, np.random.default_rng(16))

@@ -187,7 +187,7 @@ def test_at_every_threshold_the_page_advises_what_recommend_does_there(tmp_path:
     advised = [data["ways"][way] for way in data["reports"][0]["advice"]]
     changes = [k for k in range(1, len(advised)) if advised[k] != advised[k - 1]]
     assert len(changes) >= 2
-    for k in {data["own"], *changes[:3], *(k - 1 for k in changes[:3])}:
+    for k in {data["own"], changes[0], changes[0] - 1}:
         advice = recommend(tmp_path / "rows.csv", label="y", score="p", threshold=data["at"][k]).advice
         action, _, constant = advice.same
         assert advised[k] == (

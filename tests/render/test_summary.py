@@ -54,7 +54,7 @@ def test_every_gap_between_groups_follows_from_the_numbers(decal: Decal) -> None
     assert list(gap_contradictions(document, text.replace(" no\n", " yes\n"), PACKS["fairness"].measures))
 
 
-@pytest.mark.parametrize("threshold", ["0.05", "0.3"])
+@pytest.mark.parametrize("threshold", ["0.3", pytest.param("0.05", marks=pytest.mark.long)])
 @pytest.mark.parametrize("more", [("p_*", "--no-intervals"), ("p_hatesonar,p_svm_waseem",)], ids=str)
 def test_sentences_on_several_models_follow_from_the_numbers(
     decal: Decal, threshold: str, more: tuple[str, ...]
