@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import decal_cli as decal
-from tests.helpers.command import BINARY, FIXTURES, run_here, valid_json
+from tests.helpers.command import BINARY, FIXTURES
 
 FRAME = pd.read_csv(BINARY)
 FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
@@ -26,17 +26,6 @@ FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
 @pytest.fixture(scope="module")
 def fitted() -> decal.FitAnswer:
     return decal.fit(FRAME, score="p", label="y", features="x*", method="stack", threshold=0.3)
-
-
-def test_fit_is_what_the_command_fits(fitted: decal.FitAnswer, tmp_path: Path) -> None:
-    columns = ("--score", "p", "--label", "y", "--features", "x*", "-t", "0.3")
-    done = run_here(tmp_path, ("fit", "stack", BINARY, *columns, "-o", "m.json", "-f", "json"))
-    by_command, ours = valid_json(done.out)["fit"], fitted.to_dict()["fit"]
-    for key in ("method", "rows", "column", "gain", "metrics"):
-        assert ours[key] == by_command[key]
-    assert ours["model_file"] is None and "decal apply" not in str(fitted)
-    assert len(repr(fitted)) < 200 and "gain per 1,000 decisions" in repr(fitted)
-    assert fitted.to_frame().columns.tolist()[:3] == ["metric", "before", "after"]
 
 
 @pytest.mark.parametrize("kind", FRAMES)

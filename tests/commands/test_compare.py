@@ -45,24 +45,6 @@ def test_markdown_is_as_it_was_when_somebody_looked(decal: Decal) -> None:
 
 
 class TestTwoColumns:
-    def test_the_summary_comes_first_and_says_who_wins(self, decal: Decal) -> None:
-        done = decal("compare", *PAIR, "--threshold", "0.3")
-        assert done.code == 0, done.err
-        for words in (
-            "A = p_profanity, B = p_hatesonar, 1,519 rows; B - A with 95 % paired intervals",
-            "Decisions at t* = 0.3: p_profanity is worth 5.5 [",
-            "Brier score: p_profanity is better by 0.0109 [",
-            "not by chance",
-            "Thresholds: ",
-            "Splice: ",
-            "A better, not by chance",
-            "A ahead, could be chance",
-            "decal:0.1",
-        ):
-            assert words in done.out, words
-        assert done.out.index("Decisions at") < done.out.index("Log loss")
-        assert max(map(len, done.out.splitlines())) <= 100
-
     def test_json_is_valid_and_holds_every_metric(self, decal: Decal) -> None:
         from decal_cli.metrics import METRICS
 

@@ -76,15 +76,6 @@ class TestEvaluate:
         assert lines[1].startswith("p,,ece(bins=10),0.09378221")
         assert lines[2].startswith("p,,brier,0.19695801")
 
-    def test_markdown_is_a_table(self, decal: Decal) -> None:
-        out = decal("evaluate", *NAMED, "--format", "markdown").out
-        assert "| Brier score (`brier`) | 0.197 [0.185, 0.208] |" in out
-        named = decal("evaluate", *NAMED, "--format", "markdown", "-m", "brier").out
-        assert "| Brier score (`brier`) | ↓ | 0.1970 [0.1854, 0.2085] |" in named
-
-    def test_the_format_does_not_change_when_piped_and_has_no_colour(self, decal: Decal) -> None:
-        assert "\x1b[" not in decal("evaluate", *NAMED).out
-
 
 class TestOneNumberWhateverTheFile:
     """The same rows give byte-identical metrics, intervals and cross-fitted figures however they come."""

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-import decal_cli
 from tests.helpers.command import BINARY, Decal
 
 NAMED = ("evaluate", BINARY, "--score", "p", "--label", "y", "--threshold", "0.3")
@@ -78,9 +77,3 @@ def test_what_cannot_be_done_is_one_line(decal: Decal, more: tuple[str, ...], wo
     assert (done.code, done.out) == (2, "")
     assert words in done.err
     assert len(done.err.splitlines()) == 1
-
-
-def test_python_takes_a_pack() -> None:
-    answer = decal_cli.evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5, metrics="credit")
-    assert answer["gini"].value == 1.0
-    assert answer.to_dict()["pack"] == {"name": "credit"}

@@ -11,19 +11,6 @@ TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
 
 
 class TestRecommend:
-    def test_the_walk_is_told_with_numbers_and_ends_in_an_action(self, decal: Decal) -> None:
-        done = decal("recommend", *NAMED, "--features", "x*", "--threshold", "0.3")
-        assert done.code == 0
-        for words in (
-            "1. ",
-            "2. ",
-            "per 1,000 decisions",
-            "gain of recalibration",
-            "→ Post-train",
-            "ECE is 0.0982 whatever the decision",
-        ):
-            assert words in done.out, words
-
     def test_a_cost_above_the_gain_advises_against(self, decal: Decal) -> None:
         costly = decal("recommend", *NAMED, "--features", "x*", "-t", "0.3", "--cost", "0.5", "-f", "json")
         assert valid_json(costly.out)["recommendation"]["action"] == "do-not-post-train"

@@ -91,14 +91,6 @@ def test_a_newton_step_that_would_overshoot_is_cut_short() -> None:
         assert log_loss(beside, rows, platts_targets(rows)) >= best
 
 
-@given(rows=any_rows(least=4, inner=True))
-def test_no_temperature_beside_it_is_likelier(rows: Rows) -> None:
-    model = fitted_or_skipped("temperature", rows)
-    assert isinstance(model, Sigmoid) and model.slope >= 0 and model.intercept == 0
-    for slope in (max(model.slope - 1e-3, 0.0), model.slope + 1e-3):
-        assert log_loss(Sigmoid("logit", slope, 0.0), rows, rows.label) >= log_loss(model, rows, rows.label) - 1e-10
-
-
 @given(rows=any_rows(least=5, inner=True))
 def test_beta_obeys_its_constraints_and_no_other_such_curve_is_likelier(rows: Rows) -> None:
     model = fitted_or_skipped("beta", rows)

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from decal_cli import Data, model_card
 from decal_cli.analysis.reliability import reliability_bins
 from decal_cli.data import from_arrays
 from decal_cli.render.results.card import KNOWN, SECTIONS, UNKNOWN
@@ -168,12 +167,3 @@ def test_the_suffix_says_the_format(seeded: Path, decal: Decal) -> None:
     line = refusal(decal("report", *WORLDS["two classes"], "--card", "-o", "card.csv", cwd=seeded))
     assert "card.csv: this result cannot be written as csv" in line
     assert "-o report.html" in refusal(decal("report", *WORLDS["two classes"], cwd=seeded))
-
-
-def test_python_has_it_too(tmp_path: Path) -> None:
-    scores = [k / 200 for k in range(200)]
-    answer = model_card(Data((scores, [k % 4 == 0 for k in range(200)])), 0.3)
-    answer.save(tmp_path / "card.md")
-    assert (tmp_path / "card.md").read_text() == answer.to_text("markdown")
-    assert len(answer.to_dict()["items"]) == 52
-    assert len(answer.to_frame()) == len(answer)

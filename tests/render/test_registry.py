@@ -118,17 +118,6 @@ def test_html_nests_and_holds_the_words_of_the_text(command: str) -> None:
         assert (words in page_words) == (words in as_text(result))
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_rows_of_a_markdown_table_are_as_wide_as_its_head(command: str) -> None:
-    widths: list[int] = []
-    for line in as_text(every_result()[command], "markdown").splitlines():
-        if not line.startswith("|"):
-            widths = []
-            continue
-        widths.append(len(re.findall(r"(?<!\\)\|", line)))
-        assert widths[-1] == widths[0], line
-
-
 def test_parquet_holds_the_rows_of_csv() -> None:
     sweep = every_result()["sweep"]
     content = write(sweep, "parquet", Page())
