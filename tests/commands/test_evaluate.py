@@ -102,7 +102,7 @@ class TestOneNumberWhateverTheFile:
         names = (["narrow.parquet"], ["part1.parquet", "part2.csv"], ["all.csv.gz"])
         return {"+".join(files): [folder / name for name in files] for files in names}
 
-    @pytest.mark.parametrize("more", [("--weight", "weight"), ("--group", "group", "--features", "x*")], ids=str)
+    @pytest.mark.parametrize("more", [("--weight", "weight"), ("--features", "x*")], ids=str)
     def test_metrics_are_byte_identical(self, decal: Decal, same_rows: dict, more: tuple[str, ...]) -> None:
         distinct = set()
         for files in same_rows.values():
