@@ -25,7 +25,7 @@ def overconfident(rows: int, classes: int, levels: int | None = None) -> Any:
 
 def several_classes(runs: int) -> list[Row]:
     """The default table of ten classes against a sort, single metrics against installed peers; linear programs."""
-    from decal_cli.analysis.choices import all_choices
+    from decal_cli.analysis.evaluate import all_choices
     from decal_cli.metrics import Inputs, parse, value_of
     from decal_cli.metrics.measure import measure_all
     from decal_cli.tables.rows import Rows

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit, logit, ndtr
 
-from decal_cli.analysis.places import listed_rows
+from decal_cli.analysis.described import listed_rows
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.metrics import METRICS, Inputs, paired, parse
 from decal_cli.metrics.measure import interval_of, measure_all, value_of

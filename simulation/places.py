@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from decal_cli.analysis.places import listed_rows
+from decal_cli.analysis.described import listed_rows
 from decal_cli.metrics import Inputs, interval_of, parse, value_of
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.rows import Rows

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as evaluating
-from decal_cli.analysis.choices import WORST
-from decal_cli.analysis.choices import shown_choices as shown_of_evaluation
-from decal_cli.analysis.disagreements import (
-    ClassDisagreements,
-    Disagreements,
-    class_disagreements,
-    disagreements,
-)
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report
-from decal_cli.analysis.splice import Splice, splice
-from decal_cli.analysis.swap import Ids, Swap, swap
+from decal_cli.analysis.evaluate import WORST, Evaluation, Plan, Progress, Report
+from decal_cli.analysis.evaluate import shown_choices as shown_of_evaluation
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
 from decal_cli.data import Dataset, Paired
+from decal_cli.declarations.document import Hidden, Said, Share, Size
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.confidence import RESAMPLES, Interval
+from decal_cli.metrics.decisions import decide
+from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.inputs import row_stakes
+from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.clusters import Clustered
+from decal_cli.tables.design import Design
+from decal_cli.tables.estimate import MeanEstimate, with_missed
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import CELLS
-from decal_cli.task import ClassDecision, RowTask
+from decal_cli.tables.table import CELLS, FEWEST_ROWS, Floats, Loss
+from decal_cli.task import ClassDecision, RowTask, Task, UtilityRows
 
 IDEALS = {"zero": 0.0, "one": 1.0}
 HEADLINE = (parse("expected_utility"), parse("brier"))
@@ -307,3 +306,294 @@ def _thresholds(pairs: PairTable, plan: Plan) -> Thresholds:
     curves, rng = brier_difference(pairs), np.random.default_rng([plan.seed, RESAMPLES])
     reach = float("inf") if sure is None else band(pairs, sure, rng)
     return Thresholds(curves, reach, curves.leads(reach), curves.crossings(reach))
+
+
+@dataclass(frozen=True)
+class Disagreements:
+    """Rows, or their summed weight, by the decisions of A and B and by label.
+
+    rows[a][b]: the rows with label 0 and with label 1, of decision a by A and decision b by B. p_value: of McNemar's
+    exact test that both are right on as many of the rows on which they disagree; None for weighted rows. Of clustered
+    rows: by the lead of A in each cluster, normal with t quantiles (Durkalski et al. 2003).
+    """
+
+    rows: tuple[tuple[tuple[float, float], tuple[float, float]], tuple[tuple[float, float], tuple[float, float]]]
+    p_value: float | None
+    clustered: bool = False
+
+    @property
+    def a_right(self) -> float:
+        """Rows on which only A is right."""
+        return self.rows[0][1][0] + self.rows[1][0][1]
+
+    @property
+    def b_right(self) -> float:
+        """Rows on which only B is right."""
+        return self.rows[0][1][1] + self.rows[1][0][0]
+
+
+def disagreements(pairs: PairTable, threshold: float) -> Disagreements:
+    """Decisions at a threshold: 1 iff score >= threshold. Source of the test: McNemar 1947, exact as a sign test."""
+    a, b = pairs.a >= threshold, pairs.b >= threshold
+    n, pos = np.asarray(pairs.n, dtype=np.float64), np.asarray(pairs.pos, dtype=np.float64)
+
+    def labels(by_a: bool, by_b: bool) -> tuple[float, float]:
+        which = (a == by_a) & (b == by_b)
+        return float((n - pos)[which].sum()), float(pos[which].sum())
+
+    rows = (labels(False, False), labels(False, True)), (labels(True, False), labels(True, True))
+    counted = Disagreements(rows, None)
+    if pairs.design.clustered:
+        # On every row, who is right alone: A, B (-1), or neither (0); by label.
+        right = np.stack((b.astype(np.float64) - a, a.astype(np.float64) - b))
+        lead = counted.a_right - counted.b_right
+        p_value = clustered_sign_test(lead, pairs.units.spread(right.ravel()), pairs.design)
+        return replace(counted, p_value=p_value, clustered=True)
+    if pairs.weighted:
+        return counted
+    return Disagreements(rows, exact_sign_test(round(counted.a_right), round(counted.b_right)))
+
+
+@dataclass(frozen=True)
+class ActionPair:
+    """Rows, or their summed weight, for which A takes one action and B another. gain: what B wins on them, summed."""
+
+    a: str
+    b: str
+    rows: Size
+    gain: float
+
+
+@dataclass(frozen=True)
+class ClassDisagreements:
+    """Rows of several classes for which two models take different actions.
+
+    a_better, b_better: rows, or their summed weight, on which the action of A, or of B, is worth more. same: on which
+    both are worth the same. p_value: of the exact sign test that neither is better more often; None for weighted rows.
+    pairs: of actions, those of most rows first.
+    """
+
+    a_better: Size
+    b_better: Size
+    same: Size
+    p_value: Share | None
+    pairs: tuple[ActionPair, ...]
+    clustered: Hidden[bool] = False
+
+
+def class_disagreements(a: ClassTable, b: ClassTable, decision: ClassDecision) -> ClassDisagreements:
+    """The rows of two models of several classes for which the action worth most is not the same."""
+    by_a, by_b = (decide(c, decision) for c in (a, b))
+    apart = np.flatnonzero(by_a.action != by_b.action)
+    weight = np.ones(len(apart)) if a.weight is None else a.weight[apart]
+    gain = (by_b.won - by_a.won)[apart]
+    size = len(decision.actions)
+    number = by_a.action[apart] * size + by_b.action[apart]
+    rows, gains = np.bincount(number, weight, size**2), np.bincount(number, weight * gain, size**2)
+    order = np.flatnonzero(rows)[np.argsort(-rows[rows > 0], kind="stable")]
+    names = decision.actions
+    pairs = tuple(ActionPair(names[k // size], names[k % size], float(rows[k]), float(gains[k])) for k in order)
+    better, worse = float(weight[gain < 0].sum()), float(weight[gain > 0].sum())
+    p_value = exact_sign_test(round(better), round(worse)) if a.weight is None else None
+    if a.unit is not None:
+        leads = np.bincount(a.unit[apart], weight * -np.sign(gain), int(a.unit.max()) + 1)
+        p_value = clustered_sign_test(better - worse, float(leads @ leads), a.top.design)
+    return ClassDisagreements(better, worse, float(weight[gain == 0].sum()), p_value, pairs, a.unit is not None)
+
+
+def clustered_sign_test(lead: float, spread: float | None, design: Design) -> float | None:
+    """Two-sided probability of so large a lead, were no side ahead; spread: sum over clusters of squared leads."""
+    if not spread or design.confidence(0.5) is None:
+        return None
+    from scipy.special import stdtr
+
+    assert isinstance(design, Clustered)
+    return 2 * float(stdtr(design.effective_clusters - 1, -abs(lead) / math.sqrt(spread)))
+
+
+def exact_sign_test(one: int, other: int) -> float:
+    """Two-sided probability of a split at least as uneven, were both sides as likely."""
+    if one == other:
+        return 1.0
+    # Loaded late: whoever does not compare decisions needs no scipy.
+    from scipy.special import betainc
+
+    fewer, n = min(one, other), one + other
+    return min(1.0, 2 * float(betainc(n - fewer, fewer + 1, 0.5)))
+
+
+MAX_NAMED = 1000
+"""Rows of a side that are named; there may be millions."""
+Ids = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class SwapPart:
+    """Rows, of weighted ones as many as their share of the weight says, in expectation where rows tie for a place.
+
+    positives: those with label 1. ids: of the rows that have a better chance of a place here, MAX_NAMED at most.
+    """
+
+    rows: Size
+    positives: Size
+    ids: Annotated[tuple[Any, ...], Said(kind=list[str | int])] = ()
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Rows that both models act on, that only A does, and that only B does."""
+
+    both: SwapPart
+    only_a: SwapPart
+    only_b: SwapPart
+
+
+def swap(a: Rows, b: Rows, ids: Ids | None = None) -> Swap | None:
+    """The same rows with the scores of A and of B; None where there is no limit. ids: what rows are called, (T,)."""
+    if a.listed is None or b.listed is None:
+        return None
+    of_a, of_b, weight = a.listed.acted, b.listed.acted, a.weights / (float(a.weights.sum()) / len(a))
+    label = np.asarray(a.label, dtype=np.float64)
+
+    # Rows that were counted have no names.
+    ids = None if a.counted else ids
+
+    def part(chance: Floats, named: bool = True) -> SwapPart:
+        mass = weight * chance
+        names = tuple(ids[np.flatnonzero(chance > 0)[:MAX_NAMED]].tolist()) if named and ids is not None else ()
+        return SwapPart(float(mass.sum()), float(mass @ label), names)
+
+    shared = np.minimum(of_a, of_b)
+    return Swap(part(shared, named=False), part(of_a - shared), part(of_b - shared))
+
+
+class Cut(NamedTuple):
+    """Where to splice: the threshold z in (0, 1), and the model used below it."""
+
+    threshold: float
+    below: Side
+
+    def scores(self, a: Floats, b: Floats) -> Floats:
+        """The spliced scores in [0, 1] (Tasche 2021, ex. 4.4); a, b: the scores of the two models, shape (T,) each."""
+        z, (first, second) = self.threshold, (a, b) if self.below == "a" else (b, a)
+        return np.minimum(z, first) + np.where(second > z, second - z, 0.0)
+
+
+@dataclass(frozen=True)
+class SpliceGain:
+    """What the splice reaches on held-out rows: a mean per row, and its difference to the better single model."""
+
+    value: float
+    single: Side
+    difference: MeanEstimate
+
+
+@dataclass(frozen=True)
+class Splice:
+    """The cut that all rows choose, and what cuts chosen on the other folds reach on each fold.
+
+    folds: in how many of the folds the others chose the same model to stand below. utility: None without a task.
+    """
+
+    cut: Cut
+    brier: SpliceGain
+    utility: SpliceGain | None
+    agreeing: int
+
+
+def best_cut(curves: BrierDifference, crossings: Sequence[Crossing] | None = None) -> Cut | None:
+    """The cut that saves most area under the Brier curve; None where one model alone does as well.
+
+    crossings: where it may lie, and who stands below it; by default at any crossing on these rows, in either order.
+    """
+    if crossings is None:
+        at, a_below = np.tile(curves.zeros, 2), np.repeat([True, False], len(curves.zeros))
+    else:
+        at = np.array([crossing.threshold for crossing in crossings])
+        a_below = np.array([crossing.below == "a" for crossing in crossings])
+    inside = (at > 0) & (at < 1)
+    if not inside.any():
+        return None
+    to, whole = curves.areas_to(at), curves.area[-1]
+    # Beside A alone: A below z and B above adds what D has from z on; B below z adds what it has up to there.
+    costs = np.where(inside, np.where(a_below, whole - to, to), np.inf)
+    best = int(np.argmin(costs))
+    return None if costs[best] >= min(0.0, whole) - 1e-15 else Cut(float(at[best]), "a" if a_below[best] else "b")
+
+
+def splice(
+    pairs: PairTable,
+    curves: BrierDifference,
+    crossings: Sequence[Crossing],
+    task: Task | None,
+    rng: np.random.Generator,
+) -> Splice:
+    """Choose the cut among the crossings beyond noise, and judge on each fold the cut that the other folds choose."""
+    if not len(curves.zeros):
+        raise Undefined("the Brier curves do not cross on these rows")
+    if not crossings:
+        raise Undefined("the Brier curves cross only within noise")
+    if pairs.effective_rows < FEWEST_ROWS:
+        raise Undefined(f"needs at least {FEWEST_ROWS} rows to choose a crossing on some and judge it on others")
+    cut = best_cut(curves, crossings)
+    if cut is None:
+        raise Undefined("one model alone has as low a Brier score as a splice where the curves clearly cross")
+    folds = list(_folds(pairs, rng))
+    cuts = [best_cut(brier_difference(fold.others)) if len(fold.others) else None for fold in folds]
+    utility = None
+    if task is not None:
+        utility = _held_out(pairs, folds, cuts, _payoff_loss(task.undominated, task.decision_thresholds), larger=True)
+    agreeing = sum(other is not None and other.below == cut.below for other in cuts)
+    return Splice(cut, _held_out(pairs, folds, cuts, squared, larger=False), utility, agreeing)
+
+
+class _Fold(NamedTuple):
+    """The rows of one fold, and those of all others."""
+
+    own: PairTable
+    others: PairTable
+
+
+def _folds(pairs: PairTable, rng: np.random.Generator) -> Iterator[_Fold]:
+    """The folds that hold any rows."""
+    all_neg, all_pos = (np.asarray(values, dtype=np.float64) for values in (pairs.n - pairs.pos, pairs.pos))
+    for neg, pos, design in pairs.design.parts(pairs, rng):
+        if (neg + pos).any():
+            others = pairs.part(np.maximum(all_neg - neg, 0.0), np.maximum(all_pos - pos, 0.0))
+            yield _Fold(pairs.part(neg, pos, design), others)
+
+
+def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss: Loss, larger: bool) -> SpliceGain:
+    """The splices of the other folds on each fold, against the model that is better on all rows."""
+    of_a, of_b = (t.mean_of(loss).value for t in pairs.tables)
+    change = of_b - of_a
+    single: Side = "b" if (change > 0 if larger else change < 0) else "a"
+
+    spliced = won = variance = 0.0
+    of_folds = []
+    for fold, cut in zip(folds, cuts, strict=True):
+        own = fold.own
+        alone = loss(own.a if single == "a" else own.b)
+        of_cut = alone if cut is None else loss(cut.scores(own.a, own.b))
+        spliced += float(of_cut.ravel() @ own.units.weight) / pairs.total
+        won += float((of_cut - alone).ravel() @ own.units.weight) / pairs.total
+        of_folds.append((own.units, (of_cut - alone).ravel()))
+    squares, missed = np.zeros(2), np.zeros(2)
+    for units, values in of_folds:
+        # Folds hold whole clusters, so that what is summed over clusters adds up over folds.
+        variance += units.spread(values - won) / pairs.total**2
+        own_squares = units.sampling.squares(units.weight)
+        squares += np.bincount(units.label, own_squares, 2)
+        missed += np.bincount(units.label, own_squares * (values - won) ** 2, 2)
+    error = with_missed(variance, (missed / np.maximum(squares, 1e-300)).max(), pairs.effective_rows)
+    return SpliceGain(spliced, single, MeanEstimate(won, float(error)))
+
+
+def _payoff_loss(payoff: UtilityRows, decision_thresholds: Sequence[float]) -> Loss:
+    """The per-row payoff[action][label] where the action is how many of the thresholds the score reaches."""
+    by_label, at = np.array(payoff).T, np.array(decision_thresholds)
+
+    def loss(score: Floats) -> Floats:
+        return by_label[:, np.searchsorted(at, score, side="right")]
+
+    return loss

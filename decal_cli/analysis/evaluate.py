@@ -8,17 +8,36 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from decal_cli.analysis.by_class import ActionCounts, ByClass, by_action, by_class
-from decal_cli.analysis.by_row import ByRow, by_row_of, utilities_for
-from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
-from decal_cli.analysis.counts import DecisionCounts, count_actions, count_decisions
-from decal_cli.analysis.moving import Moving, decided, moving
+from decal_cli.analysis.described import (
+    ActionCounts,
+    ByClass,
+    ByRow,
+    Clusters,
+    DecisionCounts,
+    LimitedWorth,
+    Moving,
+    Places,
+    Reference,
+    Regime,
+    WithoutLabels,
+    Worth,
+    by_action,
+    by_class,
+    by_row_of,
+    cluster_notes,
+    clusters_of,
+    count_actions,
+    count_decisions,
+    decided,
+    listed_rows,
+    moving,
+    places_of,
+    regimes_of,
+    utilities_for,
+    without_labels,
+    worth_of,
+)
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outcome, compare_groups
-from decal_cli.analysis.places import Places, listed_rows, places_of
-from decal_cli.analysis.reference import Reference
-from decal_cli.analysis.regimes import Regime, regimes_of
-from decal_cli.analysis.without_labels import WithoutLabels, without_labels
-from decal_cli.analysis.worth import LimitedWorth, Worth, worth_of
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError, Undefined
@@ -26,7 +45,7 @@ from decal_cli.hints import Hint
 from decal_cli.learn.held_out import method_like
 from decal_cli.learn.probe import Recalibrated
 from decal_cli.limits import MAX_SEED, MIN_RISK
-from decal_cli.metrics import Inputs, MetricSpec, Result, measure_all
+from decal_cli.metrics import METRICS, Inputs, Metric, MetricSpec, Result, measure_all
 from decal_cli.metrics.decisions import Decisions
 from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.listed import Capacity
@@ -392,3 +411,48 @@ def _task_text(task: Task | None) -> str:
 
 def _listed(thresholds: Iterable[float]) -> str:
     return ",".join(f"{threshold:.12g}" for threshold in thresholds)
+
+
+IRREDUCIBLE = "irreducible_loss"
+"""What is left of the Brier score when calibration and features have taken their parts."""
+CAPACITY = "capacity"
+"""The family of metrics that a table shows where so many rows can be acted on only."""
+CAPACITY_FAMILIES = (CAPACITY, "places")
+"""The same, with those that need utilities of each row."""
+WORST = "regret_grouping_worst"
+"""What could be lost to grouping, for those who name no features."""
+
+
+def all_choices(of_classes: bool = False, slow: bool = False) -> tuple[MetricSpec, ...]:
+    """Every metric at its defaults: of scores of two classes, or of rows of several; slow: those too that take long."""
+    declared = (choice for choice in METRICS.specs() if choice.declared.takes(of_classes))
+    return tuple(choice for choice in declared if slow or not choice.declared.form(of_classes).slow)
+
+
+def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
+    """The readable choice of metrics that a table shows unasked: one more with features, and another without."""
+    of_classes, by_row, limited = bool(dataset.classes), plan.by_row, dataset.capacity is not None
+    more = set()
+    if not of_classes and not by_row:
+        with_features = any(model.rows.features is not None for model in dataset.models)
+        more = {IRREDUCIBLE if with_features else WORST}
+    return tuple(
+        choice
+        for choice in all_choices(of_classes)
+        if choice.name in more or is_shown(choice.declared, of_classes, by_row, limited)
+    )
+
+
+BY_ROW = ("expected_utility", "eu_never", "eu_always", "eu_by_amount", "gain_over_amount")
+"""What is shown of rows with utilities of their own beside the metrics that are shown of all rows."""
+
+
+def is_shown(metric: Metric, of_classes: bool, by_row: bool, limited: bool) -> bool:
+    """Whether a metric is shown unasked; by_row: of rows with utilities of their own; limited: at a capacity."""
+    if metric.family in CAPACITY_FAMILIES:
+        if of_classes:
+            return limited
+        return limited and (metric.name != "capacity_threshold" if by_row else metric.family == CAPACITY)
+    if by_row:
+        return metric.name in BY_ROW or (metric.shown and not metric.on(of_classes, by_row).shares_task)
+    return metric.form(of_classes).shown

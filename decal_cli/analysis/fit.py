@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from decal_cli.analysis.by_row import won_by_row
 from decal_cli.analysis.compare import Difference, compare
+from decal_cli.analysis.described import won_by_row
 from decal_cli.analysis.evaluate import Evaluation, Plan, with_lists
-from decal_cli.analysis.ranked import fitted_at
 from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
-from decal_cli.analysis.tryout import ends_of
-from decal_cli.data import Dataset, Predictions
+from decal_cli.analysis.tryout import ends_of, fitted_at
+from decal_cli.data import Batch, Columns, Dataset, NewRows, Predictions
 from decal_cli.data.large.sampling import with_rows
+from decal_cli.documents import read_document
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.hints import Hint, Verb
 from decal_cli.learn.curves import in_population
@@ -36,11 +37,12 @@ from decal_cli.learn.method import (
     payoffs,
     training_rows,
     try_out,
+    unseen_categories,
     with_score,
 )
 from decal_cli.learn.method import fit as fit_method
 from decal_cli.learn.methods import parse
-from decal_cli.learn.model_file import Saved
+from decal_cli.learn.model_file import Saved, from_text, score_rows
 from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
@@ -393,3 +395,50 @@ def how_judged(fitting: Fitting) -> str:
             "figures are optimistic"
         )
     return f"on the {rows} of the test file" + (", which the model was not fitted to" if fitting.shared == 0 else "")
+
+
+def read_model(path: str) -> Saved:
+    """The model of a file. Errors: DecalError, where it is none that `decal fit` wrote."""
+    return from_text(model_text(path), path)
+
+
+def model_text(path: str) -> str:
+    """The text of a model file. Errors: DecalError, where it cannot be read."""
+    return read_document(path, f"model file {path}", f"name a file that `{Verb('fit').words}` wrote")
+
+
+def columns_for(saved: Saved, missing: Any = "error") -> Columns:
+    """The columns that the model looks at; missing: what is done with rows that lack a score."""
+    return Columns(
+        score=() if saved.proba else (saved.score,),
+        proba=saved.proba,
+        features=saved.features,
+        group=saved.groups,
+        logit=saved.logit,
+        missing=missing,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredBatch:
+    """Some rows with what the model adds to them.
+
+    added: name -> values, shape (rows that lack no score,). unseen: how many of these have a category that the model
+    was not fitted on.
+    """
+
+    batch: Batch
+    added: Mapping[str, NDArray[Any]]
+    unseen: int
+
+
+def scored(saved: Saved, rows: NewRows, name: str | None, shown: str) -> Iterator[ScoredBatch]:
+    """Every batch of rows with its new columns. name: of the new score; shown: the model, for messages."""
+    for batch in rows.batches():
+        applied = score_rows(saved, batch.rows, shown)
+        new = name or new_name(saved.score, parse(saved.method))
+        added = added_columns(applied, name or saved.score, new, saved.classes)
+        for column in added:
+            if column in rows.names:
+                raise DecalError(f"there is a column {column!r} already", f"name the new one: {Hint('name', 'COLUMN')}")
+        yield ScoredBatch(batch, added, unseen_categories(saved.model, batch.rows))

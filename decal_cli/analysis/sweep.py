@@ -4,25 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
 
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
-from decal_cli.analysis.places import listed_rows
-from decal_cli.analysis.varied import AT_CAPACITY, curve_of, head_of
-from decal_cli.curves import FeaturedRows, Grid, MetricCurve, curves_of
-from decal_cli.curves.kinds import CURVE_KINDS
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.analysis.described import by_row_of, cluster_notes, clusters_of, listed_rows, moving
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, shown_of, with_lists
+from decal_cli.curves import FeaturedRows, Grid, curves_of
+from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, MetricCurve
 from decal_cli.curves.lowest import Lowest, lowest_curve, same_rows
 from decal_cli.data import Dataset, Predictions
-from decal_cli.errors import Undefined
+from decal_cli.data.population import parse_capacity
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.hints import Hint
 from decal_cli.learn.probe import Probed, build_probe
 from decal_cli.learn.regions import Regions, build_regions, hold_out
 from decal_cli.metrics import Inputs, Result, grouping, measure, parse
+from decal_cli.metrics.confidence import wilson_ends
+from decal_cli.metrics.families.classes import risk_at
+from decal_cli.metrics.inputs import row_stakes
 from decal_cli.metrics.within_cells import of_curves
 from decal_cli.numbers import plain
 from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.listed import Capacity
+from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import FEWEST_ROWS, Table
-from decal_cli.task import BinaryTask, Task
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table
+from decal_cli.tables.units import mean_over
+from decal_cli.task import (
+    ABSTAIN,
+    CAPACITY,
+    PREVALENCE,
+    BinaryTask,
+    ClassDecision,
+    ClassTask,
+    Decision,
+    RowTask,
+    Task,
+    TaskSeries,
+    Varied,
+    by_entry,
+    by_factor,
+    by_prevalence,
+    by_price,
+)
 
 LADDER = (
     "expected_utility",
@@ -172,3 +200,379 @@ def ladder_results(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:
     inputs = Inputs.of(report.table, report.probed, task, seed=plan.seed)
     sure = report.table.design.confidence(plan.confidence) if plan.intervals else None
     return {name: measure(parse(name), inputs, sure) for name in LADDER}
+
+
+OF_FEATURES = ("gain_beyond", "gain_post_training")
+WORTH = ("expected_utility", "external_regret", "gain_recalibration", *OF_FEATURES)
+"""Metrics at every value, as `evaluate` has them for that task."""
+AT_CAPACITY = ("utility_at_capacity", "capacity_cost")
+"""The same where so many rows can be acted on only."""
+OF_PLACES = (*AT_CAPACITY, "shadow_price")
+"""The same where the places vary."""
+FOUND = ("capture", "precision_at_capacity", "lift", "capacity_threshold")
+"""Whom the places find."""
+BY_ROW = ("eu_score_ranking", "eu_amount_ranking")
+FOUND_BY_ROW = ("capture", "value_capture", "precision_at_capacity", "lift", "least_gain")
+"""Where every row has utilities of its own."""
+MAX_SHARES = 8
+"""Actions whose shares are counted; of more, only that of the action that varies."""
+TWO_CLASSES = ("0", "1")
+COVERAGES = np.arange(1, 51) / 50
+"""Of the risk-coverage curve."""
+AURC = parse("aurc")
+Masks = NDArray[np.bool_]
+_CAPACITIES = f"{Hint('capacity_range')}"
+
+
+def _kind(name: str, title: str, heading: str, unit: str) -> CurveKind:
+    return CurveKind(name, title, heading, "decision", unit, (-np.inf, np.inf), "")
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage:
+    """Share of errors among the rows that the model is surest of, by their share of all rows; and the area under it."""
+
+    coverage: Floats
+    error: Floats
+    low: Floats | None
+    high: Floats | None
+    area: Result
+
+
+@dataclass(frozen=True, eq=False)
+class VariedReport:
+    """One model on one group of rows (group None: on all of them). worth: by metric; done: shares of rows, by name.
+
+    risk: of the price of abstention. table: the rows, where they are of several classes.
+    """
+
+    model: str
+    group: str | None
+    rows: int
+    dropped: int
+    worth: Mapping[str, MetricCurve]
+    done: Mapping[str, MetricCurve]
+    risk: RiskCoverage | None
+    table: ClassTable | None
+
+    @property
+    def name(self) -> str:
+        """Model and group on one line."""
+        return self.model if self.group is None else f"{self.model}, {self.group}"
+
+    @property
+    def courses(self) -> dict[str, MetricCurve]:
+        """All of them."""
+        return {**self.worth, **self.done}
+
+
+@dataclass(frozen=True, eq=False)
+class VariedSweep:
+    """All models and groups. head: the plan and where the rows come from."""
+
+    head: Evaluation
+    series: TaskSeries
+    reports: tuple[VariedReport, ...]
+
+    @cached_property
+    def values(self) -> Floats:
+        """Of what varies, increasing."""
+        return np.array(self.series.values)
+
+    @property
+    def signature(self) -> str:
+        """What one must know to reproduce the numbers, on one line."""
+        return (
+            f"{self.head.signature}|vary:{self.series.name}={self.values[0]:g}..{self.values[-1]:g}x{len(self.values)}"
+        )
+
+
+def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool = False) -> TaskSeries:
+    """The tasks of a sweep. costs: the user's task is given as costs. Errors: DecalError."""
+    of_price = varied is None or varied.name == ABSTAIN
+    if varied is not None and varied.name == PREVALENCE:
+        return _by_prevalence(dataset, plan, varied)
+    if isinstance(plan.decision, RowTask):
+        return by_factor(varied, plan.decision, by_row_of(dataset, plan.decision).to_act_or_not)
+    if not dataset.classes:
+        task = plan.task
+        if varied is None or task is None or of_price:
+            raise DecalError(
+                f"{Hint('vary')} varies an entry of a utility, and none is given",
+                f"give {Hint('utility')} or {Hint('cost_matrix')}; for scores of two classes without "
+                f"{Hint('vary')}, sweep varies t*",
+            )
+        return by_entry(varied, task, TWO_CLASSES, costs)
+    own = plan.decision.abstain if isinstance(plan.decision, ClassTask) else None
+    decision = plan.shared_by(dataset.classes)
+    if of_price:
+        if decision is not None and own is None:
+            raise DecalError(
+                "the task is a utility, and nothing says which of its entries varies",
+                f"give {Hint('vary', 'ACTION')}:CLASS=LOW:HIGH; without a utility, the price of abstention varies",
+            )
+        return by_price(varied, dataset.classes, own)
+    if decision is None or varied is None:
+        raise DecalError(
+            f"{Hint('vary')} varies an entry of a utility, and none is given",
+            f"give {Hint('utility')} or {Hint('cost_matrix')}",
+        )
+    return by_entry(varied, decision, dataset.classes, costs)
+
+
+def _by_prevalence(dataset: Dataset, plan: Plan, varied: Varied) -> TaskSeries:
+    dataset.need_two_classes(f"sweep {Hint('prevalence_range').words}")
+    dataset.need_rows(f"sweep {Hint('prevalence_range').words}")
+    if dataset.population is not None:
+        raise DecalError(
+            f"{Hint('prevalence')} and {Hint('prevalence_range')} both name the population", "give one of them"
+        )
+    if plan.task is None:
+        raise DecalError(
+            f"{Hint('prevalence_range')} says what one decision is worth where labels 1 are rarer or more "
+            "frequent, and none is "
+            "named",
+            f"give {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
+        )
+    return by_prevalence(varied, plan.task)
+
+
+def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | None) -> TaskSeries:
+    """The capacities that are swept over, all shares or all counts; own: the user's, which is among them.
+
+    Errors: DecalError.
+    """
+    kind, steps = _steps(varied)
+    mine = None if own is None else parse_capacity(own)
+    if mine is not None and (mine.among is None) != (kind == "count"):
+        raise DecalError(
+            f"{Hint('capacity', own)} is a {'count' if mine.among is None else 'share'}, and {_CAPACITIES} is not",
+            "give both as shares, or both as counts",
+        )
+    at = None if mine is None else mine.places / (mine.among or 1.0)
+    values = tuple(sorted({*steps, *(() if at is None else (at,))}))
+    each = f", for each value of {dataset.columns['per']}" if "per" in dataset.columns else ""
+    title = f"capacity ({kind} of the rows{each})"
+    task = plan.decision_of(dataset.classes)
+    tasks = () if task is None else (task,) * len(values)
+    return TaskSeries(CAPACITY, title, values, tasks, at, counted=kind == "count")
+
+
+N_AROUND, AROUND = 13, 3.0
+"""Capacities of a picture around the user's, from none to so many times as many."""
+
+
+def capacities_around(dataset: Dataset, capacity: Capacity) -> tuple[float, ...]:
+    """Capacities below and above the user's, as far as there are rows."""
+    most = float(min(len(model.rows) for model in dataset.models)) if capacity.among is None else 1.0
+    own = capacity.places / (capacity.among or 1.0)
+    steps = (own * AROUND * k / (N_AROUND - 1) for k in range(1, N_AROUND))
+    whole = (float(round(step)) if capacity.among is None else step for step in steps)
+    return tuple(sorted({min(step, most) for step in whole if step > 0}))
+
+
+def _steps(varied: Varied) -> tuple[Literal["share", "count"], Sequence[float]]:
+    low, high = varied.values[0], varied.values[-1]
+    if low <= 0:
+        raise DecalError(f"{_CAPACITIES}: {low:g} is not positive", "give for example 0.01:0.2 or 50:500")
+    if low >= 1:
+        # Values between two ends are evenly spaced, and rows are whole.
+        return "count", [float(round(value)) for value in varied.values]
+    if high > 1:
+        raise DecalError(
+            f"{_CAPACITIES}: {low:g} is a share of the rows, and {high:g} is a count",
+            "give shares up to 1, or counts from 1",
+        )
+    return "share", varied.values
+
+
+def largest(varied: Varied) -> str:
+    """The largest capacity, as --capacity takes it. Errors: DecalError."""
+    kind, steps = _steps(varied)
+    return "1/1" if kind == "share" and steps[-1] == 1 else f"{steps[-1]:.15g}"
+
+
+def head_of(dataset: Dataset, plan: Plan, decided: bool = True) -> Evaluation:
+    """The plan and where the rows come from, with no metric in it; decided: with what the task comes to on them."""
+    notes = dataset.all_notes
+    if dataset.clusters is not None:
+        notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
+    head = Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, notes, (), population=dataset.population)
+    head = replace(head, capacity=dataset.capacity)
+    if not decided:
+        return head
+    by_row, decision = shown_of(dataset, plan.decision_of(dataset.classes))
+    return replace(head, decision=decision, by_row=by_row)
+
+
+def sweep_tasks(
+    dataset: Dataset, plan: Plan, series: TaskSeries, progress: Progress = lambda text: None
+) -> VariedSweep:
+    """Every model at every value, on all rows and on every group."""
+    reports = []
+    for model in dataset.models:
+        share = population_share(model.rows) if series.kind == PREVALENCE else None
+        for group, at_each in _by_group(_at_each(dataset, model, plan, share, series)):
+            progress(f"{model.name}{'' if group is None else ' in ' + group}")
+            reports.append(_report(model, group, at_each, plan, series, share))
+    head = head_of(dataset, plan)
+    return VariedSweep(replace(head, capacity=None) if series.kind == CAPACITY else head, series, tuple(reports))
+
+
+def _at_each(dataset: Dataset, model: Predictions, plan: Plan, share: float | None, series: TaskSeries) -> list[Rows]:
+    """The rows at each value: as they are, or counted as a population with that share of labels 1; and their places."""
+    one, rows = replace(dataset, models=(model,)), model.rows
+    capacities = [dataset.capacity] * len(series.values)
+    if series.kind == CAPACITY:
+        capacities = [Capacity(f"{value:g}", value, None if series.counted else 1.0) for value in series.values]
+    at_each = []
+    for value, capacity, task in zip(series.values, capacities, _tasks(series), strict=True):
+        counted = rows if share is None else Population.of_ones(value, share, kept=False).counted(rows)
+        if capacity is not None:
+            here = replace(one, capacity=capacity, models=(replace(model, rows=counted),))
+            counted = with_lists(here, plan, task).models[0].rows
+        at_each.append(counted)
+    return at_each
+
+
+def _tasks(series: TaskSeries) -> Sequence[Decision | None]:
+    """The task at each value, if there is one."""
+    return series.tasks or (None,) * len(series.values)
+
+
+def _by_group(at_each: list[Rows]) -> Iterator[tuple[str | None, list[Rows]]]:
+    """All rows and each group, at each value."""
+    if all(each is at_each[0] for each in at_each):
+        yield from ((group, [rows] * len(at_each)) for group, rows in at_each[0].by_group())
+        return
+    for parts in zip(*(each.by_group() for each in at_each), strict=True):
+        yield parts[0][0], [rows for _, rows in parts]
+
+
+def _names(rows: Rows, plan: Plan, series: TaskSeries) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Metrics of what decisions are worth, and of whom places find: of several classes there is no label 1."""
+    if series.kind != CAPACITY:
+        worth = WORTH if rows.features is not None else tuple(name for name in WORTH if name not in OF_FEATURES)
+        return worth if rows.listed is None else (*worth, *AT_CAPACITY), ()
+    if rows.classes:
+        return OF_PLACES, ("least_gain",)
+    worth, found = ((*OF_PLACES, *BY_ROW), FOUND_BY_ROW) if plan.by_row else (OF_PLACES, FOUND)
+    return worth if series.tasks else (), found
+
+
+def _report(
+    model: Predictions, group: str | None, at_each: list[Rows], plan: Plan, series: TaskSeries, share: float | None
+) -> VariedReport:
+    rows = at_each[0]
+    inputs = Inputs(rows, None, plan.seed)
+    sure = rows.sure(plan.confidence) if plan.intervals else None
+    c = rows.class_table if rows.classes and series.kind != CAPACITY else None
+    worth, found = _names(rows, plan, series)
+    results: dict[str, list[Result]] = {name: [] for name in (*worth, *found)}
+    for counted, task in zip(at_each, _tasks(series), strict=True):
+        # A table of its own, so that what it keeps of one task is gone with the next.
+        at = inputs.at(task)
+        at = at if c is None else at.having(replace(c))
+        if counted is not rows:
+            at = Inputs(counted, task, plan.seed)
+        for name, each in results.items():
+            each.append(measure(parse(name), at, sure))
+    curves = {name: curve_of(name, each) for name, each in results.items()}
+    moved = _moved(at_each, plan.binary, share, series, sure) if share is not None and plan.binary is not None else {}
+    done = {name: curves[name] for name in found} or dict(_done(at_each, series, sure))
+    risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure)
+    of_worth = {name: curves[name] for name in worth} | moved
+    return VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risk, c)
+
+
+def _moved(
+    at_each: list[Rows], task: BinaryTask, share: float, series: TaskSeries, sure: float | None
+) -> dict[str, MetricCurve]:
+    """What it is worth to move the scores to each share of labels 1, and what they are worth if they are kept."""
+    moves = [
+        moving(rows, task, Population.of_ones(value, share, kept=False), sure)
+        for value, rows in zip(series.values, at_each, strict=True)
+    ]
+    gain = np.array([move.gain for move in moves])
+    low, high = (None, None) if sure is None else np.array([move.interval for move in moves], dtype=np.float64).T
+    kept = np.array([move.kept for move in moves])
+    return {
+        each.name: each
+        for each in (
+            MetricCurve(
+                _kind("utility_kept", "Utility of scores that are kept", "utility, scores kept", "utility"), kept
+            ),
+            MetricCurve(
+                _kind("gain_moving", "Gain of moving the scores", "gain of moving the scores", "utility"),
+                gain,
+                low,
+                high,
+            ),
+        )
+    }
+
+
+def _actions(rows: Rows, task: Decision) -> Ints:
+    """The number of each row's action in the utility."""
+    if isinstance(task, ClassDecision):
+        return best_actions(rows.score, np.array(task.utility))
+    if isinstance(task, RowTask):
+        return row_stakes(rows, task).response(rows.score)
+    return np.array(task.envelope)[np.searchsorted(task.decision_thresholds, rows.score, side="right")]
+
+
+def curve_of(name: str, results: Sequence[Result], kind: CurveKind | None = None) -> MetricCurve:
+    """A metric at each value; kind: what is said of it elsewhere."""
+    metric = parse(name).declared
+    columns = zip(*((each.value, *(each.interval or (None, None))) for each in results), strict=True)
+    value, low, high = (np.array([np.nan if one is None else one for one in column]) for column in columns)
+    reason = next((each.reason for each in results if each.reason is not None), None)
+    kind = kind or _kind(name, metric.title, metric.title.lower(), metric.unit)
+    none = bool(np.isnan(low).all())
+    return MetricCurve(kind, value, None if none else low, None if none else high, reason=reason)
+
+
+def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterator[tuple[str, MetricCurve]]:
+    """Shares of rows: that are not abstained from and of errors among them; or of each action."""
+    rows, actions = at_each[0], [_actions(*each) for each in zip(at_each, series.tasks, strict=True)]
+
+    def shares(name: str, title: str, heading: str, parts: list[Masks], wholes: list[Masks], none: str) -> MetricCurve:
+        each = [_share(*one) for one in zip(at_each, parts, wholes, strict=True)]
+        share, effective = np.array(each, dtype=np.float64).T
+        low, high = (None, None) if sure is None else wilson_ends(share, effective, sure)
+        reason = none if np.isnan(share).any() else None
+        return MetricCurve(_kind(name, title, heading, "share"), share, low, high, reason=reason)
+
+    everyone = [np.ones(len(rows), dtype=bool)] * len(actions)
+    if series.kind == ABSTAIN:
+        accepted = [taken != len(rows.classes) for taken in actions]
+        wrong = [taken != np.asarray(rows.label) for taken in actions]
+        yield "coverage", shares("coverage", "Coverage", "coverage", accepted, everyone, "")
+        text = "Errors among the accepted"
+        yield "accepted_error", shares("accepted_error", text, text.lower(), wrong, accepted, "no row is accepted")
+        return
+    names = series.tasks[0].actions
+    numbers = range(len(names)) if len(names) <= MAX_SHARES or series.entry is None else [series.entry[0]]
+    for number in numbers:
+        name, which = f"share[{names[number]}]", [taken == number for taken in actions]
+        yield name, shares(name, f"Share of rows: {names[number]}", names[number], which, everyone, "")
+
+
+def _share(rows: Rows, part: Masks, whole: Masks) -> tuple[float, float]:
+    """Share of a part of some rows, NaN where there are none, and how many independent rows it rests on."""
+    weight = rows.weights[whole]
+    if not len(weight):
+        return np.nan, 1.0
+    effective = float(weight.sum() ** 2 / (weight**2).sum())
+    inside = part[whole].astype(np.float64)
+    share, error = mean_over(inside, weight, None if rows.unit is None else rows.unit[whole])
+    if rows.unit is not None and error > 0:
+        effective = min(share * (1 - share) / error**2, effective)
+    return share, effective
+
+
+def risk_coverage(c: ClassTable, inputs: Inputs, sure: float | None) -> RiskCoverage:
+    """The curve of these rows, with intervals where `sure` is their confidence."""
+    error, effective = risk_at(c.top, COVERAGES)
+    low, high = (None, None) if sure is None else wilson_ends(error, effective, sure)
+    return RiskCoverage(COVERAGES, error, low, high, measure(AURC, inputs, sure))

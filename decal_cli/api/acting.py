@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from decal_cli.analysis import fit as fits
-from decal_cli.analysis.apply import columns_for, read_model, scored
 from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.fit import columns_for, read_model, scored
 from decal_cli.api.answer import Answer
 from decal_cli.api.asking import (
     asked,
@@ -263,7 +263,7 @@ def study(
     >>> study("a.parquet", halvings=Halvings(seeds=10), score="p")  # doctest: +SKIP
     """
     from decal_cli.analysis import study as studies
-    from decal_cli.analysis.study.run import folder_of
+    from decal_cli.analysis.study import folder_of
 
     given = asked(files, decision, statistics, fields, halvings or Halvings())
     (halved,) = given.others

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from decal_cli.analysis.compare import Comparison
     from decal_cli.analysis.flowchart import Advice
     from decal_cli.analysis.gate import GateRow
-    from decal_cli.analysis.over_costs import Stretch
-    from decal_cli.analysis.sweep import Sweep
-    from decal_cli.analysis.varied import VariedSweep
+    from decal_cli.analysis.recommend import Stretch
+    from decal_cli.analysis.sweep import Sweep, VariedSweep
     from decal_cli.data import Paired
     from decal_cli.render.results.card import Card
     from decal_cli.render.results.comparison import Compared

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.choices import all_choices
-from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.reference import Reference, against
+from decal_cli.analysis.described import Reference, against
+from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.api.frames import Library, library_of
 from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Source, Statistics, unsaid
 from decal_cli.api.words import AROUND, UnknownKeyword, one_of
@@ -33,8 +32,7 @@ from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from decal_cli.analysis.over_costs import Unknown
-    from decal_cli.analysis.recommend import Preferences
+    from decal_cli.analysis.recommend import Preferences, Unknown
     from decal_cli.learn.method import MethodSpec
     from decal_cli.render.terms import StatedTerms
 
@@ -323,7 +321,7 @@ def unknown_of(decision: Decision) -> Unknown | None:
             kind = "thresholds between 0 and 1" if key == "threshold" else "costs above 0"
             raise DecalError(f"{Hint(key, text)} is no range of {kind}", f"write the lower first: {Hint(key, example)}")
         # Late: it brings what advice rests on.
-        from decal_cli.analysis.over_costs import Unknown
+        from decal_cli.analysis.recommend import Unknown
 
         name: Any = key
         return Unknown(name, low, high)

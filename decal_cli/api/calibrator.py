@@ -15,9 +15,8 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
 
-from decal_cli.analysis.apply import columns_for
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.fit import saved_model
+from decal_cli.analysis.fit import columns_for, saved_model
 from decal_cli.api.asking import task_given
 from decal_cli.api.nouns import Decision, DecisionLike
 from decal_cli.api.words import spoken

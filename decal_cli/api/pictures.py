@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.sweep import Sweep, swept
-from decal_cli.analysis.varied import VariedSweep
+from decal_cli.analysis.sweep import Sweep, VariedSweep, swept
 from decal_cli.api.asking import asked, look_swapped, swapped
 from decal_cli.api.nouns import Data, DecisionLike
 from decal_cli.api.words import one_of, spoken

@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from decal_cli.analysis.choices import shown_choices
+from decal_cli.analysis.evaluate import shown_choices
 from decal_cli.api.answer import (
     CardAnswer,
     CompareAnswer,
@@ -46,7 +46,7 @@ from decal_cli.task import CAPACITY, BinaryTask, parse_varied
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from decal_cli.analysis.over_costs import Unknown
+    from decal_cli.analysis.recommend import Unknown
 
 
 @spoken
@@ -167,8 +167,7 @@ def recommend(
 
 def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnswer:
     """Advice at every number of a range; without one, at every threshold. Errors: DecalError."""
-    from decal_cli.analysis.over_costs import STEPS, Unknown, advise_over
-    from decal_cli.analysis.recommend import NO_DECISION, evidence_choices
+    from decal_cli.analysis.recommend import NO_DECISION, STEPS, Unknown, advise_over, evidence_choices
     from decal_cli.render.results.over_costs import Ranged
 
     if tries:
@@ -344,7 +343,7 @@ def sweep(
     given = given._replace(decision=replace(decision, varied=None))
     plan = given.plan
     if limited and varied is not None:
-        from decal_cli.analysis.varied import capacity_series, largest
+        from decal_cli.analysis.sweep import capacity_series, largest
 
         # So that what --per names is read, and the largest capacity is checked against the rows.
         given = given._replace(decision=replace(given.decision, capacity=largest(varied)))
@@ -361,7 +360,7 @@ def sweep(
             f"{Hint('thresholds' if prior is None else 'prior')} is of t*, and a number of the task varies here",
             f"drop it; {Hint('vary')} says what takes which values",
         )
-    from decal_cli.analysis.varied import series_for, sweep_tasks
+    from decal_cli.analysis.sweep import series_for, sweep_tasks
     from decal_cli.render.results.varied import VariedCurves
 
     with computing() as progress:
@@ -446,9 +445,9 @@ def model_card(
     >>> model_card((scores, [k % 4 == 0 for k in range(200)]), 0.3).result.title
     'Model card: score'
     """
+    from decal_cli.analysis.described import reliability_bins
     from decal_cli.analysis.evaluate import evaluate
     from decal_cli.analysis.recommend import LOOKED_AT, recommend
-    from decal_cli.analysis.reliability import reliability_bins
     from decal_cli.plot import planned_for, said_before
     from decal_cli.render.results.card import Card
 

@@ -48,8 +48,7 @@ from decal_cli.task import SPELLINGS
 from decal_cli.version import __version__
 
 if TYPE_CHECKING:
-    from decal_cli.analysis.sweep import Sweep
-    from decal_cli.analysis.varied import VariedSweep
+    from decal_cli.analysis.sweep import Sweep, VariedSweep
 
 app = typer.Typer(
     name="decal",
@@ -476,7 +475,7 @@ def sql(
         if set(said) - {"dialect", "model", "table", "query"}:
             raise DecalError("--model scores rows, and nothing is counted", "give it with --table or --query alone")
         # Late: it loads all methods.
-        from decal_cli.analysis.apply import read_model
+        from decal_cli.analysis.fit import read_model
         from decal_cli.learn.as_sql import scoring_statement
 
         text = scoring_statement(read_model(options.model), options.table, options.query, dialect)

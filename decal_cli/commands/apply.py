@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from decal_cli.analysis.apply import columns_for, model_text, scored
+from decal_cli.analysis.fit import columns_for, model_text, scored
 from decal_cli.analysis.online import Replay, check_goes_on, is_state, predicted_name, replay_of
 from decal_cli.analysis.online.plan import AS_IT_IS
 from decal_cli.api.words import computing

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.by_class import ActionCounts
-from decal_cli.analysis.varied import RiskCoverage
+from decal_cli.analysis.described import ActionCounts
+from decal_cli.analysis.sweep import RiskCoverage
 from decal_cli.metrics.families.calibration import ece
 from decal_cli.numbers import short, span
 from decal_cli.plot.names import drawable

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from decal_cli.analysis.described import regimes_of
 from decal_cli.analysis.positions import Positions
-from decal_cli.analysis.regimes import regimes_of
 from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.curves.roc import Roc

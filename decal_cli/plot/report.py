@@ -8,20 +8,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.by_class import ActionCounts
 from decal_cli.analysis.compare import Comparison, compare
+from decal_cli.analysis.described import ActionCounts
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.analysis.positions import Positions, advised_way, positions_of, thresholds_for
 from decal_cli.analysis.recommend import Elsewhere, Preferences, evidence_choices, recommend
-from decal_cli.analysis.sweep import Sweep, swept
-from decal_cli.analysis.varied import (
+from decal_cli.analysis.sweep import (
     WORTH,
     RiskCoverage,
+    Sweep,
     VariedSweep,
     capacities_around,
     capacity_series,
     risk_coverage,
     sweep_tasks,
+    swept,
 )
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import Dataset

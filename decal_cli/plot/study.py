@@ -11,8 +11,16 @@ from typing import Any
 import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, GAINS
-from decal_cli.analysis.study.points import OF_CLASSES, OF_SCORES, PREDICTORS
-from decal_cli.analysis.study.summary import BASE, BEYOND_SUFFIX, StudyPoints, Summary, short_title
+from decal_cli.analysis.study import (
+    BASE,
+    BEYOND_SUFFIX,
+    OF_CLASSES,
+    OF_SCORES,
+    PREDICTORS,
+    StudyPoints,
+    Summary,
+    short_title,
+)
 from decal_cli.learn.methods import parse
 from decal_cli.plot.names import drawable
 from decal_cli.plot.page import on_axes

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.varied import VariedReport, VariedSweep
+from decal_cli.analysis.sweep import VariedReport, VariedSweep
 from decal_cli.curves.kinds import MetricCurve
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decal_cli.analysis.compare import compare
+from decal_cli.analysis.compare import Cut, best_cut, compare, splice
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.splice import Cut, best_cut, splice
 from decal_cli.curves.crossings import Crossing, band, brier_difference
 from decal_cli.data import Dataset, Predictions, from_arrays, on_same_rows
 from decal_cli.errors import DecalError, Undefined

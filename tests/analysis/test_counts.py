@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from decal_cli.analysis.counts import DecisionCounts, count_decisions
+from decal_cli.analysis.described import DecisionCounts, count_decisions
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.tables.rows import Rows

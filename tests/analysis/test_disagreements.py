@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from decal_cli.analysis.disagreements import disagreements, exact_sign_test
+from decal_cli.analysis.compare import disagreements, exact_sign_test
 from decal_cli.tables.pairs import pair_up
 from tests.helpers.command import FOX, Decal
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from decal_cli.analysis.choices import all_choices, shown_choices
-from decal_cli.analysis.evaluate import Plan, Report, evaluate, resampled_cells
+from decal_cli.analysis.evaluate import Plan, Report, all_choices, evaluate, resampled_cells, shown_choices
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse

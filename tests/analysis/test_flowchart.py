@@ -194,7 +194,7 @@ class TestConstantDecisions:
         assert advice.action == "done" and advice.constant is not None
         assert (advice.constant.decision, advice.constant.interval[0] > 0) == (0, True)
         assert "use the model as it is" not in advice.headline and "never acting is worth more" in advice.headline
-        assert walk(evidence(lead=(-0.01, 0.03))).constant.clear is False
+        assert not walk(evidence(lead=(-0.01, 0.03))).constant.interval[0] > 0
         assert walk(evidence()).constant is None
 
     def test_a_useless_score_is_not_recalibrated(self) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decal_cli.analysis.looks import Bounded, holm, look, sequence_interval
+from decal_cli.analysis.gate import Bounded, holm, look, sequence_interval
 from tests.helpers.command import BINARY, Decal
 
 NAMED = (BINARY, "--score", "p", "--label", "y", "--threshold", ".3")

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import decal_cli as decal
-from decal_cli.analysis.over_costs import STEPS, Unknown
-from decal_cli.analysis.recommend import LOOKED_AT
+from decal_cli.analysis.recommend import LOOKED_AT, STEPS, Unknown
 from tests.helpers.command import BINARY, FIXTURES, Decal
 
 ONE = ("recommend", BINARY, "-s", "p", "-y", "y")

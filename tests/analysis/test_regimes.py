@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from decal_cli.analysis.regimes import Regime, regimes_of
+from decal_cli.analysis.described import Regime, regimes_of
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.varied import COVERAGES, VariedSweep, series_for, sweep_tasks
+from decal_cli.analysis.sweep import COVERAGES, VariedSweep, series_for, sweep_tasks
 from decal_cli.data import Columns, Dataset, from_arrays, read
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, parse, value_of

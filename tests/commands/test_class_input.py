@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.analysis.choices import all_choices
+from decal_cli.analysis.evaluate import all_choices
 from tests.helpers.command import FIXTURES, Decal, valid_json
 
 

@@ -7,9 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from decal_cli.analysis.study import Unit, summarise
-from decal_cli.analysis.study.points import is_record, measure
-from decal_cli.analysis.study.run import NAME, Store, Study
+from decal_cli.analysis.study import NAME, Store, Study, Unit, is_record, measure, summarise
 from decal_cli.errors import DecalError
 from decal_cli.learn.method import fit
 from decal_cli.learn.methods import parse

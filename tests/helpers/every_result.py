@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from decal_cli.analysis.compare import compare
+from decal_cli.analysis.described import ReliabilityBin
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.fit import fit
 from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
-from decal_cli.analysis.reliability import ReliabilityBin
 from decal_cli.analysis.study import summarise
 from decal_cli.analysis.sweep import swept
 from decal_cli.curves import Grid, parse_prior, parse_thresholds

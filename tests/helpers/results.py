@@ -3,12 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from decal_cli.analysis.counts import CountedStep, Decided, DecisionCounts
+from decal_cli.analysis.described import Amount, CountedStep, Decided, DecisionCounts, Worth
 from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
 from decal_cli.analysis.flowchart import Evidence, Item, walk
 from decal_cli.analysis.recommend import Recommendation, Round
 from decal_cli.analysis.tryout import Picked, Trial
-from decal_cli.analysis.worth import Amount, Worth
 from decal_cli.data import Input
 from decal_cli.learn.methods import parse as parse_method
 from decal_cli.metrics import parse

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.study import Setting
-from decal_cli.analysis.study.points import ESTIMATES, WITH_INTERVALS
-from decal_cli.analysis.study.run import Study
+from decal_cli.analysis.study import ESTIMATES, WITH_INTERVALS, Setting, Study
 from decal_cli.data import Predictions
 from decal_cli.learn.methods import parse
 from decal_cli.tables.rows import Rows

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
-from decal_cli.analysis.places import listed_rows
+from decal_cli.analysis.described import listed_rows
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, interval_of, parse, value_of
 from decal_cli.tables.listed import Capacity

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv, ndtri
 
-from decal_cli.analysis.places import listed_rows
+from decal_cli.analysis.described import listed_rows
 from decal_cli.learn.held_out import ByAmount
 from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import METRICS, Inputs, Metric, parse

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decal_cli.analysis.places import listed_rows
+from decal_cli.analysis.described import listed_rows
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.inputs import row_stakes

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from decal_cli.analysis.reliability import reliability_bins
+from decal_cli.analysis.described import reliability_bins
 from decal_cli.data import from_arrays
 from decal_cli.render.results.card import KNOWN, SECTIONS, UNKNOWN
 from tests.helpers.command import BINARY, GOLDEN, Decal, refusal, run_here, valid_json

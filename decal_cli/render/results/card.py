@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
+from decal_cli.analysis.described import ReliabilityBin
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.recommend import Recommendation, amounts_of
-from decal_cli.analysis.reliability import ReliabilityBin
 from decal_cli.declarations.document import Limit, Words
 from decal_cli.hints import Verb
 from decal_cli.metrics import named

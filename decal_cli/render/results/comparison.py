@@ -6,10 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from decal_cli.analysis.compare import Comparison, Contest, Difference, Thresholds
-from decal_cli.analysis.disagreements import ClassDisagreements, Disagreements
-from decal_cli.analysis.splice import SpliceGain
-from decal_cli.analysis.swap import Swap, SwapPart
+from decal_cli.analysis.compare import (
+    ClassDisagreements,
+    Comparison,
+    Contest,
+    Difference,
+    Disagreements,
+    SpliceGain,
+    Swap,
+    SwapPart,
+    Thresholds,
+)
 from decal_cli.curves.crossings import Side
 from decal_cli.declarations.document import Absent, Count, Limit, Positive, Share, Size, Words
 from decal_cli.metrics import parse

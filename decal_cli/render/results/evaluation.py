@@ -7,14 +7,19 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from decal_cli.analysis.by_class import ActionCounts, ByClass
-from decal_cli.analysis.clusters import Clusters
+from decal_cli.analysis.described import (
+    MAX_PVALUE,
+    ActionCounts,
+    ByClass,
+    Clusters,
+    Places,
+    Reference,
+    Regime,
+    Shift,
+    WithoutLabels,
+)
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.packs import MIN_DENOMINATOR, QUANTILES, Gap, OutcomeScores, Pack, TooSmall
-from decal_cli.analysis.places import Places
-from decal_cli.analysis.reference import MAX_PVALUE, Reference, Shift
-from decal_cli.analysis.regimes import Regime
-from decal_cli.analysis.without_labels import WithoutLabels
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Size, Words
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.limits import MAX_ACTIONS

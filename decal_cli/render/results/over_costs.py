@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from decal_cli.analysis.evaluate import Report
-from decal_cli.analysis.over_costs import RangeAdvice, Stretch, Unknown
+from decal_cli.analysis.recommend import RangeAdvice, Stretch, Unknown
 from decal_cli.declarations.document import Count, Positive
 from decal_cli.numbers import times, within
 from decal_cli.render import blocks as b

@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.choices import is_shown
 from decal_cli.analysis.compare import Comparison
-from decal_cli.analysis.counts import Decided
-from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.described import Decided, LimitedWorth
+from decal_cli.analysis.evaluate import Evaluation, Report, is_shown
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.positions import PLACES, WAYS, Positions
-from decal_cli.analysis.ranked import Ranked
 from decal_cli.analysis.recommend import Recommendation, amounts_in
-from decal_cli.analysis.worth import LimitedWorth
+from decal_cli.analysis.tryout import Ranked
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, MAX_DECIMALS, Interval, percent, plain

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
-from decal_cli.analysis.by_row import ByRow
-from decal_cli.analysis.counts import Decided, DecisionCounts
+from decal_cli.analysis.described import ByRow, Decided, DecisionCounts, Moving
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Answer, Certainty, Constant, Interim, Item
-from decal_cli.analysis.moving import Moving
-from decal_cli.analysis.ranked import PERFECT, Kind, Ranked, RanksNow
 from decal_cli.analysis.recommend import Recommendation, Round, amounts_in, amounts_of, ece_advice, ece_disagrees
-from decal_cli.analysis.tryout import Picked, Trial
+from decal_cli.analysis.tryout import PERFECT, Kind, Picked, Ranked, RanksNow, Trial
 from decal_cli.data.words import shell_word
 from decal_cli.declarations.document import Above, Absent, Limit, Share, Size
 from decal_cli.hints import Hint, Verb

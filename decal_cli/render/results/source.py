@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from decal_cli.analysis.by_row import ByRow
+from decal_cli.analysis.described import ByRow
 from decal_cli.analysis.evaluate import Evaluation, Report, resampled_cells
 from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data import Input

@@ -9,12 +9,15 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, GAINS
-from decal_cli.analysis.study.points import CHOSEN, OF_CLASSES, OF_SCORES, PREDICTORS
-from decal_cli.analysis.study.summary import (
+from decal_cli.analysis.study import (
     BASE,
     BEYOND_SUFFIX,
+    CHOSEN,
     MIN_CLUSTERS,
     MIN_POINTS,
+    OF_CLASSES,
+    OF_SCORES,
+    PREDICTORS,
     Policies,
     Relation,
     Summary,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
+from decal_cli.analysis.described import OF_ONE_ROW, Amount, LimitedWorth
 from decal_cli.analysis.evaluate import Evaluation, Report
-from decal_cli.analysis.worth import OF_ONE_ROW, Amount, LimitedWorth
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Metric, Result, parse
 from decal_cli.numbers import Interval, decimals_for, fixed, percent

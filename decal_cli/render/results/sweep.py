@@ -10,8 +10,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from decal_cli.analysis.sweep import Sweep, Swept
-from decal_cli.analysis.varied import VariedSweep
+from decal_cli.analysis.sweep import Sweep, Swept, VariedSweep
 from decal_cli.curves import MetricCurve
 from decal_cli.curves.lowest import Lowest
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive

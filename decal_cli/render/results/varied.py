@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from decal_cli.analysis.varied import RiskCoverage, VariedReport, VariedSweep
-from decal_cli.analysis.worth import OF_ONE_ROW
+from decal_cli.analysis.described import OF_ONE_ROW
+from decal_cli.analysis.sweep import RiskCoverage, VariedReport, VariedSweep
 from decal_cli.curves.kinds import MetricCurve
 from decal_cli.declarations.document import Count, Limit, Numbers, Positive, Share
 from decal_cli.metrics import parse

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decal_cli.analysis.study.points import (
+from decal_cli.analysis.study import (
     BY_DEFAULT,
     CHOSEN,
     ESTIMATES,

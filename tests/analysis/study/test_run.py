@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from decal_cli.analysis.study import Unit, run
-from decal_cli.analysis.study.run import NAME, Store, _measure, _units, folder_of, key_of
+from decal_cli.analysis.study import NAME, Store, Unit, _measure, _units, folder_of, key_of, run
 from decal_cli.data import Columns
 from decal_cli.errors import DecalError
 from tests.helpers.studies import study_predictions, study_setting
@@ -74,7 +73,7 @@ def test_what_is_there_is_not_measured_again(files: list[str], tmp_path: Path, m
         measured.append((unit.score, unit.seed))
         return {**whole.records[0], "score": unit.score, "seed": unit.seed}
 
-    monkeypatch.setattr(sys.modules["decal_cli.analysis.study.run"], "_measure", counted)
+    monkeypatch.setattr(sys.modules["decal_cli.analysis.study"], "_measure", counted)
     progress: list[tuple[int, int, int]] = []
     again = run(files, dropping(), SETTING, range(2), tmp_path / "out", 1, lambda *done: progress.append(done))
     assert again.records == whole.records and not measured and progress == [(6, 6, 6)]
@@ -145,7 +144,7 @@ def test_a_record_of_another_shape_is_measured_again(
         measured.append(unit.score)
         return whole.records[0]
 
-    monkeypatch.setattr(sys.modules["decal_cli.analysis.study.run"], "_measure", counted)
+    monkeypatch.setattr(sys.modules["decal_cli.analysis.study"], "_measure", counted)
     for number, change in enumerate(OTHER_SHAPES, start=1):
         entries = [{**first, "record": {**first["record"], **change} if change else {}}, *others]
         path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from decal_cli.analysis.study import Study, Summary, summarise
-from decal_cli.analysis.study.summary import (
+from decal_cli.analysis.study import (
+    Study,
     StudyPoints,
+    Summary,
     advised,
     advised_as_printed,
     by_threshold,
@@ -21,6 +22,7 @@ from decal_cli.analysis.study.summary import (
     labels,
     points_of,
     policies,
+    summarise,
     without_a_file,
 )
 from decal_cli.errors import DecalError

@@ -1,0 +1,814 @@
+"""What acting on a score is worth, beside the best constant decision and perfect knowledge, or beside no limit."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.data import Dataset, Input
+from decal_cli.declarations.document import Above, Absent, Count, Hidden, Limit, Positive, Share, Size, as_key
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.hints import Hint
+from decal_cli.learn.held_out import build_by_amount, least_amount
+from decal_cli.learn.probe import WIDENED
+from decal_cli.learn.regions import Regions, bin_losses, bounds_of_bins, least_variance
+from decal_cli.metrics import Inputs, Result, decisions, grouping, parse
+from decal_cli.metrics.at_capacity import AMOUNT_RANKING, SCORE_RANKING, WorthAtCapacity
+from decal_cli.metrics.confidence import Interval, normal, quantile, wilson_ends
+from decal_cli.metrics.decisions import Acting, Change, DecisionChange, Decisions, Featured, Recalibrating
+from decal_cli.metrics.families.classes import row_brier
+from decal_cli.metrics.inputs import row_stakes, stakes_on
+from decal_cli.metrics.label_shift import N_BINS, ReferenceScores, binned, label_shift, psi
+from decal_cli.metrics.measure import measure
+from decal_cli.numbers import plain
+from decal_cli.tables.cells import CellTable
+from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.clusters import FEW_CLUSTERS, MIN_CLUSTERS, Clustered, design_effect
+from decal_cli.tables.estimate import MeanEstimate
+from decal_cli.tables.listed import Capacity, Listed, listed
+from decal_cli.tables.population import Population
+from decal_cli.tables.row_utilities import RowStakes, RowUtilities
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import BINS, Floats, Table
+from decal_cli.tables.units import Estimate
+from decal_cli.task import BinaryTask, ClassDecision, RowTask, Task
+
+OF_ONE_ROW = ("shadow_price", "least_gain")
+"""What one row is worth, and not the mean over all decisions."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A utility per decision and its interval, None where there is none."""
+
+    value: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Utilities per decision. now: of acting on the score. constant: of `action`, the best one for all rows.
+
+    over: now less constant, on the same rows. perfect: of knowing every label.
+    """
+
+    now: Amount
+    over: Amount
+    constant: float
+    action: str
+    perfect: float
+
+
+@dataclass(frozen=True)
+class LimitedWorth:
+    """The same where so many rows can be acted on only. idle: of acting on none; unlimited: where there is no limit."""
+
+    now: Amount
+    over: Amount
+    idle: float
+    unlimited: float
+
+
+def worth_of(inputs: Inputs, confidence: float | None) -> Worth | LimitedWorth | None:
+    """None where there is no decision, or its worth is undefined. confidence: None for no intervals."""
+
+    def measured(estimate: Estimate) -> Amount:
+        return Amount(estimate.value, None if confidence is None else estimate.normal(confidence))
+
+    decisions, at = inputs.find(Decisions), inputs.find(WorthAtCapacity)
+    if decisions is None:
+        return None
+    if at is not None:
+        idle = at.units.mean(at.idle)
+        return LimitedWorth(measured(at.utility), measured(at.utility - idle), idle.value, decisions.utility.value)
+    best = decisions.best_constant
+    over = decisions.mean(decisions.won - decisions.worth[best], decisions.stakes - decisions.stakes[best])
+    ideal = decisions.units.mean(decisions.worth.max(axis=0))
+    constant = decisions.constant(best)
+    return Worth(measured(decisions.utility), measured(over), constant.value, _name(inputs, best), ideal.value)
+
+
+def _name(inputs: Inputs, action: int) -> str:
+    return inputs.decision.taken[action] if isinstance(inputs.decision, Task | ClassDecision) else str(action)
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """One class: its rows, the rows for which it is the most probable class, and both; or their summed weights."""
+
+    name: str
+    rows: Size
+    predicted: Size
+    right: Size
+
+    @property
+    @as_key
+    def precision(self) -> Share | None:
+        """Share of right ones among the rows for which it is predicted; None where there are none."""
+        return self.right / self.predicted if self.predicted > 0 else None
+
+    @property
+    @as_key
+    def recall(self) -> Share | None:
+        """Share of its rows for which it is predicted; None where there are none."""
+        return self.right / self.rows if self.rows > 0 else None
+
+
+@dataclass(frozen=True)
+class ActionCounts:
+    """Rows by action and class, or their summed weights, and the utility of each cell; a row for each action.
+
+    loss: what each cell loses against the best action for its class, per row of all.
+    """
+
+    actions: tuple[str, ...]
+    rows: tuple[tuple[float, ...], ...]
+    utility: tuple[tuple[float, ...], ...]
+
+    @property
+    @as_key
+    def loss(self) -> tuple[tuple[float, ...], ...]:
+        """What each cell loses against the best action for its class, summed and divided by all rows."""
+        best = [max(column) for column in zip(*self.utility, strict=True)]
+        total = sum(map(sum, self.rows))
+        cells = zip(self.rows, self.utility, strict=True)
+        return tuple(
+            tuple(n * (most - u) / total for n, u, most in zip(rows, utility, best, strict=True))
+            for rows, utility in cells
+        )
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """Every class; with a task, what is done."""
+
+    classes: tuple[ClassCounts, ...]
+    decisions: Absent[ActionCounts | None]
+
+
+def by_class(inputs: Inputs) -> ByClass:
+    """The counts of rows of several classes."""
+    c = inputs.get(ClassTable)
+    size = len(c.classes)
+    rows, predicted = c.count(c.label, size), c.count(c.predicted, size)
+    agreeing = np.where(c.predicted == c.label, c.label, size)
+    right = c.count(agreeing, size + 1)[:size]
+    numbers = zip(c.classes, rows.tolist(), predicted.tolist(), right.tolist(), strict=True)
+    return ByClass(tuple(ClassCounts(*each) for each in numbers), _by_action(inputs))
+
+
+def by_action(inputs: Inputs) -> ActionCounts | None:
+    """Rows of scores by action and label, where a task of two classes has more than two actions; else None."""
+    task = inputs.task
+    return None if inputs.of_classes or task is None or task.two_actions is not None else _by_action(inputs)
+
+
+def _by_action(inputs: Inputs) -> ActionCounts | None:
+    """None where no task says it of all rows."""
+    task, decisions = inputs.decision, inputs.find(Decisions)
+    if decisions is None or not isinstance(task, Task | ClassDecision):
+        return None
+    cells = np.zeros((len(task.taken), decisions.stakes.shape[1]))
+    np.add.at(cells, (decisions.action, decisions.units.label), decisions.units.weight)
+    return ActionCounts(task.taken, tuple(map(tuple, cells.tolist())), task.undominated)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The four cells of decision and label: rows, or their summed weight."""
+
+    true_positives: float
+    false_positives: float
+    false_negatives: float
+    true_negatives: float
+
+    @property
+    def acted(self) -> float:
+        """Rows decided 1."""
+        return self.true_positives + self.false_positives
+
+    @property
+    def positives(self) -> float:
+        """Rows with label 1."""
+        return self.true_positives + self.false_negatives
+
+    @property
+    def negatives(self) -> float:
+        """Rows with label 0."""
+        return self.false_positives + self.true_negatives
+
+    @property
+    def ppv(self) -> float | None:
+        """Share of label 1 among the rows decided 1; None where there are none."""
+        return self.true_positives / self.acted if self.acted > 0 else None
+
+    @property
+    def sensitivity(self) -> float | None:
+        """Share of the rows with label 1 that are decided 1; None where there are none."""
+        return self.true_positives / self.positives if self.positives > 0 else None
+
+    def changed(self, change: DecisionChange) -> Decided:
+        """The cells after a change, held within the rows of each label: the change may come from other folds."""
+        hits = min(max(self.true_positives + change.true_positives, 0.0), self.positives)
+        alarms = min(max(self.false_positives + change.false_positives, 0.0), self.negatives)
+        return Decided(hits, alarms, self.positives - hits, self.negatives - alarms)
+
+
+@dataclass(frozen=True)
+class CountedStep:
+    """Decisions after a step of post-training, what changed with it from the decisions before, and its gain per row."""
+
+    decided: Decided
+    change: DecisionChange
+    gain: float
+
+
+@dataclass(frozen=True)
+class DecisionCounts:
+    """Decisions of one model on its rows; total: the rows, or their summed weight.
+
+    recalibrated: from as_is, on held-out rows; with_features: from recalibrated. None where that gain is undefined.
+    """
+
+    total: float
+    as_is: Decided
+    recalibrated: CountedStep | None
+    with_features: CountedStep | None
+
+
+def count_decisions(inputs: Inputs) -> DecisionCounts | None:
+    """The decisions of a model; None where they are not to act or not."""
+    acting = inputs.find(Acting)
+    if acting is None:
+        return None
+    weight = acting.units.weight
+    acts, positive = acting.acts, acting.positive
+    cells = (acts & positive, acts & ~positive, ~acts & positive, ~acts & ~positive)
+    as_is = Decided(*(float(weight[cell].sum()) for cell in cells))
+    total = acting.units.total
+    recalibrated = with_features = None
+    if as_is.positives > 0 and as_is.negatives > 0:
+        recalibrated = _step(as_is, inputs, Recalibrating, total)
+        if recalibrated is not None:
+            with_features = _step(recalibrated.decided, inputs, Featured, total)
+    return DecisionCounts(total, as_is, recalibrated, with_features)
+
+
+def _step(before: Decided, inputs: Inputs, kind: type[Change], total: float) -> CountedStep | None:
+    """The decisions after a change; None where it is undefined. The probe's weights have another total."""
+    change = inputs.find(kind)
+    if change is None:
+        return None
+    counted = change.decisions.times(total / change.before.units.total)
+    return CountedStep(before.changed(counted), counted, change.gain.value)
+
+
+def count_actions(inputs: Inputs) -> Mapping[str, tuple[float, ...]]:
+    """The share of the rows that gets each action, as the score is ('expected_utility') and after each gain."""
+    shares: dict[str, tuple[float, ...]] = {}
+    for gain, kind in (("gain_recalibration", Recalibrating), ("gain_post_training", Featured)):
+        change = inputs.find(kind)
+        if change is None:
+            continue
+        if not shares:
+            shares["expected_utility"] = _shares(change.before)
+        shares[gain] = _shares(change.after)
+    return shares
+
+
+def _shares(decisions: Decisions) -> tuple[float, ...]:
+    weight = np.bincount(decisions.action, decisions.units.weight, len(decisions.stakes))
+    return tuple((weight / weight.sum()).tolist())
+
+
+@dataclass(frozen=True)
+class ByRow:
+    """Thresholds of the rows of the first model, and their mean u_delta.
+
+    columns: the names of columns by role. thresholds: the lowest, the median and the highest one in (0, 1), None where
+    there is none. never, always: rows on which acting never, or always, pays, whatever the class. least_amount: the
+    cost of a miss from which acting on every row wins most on these rows, None where it never wins or is the same
+    everywhere.
+    """
+
+    task: RowTask
+    columns: dict[str, tuple[str, ...]]
+    thresholds: tuple[float, float, float] | None
+    never: int
+    always: int
+    u_delta: float
+    least_amount: float | None
+    shape: tuple[int, int]
+    """How many actions and classes the utilities are of."""
+
+    @property
+    def to_act_or_not(self) -> bool:
+        """Whether the actions are to act on a row or not, by one threshold of each row."""
+        return self.shape == (2, 2)
+
+    @property
+    def text(self) -> str:
+        """What the utilities are made of."""
+        return stakes_text(self.columns, self.task.cost_fp, self.task.cost_fn)
+
+
+def by_row_of(dataset: Dataset, task: RowTask) -> ByRow:
+    """Of the rows that the first model is evaluated on."""
+    utilities = utilities_for(dataset, task)[0]
+    inside, amount = np.empty(0), float("inf")
+    if isinstance(utilities, RowUtilities):
+        inside = utilities.threshold[(utilities.threshold > 0) & (utilities.threshold < 1)]
+        amount = least_amount(utilities) if np.ptp(utilities.benefit) else amount
+    never, always = utilities.settled
+    named = {role: dataset.columns[role] for role in task.columns}
+    return ByRow(
+        task,
+        {role: (names,) if isinstance(names, str) else names for role, names in named.items()},
+        tuple(np.quantile(inside, (0, 0.5, 1)).tolist()) if len(inside) else None,
+        never,
+        always,
+        utilities.rows.units.mean(utilities.u_delta).value,
+        amount if np.isfinite(amount) else None,
+        (len(utilities.utility), utilities.utility.shape[1]),
+    )
+
+
+def utilities_for(dataset: Dataset, task: RowTask) -> list[RowStakes]:
+    """The utilities of the rows of each model."""
+    return [row_stakes(model.rows, task) for model in dataset.models]
+
+
+def won_by_row(stakes: RowStakes, score: Floats, over: Floats) -> MeanEstimate:
+    """Utility per row won by acting on one held-out score over acting on another, each row by its own utilities."""
+    gain = Change(Decisions.of_rows(stakes, over), Decisions.of_rows(stakes, score), WIDENED).gain
+    return MeanEstimate(gain.value, gain.error)
+
+
+def stakes_text(columns: Mapping[str, Sequence[str]], cost_fp: float | None, cost_fn: float | None) -> str:
+    """What the utilities are made of, in few letters: the columns by role, and the costs that all rows share."""
+    parts = [f"{role.removesuffix('_column')}={','.join(names)}" for role, names in sorted(columns.items())]
+    costs = {"cost_fp": cost_fp, "cost_fn": cost_fn}
+    return ",".join([*parts, *(f"{name}={cost:.12g}" for name, cost in costs.items() if cost is not None)])
+
+
+Ruling = Literal["miscalibration", "grouping", "neither", "unknown"]
+
+
+@dataclass(frozen=True)
+class Regime:
+    """One equal-mass bin of the score.
+
+    low, high: its lowest and highest score; share: of all rows; score: the mean; rate: the frequency of label 1, c.
+    grouping_loss: unclipped; None without features, or in a bin of too few rows. least_variance: Vmin, the grouping
+    loss up to which recalibrated decisions may be right for every row. The regrets are what the bin adds to the metric
+    of that name, in its unit: they add up to it. larger: of calibration and grouping regret.
+    """
+
+    low: Share
+    high: Share
+    rows: Size
+    share: Share
+    score: Share
+    rate: Share
+    grouping_loss: float | None
+    least_variance: Size
+    regret_calibration: Size
+    regret_grouping_lower: Size | None
+    regret_grouping_upper: Size | None
+    regret_grouping_upper_sharp: Size | None
+
+    @property
+    @as_key
+    def regret_grouping(self) -> Size | None:
+        """The middle of the lower and the sharp upper bound: Perez-Lebel et al. 2025, def. 3.6."""
+        if self.regret_grouping_lower is None or self.regret_grouping_upper_sharp is None:
+            return None
+        return (self.regret_grouping_lower + self.regret_grouping_upper_sharp) / 2
+
+    @property
+    @as_key
+    def larger(self) -> Ruling:
+        """Perez-Lebel et al. 2025, sec. 3.3."""
+        grouped = self.regret_grouping
+        if grouped is None:
+            return "unknown"
+        if max(grouped, self.regret_calibration) <= 0:
+            return "neither"
+        return "grouping" if grouped > self.regret_calibration else "miscalibration"
+
+
+def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
+    """The bins from the lowest score up; none without a task."""
+    task = inputs.find(BinaryTask)
+    if task is None:
+        return ()
+    t: Table = inputs.get(Table)
+    levels, starts = t.bins(BINS), t.bin_starts(BINS)
+    rate = levels.pos / levels.n
+    below, above = grouping.sides(t, levels, task)
+    # One bin along the last axis, so that each keeps its own sum.
+    calibration = decisions.calibration_regret(rate[:, None], below[:, None], above[:, None], task.threshold)
+    loss, lower, upper, sharp = _grouped(inputs.find(Regions), task, len(levels)).tolist()
+    highest = t.score[np.append(starts[1:], len(t)) - 1]
+    return tuple(
+        Regime(
+            low=float(t.score[starts[k]]),
+            high=float(highest[k]),
+            rows=float(levels.n[k]),
+            share=float(levels.n[k] / t.total),
+            score=float(levels.score[k]),
+            rate=float(rate[k]),
+            grouping_loss=_known(loss[k]),
+            least_variance=float(least_variance(rate[k], task.threshold)),
+            regret_calibration=task.u_delta * float(calibration[k]),
+            regret_grouping_lower=_known(task.u_delta * lower[k]),
+            regret_grouping_upper=_known(task.u_delta * upper[k]),
+            regret_grouping_upper_sharp=_known(task.u_delta * sharp[k]),
+        )
+        for k in range(len(levels))
+    )
+
+
+def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
+    """Grouping loss, and what the bin adds to each of the bounds, shape (4, bins); NaN where unknown."""
+    grouped = np.full((4, bins), np.nan)
+    if regions is None:
+        return grouped
+    try:
+        known = bin_losses(regions)
+    except Undefined:
+        return grouped
+    each = bounds_of_bins(known.loss, known.rate, task.threshold)
+    grouped[:, known.judged] = known.loss, *(bound * known.share for bound in each)
+    return grouped
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """One equal-mass bin of the score.
+
+    low, high: its lowest and highest score; rows: or their summed weight; score: the mean; rate: the frequency of label
+    1. interval: Wilson's of the rate, on the effective rows of the bin; None where no intervals were asked for, or
+    clusters are too few for them.
+    """
+
+    low: Share
+    high: Share
+    rows: Size
+    score: Share
+    rate: Share
+    interval: Interval | None
+
+
+def reliability_bins(rows: Rows, confidence: float | None) -> tuple[ReliabilityBin, ...]:
+    """The bins from the lowest score up; none for rows of several classes. confidence: None for no intervals."""
+    if rows.classes:
+        return ()
+    t, sure = rows.table, None if confidence is None else rows.sure(confidence)
+    levels, starts = t.bins(BINS), t.bin_starts(BINS)
+    rate, highest = levels.pos / levels.n, t.score[np.append(starts[1:], len(t)) - 1]
+    ends = (
+        [None] * len(levels) if sure is None else map(tuple, wilson_ends(rate, levels.rows_of_cells, sure).T.tolist())
+    )
+    columns = (each.tolist() for each in (t.score[starts], highest, np.asarray(levels.n, float), levels.score, rate))
+    return tuple(ReliabilityBin(*each) for each in zip(*columns, ends, strict=True))
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The clusters of some rows. effective: as many of one size say as much.
+
+    design_effect: variance of the Brier score with clusters over that of independent rows.
+    """
+
+    count: Positive
+    effective: Above
+    design_effect: Size
+
+
+def clusters_of(rows: Rows) -> Clusters | None:
+    """None where every row stands by itself."""
+    t = rows.class_table.top if rows.classes else rows.table
+    design = t.design
+    if not isinstance(design, Clustered):
+        return None
+    if rows.unit is not None and rows.classes:
+        effect = design_effect(row_brier(rows.class_table), rows.weight, rows.unit)
+    else:
+        effect = design.effect_on(np.stack((t.score**2, (1 - t.score) ** 2)))
+    return Clusters(design.clusters, design.effective_clusters, effect)
+
+
+def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator[str]:
+    """Of each model, by name with its rows and clusters, what these do to intervals, in words."""
+    for name, (rows, clusters) in models.items():
+        where = f"{name}: " if len(models) > 1 else ""
+        if clusters is None:
+            yield f"{where}every cluster has one row, so that rows are independent"
+            continue
+        times = math.sqrt(clusters.design_effect)
+        compared = f"{times:.1f} times wider than" if times >= 1 else f"{1 / max(times, 1e-3):.1f} times narrower than"
+        compared = "about as wide as" if f"{times:.1f}" == "1.0" else compared
+        yield (
+            f"{where}{rows:,} rows in {clusters.count:,} clusters: the interval of the Brier score is "
+            f"{compared} if rows were independent (design effect {plain(clusters.design_effect)})"
+        )
+        yield from _few(where, clusters)
+
+
+def _few(where: str, clusters: Clusters) -> Iterator[str]:
+    alike = clusters.effective > 0.95 * clusters.count
+    how_many = f"{clusters.count:,} clusters" + (
+        "" if alike else f", which say as much as {clusters.effective:.1f} alike"
+    )
+    if clusters.effective < MIN_CLUSTERS:
+        yield f"{where}no intervals: they need {MIN_CLUSTERS} clusters of about one size, and there are {how_many}"
+    elif clusters.effective < FEW_CLUSTERS:
+        yield f"{where}intervals use t quantiles and are rough: there are only {how_many}"
+
+
+@dataclass(frozen=True)
+class Moving:
+    """Expected utility per decision of scores as they were made and of moved ones; interval: of the difference.
+
+    threshold: acting on scores as they were made from here on is acting on moved ones from the threshold in use on.
+    """
+
+    kept: float
+    moved: float
+    gain: float
+    interval: Interval | None
+    threshold: Share
+
+
+def moving(rows: Rows, task: BinaryTask, population: Population, confidence: float | None) -> Moving:
+    """Decisions by the scores as they were made, and by scores that are moved to the population [T (5.5)].
+
+    rows: as they count there, with kept or moved scores. confidence: None for no interval.
+    """
+    at, t = task.decision_threshold, rows.table
+    by_label = np.array(task.utility).T
+
+    def won(score: Floats) -> tuple[Floats, Floats]:
+        """What each row is worth by the score as it was made, and by the moved one, at each label."""
+        # Moving keeps the order: a kept score is above a threshold where its moved score is above the moved one.
+        kept = score >= (at if population.kept else float(population.moved(at)))
+        moved = (population.moved(score) if population.kept else score) >= at
+        return by_label[:, kept.astype(np.intp)], by_label[:, moved.astype(np.intp)]
+
+    def change(score: Floats) -> Floats:
+        of_kept, of_moved = won(score)
+        return of_moved - of_kept
+
+    won_more = t.mean_of(change)
+    gain = won_more.value
+    ends = None
+    if confidence is not None:
+        reach = quantile(confidence) * won_more.error
+        ends = gain - reach, gain + reach
+    before = t.mean_of(lambda score: won(score)[0]).value
+    after = before + gain
+    return Moving(before, after, after - before, ends, population.as_made(at))
+
+
+def decided(rows: Rows, task: BinaryTask, population: Population) -> bool:
+    """Whether it is known how every row is decided by both scores, which cells may not tell."""
+    t, at = rows.table, task.decision_threshold
+    ends = (at, population.as_made(at))
+    return not isinstance(t, CellTable) or all(t.straddled(each) is None for each in ends)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Places and rows, of weighted rows as many as their share of the weight says.
+
+    lists: one, or one for each period; full: those with no place left for a row that would be acted on. places: of all
+    lists. acted: the rows that are acted on. reaching: those that would be, were there no limit. ranked_by: what the
+    places go by; thresholds: the lowest and the highest of it from which on the lists act.
+    """
+
+    lists: Positive
+    full: Count
+    places: Size
+    acted: Size
+    reaching: Size
+    ranked_by: Literal["score", "expected gain"]
+    thresholds: tuple[float, float]
+
+    @property
+    def without(self) -> float:
+        """Rows that would be acted on and have no place."""
+        return self.reaching - self.acted
+
+
+def listed_rows(rows: Rows, capacity: Capacity, task: Task | ClassDecision | RowTask | None, seed: int) -> Rows:
+    """The rows with what their lists say of them.
+
+    By their score, of which a row below the threshold of the task is not acted on; where rows have utilities of their
+    own, or there are more than two actions or classes, by what a place is expected to win.
+    """
+    binary = task.two_actions if isinstance(task, Task) else None
+    act_from = None if binary is None else binary.decision_threshold
+    if task is None or binary is not None:
+        return listed(rows, capacity, act_from)
+    stakes = stakes_on(rows, task)
+    by_gain = listed(rows, capacity, 0.0, stakes.in_place(rows.score).wins)
+    if isinstance(task, RowTask) and isinstance(stakes, RowUtilities):
+        return _with_others(by_gain, capacity, stakes, task, seed)
+    return by_gain
+
+
+def _with_others(by_gain: Rows, capacity: Capacity, utilities: RowUtilities, task: RowTask, seed: int) -> Rows:
+    """The same with lists beside it: of the highest scores, and of the rows that cost most to miss.
+
+    Each is among the rows that it would act on without a limit.
+    """
+    rows = utilities.rows
+    others = {SCORE_RANKING: np.where(utilities.acts(rows.score), rows.score, -np.inf)}
+    if np.ptp(utilities.benefit):
+        # Of too few rows there is none, and a metric that asks for it says so.
+        with contextlib.suppress(Undefined):
+            others[AMOUNT_RANKING] = _by_amount(rows, task, seed)
+    assert by_gain.listed is not None  # it was made just now
+    beside = {name: _listed(rows, capacity, rank) for name, rank in others.items()}
+    return replace(by_gain, listed=replace(by_gain.listed, beside=beside))
+
+
+def _listed(rows: Rows, capacity: Capacity, rank: Floats) -> Listed:
+    in_order = listed(rows, capacity, None, rank).listed
+    assert in_order is not None  # it was made just now
+    return in_order
+
+
+def _by_amount(rows: Rows, task: RowTask, seed: int) -> Floats:
+    """What missing each row costs, where flagging by amount alone acts on it; -infinity elsewhere, shape (T,)."""
+    plain = replace(rows, features=None, groups={})
+    utilities = row_stakes(plain.in_order(), task)
+    assert isinstance(utilities, RowUtilities)  # asked of them
+    rank = np.empty(len(rows))
+    large = build_by_amount(utilities, seed=seed).large
+    rank[plain.order] = np.where(large, utilities.benefit, -np.inf)
+    return rank
+
+
+def places_of(rows: Rows) -> Places | None:
+    """Of these rows, among those that the lists are made of; None where there is no limit."""
+    if rows.listed is None:
+        return None
+    lists, weight = rows.listed.lists, rows.weights
+    unit = float(weight.sum()) / len(rows)
+    room = lists.room * len(lists.rows) / float(lists.rows.weights.sum())
+    return Places(
+        len(lists),
+        int(np.count_nonzero(lists.full)),
+        float(room.sum()),
+        float(weight @ rows.listed.acted) / unit,
+        float(weight[rows.listed.wanted].sum()) / unit,
+        "score" if lists.by_score else "expected gain",
+        (float(lists.threshold.min()), float(lists.threshold.max())),
+    )
+
+
+@dataclass(frozen=True)
+class WithoutLabels:
+    """Rows that have a score and no label.
+
+    above: the probability that the score of one of them lies above that of a row with a label, ties count half; of
+    several classes, the highest probability; interval: of it. expected_utility: of acting on all rows, with the labels
+    that suit the decisions least and best; gain_recalibration: what the adjusted threshold wins then, in two classes.
+    """
+
+    rows: Positive
+    above: Share
+    interval: Interval | None
+    expected_utility: Interval | None
+    gain_recalibration: Interval | None
+
+
+def without_labels(
+    apart: Rows, inputs: Inputs, results: Mapping[str, Result], confidence: float | None
+) -> WithoutLabels:
+    """apart: the rows without a label; inputs: of those that have one; results: the metrics of these."""
+    rows = inputs.rows
+    assert rows is not None  # a report is of rows
+    missing = measure(parse("auc"), Inputs(_by_missing(rows, apart)), confidence)
+    assert missing.value is not None  # there are rows of both kinds
+    worth = moved = None
+    decisions, others = inputs.find(Decisions), Inputs(apart, inputs.decision).find(Decisions)
+    share = _total(apart) / (_total(apart) + _total(rows))
+    if decisions is not None and others is not None and rows.listed is None:
+        worth = _mixed(decisions.utility.value, _worth_by_label(others), others.units.weight, share)
+        gain, threshold = (results[key].value if key in results else None for key in
+                           ("gain_recalibration", "threshold_adjusted"))  # fmt: skip
+        if isinstance(inputs.decision, BinaryTask) and gain is not None and threshold is not None:
+            weight = np.ones(len(apart)) if apart.weight is None else apart.weight
+            moved = _mixed(gain, _moved_by_label(apart.score, inputs.decision, threshold), weight, share)
+    return WithoutLabels(len(apart), missing.value, missing.interval, worth, moved)
+
+
+def _by_missing(rows: Rows, apart: Rows) -> Rows:
+    """All rows, with label 1 where the label is missing."""
+
+    def both(name: str) -> NDArray[Any] | None:
+        here, there = getattr(rows, name), getattr(apart, name)
+        return None if here is None else np.concatenate((here, there))
+
+    score = np.concatenate([each.score.max(axis=1) if each.classes else each.score for each in (rows, apart)])
+    label = np.repeat(np.array([0, 1], dtype=np.uint8), [len(rows), len(apart)])
+    return Rows(score, label, both("weight"), both("cluster"))
+
+
+def _total(rows: Rows) -> float:
+    return float(len(rows) if rows.weight is None else np.sum(rows.weight))
+
+
+def _worth_by_label(decisions: Decisions) -> Floats:
+    """What the action that each unit gets is worth at each label, shape (m, K)."""
+    stakes, action = decisions.stakes, decisions.action
+    if stakes.ndim == 2:
+        return stakes[action]
+    return stakes[action, :, np.arange(len(action))]
+
+
+def _moved_by_label(score: Floats, task: BinaryTask, threshold: float) -> Floats:
+    """What acting from this threshold on wins over the one in use, at each label, shape (T, 2)."""
+    utility = np.array(task.utility)
+    before, after = ((score >= at).astype(np.intp) for at in (task.decision_threshold, threshold))
+    return np.asarray(utility[after] - utility[before])
+
+
+def _mixed(known: float, by_label: Floats, weight: NDArray[Any], share: float) -> Interval:
+    """The mean of all rows, where this share of them has the labels that make it smallest and largest."""
+    low, high = (np.average(each, weights=weight) for each in (by_label.min(axis=1), by_label.max(axis=1)))
+    return (1 - share) * known + share * float(low), (1 - share) * known + share * float(high)
+
+
+MAX_PVALUE = 0.01
+"""Up to here, the scores of one label are not those of the reference."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One model against the reference.
+
+    psi: population stability index on ten bins of the reference. share, reference_share: of labels 1, in these rows and
+    in the reference. by_scores: the share that the scores alone tell, with its interval; None, with the reason, where
+    they cannot. pvalue: of the scores of each label being those of the reference. alike: whether no more
+    than the share of labels 1 differs.
+    """
+
+    model: str
+    psi: float
+    share: Share
+    reference_share: Share
+    by_scores: Share | None = None
+    interval: Interval | None = None
+    pvalue: Share | None = None
+    alike: bool | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The reference, its rows by model, and how every model's rows differ from it."""
+
+    inputs: Annotated[tuple[Input, ...], Limit(minItems=1)]
+    scores: Hidden[Mapping[str, ReferenceScores]]
+    models: Annotated[tuple[Shift, ...], Limit(minItems=1)]
+
+
+def against(dataset: Dataset, reference: Dataset, confidence: float | None) -> Reference:
+    """How the rows of every model differ from those of the same model in the reference."""
+    for each in (dataset, reference):
+        each.need_two_classes(f"evaluate {Hint('reference').words}")
+    if dataset.population is not None:
+        raise DecalError(
+            f"{Hint('reference')} compares the rows as they are, and {Hint('prevalence')} counts them as others",
+            "drop one of them",
+        )
+    scores = {model.name: ReferenceScores(model.rows.table) for model in reference.models}
+    shifts = (_shift(each.name, each.rows.table, scores[each.name].table, confidence) for each in dataset.models)
+    return Reference(reference.inputs, scores, tuple(shifts))
+
+
+def _shift(model: str, rows: Table, reference: Table, confidence: float | None) -> Shift:
+    edges = reference.bin_edges(N_BINS)
+    seen = binned(rows, edges)
+    index = psi(binned(reference, edges), seen)
+    try:
+        found = label_shift(binned(reference, edges, 0), binned(reference, edges, 1), seen)
+    except Undefined as undefined:
+        return Shift(model, index, rows.base_rate, reference.base_rate, reason=undefined.reason)
+    interval = None if confidence is None else normal(found.prevalence, confidence, 0.0, 1.0)
+    share, pvalue = found.prevalence.mean, found.pvalue
+    return Shift(model, index, rows.base_rate, reference.base_rate, share, interval, pvalue, pvalue > MAX_PVALUE)

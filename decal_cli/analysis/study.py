@@ -1,0 +1,1136 @@
+"""One unit of a study: a score of a file, its rows halved by a seed; estimates from one half, gains on the other.
+
+Everything is per unit of u_delta. Tasks are thresholds, as in Perez-Lebel et al. 2025: U = [[1, 0], [0, 1/t* - 1]], so
+that u_delta is 1/t*; or, of several classes or of more than two actions, tasks by name.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.analysis.flowchart import (
+    BEYOND,
+    EVIDENCE_KEYS,
+    FITS,
+    NEW_THRESHOLD,
+    OVER_CONSTANT,
+    POST_TRAINING,
+    RECALIBRATION,
+    Action,
+    Advice,
+    Evidence,
+    Item,
+    walk,
+)
+from decal_cli.data import Columns, Dataset, Predictions, columns_in, read
+from decal_cli.declarations.defaults import CONFIDENCE, SEED
+from decal_cli.declarations.document import Known, Limit
+from decal_cli.documents import json_of
+from decal_cli.errors import DecalError, Undefined, printable
+from decal_cli.hints import Hint, Verb
+from decal_cli.learn.method import Applied, MethodSpec, Model, Training, fit_each, missing, training_rows, won
+from decal_cli.learn.methods import METHODS, methods_for_two
+from decal_cli.learn.probe import Recalibrated
+from decal_cli.learn.regions import build_regions
+from decal_cli.limits import MAX_LINE_BYTES, MAX_UTILITY
+from decal_cli.metrics import Inputs, MetricSpec, named, parse
+from decal_cli.metrics import measure as measure_metric
+from decal_cli.metrics.confidence import quantile
+from decal_cli.roles import ROW_UTILITIES, ROW_UTILITIES_FIX
+from decal_cli.tables.estimate import MeanEstimate
+from decal_cli.tables.table import Floats
+from decal_cli.tables.threads import one_thread
+from decal_cli.task import BinaryTask, ClassDecision, ClassTask, Task
+from decal_cli.version import __version__
+
+CHOSEN = "chosen"
+"""The scaling that cross-fitting on the fit half chooses among those that `gain_recalibration` tries."""
+PRICES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+MISSED, TIMES = 4, 10.0
+"""Classes, the first ones, whose misses are made dearer, and by how much."""
+OF_CLASSES = tuple(
+    parse(name) for name in ("ece_top", "ece_top_debiased", "ece_classwise", "brier", "log_loss", "auc", "accuracy")
+)
+"""Metrics of several classes that are the same for every task."""
+OF_NAMED_TASKS = tuple(
+    parse(name) for name in (RECALIBRATION, BEYOND, POST_TRAINING, OVER_CONSTANT, "regret_calibration", "swap_regret")
+)
+
+
+@dataclass(frozen=True)
+class NamedTask:
+    """A task of a study. given: as the user spells it; missed: else, the class whose misses cost TIMES as much."""
+
+    name: str
+    given: Task | ClassTask | None = None
+    missed: int | None = None
+
+    def of(self, classes: Sequence[str]) -> Task | ClassDecision:
+        """The task for these classes: by default an action for each, of which the right one is worth most."""
+        if isinstance(self.given, Task):
+            return self.given
+        if self.given is not None:
+            return self.given.for_classes(classes)
+        cost = 1.0 - np.eye(len(classes))
+        if self.missed is not None:
+            cost[:, self.missed] *= TIMES
+        return ClassDecision(tuple(map(tuple, (0.0 - cost).tolist())), tuple(classes))
+
+    def fits(self, classes: Sequence[str]) -> bool:
+        """Whether there is such a class."""
+        return self.missed is None or self.missed < len(classes)
+
+
+BY_DEFAULT = (
+    NamedTask("accuracy"),
+    *(NamedTask(f"abstain {price:g}", ClassTask(abstain=price)) for price in PRICES),
+    *(NamedTask(f"misses of class {k + 1} x {TIMES:g}", missed=k) for k in range(MISSED)),
+)
+"""Of several classes, where the user names no task."""
+
+
+def tasks_named(task: Task | ClassTask | None) -> tuple[NamedTask, ...]:
+    """The one task that the user names, if any. Errors: DecalError, for two actions, which thresholds are for."""
+    if task is None:
+        return ()
+    if isinstance(task, Task) and task.two_actions is not None:
+        at = task.two_actions.threshold
+        raise DecalError("a task of two actions is studied by its t*", f"give {Hint('thresholds', f'{at:g}')}")
+    price = task.abstain if isinstance(task, ClassTask) else None
+    return (NamedTask("your task" if price is None else f"abstain {price:g}", task),)
+
+
+EVEN = 0.5
+"""The score from which accuracy decides 1, whatever t*."""
+OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier", "auc", "accuracy"))
+"""Metrics of other tools: the same at every t*."""
+PLUG_IN = ("regret_calibration", "grouping_loss", "regret_grouping", "regret")
+"""The estimates that [R] proposes."""
+PREDICTORS = ("regret_calibration", "regret_grouping", "regret", *(choice.key for choice in OF_SCORES))
+"""What [R] holds against the gains, in its figures 4b, 5b and 6b; accuracy is in its figure 12."""
+OF_TASKS = tuple(parse(name) for name in dict.fromkeys((*EVIDENCE_KEYS, *PLUG_IN)))
+ESTIMATES = tuple(dict.fromkeys(choice.key for choice in (*OF_TASKS, *OF_SCORES)))
+WITH_INTERVALS = (RECALIBRATION, BEYOND, POST_TRAINING, OVER_CONSTANT, NEW_THRESHOLD)
+"""Estimates whose interval is kept: the advice rests on no other, and some take longer than all else together."""
+FEWEST = 100
+"""Rows below which a score of a file is skipped: its halves are too small."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is halved: file and score by name, and the seed of the halving."""
+
+    file: str
+    score: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is measured of every unit. methods: () for all that rows allow."""
+
+    thresholds: tuple[float, ...]
+    methods: tuple[MethodSpec, ...]
+    confidence: float = CONFIDENCE
+    tasks: tuple[NamedTask, ...] = ()
+    """In place of thresholds: of several classes, or of more than two actions."""
+
+    def for_rows(self, of_classes: bool, path: str) -> Setting:
+        """The same with the tasks and methods of these rows, where none are named. Errors: DecalError."""
+        if of_classes != any(not isinstance(task.given, Task) for task in self.tasks) and self.tasks:
+            raise DecalError(
+                f"{path}: {'rows are of several classes' if of_classes else 'scores are of two classes'}, and the task"
+                " is not",
+                "give a task of these classes, or none",
+            )
+        tasks = self.tasks or (BY_DEFAULT if of_classes else ())
+        of_kind = tuple(spec for spec in METHODS.specs() if of_classes and spec.declared.of_classes is not None)
+        return replace(self, tasks=tasks, methods=self.methods or of_kind or methods_for_two())
+
+
+Record = dict[str, Any]
+"""One unit as plain data: see `measure`."""
+
+
+def task_of(threshold: float) -> BinaryTask:
+    """The task of Perez-Lebel et al. 2025, app. C.3, with this t*."""
+    return BinaryTask.of_utility(((1.0, 0.0), (0.0, 1.0 / threshold - 1.0)))
+
+
+def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
+    """Estimates and gains of one unit at every threshold, or for every task by name, JSON-ready.
+
+    {"file", "score", "seed", "rows", "seconds": {method: s}, "reasons": {method: why it has no gain},
+    "points": [{"threshold", "estimates": {metric: [value, low, high]}, "gains": {method: gain or null}, "constants":
+    [gain of always deciding 0, of always deciding 1]}]}; values are null where undefined, low and high where it is not
+    among WITH_INTERVALS. Points of a task by name have "task" beside a threshold of null, and no constants.
+    """
+    _import_once()
+    # Sums come out the same in any process, and processor time is not that of threads that wait for each other.
+    with one_thread():
+        rows = training_rows(model, None, unit.seed)
+        fit, test = _halves(rows, unit.seed)
+        if setting.tasks:
+            named = {task.name: task.of(rows.classes) for task in setting.tasks if task.fits(rows.classes)}
+            points: list[Record] = [{"threshold": None, "task": name} for name in named]
+            tasks: list[Task | ClassDecision] = list(named.values())
+        else:
+            points, tasks = [{"threshold": t} for t in setting.thresholds], [task_of(t) for t in setting.thresholds]
+        inputs = Inputs(fit, seed=unit.seed)
+        seconds, reasons, models = _fitted(fit, inputs, setting.methods, tasks)
+        estimates = _of_named if setting.tasks else _of_thresholds
+        for point, each in zip(points, estimates(fit, inputs, tasks, setting.confidence), strict=True):
+            point["estimates"] = each
+        _add_gains(points, models, test, tasks)
+    return {
+        "file": unit.file,
+        "score": unit.score,
+        "seed": unit.seed,
+        "rows": len(rows),
+        "positives": 0.0 if rows.classes else float(rows.label.sum()),
+        "seconds": seconds,
+        "reasons": reasons,
+        "points": points,
+    }
+
+
+def is_record(record: Record, unit: Unit, setting: Setting) -> bool:
+    """Whether a record is one that `measure` gives of this unit: what stands on the disk may have been changed."""
+    methods = {chosen.key for chosen in setting.methods} | ({CHOSEN} if setting.tasks else set())
+    names = {task.name for task in setting.tasks}
+    try:
+        return (
+            (record["score"], record["seed"]) == (unit.score, unit.seed)
+            and _is_number(record["rows"], FEWEST)
+            and _is_number(record["positives"], 0)
+            and record["seconds"].keys() <= methods
+            and all(_is_number(seconds, 0) for seconds in record["seconds"].values())
+            and record["reasons"].keys() <= methods
+            and all(isinstance(reason, str) for reason in record["reasons"].values())
+            and (
+                {point["task"] for point in record["points"]} <= names
+                if setting.tasks
+                else [point["threshold"] for point in record["points"]] == list(setting.thresholds)
+            )
+            and all(_is_point(point, methods, bool(setting.tasks)) for point in record["points"])
+        )
+    except (KeyError, TypeError, AttributeError):
+        return False
+
+
+def _is_point(point: Record, methods: Set[str], by_task: bool) -> bool:
+    names = point["estimates"] if by_task else ESTIMATES
+    values = [value for name in names for value in point["estimates"][name]]
+    return (
+        all(len(point["estimates"][name]) == 3 for name in names)
+        and point["gains"].keys() <= methods
+        and all(value is None or _is_number(value) for value in (*values, *point["gains"].values()))
+        and len(point["constants"]) == (0 if by_task else 2)
+        and all(map(_is_number, point["constants"]))
+    )
+
+
+def _is_number(value: Any, least: float = -MAX_UTILITY) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= MAX_UTILITY
+
+
+def _import_once() -> None:
+    """What methods import is not to count as the time of the first that does, and its threads can be limited."""
+    import sklearn.ensemble
+    import sklearn.linear_model
+    import sklearn.tree  # noqa: F401
+
+
+def _halves(rows: Training, seed: int) -> tuple[Training, Training]:
+    """The rows to fit and to test, clusters whole."""
+    rng = np.random.default_rng([seed, len(rows)])
+    if rows.unit is None:
+        half = rng.permutation(len(rows))
+        return rows.take(half[: len(half) // 2]), rows.take(half[len(half) // 2 :])
+    second = rows.places(rng, 2) % 2 == 1
+    return rows.take(~second), rows.take(second)
+
+
+Estimates = Iterator[dict[str, list[float | None]]]
+"""Of each task, by metric: value, low and high."""
+
+
+def _of_thresholds(fit: Training, inputs: Inputs, tasks: Sequence[Any], confidence: float) -> Estimates:
+    """What the fit half alone says, by threshold."""
+    # The intervals of the grouping loss, which take trees on fewer rows, are not asked for.
+    regions = None if fit.features is None else build_regions(fit, seed=fit.seed, loss_only=True)
+    inputs = inputs.having(regions)
+    even = inputs.at(task_of(EVEN))
+    shared = {spec.key: _estimate(spec, even, 1.0, confidence) for spec in OF_SCORES}
+    for task in tasks:
+        at = inputs.at(task)
+        yield {spec.key: _estimate(spec, at, task.u_delta, confidence) for spec in OF_TASKS} | shared
+
+
+def _of_named(fit: Training, inputs: Inputs, tasks: Sequence[Any], confidence: float) -> Estimates:
+    """The same by task."""
+    shared = {s.key: _estimate(s, inputs, 1.0, confidence) for s in (OF_CLASSES if fit.classes else ())}
+    for task in tasks:
+        # A table of its own, so that what it keeps of one task is gone with the next.
+        at = inputs.at(task).having(replace(fit.class_table)) if fit.classes else inputs.at(task)
+        yield {spec.key: _estimate(spec, at, task.u_delta, confidence) for spec in OF_NAMED_TASKS} | shared
+
+
+def _estimate(spec: MetricSpec, inputs: Inputs, u_delta: float, confidence: float) -> list[float | None]:
+    """Value, low and high, in units of u_delta where the metric is a utility."""
+    unit = u_delta if spec.declared.bounds_in_u_delta else 1.0
+    assert inputs.rows is not None  # the fit half
+    sure = inputs.rows.sure(confidence) if spec.name in WITH_INTERVALS else None
+    result = measure_metric(spec, inputs, sure)
+    low, high = (None, None) if result.interval is None else (end / unit for end in result.interval)
+    return [None if result.value is None else result.value / unit, low, high]
+
+
+def _fitted(
+    fit: Training, inputs: Inputs, methods: Sequence[MethodSpec], tasks: Sequence[Task | ClassDecision]
+) -> tuple[dict[str, float], dict[str, str], dict[str, list[Model]]]:
+    """Of each method the processor time of its fit, or why it was not fitted, and its models, one for each task.
+
+    There is one for all tasks, unless it needs the task. Of several classes, CHOSEN is fitted too.
+    """
+    seconds: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    models: dict[str, list[Model]] = {}
+
+    def add(name: str, fitted: Callable[[], list[Model]]) -> None:
+        before = time.process_time()
+        try:
+            models[name] = fitted()
+            seconds[name] = time.process_time() - before
+        except Undefined as undefined:
+            reasons[name] = undefined.reason
+
+    binary = [task if isinstance(task, BinaryTask) else None for task in tasks]
+
+    def each(spec: MethodSpec) -> list[Model]:
+        if reason := missing(spec, replace(fit, task=binary[0])):
+            raise Undefined(reason)
+        if "task" in spec.declared.needs:
+            return fit_each(spec, fit, binary)
+        return fit_each(spec, fit, [None]) * len(tasks)
+
+    def chosen() -> list[Model]:
+        name = inputs.get(Recalibrated).chosen
+        return models.get(name) or each(METHODS.parse(name))
+
+    for spec in methods:
+        add(spec.key, partial(each, spec))
+    if fit.classes:
+        add(CHOSEN, chosen)
+    return seconds, reasons, models
+
+
+def _add_gains(
+    points: list[Record], models: Mapping[str, list[Model]], test: Training, tasks: Sequence[Task | ClassDecision]
+) -> None:
+    """What methods, and always deciding the same, win on the test half, in units of u_delta."""
+
+    def gain(acts: NDArray[Any], task: Task | ClassDecision) -> float:
+        return won(acts, test, task).mean / task.u_delta
+
+    for point, task in zip(points, tasks, strict=True):
+        by_threshold = point["threshold"] is not None
+        always = [gain(np.full(len(test), acts), task) for acts in (False, True)] if by_threshold else []
+        point |= {"gains": {}, "constants": always}
+    for name, of_tasks in models.items():
+        applied: dict[int, Applied] = {}
+        for point, task, model in zip(points, tasks, of_tasks, strict=True):
+            if id(model) not in applied:
+                applied[id(model)] = model(test)
+            point["gains"][name] = gain(applied[id(model)].acts(task), task)
+
+
+NAME = "units.jsonl"
+RECORD_VERSION = 2
+"""Of what a record holds."""
+
+
+def key_of(unit: Unit, digest: str, columns: object, setting: Setting) -> str:
+    """A hash of all that a unit's record depends on: the file's bytes, the columns, the plan, the version."""
+    parts = [
+        __version__,
+        RECORD_VERSION,
+        digest,
+        unit.score,
+        unit.seed,
+        repr(columns),
+        setting.thresholds,
+        [chosen.key for chosen in setting.methods],
+        setting.confidence,
+        ESTIMATES,
+        *map(repr, setting.tasks),
+    ]
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+
+
+class Store:
+    """Records by key, in a file that only grows; a last line that was cut off is dropped.
+
+    A missing folder is created. Errors: DecalError where that fails.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DecalError(f"{folder}: {error.strerror}", "name another folder") from None
+        self.path = folder / NAME
+        self.records: dict[str, Record] = {}
+        whole = 0
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                while line := file.readline(MAX_LINE_BYTES):
+                    entry = _entry(line)
+                    if entry is None:
+                        break
+                    self.records[entry["key"]] = entry["record"]
+                    whole += len(line)
+            # New lines follow the last whole line, not a half one.
+            os.truncate(self.path, whole)
+
+    def add(self, key: str, record: Record) -> None:
+        """Write one finished unit and flush it to the disk."""
+        self.records[key] = record
+        # Bytes of a name that are not UTF-8 have no place in JSON; who reads a record knows the file that it is of.
+        written = {name: printable(value) if name == "file" else value for name, value in record.items()}
+        line = json.dumps({"key": key, "record": written}, allow_nan=False).encode() + b"\n"
+        try:
+            with self.path.open("ab") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise DecalError(f"{self.path}: {error.strerror}", "make room, then run the same command again") from None
+
+
+def _entry(line: bytes) -> Mapping[str, Any] | None:
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        entry = json_of(line.decode(), NAME, "")
+    except (DecalError, UnicodeDecodeError):
+        return None
+    whole = isinstance(entry, dict) and isinstance(entry.get("key"), str) and isinstance(entry.get("record"), dict)
+    return entry if whole else None
+
+
+def folder_of(path: str) -> Path:
+    """The folder of a study. Errors: DecalError where it is a file, or holds other files."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise DecalError(f"{path}: is a file", "name a folder for the study: -o FOLDER")
+    names = sorted(item.name for item in folder.iterdir()) if folder.exists() else []
+    if names and NAME not in names:
+        raise DecalError(f"{path}: holds files, and no study ({names[0]}, ...)", "name a new folder: -o FOLDER")
+    return folder
+
+
+Done = Callable[[int, int, int], None]
+"""Called with the progress: units done, of how many, and how many of them were done before."""
+_ONE_EACH = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Every process computes on one thread, because the processes share the processors already."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """The records of all units, in the order of files, scores and seeds; notes: what was dropped, and why."""
+
+    records: tuple[Record, ...]
+    notes: tuple[str, ...]
+    setting: Setting
+
+
+def run(
+    paths: Sequence[str],
+    columns: Columns,
+    setting: Setting,
+    seeds: Sequence[int],
+    folder: Path,
+    workers: int,
+    done: Done = lambda finished, total, before: None,
+) -> Study:
+    """Measure every score of every file under every seed, except the units that the folder already holds.
+
+    Errors: DecalError for a file that cannot be read, before anything is measured.
+    """
+    if amounts := [role for role in ROW_UTILITIES if columns.names(role)]:
+        raise DecalError(
+            f"{Verb('study')} varies one threshold, and {Hint(amounts[0])} gives each row its own",
+            ROW_UTILITIES_FIX,
+        )
+    _read.cache_clear()
+    units, digests, notes, setting = _units(paths, columns, setting, seeds)
+    store = Store(folder)
+    waiting = [(unit, key) for unit, key in units if not is_record(store.records.get(key, {}), unit, setting)]
+    before = len(units) - len(waiting)
+    done(before, len(units), before)
+    for count, (key, record) in enumerate(_measured(waiting, columns, setting, digests, workers), before + 1):
+        store.add(key, record)
+        done(count, len(units), before)
+    # A file measured under another name is the same file.
+    records = tuple({**store.records[key], "file": unit.file} for unit, key in units)
+    return Study(records, tuple(notes), setting)
+
+
+def _units(
+    paths: Sequence[str], columns: Columns, setting: Setting, seeds: Sequence[int]
+) -> tuple[list[tuple[Unit, str]], dict[str, str], list[str], Setting]:
+    """All units with their keys, the digests of the files, notes on what is dropped, and the setting for these rows."""
+    units, digests, notes = [], {}, []
+    several: bool | None = None
+    for path in paths:
+        present, absent = _scores_in(path, columns)
+        if absent:
+            notes.append(f"{path}: skipped {', '.join(absent)}, which it lacks")
+        if absent and not present.score and not present.proba:
+            continue
+        data = read([path], present)
+        data.need_rows("study")
+        data.need_no_limit("study")
+        digests[path] = data.inputs[0].sha256
+        if several is None:
+            several, setting = bool(data.classes), setting.for_rows(bool(data.classes), path)
+        elif several != bool(data.classes):
+            raise DecalError(
+                f"{path}: rows are of {'two' if several else 'several'} classes, and those of other files are not",
+                "study files of two classes, and those of several, in two runs",
+            )
+        for model in data.models:
+            rows, positives = len(model.rows), model.rows.positives
+            if rows < FEWEST or (not several and (positives < 2 or positives > rows - 2)):
+                of_them = "" if several else f", {positives} of them positive"
+                notes.append(f"{path}, {model.name}: dropped, too few rows: {rows}{of_them}")
+                continue
+            for seed in seeds:
+                unit = Unit(path, model.name, seed)
+                units.append((unit, key_of(unit, digests[path], columns, setting)))
+        notes += [f"{path}: {note}" for note in data.notes]
+    if not units and not digests:
+        read([paths[0]], columns)  # which says what it lacks
+    if not units:
+        raise DecalError("there is nothing to study", f"give files of at least {FEWEST} rows with both labels")
+    return units, digests, notes, setting
+
+
+def _scores_in(path: str, columns: Columns) -> tuple[Columns, list[str]]:
+    """The columns with those scores, or patterns of class probabilities, that a file has; and those that it lacks."""
+    named = (*columns.score, *columns.proba)
+    names = columns_in(path) if named else []
+    present = [each for each in named if each in names or any(fnmatchcase(name, each) for name in names)]
+    score, proba = (tuple(each for each in given if each in present) for given in (columns.score, columns.proba))
+    return replace(columns, score=score, proba=proba), [each for each in named if each not in present]
+
+
+def _measured(
+    waiting: Sequence[tuple[Unit, str]], columns: Columns, setting: Setting, digests: dict[str, str], workers: int
+) -> Iterator[tuple[str, Record]]:
+    """Keys and records as they are finished."""
+    work = functools.partial(_measure, columns, setting, digests)
+    if workers == 1 or len(waiting) < 2:
+        for unit, key in waiting:
+            yield key, work(unit)
+        return
+    with _single_threads():
+        # A fresh interpreter each: threads of the reading library do not survive a fork.
+        context = multiprocessing.get_context("spawn")
+        others = multiprocessing.active_children()
+        pool = ProcessPoolExecutor(min(workers, len(waiting)), mp_context=context, initializer=_end_with_parent)
+        try:
+            futures: dict[Future[Record], str] = {pool.submit(work, unit): key for unit, key in waiting}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BrokenProcessPool:
+            raise DecalError(
+                "a process of the study was killed, perhaps because memory ran out",
+                f"run the same command again: it resumes from here; {Hint('workers', '1')} needs less memory",
+            ) from None
+        except BaseException:
+            for process in multiprocessing.active_children():
+                if process not in others:
+                    process.terminate()
+            raise
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _single_threads() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in _ONE_EACH}
+    os.environ.update(dict.fromkeys(_ONE_EACH, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+
+
+def _end_with_parent() -> None:
+    """In a process of its own: the parent handles an interrupt, and without the parent this process ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _measure(columns: Columns, setting: Setting, digests: dict[str, str], unit: Unit) -> Record:
+    """In a process of its own. Errors: DecalError, where the file is not the one that the unit is of."""
+    data = _read(unit.file, _scores_in(unit.file, columns)[0])
+    if data.inputs[0].sha256 != digests[unit.file]:
+        raise DecalError(f"{unit.file}: changed while it was studied", "run again when nothing writes to it")
+    return measure(unit, next(model for model in data.models if model.name == unit.score), setting)
+
+
+@functools.lru_cache(maxsize=2)
+def _read(path: str, columns: Columns) -> Dataset:
+    return read([path], columns)
+
+
+BASE = "isotonic"
+"""The recalibration from which gains beyond recalibration are counted."""
+BEYOND_SUFFIX = f" - {BASE}"
+MIN_CLUSTERS = 5
+"""Files, or scores, that a bootstrap needs: with fewer, drawing them with replacement says nothing."""
+MIN_POINTS = 10
+"""Points of a halving that a correlation needs: with three, chance alone makes r2 a half."""
+
+
+@dataclass(frozen=True, eq=False)
+class StudyPoints:
+    """All points of a study as columns, shape (P,) each; NaN where undefined.
+
+    file, pair: number of the file, and of the file and score. estimates, gains: by name; ends: low and high of the
+    estimates that are WITH_INTERVALS.
+    """
+
+    file: NDArray[np.int64]
+    pair: NDArray[np.int64]
+    seed: NDArray[np.int64]
+    threshold: Floats
+    estimates: Mapping[str, Floats]
+    ends: Mapping[str, tuple[Floats, Floats]]
+    gains: Mapping[str, Floats]
+    constants: Floats
+    """Gains of always deciding 0 and of always deciding 1, shape (2, P)."""
+    files: tuple[str, ...]
+    """As `labels` has them."""
+    pairs: tuple[tuple[str, str], ...]
+    base_rate: Floats
+    """Of the file, shape (P,)."""
+    task: NDArray[np.str_] | None = None
+    """Names of tasks, shape (P,), where a study is over these; thresholds are NaN then."""
+
+    @property
+    def base(self) -> str:
+        """The recalibration from which gains beyond recalibration are counted."""
+        return CHOSEN if CHOSEN in self.gains else BASE
+
+    @property
+    def beyond(self) -> str:
+        """What gains beyond recalibration end in, after the method."""
+        return f" - {self.base}"
+
+    @cached_property
+    def targets(self) -> dict[str, Floats]:
+        """Gains by method, and gains beyond recalibration by method and `beyond`."""
+        beyond, base = {}, self.base
+        if base in self.gains:
+            beyond = {
+                name + self.beyond: values - self.gains[base] for name, values in self.gains.items() if name != base
+            }
+        return {**self.gains, **beyond}
+
+    @cached_property
+    def in_utility(self) -> StudyPoints:
+        """The same with utilities in the units of Perez-Lebel et al. 2025, where u_delta is 1/t*, not per u_delta."""
+        u_delta = 1 / self.threshold
+        utilities = {name for name in self.estimates if named(name).bounds_in_u_delta}
+        return replace(
+            self,
+            estimates={name: v * u_delta if name in utilities else v for name, v in self.estimates.items()},
+            ends={name: (low * u_delta, high * u_delta) for name, (low, high) in self.ends.items()},
+            gains={name: values * u_delta for name, values in self.gains.items()},
+            constants=self.constants * u_delta,
+        )
+
+    @property
+    def bootstrap_unit(self) -> Literal["files", "scores"] | None:
+        """What a bootstrap draws: files, scores where there are too few files, or None where both are too few."""
+        if len(self.files) >= MIN_CLUSTERS:
+            return "files"
+        return "scores" if len(self.pairs) >= MIN_CLUSTERS else None
+
+    def enough(self, rows: NDArray[np.bool_]) -> bool:
+        """Whether these points are enough for a correlation; several halvings of the same rows do not count as more."""
+        return bool(rows.sum() >= MIN_POINTS * len(np.unique(self.seed[rows])) > 0)
+
+    def mean(self, values: Floats) -> MeanEstimate:
+        """Mean over the points where the values are defined; the standard error is over scores, as clusters of points.
+
+        The error is NaN where there is only one score.
+        """
+        usable = np.isfinite(values)
+        counts = np.bincount(self.pair[usable])
+        means = (np.bincount(self.pair[usable], values[usable]) / np.maximum(counts, 1))[counts > 0]
+        error = float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else float("nan")
+        return MeanEstimate(float(values[usable].mean()), error)
+
+    def over_clusters(self, values: Floats, confidence: float) -> tuple[float, float] | None:
+        """Interval of the mean over what a bootstrap draws, by Student's t; None where there are too few of these."""
+        if self.bootstrap_unit is None:
+            return None
+        from scipy.stats import t as student
+
+        usable = np.isfinite(values)
+        cluster = (self.file if self.bootstrap_unit == "files" else self.pair)[usable]
+        mean = float(values[usable].mean())
+        sums = np.bincount(cluster, values[usable] - mean)[np.unique(cluster)]
+        error = float(np.sqrt(len(sums) / (len(sums) - 1) * (sums @ sums)) / usable.sum())
+        reach = float(student.ppf((1 + confidence) / 2, len(sums) - 1)) * error
+        return mean - reach, mean + reach
+
+
+def points_of(study: Study) -> StudyPoints:
+    """The records as columns."""
+    rows = [(record, point) for record in study.records for point in record["points"]]
+    paths = tuple(dict.fromkeys(record["file"] for record in study.records))
+    files = labels(paths)
+    scores = tuple(dict.fromkeys((record["file"], record["score"]) for record in study.records))
+    pairs = tuple((files[paths.index(path)], score) for path, score in scores)
+
+    def column(values: Sequence[float | None]) -> Floats:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    estimates, ends = {}, {}
+    tasks = [point.get("task") for _, point in rows] if study.setting.tasks else None
+    for name in rows[0][1]["estimates"] if tasks else ESTIMATES:
+        cells = [point["estimates"][name] for _, point in rows]
+        value, low, high = (column(values) for values in zip(*cells, strict=True))
+        estimates[name] = value
+        if name in WITH_INTERVALS:
+            ends[name] = (low, high)
+    methods = [*([CHOSEN] if tasks else []), *(chosen.key for chosen in study.setting.methods)]
+    gains = {name: column([point["gains"].get(name) for _, point in rows]) for name in methods}
+    return StudyPoints(
+        np.array([paths.index(record["file"]) for record, _ in rows]),
+        np.array([scores.index((record["file"], record["score"])) for record, _ in rows]),
+        np.array([record["seed"] for record, _ in rows]),
+        column([point["threshold"] for _, point in rows]),
+        estimates,
+        ends,
+        {name: values for name, values in gains.items() if np.isfinite(values).any()},
+        np.array([point["constants"] for _, point in rows], dtype=np.float64).reshape(len(rows), -1).T,
+        files,
+        pairs,
+        np.array([record["positives"] / record["rows"] for record, _ in rows]),
+        None if tasks is None else np.array(tasks),
+    )
+
+
+def labels(paths: Sequence[str]) -> tuple[str, ...]:
+    """Short names of files: the name without its ending, and as many folders, and the ending, as make it unique."""
+    alike: dict[str, list[str]] = {}
+    for path in paths:
+        alike.setdefault(Path(path).stem, []).append(path)
+    label_of = {path: label for group in alike.values() for path, label in _shortest_ends(group).items()}
+    unique = tuple(label_of[path] for path in paths)
+    return unique if len(set(unique)) == len(unique) else tuple(paths)
+
+
+def _shortest_ends(paths: Sequence[str]) -> dict[str, str]:
+    """The shortest ends of these paths that differ."""
+    for depth in range(1, max(len(Path(path).parts) for path in paths) + 1):
+        for whole in (False, True):
+            ends = [Path(*(Path(path) if whole else Path(path).with_suffix("")).parts[-depth:]) for path in paths]
+            if len(set(ends)) == len(ends):
+                return {path: end.as_posix() for path, end in zip(paths, ends, strict=True)}
+    return {path: path for path in paths}
+
+
+def columns_of(points: StudyPoints) -> dict[str, NDArray[Any]]:
+    """All points as named columns of a file: origin, estimates, and gains, such as 'gain of METHOD'."""
+    columns: dict[str, NDArray[Any]] = {
+        "file": np.array(points.files)[points.file],
+        "score": np.array([score for _, score in points.pairs])[points.pair],
+        "seed": points.seed,
+        **({"threshold": points.threshold} if points.task is None else {"task": points.task}),
+    }
+    for name, values in points.estimates.items():
+        columns[name] = values
+        if name in points.ends:
+            columns |= {f"{name} {end}": side for end, side in zip(("low", "high"), points.ends[name], strict=True)}
+    for decision, values in enumerate(points.constants):
+        columns[f"gain of always deciding {decision}"] = values
+    return columns | {f"gain of {name}": values for name, values in points.gains.items()}
+
+
+COSTS: Mapping[Action, float] = {"recalibrate": 0.002, "post-train": 0.01}
+"""Per decision, in units of u_delta; doing nothing is free."""
+MULTIPLES = (0.5, 1.0, 2.0, 4.0)
+HINDSIGHT = ("isotonic", "refit", "stack", "stack-boosting", "blend")
+"""The methods that the best choice in hindsight is taken from, besides doing nothing and always deciding the same."""
+REFIT = "refit"
+ALWAYS = ("always-0", "always-1")
+"""The constant decisions, which are free."""
+OURS, AS_PRINTED = "follow the advice", "flowchart as printed"
+"""The advice of `decal recommend`, and that of the flowchart of Perez-Lebel et al. 2025, appendix A."""
+ABOUT_0 = 0.02
+"""Grouping regret in the paper's units up to which it counts as 0: its r of GLAR (app. C.3)."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A way of choosing, over all points.
+
+    loss: mean utility lost compared with the best choice in hindsight, in units of u_delta; error: its standard error
+    over scores of files; interval: over files, or scores where there are too few files, None where there are too few
+    of both; right: share of points that lost at most NEARLY_BEST; chosen: share of points for each action.
+    """
+
+    name: str
+    loss: Known
+    error: Known
+    interval: tuple[float, float] | None
+    right: Known
+    chosen: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Policies:
+    """All ways of choosing at one multiple of the costs.
+
+    share: loss of following the advice, as a share of the loss of the better of 'always isotonic' and 'always refit'.
+    right: share of points at which the advised action was best in hindsight, or lost at most the tolerance.
+    """
+
+    multiple: float
+    policies: Annotated[tuple[Policy, ...], Limit(minItems=1)]
+    share: Known
+    right: Known
+
+
+NEARLY_BEST = 0.002
+"""In units of u_delta: the advice was right where it lost at most this compared with the best action."""
+
+
+def policies(
+    points: StudyPoints, rows: Sequence[int], multiple: float, confidence: float = CONFIDENCE
+) -> Policies | None:
+    """All ways of choosing at one multiple of COSTS; None where the study lacks a method that they need."""
+    methods = [name for name in HINDSIGHT if name in points.gains]
+    if not {BASE, REFIT, FITS["post-train"]} <= set(methods):
+        return None
+    costs = {action: multiple * cost for action, cost in COSTS.items()}
+    net = {"nothing": np.zeros(len(points.threshold)), **dict(zip(ALWAYS, points.constants, strict=True))}
+    for name in methods:
+        net[name] = points.gains[name] - costs["recalibrate" if name == BASE else "post-train"]
+    best = np.max(list(net.values()), axis=0)
+    method_of = {"recalibrate": BASE, "post-train": FITS["post-train"], **{name: name for name in ALWAYS}}
+    ways = []
+    for label, actions in ((OURS, advised(points, rows, costs)), (AS_PRINTED, advised_as_printed(points, costs))):
+        won = np.select([actions == action for action in method_of], [net[name] for name in method_of.values()], 0.0)
+        ways.append(_policy(label, best - won, actions, points, confidence))
+    constant = {name: np.full(len(best), name) for name in ("nothing", BASE, REFIT, FITS["post-train"])}
+    for name, chosen in constant.items():
+        label = "always nothing" if name == "nothing" else f"always {name}"
+        ways.append(_policy(label, best - net[name], chosen, points, confidence))
+    always = min(policy.loss for policy in ways if policy.name in (f"always {BASE}", f"always {REFIT}"))
+    return Policies(multiple, tuple(ways), ways[0].loss / always if always > 0 else float("nan"), ways[0].right)
+
+
+def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: StudyPoints, confidence: float) -> Policy:
+    usable = np.isfinite(loss)
+    names, times = np.unique(chosen[usable], return_counts=True)
+    shares = {str(action): float(count / times.sum()) for action, count in zip(names, times, strict=True)}
+    # No choice does better than the best one in hindsight.
+    interval = points.over_clusters(loss, confidence)
+    ends = None if interval is None else (max(interval[0], 0.0), interval[1])
+    return Policy(name, *points.mean(loss), ends, float(np.mean(loss[usable] <= NEARLY_BEST)), shares)
+
+
+def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> NDArray[np.str_]:
+    """What the flowchart of Perez-Lebel et al. 2025 advises on the plug-in estimates, shape (P,), in one round.
+
+    "About 0" is the paper's own r, at which GLAR begins to correct: 0.02 in its units, which is 0.02 t* u_delta.
+    """
+    regret, grouping = points.estimates["regret"], points.estimates["regret_grouping"]
+    selected = np.where(grouping <= ABOUT_0 * points.threshold, "recalibrate", "post-train")
+    cost = np.where(selected == "recalibrate", costs["recalibrate"], costs["post-train"])
+    return np.where((regret > 0) & (regret > cost), selected, "nothing")
+
+
+def advised(points: StudyPoints, rows: Sequence[int], costs: Mapping[Action, float]) -> NDArray[np.str_]:
+    """What the flowchart advises at every point, shape (P,): an action or, by name, a constant decision.
+
+    Where it cannot tell, the action that it leans to.
+    """
+    return np.array([_followed(walk(_evidence(points, k, rows[k], costs))) for k in range(len(points.threshold))])
+
+
+def _followed(advice: Advice) -> str:
+    action = advice.lean if advice.action == "cannot-tell" and advice.lean is not None else advice.action
+    if action in FITS or advice.constant is None:
+        return action
+    return ALWAYS[int(advice.constant.decision)]
+
+
+def _evidence(points: StudyPoints, at: int, rows: int, costs: Mapping[Action, float]) -> Evidence:
+    items = {}
+    for key in EVIDENCE_KEYS:
+        value = points.estimates[key][at]
+        low, high = (float(end[at]) for end in points.ends[key]) if key in points.ends else (np.nan, np.nan)
+        if np.isfinite(value):
+            items[key] = Item(key, float(value), (low, high) if np.isfinite(low) else None)
+    costs_by_name = {str(action): cost for action, cost in costs.items()}
+    return Evidence(items, rows, True, costs=costs_by_name, acts_from=float(points.threshold[at]))
+
+
+N_CLUSTER_RESAMPLES = 400
+MIN_RELATIVE_VARIANCE = 1e-12
+"""Variance, as a share of the mean square, up to which values differ only by rounding."""
+_SHORT = {"mce": "MCE", "rmsce": "RMSCE", "cl": "CL"}
+
+
+def short_title(estimate: str) -> str:
+    """The name of an estimate in tables and pictures."""
+    return _SHORT.get(estimate, named(estimate).title)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How an estimate predicts a gain over all points, seed by seed and then averaged.
+
+    r2: squared Pearson correlation; interval: its bootstrap interval, None where there are too few files and scores
+    (`Points.bootstrap_unit`). slope: of the gain on the estimate; mean_error: gain minus estimate, per unit of u_delta;
+    both are meaningful for estimates that are utilities. r2 and slope are NaN where there are too few points
+    (`Points.enough`).
+    """
+
+    estimate: str
+    target: str
+    r2: Known
+    interval: tuple[float, float] | None
+    slope: Known
+    mean_error: Known
+
+
+def relations(points: StudyPoints, confidence: float, seed: int) -> dict[tuple[str, str], Relation]:
+    """The relation of every (estimate, target) pair, over the points at which both are defined."""
+    by_pair: dict[tuple[str, str], Relation] = {}
+    for estimates in _alike(points.estimates):
+        for targets in _alike(points.targets):
+            rng = np.random.default_rng([seed, N_CLUSTER_RESAMPLES])
+            by_pair.update(_relations(points, estimates, targets, confidence, rng))
+    return by_pair
+
+
+def _alike(columns: Mapping[str, Floats]) -> list[dict[str, Floats]]:
+    """Columns grouped by the points at which they are defined; columns that are defined nowhere are dropped."""
+    groups: dict[bytes, dict[str, Floats]] = {}
+    for name, values in columns.items():
+        defined = np.isfinite(values)
+        if defined.any():
+            groups.setdefault(defined.tobytes(), {})[name] = values
+    return list(groups.values())
+
+
+def _relations(
+    points: StudyPoints,
+    estimates: Mapping[str, Floats],
+    targets: Mapping[str, Floats],
+    confidence: float,
+    rng: np.random.Generator,
+) -> Iterator[tuple[tuple[str, str], Relation]]:
+    stacked = np.array([*estimates.values(), *targets.values()])
+    usable = np.isfinite(stacked).all(axis=0)
+    if not usable.any():
+        return
+    enough = points.enough(usable)
+    cluster = points.file if points.bootstrap_unit == "files" else points.pair
+    sums = _sums(stacked[:, usable], cluster[usable], points.seed[usable])
+    whole = _statistics(sums.sum(axis=1))
+    reach = None if points.bootstrap_unit is None or not enough else _reach(sums, confidence, rng)
+    for i, estimate in enumerate(estimates):
+        for j, target in enumerate(targets, len(estimates)):
+            r2, slope = (float(each[i, j]) if enough else float("nan") for each in (whole.r2, whole.slope))
+            ends = None
+            if reach is not None and np.isfinite(reach[i, j]):
+                ends = max(r2 - float(reach[i, j]), 0.0), min(r2 + float(reach[i, j]), 1.0)
+            error = float(whole.mean[j] - whole.mean[i])
+            yield (estimate, target), Relation(estimate, target, r2, ends, slope, error)
+
+
+def _reach(sums: Floats, confidence: float, rng: np.random.Generator) -> Floats:
+    """Half the length of the intervals of r2, by drawing clusters with replacement."""
+    clusters = sums.shape[1]
+    times = rng.multinomial(clusters, np.full(clusters, 1 / clusters), N_CLUSTER_RESAMPLES)
+    draws = np.array([_statistics(np.einsum("c,scij->sij", counts, sums)).r2 for counts in times])
+    return quantile(confidence) * _mean(np.abs(draws - _mean(draws)) ** 2) ** 0.5
+
+
+def _mean(values: Floats) -> Floats:
+    """Mean over the first axis of the defined values; NaN where there are none."""
+    defined = np.isfinite(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(defined, values, 0.0).sum(axis=0) / defined.sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Statistics:
+    r2: Floats
+    slope: Floats
+    mean: Floats
+
+
+def _sums(columns: Floats, cluster: NDArray[np.int64], seed: NDArray[np.int64]) -> Floats:
+    """Sums of products of the columns and a constant one, by seed and cluster: shape (S, C, V + 1, V + 1)."""
+    with_one = np.vstack((columns, np.ones(columns.shape[1])))
+    seeds, clusters = np.unique(seed), np.unique(cluster)
+    out = np.empty((len(seeds), len(clusters), len(with_one), len(with_one)))
+    for a, s in enumerate(seeds):
+        for b, c in enumerate(clusters):
+            part = with_one[:, (seed == s) & (cluster == c)]
+            out[a, b] = part @ part.T
+    return out
+
+
+def _statistics(sums: Floats) -> _Statistics:
+    """Correlations and slopes of each seed from its sums, shape (S, V + 1, V + 1), averaged over seeds."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moments = sums / sums[:, -1, -1][:, None, None]
+        mean = moments[:, :-1, -1]
+        cov = moments[:, :-1, :-1] - mean[:, :, None] * mean[:, None, :]
+        variance, square = (np.einsum("sii->si", each) for each in (cov, moments[:, :-1, :-1]))
+        # A column that varies only by rounding correlates with nothing.
+        variance = np.where(variance > MIN_RELATIVE_VARIANCE * square, variance, np.nan)
+        r2 = np.clip(cov**2 / (variance[:, :, None] * variance[:, None, :]), 0, 1)
+        return _Statistics(_mean(r2), _mean(cov / variance[:, :, None]), _mean(mean))
+
+
+def correlation(points: StudyPoints, estimate: str, target: str, rows: NDArray[np.bool_]) -> float:
+    """Squared correlation on some points, averaged over seeds; NaN where it is not defined or there are too few."""
+    x, y = points.estimates[estimate], points.targets[target]
+    rows = rows & np.isfinite(x) & np.isfinite(y)
+    if not points.enough(rows):
+        return float("nan")
+    by_seed = []
+    for s in np.unique(points.seed):
+        here = rows & (points.seed == s)
+        if here.sum() > 2 and all(v.var() > MIN_RELATIVE_VARIANCE * (v**2).mean() for v in (x[here], y[here])):
+            by_seed.append(float(np.corrcoef(x[here], y[here])[0, 1] ** 2))
+    return float(np.mean(by_seed)) if by_seed else float("nan")
+
+
+def by_threshold(points: StudyPoints, estimate: str, target: str) -> dict[float, float]:
+    """The squared correlation at each threshold."""
+    return {float(t): correlation(points, estimate, target, points.threshold == t) for t in np.unique(points.threshold)}
+
+
+def by_task(points: StudyPoints, estimate: str, target: str) -> dict[str, float]:
+    """The squared correlation for each task by name."""
+    names = () if points.task is None else dict.fromkeys(points.task.tolist())
+    return {name: correlation(points, estimate, target, points.task == name) for name in names}
+
+
+def without_a_file(points: StudyPoints, estimate: str, target: str) -> dict[str, float]:
+    """The squared correlation without each file."""
+    return {name: correlation(points, estimate, target, points.file != k) for k, name in enumerate(points.files)}
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """A study in numbers. in_utility: the relations in the units of Perez-Lebel et al. 2025, where u_delta is 1/t*.
+    seconds: median processor time of a fit by method; reasons: why a method has no gain, and in how many halvings.
+    """
+
+    points: StudyPoints
+    relations: Mapping[tuple[str, str], Relation]
+    in_utility: Mapping[tuple[str, str], Relation]
+    seconds: Mapping[str, float]
+    reasons: Mapping[str, str]
+    policies: tuple[Policies, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def summarise(study: Study, seed: int = SEED) -> Summary:
+    """All tables of a study. Errors: DecalError where no method has a gain anywhere."""
+    points = points_of(study)
+    if not points.gains:
+        reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in grouped(_reasons(study)).items())
+        raise DecalError(
+            f"no method could be fitted ({reasons})", f"give what they need, or name others: {Hint('method', 'METHOD')}"
+        )
+    seconds: dict[str, list[float]] = {}
+    for record in study.records:
+        for name, value in record["seconds"].items():
+            seconds.setdefault(name, []).append(value)
+    # The advice is estimated from one half of the rows.
+    rows = [record["rows"] // 2 for record in study.records for _ in record["points"]]
+    return Summary(
+        points,
+        relations(points, study.setting.confidence, seed),
+        {} if points.task is not None else relations(points.in_utility, study.setting.confidence, seed),
+        {name: float(np.median(values)) for name, values in seconds.items()},
+        _reasons(study),
+        tuple(
+            each
+            for each in (policies(points, rows, multiple, study.setting.confidence) for multiple in MULTIPLES)
+            if each is not None
+        )
+        if points.task is None
+        else (),
+        study.notes,
+    )
+
+
+def grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    """Methods grouped by the reason why they have no gain."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        groups.setdefault(reason, []).append(name)
+    return groups
+
+
+def _reasons(study: Study) -> dict[str, str]:
+    """The commonest reason of each method that lacks a gain somewhere."""
+    counts: dict[str, Counter[str]] = {}
+    for record in study.records:
+        for name, reason in record["reasons"].items():
+            counts.setdefault(name, Counter())[reason] += 1
+    commonest = {}
+    for name, reasons in counts.items():
+        (reason, _), times, of = reasons.most_common(1)[0], reasons.total(), len(study.records)
+        commonest[name] = reason if times == of else f"in {times} of {of} halvings: {reason}"
+    return commonest
