@@ -156,7 +156,9 @@ def test_pictures_are_drawn_and_stand_on_the_page(decal: Decal, drifting: Path, 
     assert "png, svg or pdf" in refusal(decal(*line, "--plot", "replay.txt"))
 
 
-@pytest.mark.parametrize(("delay", "most"), [((), "5e+299"), (("--delay", "2"), "2e+299")])
+@pytest.mark.parametrize(
+    ("delay", "most"), [pytest.param((), "5e+299", marks=pytest.mark.long), (("--delay", "2"), "2e+299")]
+)
 def test_evidence_stands_on_a_logarithmic_axis_that_says_where_it_is_capped(
     decal: Decal, tmp_path: Path, delay: tuple[str, ...], most: str
 ) -> None:

@@ -82,7 +82,13 @@ def test_numbers_are_those_of_recommend(world: str, seeded: Path, decal: Decal) 
         assert bool(bins) == (world != "several classes")
 
 
-@pytest.mark.parametrize("world", ["two models, features", "costs of each row", "several classes", "no decision"])
+@pytest.mark.parametrize(
+    "world",
+    [
+        *("costs of each row", "several classes", "no decision"),
+        pytest.param("two models, features", marks=pytest.mark.long),
+    ],
+)
 def test_what_is_not_known_is_said_in_both_forms(world: str, seeded: Path, decal: Decal) -> None:
     words = WORLDS.get(world, TWO)
     card = card_of(seeded, *words)
