@@ -25,11 +25,12 @@ PAPER = ("--utility", "1,0;0,2.3333333333333335")
 """The same decision as in Perez-Lebel et al. 2025: u_delta = 1/t*, and a utility that no decision changes."""
 NAMED = ("preds.parquet", "--score", "p", "--label", "y")
 ON_FEATURES = (*NAMED, "--features", "x*")
+OF_UTILITY = ("-m", "expected_utility", "-m", "regret_calibration", "-m", "swap_regret", "-m", "net_benefit")
 COMMANDS = {
     "evaluate": (*ON_FEATURES, "--all", "--format", "json"),
     "recommend": (*ON_FEATURES, "--format", "json"),
     "recommend --try": (*ON_FEATURES, "--method", "isotonic", "--method", "glar", "--format", "json"),
-    "compare": (*NAMED, "--score", "q", "--format", "json"),
+    "compare": (*NAMED, "--score", "q", *OF_UTILITY, "--format", "json"),
     "sweep": (*ON_FEATURES, "--thresholds", "0.2,0.3", "--format", "json"),
 }
 SAID = {"task", "signature", "inputs", "worst_agent", "seconds", "parameters"}
