@@ -11,7 +11,7 @@ import numpy as np
 from decal_cli.analysis.online.judged import worst_v_regret
 from decal_cli.analysis.online.plan import known_after_rows
 from decal_cli.sequential.forecasters import CountForecaster, ForecastFTPL, ForecastHedge, RunningMean, perturbed_shares
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, tabulate
 from simulation.sequences import SEQUENCES, against_an_adversary
 
 N_SEEDS, N_SEEDS_LONG = 200, 10
@@ -39,7 +39,7 @@ class Regrets:
 
     def add(self, prediction: Floats, label: np.ndarray) -> None:
         """One run."""
-        self.worst.append(worst_v_regret(prediction, label).regret)
+        self.worst.append(worst_v_regret(tabulate(prediction, label, None)).regret)
         self.at_kinks += _at_kinks(prediction, label)
 
     @property

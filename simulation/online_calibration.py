@@ -14,7 +14,7 @@ from decal_cli.sequential import forecaster_of
 from decal_cli.sequential import parse as parse_online
 from decal_cli.sequential.forecasters import AlmostOneStepAhead, CdlForecaster
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, tabulate
 from simulation.sequences import SEQUENCES
 
 KINDS = (*SEQUENCES, "adaptive")
@@ -124,7 +124,11 @@ def delay_table(seed: int, share: float) -> Iterator[str]:
                     rng = np.random.default_rng([seed, 9, KINDS.index(kind), number])
                     label = draw(N_DELAYED, 2, rng).astype(np.uint8)
                     forecaster = forecaster_of(parse_online(method), number, N_DELAYED)
-                    worst.append(worst_v_regret(forecaster.replay(np.zeros(N_DELAYED), label, known), label).regret)
+                    worst.append(
+                        worst_v_regret(
+                            tabulate(forecaster.replay(np.zeros(N_DELAYED), label, known), label, None)
+                        ).regret
+                    )
                 of_kinds.append((float(np.mean(worst)) / math.sqrt(N_DELAYED), kind))
             cells.append("{:.2f}, {}".format(*max(of_kinds)))
         yield f"| {delay:,} | {N_DELAYED:,} | {seeds} | {' | '.join(cells)} |"

@@ -14,7 +14,7 @@ import numpy as np
 from decal_cli.analysis.online.judged import worst_v_regret
 from decal_cli.sequential.forecasters import logistic, uniform
 from decal_cli.tables.logistic import expit
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, tabulate
 
 Labels = np.ndarray
 Rng = np.random.Generator
@@ -84,6 +84,6 @@ def against_an_adversary(key: str, rows: int, seeds: int) -> Run:
         positives += label[row]
         if row == looked:
             looked = int(1.3 * looked)
-            worst = [worst_v_regret(prediction[: row + 1, k], label[: row + 1, k]).kink for k in run]
+            worst = [worst_v_regret(tabulate(prediction[: row + 1, k], label[: row + 1, k], None)).kink for k in run]
             kink = np.clip(worst, 0.01, 0.99)
     return Run(prediction, label)

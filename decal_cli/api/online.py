@@ -16,7 +16,6 @@ from decal_cli.analysis.online import (
     Replay,
     check_goes_on,
     judge_online,
-    judged,
     predicted_columns,
     state_text,
     unknown_rows,
@@ -167,7 +166,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     plan = replace(plan, decision=replay.plan.task)
     evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
     return OnlineAnswer(
-        Replayed(judged(replay), evaluation, given.decision.terms, judge_online(rules, replay)),
+        Replayed(Judged(replay), evaluation, given.decision.terms, judge_online(rules, replay)),
         library_of(data.source),
         lambda: predicted_columns(stream, replay.plan, predictions, replay.ahead(stream)),
     )

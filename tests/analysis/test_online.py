@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.online import OnlineRequest, Replay, judged
+from decal_cli.analysis.online import Judged, OnlineRequest, Replay
 from decal_cli.data import Stream
 from decal_cli.sequential import ONLINE
 from decal_cli.sequential.differences import RunningDifference, RunningMeans, utility_difference
@@ -88,7 +88,7 @@ def test_sums_are_those_of_the_rows() -> None:
     stream = stream_of_rows(1, "none")
     replay = replay_of(stream, "none")
     predictions = replay.advance(stream)
-    result = judged(replay)
+    result = Judged(replay)
     acts = {name: each >= 0.4 for name, each in predictions.items()}
     for report in result.methods:
         acting = acts[report.spec.key]
@@ -128,7 +128,7 @@ def test_gains_in_clusters_are_means_over_clusters() -> None:
     replay = replay_of(stream, "none")
     acts = {name: each >= 0.4 for name, each in replay.advance(stream).items()}
     replay.close()
-    result = judged(replay)
+    result = Judged(replay)
     assert result.clusters is not None and len(result.clusters.size) == ROWS // 8
     for report in result.methods[1:]:
         difference = utility_difference(acts["as-it-is"], acts[report.spec.key], stream.label, TASK)
@@ -143,7 +143,7 @@ def test_clusters_that_come_back_have_the_intervals_of_one_look() -> None:
     replay = replay_of(stream, "none")
     acts = {name: each >= 0.4 for name, each in replay.advance(stream).items()}
     replay.close()
-    result = judged(replay)
+    result = Judged(replay)
     assert not result.has_e_value and result.alarm is None
     for report in result.methods[1:]:
         difference = utility_difference(acts["as-it-is"], acts[report.spec.key], stream.label, TASK)

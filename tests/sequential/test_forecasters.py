@@ -29,6 +29,7 @@ from decal_cli.sequential.forecasters import (
     uniform,
 )
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import tabulate
 from simulation.sequences import SEQUENCES
 from tests.helpers.online import ONLINE_METHODS
 
@@ -76,14 +77,18 @@ def test_hedge_keeps_its_bound_where_the_running_mean_loses_a_quarter() -> None:
     rows = 8000
     label = np.tile([0, 1], rows // 2).astype(np.uint8)
     known, score = known_after_rows(rows, 0), np.zeros(rows)
-    mean = worst_v_regret(RunningMean().replay(score, label, known), label)
+    mean = worst_v_regret(tabulate(RunningMean().replay(score, label, known), label, None))
     assert mean.regret == pytest.approx(rows / 4, rel=0.01)
     for horizon in (rows, None):
         worst = [
-            worst_v_regret(ForecastHedge(seed, horizon).replay(score, label, known), label).regret for seed in range(40)
+            worst_v_regret(tabulate(ForecastHedge(seed, horizon).replay(score, label, known), label, None)).regret
+            for seed in range(40)
         ]
         assert np.mean(worst) < 0.7 * math.sqrt(rows)
-    ftpl = [worst_v_regret(ForecastFTPL(seed, rows).replay(score, label, known), label).regret for seed in range(40)]
+    ftpl = [
+        worst_v_regret(tabulate(ForecastFTPL(seed, rows).replay(score, label, known), label, None)).regret
+        for seed in range(40)
+    ]
     assert np.mean(ftpl) < 0.7 * math.sqrt(rows)
     known_and_not = (ForecastHedge(horizon=rows).guarantee(rows), ForecastHedge().guarantee(rows))
     assert [each.bound * math.sqrt(rows) for each in known_and_not] == pytest.approx([0.5887, 1.1774], rel=1e-3)
@@ -96,7 +101,7 @@ def test_the_worst_v_regret_is_the_largest_on_a_fine_grid() -> None:
         steps = np.concatenate([np.linspace(0, 1, 2001), p - 1e-9, p + 1e-9, [y.mean()]])
         grid = steps[(steps >= 0) & (steps <= 1)]
         regrets = [max(float((y - mu).sum()), 0.0) - float(((p > mu) * (y - mu)).sum()) for mu in grid]
-        assert worst_v_regret(p, y.astype(np.uint8)).regret == pytest.approx(max(regrets), abs=1e-6)
+        assert worst_v_regret(tabulate(p, y.astype(np.uint8), None)).regret == pytest.approx(max(regrets), abs=1e-6)
 
 
 def test_online_platt_comes_near_the_curve_that_made_the_labels() -> None:

@@ -1,9 +1,8 @@
 """Over time: rows in order, forecasters that never look ahead, and what acting on them is worth."""
 
-from decal_cli.analysis.online.judged import Direction, Judged, MethodReport, OnlineAdvice, PriorShift, judged
-from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
+from decal_cli.analysis.online.judged import Direction, Judged, MethodReport, OnlineRule, PriorShift, judge_online
+from decal_cli.analysis.online.plan import Delay, Period, online_plan
 from decal_cli.analysis.online.replay import Replay, predicted_columns, predicted_name
-from decal_cli.analysis.online.rules import OnlineRule, judge_online
 from decal_cli.analysis.online.state_file import (
     OnlineRequest,
     check_goes_on,
@@ -20,8 +19,6 @@ __all__ = [
     "Direction",
     "Judged",
     "MethodReport",
-    "OnlineAdvice",
-    "OnlinePlan",
     "OnlineRequest",
     "OnlineRule",
     "Period",
@@ -33,13 +30,10 @@ __all__ = [
     "check_same",
     "is_state",
     "judge_online",
-    "judged",
-    "needs_score",
     "online_plan",
     "predicted_columns",
     "predicted_name",
     "replay_of",
     "state_text",
-    "unasked_period",
     "unknown_rows",
 ]

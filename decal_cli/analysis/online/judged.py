@@ -1,29 +1,40 @@
-"""V-regret: what a forecaster loses to the best constant, at each threshold of a two-action agent."""
+"""A replay, judged: what each forecaster is worth, what is advised, and gate rules that may be looked at at any time.
+
+A rule is `side op number`:
+
+side    = [lower | upper] ( gain ) | gain | e_calibration | rows
+gain    = gain | gain@method=NAME
+op      = <= | < | >= | >
+
+e_calibration is the e-value after the last row, or 1 over the p-value where labels come late. gain is what a method won
+over the first one, per decision, with the ends of its confidence sequence; without a name it is that of the
+recalibrator whose lower end is highest, at the level that allows for looking at all of them.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from decal_cli.analysis.online.plan import AS_IT_IS, BASE_RATE, FROZEN, OnlinePlan
+from decal_cli.analysis.gate import ANSWERS, OPERATORS, OVER_TIME, GateRow
+from decal_cli.analysis.online.plan import AS_IT_IS, BASE_RATE, FROZEN
 from decal_cli.analysis.online.replay import Replay
-from decal_cli.analysis.online.tally import Alarm, OnlineHistory, StreamClusters, Window, utility_of
+from decal_cli.analysis.online.tally import utility_of
 from decal_cli.data.times import NS_PER_DAY
 from decal_cli.declarations.document import Share
+from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval
 from decal_cli.sequential import OnlineSpec, parse
 from decal_cli.sequential.forecaster import Guarantee
-from decal_cli.tables.table import Floats, Table, tabulate
-
-if TYPE_CHECKING:
-    from decal_cli.analysis.online.replay import Replay
+from decal_cli.tables.table import Table
 
 
 class WorstKink(NamedTuple):
@@ -33,19 +44,11 @@ class WorstKink(NamedTuple):
     kink: float
 
 
-def worst_v_regret(prediction: Floats, label: NDArray[np.uint8]) -> WorstKink:
+def worst_v_regret(table: Table) -> WorstKink:
     """The largest sum, over thresholds mu, of what always or never acting wins over acting where p > mu.
 
-    Payoffs are 1[act](y - mu), Kleinberg et al. 2023, (9)-(10).
-    """
-    return worst_v_regret_of(tabulate(prediction, label, None))
-
-
-def worst_v_regret_of(table: Table) -> WorstKink:
-    """The same of predictions that are counted.
-
-    Between predictions the regret is linear in mu but for the base rate, where the better constant changes: the largest
-    is at a prediction, from either side, or there.
+    Payoffs are 1[act](y - mu), Kleinberg et al. 2023, (9)-(10). Between predictions the regret is linear in mu but for
+    the base rate, where the better constant changes: the largest is at a prediction, from either side, or there.
     """
     p = table.score
     rows, positives = float(table.n.sum()), float(table.pos.sum())
@@ -158,76 +161,36 @@ class PriorShift:
     threshold: Share | None
 
 
-@dataclass(frozen=True, eq=False)
 class Judged:
-    """A replay, judged.
+    """A replay of at least one row, judged.
 
     rows_per_day: None where time is no date. prompt: whether every label was known before the next row. log_e: of the
-    e-process, or of 1 over the p-value where labels come late. prior_shift: None until the warm-up is over. clusters:
-    None where rows are independent.
+    e-process, or of 1 over the p-value where labels come late. has_e_value: whether there is evidence against the
+    score. prior_shift: None until the warm-up is over. clusters: None where rows are independent.
     """
 
-    plan: OnlinePlan
-    rows: int
-    positives: int
-    first_time: Any
-    last_time: Any
-    rows_per_day: float | None
-    methods: tuple[MethodReport, ...]
-    windows: tuple[Window, ...]
-    course: OnlineHistory
-    log_e: float
-    alarm: Alarm | None
-    prior_shift: PriorShift | None
-    advice: OnlineAdvice
-    prompt: bool = True
-    clusters: StreamClusters | None = None
-
-    @property
-    def at_all_times(self) -> bool:
-        """Whether intervals and the e-value hold after every row at once, or every cluster."""
-        return self.clusters is None or self.clusters.apart is None
+    def __init__(self, replay: Replay) -> None:
+        plan = self.plan = replay.plan
+        self.rows, self.positives, self.log_e, self.course = replay.rows, replay.positives, replay.log_e, replay.course
+        self.first_time, self.last_time = replay.first_time, replay.last_time
+        self.windows, self.clusters = tuple(replay.windows), replay.clusters
+        self.prompt, self.at_all_times = replay.prompt, replay.at_all_times
+        self.has_e_value = replay.e_value is not None
+        self.alarm = replay.alarm if self.has_e_value else None
+        dated = plan.clock == "dates" and self.last_time > self.first_time
+        self.rows_per_day = self.rows / ((self.last_time - self.first_time) / NS_PER_DAY) if dated else None
+        accounts = replay.accounts()
+        self.methods = tuple(_method(spec, replay, accounts.get(spec.key, math.inf)) for spec in plan.methods)
+        self.prior_shift, self.advice = _prior_shift(replay), advised(replay)
 
     @property
     def p_value(self) -> float | None:
         """Of the hypothesis that the score is calibrated, whenever one looks; None unless labels come late."""
         return math.exp(-self.log_e) if self.plan.delay.late and self.has_e_value else None
 
-    @property
-    def has_e_value(self) -> bool:
-        """Whether there is evidence against the score."""
-        return self.plan.score is not None and self.at_all_times
-
     def report(self, key: str) -> MethodReport:
         """The method of this name."""
         return next(each for each in self.methods if each.spec.key == key)
-
-
-def judged(replay: Replay) -> Judged:
-    """Judge what was replayed so far, which is at least one row."""
-    plan = replay.plan
-    accounts = replay.accounts()
-    methods = tuple(_method(spec, replay, accounts.get(spec.key, math.inf)) for spec in plan.methods)
-    days = None
-    if plan.clock == "dates" and replay.last_time > replay.first_time:
-        days = (replay.last_time - replay.first_time) / NS_PER_DAY
-    return Judged(
-        plan=plan,
-        rows=replay.rows,
-        positives=replay.positives,
-        first_time=replay.first_time,
-        last_time=replay.last_time,
-        rows_per_day=None if days is None else replay.rows / days,
-        methods=methods,
-        windows=tuple(replay.windows),
-        course=replay.course,
-        log_e=replay.log_e,
-        alarm=replay.alarm if replay.e_value is not None else None,
-        prior_shift=_prior_shift(replay),
-        advice=advised(replay),
-        prompt=replay.prompt,
-        clusters=replay.clusters,
-    )
 
 
 def _method(spec: OnlineSpec, replay: Replay, account: float) -> MethodReport:
@@ -236,8 +199,8 @@ def _method(spec: OnlineSpec, replay: Replay, account: float) -> MethodReport:
     table = tally.cells.table()
     gain, interval = (None, None) if spec.key == replay.plan.baseline else tally.gain(replay.plan.alpha)
     inputs = Inputs.of(table)
-    measured = {loss.key: (OF_GRID.get(loss.key, loss) if _on_grid(spec) else loss) for loss in LOSSES}
-    losses = {key: value_of(loss, inputs) for key, loss in measured.items()}
+    of_grid = OF_GRID if spec.declared.function.on_grid else {}
+    losses = {loss.key: value_of(of_grid.get(loss.key, loss), inputs) for loss in LOSSES}
     losses["dist_cal_upper"] = max(losses["dist_cal_lower"], min(losses["dist_cal_upper"], account))
     return MethodReport(
         spec=spec,
@@ -245,14 +208,10 @@ def _method(spec: OnlineSpec, replay: Replay, account: float) -> MethodReport:
         gain=gain,
         interval=interval,
         since=replay.since(spec.key),
-        worst=worst_v_regret_of(table),
+        worst=worst_v_regret(table),
         guarantee=replay.forecasters[spec.key].guarantee(replay.rows) if replay.prompt else None,
         losses=losses,
     )
-
-
-def _on_grid(spec: OnlineSpec) -> bool:
-    return spec.declared.function.on_grid
 
 
 def _prior_shift(replay: Replay) -> PriorShift | None:
@@ -269,3 +228,90 @@ def _prior_shift(replay: Replay) -> PriorShift | None:
     t = replay.plan.task.threshold
     odds = t / (1 - t) * before / (1 - before) * (1 - now) / now
     return PriorShift(before, now, odds / (1 + odds))
+
+
+MEASURES = (*OVER_TIME, "rows")
+"""What a rule over time may be about."""
+_RULE = re.compile(
+    r"(?:(?P<end>lower|upper)\s*\(\s*)?(?P<measure>[a-z_]+)\s*(?:@\s*method\s*=\s*(?P<method>[^()<>]+(?:\([^()]*\))?))?"
+    r"\s*(?P<close>\))?\s*(?P<operator><=|>=|<|>)\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+)
+_EXAMPLE = "write for example 'e_calibration<20', 'lower(gain)<0.01' or 'upper(gain@method=online-platt)>=0'"
+
+
+@dataclass(frozen=True)
+class OnlineRule:
+    """One rule. end: 'lower', 'upper', or '' for the value. method: whose gain; '' for the best recalibrator's."""
+
+    text: str
+    end: str
+    measure: str
+    method: str
+    operator: str
+    number: float
+
+    @classmethod
+    def parse(cls, text: str) -> OnlineRule:
+        """A rule as the user writes it. Errors: DecalError."""
+        match = _RULE.fullmatch(text.strip())
+        if match is None or bool(match["end"]) != bool(match["close"]):
+            raise DecalError(f"rule {text!r} does not parse", _EXAMPLE)
+        measure = match["measure"]
+        if measure not in MEASURES:
+            raise DecalError(f"rule {text!r}: over time there is no {measure}, only {', '.join(MEASURES)}", _EXAMPLE)
+        if measure != "gain" and (match["end"] or match["method"]):
+            raise DecalError(f"rule {text!r}: {measure} goes without {match['end'] or '@method'}", _EXAMPLE)
+        number = float(match["number"])
+        if not math.isfinite(number):
+            raise DecalError(f"rule {text!r}: the bound is infinite", _EXAMPLE)
+        method = (match["method"] or "").strip()
+        return cls(text.strip(), match["end"] or "", measure, method, match["operator"], number)
+
+
+def judge_online(rules: Sequence[OnlineRule], replay: Replay) -> tuple[GateRow, ...]:
+    """What comes of every rule. Errors: DecalError, where it names a method that is not replayed."""
+    return tuple(_judged(rule, replay) for rule in rules)
+
+
+def _judged(rule: OnlineRule, replay: Replay) -> GateRow:
+    name = replay.plan.score or replay.plan.baseline
+    value = _value(rule, replay)
+    if value is None:
+        return GateRow(rule.text, name, None, None, rule.number, None, _lacking(rule, replay))
+    passed = OPERATORS[rule.operator](value, rule.number)
+    return GateRow(rule.text, name, None, value, rule.number, passed, answer=ANSWERS[passed])
+
+
+def _lacking(rule: OnlineRule, replay: Replay) -> str:
+    """Why a rule has no value."""
+    if replay.plan.score is None:
+        return "there is no score"
+    if rule.measure == "e_calibration" and replay.clusters is not None:
+        return "rows of a cluster come apart, and no e-value holds then"
+    if replay.clusters is not None and replay.plan.candidates:
+        return "there are too few clusters for an interval"
+    return "no recalibrator was replayed"
+
+
+def _value(rule: OnlineRule, replay: Replay) -> float | None:
+    if rule.measure == "rows":
+        return float(replay.rows)
+    if rule.measure == "e_calibration":
+        return replay.e_value
+    plan = replay.plan
+    if rule.method:
+        if rule.method not in replay.course.total:
+            raise DecalError(
+                f"rule {rule.text!r}: {rule.method} is not among the forecasters",
+                f"name one of {', '.join(replay.course.total)}",
+            )
+        gain, ends = replay.tallies[rule.method].gain(plan.alpha)
+    elif not plan.candidates:
+        return None
+    else:
+        alpha = plan.alpha / len(plan.candidates)
+        gains = [replay.tallies[key].gain(alpha) for key in plan.candidates]
+        gain, ends = max(gains, key=lambda each: -math.inf if each[1] is None else each[1][0])
+    if not rule.end:
+        return gain
+    return None if ends is None else ends[rule.end == "upper"]

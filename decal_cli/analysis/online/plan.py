@@ -98,22 +98,14 @@ class Delay:
         """The column that says when labels came in."""
         return self.text if self.kind == "column" else None
 
-    def known(self, time: NDArray[Any], arrival: NDArray[Any] | None, before: int, first: int, clock: Clock) -> Ints:
-        """How many first labels are known before each of the rows from `before` on, shape (T - before,).
-
-        time: of all rows that are held, then of the new ones, shape (T,); first: the number of the first of them in the
-        stream; arrival: when their labels came in.
-        """
-        if clock == "rows":
-            known = known_after_rows(first + len(time), self.amount)[first:] - first
-        elif self.kind == "time":
-            known = known_after_time(time, self.amount)
-        elif self.kind == "column":
-            known = known_after_arrival(time, time if arrival is None else arrival)
-        else:
-            rows = np.arange(first, first + len(time)) - self.amount - first
-            known = np.minimum(rows, known_after_time(time, 0))
-        return np.maximum(known[before:], 0)
+    def known(self, time: NDArray[Any], arrival: NDArray[Any], clock: Clock) -> Ints:
+        """How many of the first labels are known before each row, shape (T,); arrival: when the labels came in."""
+        if self.kind == "time":
+            return known_after_time(time, self.amount)
+        if self.kind == "column":
+            return known_after_arrival(time, arrival)
+        known = known_after_rows(len(time), self.amount)
+        return known if clock == "rows" else np.minimum(known, known_after_time(time, 0))
 
 
 @dataclass(frozen=True)
@@ -215,14 +207,11 @@ def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlineP
             "give how many rows there will be",
         )
     if plan.clock != "dates":
-        no_dates = f"give {Hint('time').words} with a column of dates"
-        if plan.delay.kind == "time":
+        is_time = {"delay": plan.delay.kind == "time", "every": plan.every.rows is None}
+        for name in (name for name, wrong in is_time.items() if wrong):
             raise DecalError(
-                f"{Hint('delay', plan.delay.text)} is a time, and rows have no dates", f"{no_dates}, or rows"
-            )
-        if plan.every.rows is None:
-            raise DecalError(
-                f"{Hint('every', plan.every.text)} is a time, and rows have no dates", f"{no_dates}, or rows"
+                f"{Hint(name, getattr(plan, name).text)} is a time, and rows have no dates",
+                f"give {Hint('time').words} with a column of dates, or rows",
             )
     if plan.delay.kind == "column" and plan.clock == "rows":
         raise DecalError(

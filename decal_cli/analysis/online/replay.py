@@ -89,17 +89,17 @@ class Replay(Resumable):
         }
         self.windows, self.course = [], OnlineHistory(keys[1:])
         self.log_e = 0.0
-        self.e_process = ClusterAlarm() if plan.cluster else CalibrationAlarm()
-        self.e_process = DelayedAlarm() if plan.delay.late else self.e_process
+        kind = DelayedAlarm if plan.delay.late else ClusterAlarm if plan.cluster else CalibrationAlarm
+        self.e_process = kind()
         self.alarm, self.start_times = None, {}
         self.latest = Latest(dtype)
         self.files: tuple[str, ...] = ()
 
     def _fresh(self) -> dict[str, Forecaster]:
-        plan = self.plan
-        grouped = {spec.key: plan.group is not None and spec.key != AS_IT_IS for spec in plan.methods}
+        plan, grouped = self.plan, self.plan.group is not None
         return {
-            spec.key: forecaster_of(spec, plan.seed, plan.horizon, groups=grouped[spec.key]) for spec in plan.methods
+            spec.key: forecaster_of(spec, plan.seed, plan.horizon, groups=grouped and spec.key != AS_IT_IS)
+            for spec in plan.methods
         }
 
     def advance(self, stream: Stream) -> Predictions:
@@ -132,9 +132,13 @@ class Replay(Resumable):
         if isinstance(before, ClusterAlarm) and self.plan.score is not None:
             self.log_e = before.close(size)
             if self.alarm is None and self.log_e >= -np.log(self.plan.alpha):
-                start = before.likely_start()
-                self.alarm = Alarm(self.rows, self.last_time, start + 1, self.start_times[start])
+                self._raise(before, self.rows, self.last_time)
         self.windows[-1].log_e = self.log_e
+
+    @property
+    def at_all_times(self) -> bool:
+        """Whether intervals and the e-value hold after every row at once, or every cluster."""
+        return self.clusters is None or self.clusters.apart is None
 
     @property
     def e_value(self) -> float | None:
@@ -142,13 +146,11 @@ class Replay(Resumable):
 
         None without a score, and where rows of a cluster come apart.
         """
-        apart = self.clusters is not None and self.clusters.apart is not None
-        return None if self.plan.score is None or apart else math.exp(self.log_e)
+        return math.exp(self.log_e) if self.plan.score is not None and self.at_all_times else None
 
     def since(self, method: str) -> int | None:
         """The row after which a method's sequence was first above 0; None where there is no such sequence."""
-        apart = self.clusters is not None and self.clusters.apart is not None
-        return None if apart else self.tallies[method].since
+        return self.tallies[method].since if self.at_all_times else None
 
     def accounts(self) -> dict[str, float]:
         """How far from calibration all rows are at most, per row, by the account of each forecaster that keeps one."""
@@ -189,16 +191,14 @@ class Replay(Resumable):
         """
         both = self.held.then(rows)
         before = len(self.held.label)
-        known = self.plan.delay.known(both.time, both.arrival, before, self.rows - before, self.plan.clock)
-        known = np.minimum(known, most)
+        known = np.minimum(self.plan.delay.known(both.time, both.arrival, self.plan.clock)[before:], most)
         if self.clusters is not None and cluster is not None:
-            known = np.minimum(known, self.clusters.first_rows(cluster, self.rows) - (self.rows - before))
-        predictions = {
-            key: each.replay(both.score, both.label, known, both.group.tolist())
-            if isinstance(each, Inside)
-            else each.replay(both.score, both.label, known)
-            for key, each in forecasters.items()
-        }
+            runs = self.clusters.runs_of(cluster, self.rows)
+            known = np.minimum(known, runs.first[runs.of_row] - (self.rows - before))
+        predictions = {}
+        for key, each in forecasters.items():
+            group = [both.group.tolist()] if isinstance(each, Inside) else []
+            predictions[key] = each.replay(both.score, both.label, known, *group)
         return predictions, known
 
     def _count(self, rows: WaitingRows, predictions: Predictions, known: Ints, cluster: NDArray[Any] | None) -> None:
@@ -240,17 +240,21 @@ class Replay(Resumable):
         """
         if self.plan.score is None:
             return np.zeros(len(score))
-        before = copy.deepcopy(self.e_process) if self.alarm is None else None
+        before = copy.deepcopy(self.e_process)
         log_e = _advanced(self.e_process, score, rows.label, known, runs)
-        at = first_alarm(log_e, self.plan.alpha) if before is not None else None
-        if before is not None and at is not None:
+        at = first_alarm(log_e, self.plan.alpha) if self.alarm is None else None
+        if at is not None:
             seen = slice(at + 1)
             _advanced(before, score[seen], rows.label[seen], known[seen], None if runs is None else runs.up_to(at + 1))
             self._remember_starts(before, rows)
-            start = before.likely_start()
-            self.alarm = Alarm(self.rows + at + 1, rows.time[at].item(), start + 1, self.start_times[start])
+            self._raise(before, self.rows + at + 1, rows.time[at].item())
         self._remember_starts(self.e_process, rows)
         return log_e
+
+    def _raise(self, e_process: EProcess, row: int, time: Any) -> None:
+        """The alarm, after this row, from 1."""
+        start = e_process.likely_start()
+        self.alarm = Alarm(row, time, start + 1, self.start_times[start])
 
     def _remember_starts(self, e_process: EProcess, rows: WaitingRows) -> None:
         """The times of the rows that an alarm may name as its start."""

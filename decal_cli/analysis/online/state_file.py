@@ -108,7 +108,7 @@ def replay_of(text: str, shown: str) -> Replay:
 def _plan(document: Mapping[str, Any]) -> OnlinePlan:
     """The plan of a file, held to what the line would be held to."""
     task, columns, plan = document["task"], document["columns"], document["plan"]
-    texts = [columns[name] for name in ("score", "time", "group")] + [columns.get("cluster")]
+    texts = (columns.get(name) for name in ("score", "time", "group", "cluster"))
     consistent(
         all(each is None or isinstance(each, str) for each in texts),
         plan["clock"] in get_args(Clock),
@@ -122,10 +122,7 @@ def _plan(document: Mapping[str, Any]) -> OnlinePlan:
         task=decided,
         methods=(),
         clock=plan["clock"],
-        score=columns["score"],
-        time=columns["time"],
-        group=columns["group"],
-        cluster=columns.get("cluster"),
+        **{name: columns.get(name) for name in ("score", "time", "group", "cluster")},
         logit=bool(columns["logit"]),
         delay=Delay.parse(plan["delay"]),
         every=Period.parse(plan["every"]),

@@ -58,45 +58,33 @@ class StreamClusters(Resumable):
         self.numbers: dict[str, int] = {}
         self.open, self.open_rows, self.open_first, self.apart = None, 0, 0, None
 
-    def first_rows(self, cluster: NDArray[Any], row: int) -> Ints:
-        """The number of the first row of the run of each of the next rows, shape (T,); row: the number of the first."""
-        starts = np.flatnonzero(self._starts(cluster))
-        firsts = np.concatenate(([self.open_first], row + starts))
-        return np.asarray(firsts[np.searchsorted(starts, np.arange(len(cluster)), side="right")])
+    def runs_of(self, cluster: NDArray[Any], row: int) -> Runs:
+        """The runs of the next rows, the first of which may go on; row: the number of the first of these rows."""
+        begins = np.ones(len(cluster), dtype=bool)
+        begins[1:] = cluster[1:] != cluster[:-1]
+        begins[:1] = self.open is None or [self.numbers.get(str(name)) != self.open for name in cluster[:1]]
+        starts = np.flatnonzero(begins)
+        size = np.diff(np.concatenate(([0], starts, [len(cluster)])))
+        size[0] += self.open_rows
+        first = np.concatenate(([self.open_first], row + starts))
+        over = int(self.open is None)
+        return Runs(np.cumsum(begins) - over, size[over:], first[over:])
 
     def advance(self, cluster: NDArray[Any], row: int) -> ClusterRows:
         """Take the next rows. Errors: DecalError, where there are too many clusters."""
-        begins = self._starts(cluster)
-        starts = np.flatnonzero(begins)
-        of_row = np.cumsum(begins)
-        names = [str(name) for name in cluster[starts]]
-        ends = np.concatenate((starts, [len(cluster)]))
-        run_sizes = np.diff(ends)
-        numbers = [self.open if self.open is not None else -1]
-        for name, start, size in zip(names, starts.tolist(), run_sizes.tolist(), strict=True):
-            numbers.append(self._number(name, row + start))
-            self.size[numbers[-1]] += size
-        carried = self.open_rows + int(ends[0])
-        if self.open is not None:
-            self.size[self.open] += int(ends[0])
-        sizes = np.concatenate(([carried], run_sizes))
-        firsts = np.concatenate(([self.open_first], row + starts))
-        number = np.array(numbers)
-        drop = 0 if self.open is not None else 1  # There is no run that began before.
-        self.open, self.open_rows, self.open_first = numbers[-1], int(sizes[-1]), int(firsts[-1])
-        return ClusterRows(number[of_row], Runs(of_row - drop, sizes[drop:], firsts[drop:]))
+        runs = self.runs_of(cluster, row)
+        numbers = [] if self.open is None else [self.open]
+        begun = runs.first[len(numbers) :].tolist()
+        numbers += [self._number(str(cluster[first - row]), first) for first in begun]
+        for number, rows in zip(numbers, np.bincount(runs.of_row, minlength=len(numbers)).tolist(), strict=True):
+            self.size[number] += rows
+        self.open, self.open_rows, self.open_first = numbers[-1], int(runs.size[-1]), int(runs.first[-1])
+        return ClusterRows(np.array(numbers)[runs.of_row], runs)
 
     def close(self) -> int:
         """The latest cluster is over: how many rows its run had."""
         rows, self.open, self.open_rows = self.open_rows, None, 0
         return rows
-
-    def _starts(self, cluster: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether a run begins at each of the next rows, shape (T,)."""
-        begins = np.empty(len(cluster), dtype=bool)
-        begins[1:] = cluster[1:] != cluster[:-1]
-        begins[:1] = self.open is None or [self.numbers.get(str(name)) != self.open for name in cluster[:1]]
-        return begins
 
     def _number(self, name: str, row: int) -> int:
         number = self.numbers.setdefault(name, len(self.size))
@@ -165,7 +153,7 @@ MAX_PLACE = 10**12
 """Of a window: hours from 1970, or rows, to the last that there can be."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Window:
     """Rows of one window.
 
@@ -178,42 +166,38 @@ class Window:
     row: int
     time: Any
     acts: dict[str, list[int]]
-    n: list[int] = field(default_factory=lambda: [0] * N_PARTS)
-    positives: list[int] = field(default_factory=lambda: [0] * N_PARTS)
-    scores: list[float] = field(default_factory=lambda: [0.0] * N_PARTS)
+    n: Ints = field(default_factory=lambda: np.zeros(N_PARTS, np.int64))
+    positives: Ints = field(default_factory=lambda: np.zeros(N_PARTS, np.int64))
+    scores: Floats = field(default_factory=lambda: np.zeros(N_PARTS))
     log_e: float = 0.0
 
     @property
     def rows(self) -> int:
         """Rows in it."""
-        return sum(self.n)
+        return int(self.n.sum())
 
     @property
     def base_rate(self) -> float:
         """Share of label 1."""
-        return sum(self.positives) / self.rows
+        return int(self.positives.sum()) / self.rows
 
     @property
     def mean_score(self) -> float:
         """Mean of the scores."""
-        return sum(self.scores) / self.rows
+        return float(sum(self.scores.tolist())) / self.rows
 
     def utility(self, method: str, task: BinaryTask) -> float:
         """Utility per row of acting as a method does."""
-        return utility_of(self.rows, sum(self.positives), self.acts[method], task)
+        return utility_of(self.rows, int(self.positives.sum()), self.acts[method], task)
 
-    def add(self, score: Floats, label: NDArray[np.uint8], acts: Mapping[str, NDArray[np.bool_]], log_e: float) -> None:
-        """Count further rows."""
-        place = np.minimum((score * N_PARTS).astype(np.int64), N_PARTS - 1)
-        self.n = (np.array(self.n) + np.bincount(place, minlength=N_PARTS)).tolist()
-        self.positives = (np.array(self.positives) + np.bincount(place[label == 1], minlength=N_PARTS)).tolist()
-        scores = np.array(self.scores)
-        # One by one, so that the sum does not depend on how the rows are cut into pieces.
-        np.add.at(scores, place, score)
-        self.scores = scores.tolist()
-        for method, acting in acts.items():
-            add_acts(self.acts[method], acting, label)
-        self.log_e = log_e
+
+def count_in_cells(n: Ints, positives: Ints, sums: Floats, score: Floats, label: NDArray[np.uint8]) -> None:
+    """Count rows in cells of the score, of equal width: in place, rows, labels 1 and the sum of the scores of each."""
+    place = np.minimum((score * len(n)).astype(np.int64), len(n) - 1)
+    n += np.bincount(place, minlength=len(n))
+    positives += np.bincount(place[label == 1], minlength=len(n))
+    # One by one, so that the sum does not depend on how the rows are cut into pieces.
+    np.add.at(sums, place, score)
 
 
 def add_acts(counts: list[int], acting: NDArray[np.bool_], label: NDArray[np.uint8]) -> None:
@@ -244,13 +228,16 @@ def add_to_windows(
 
     the number of the first row."""
     starts = np.flatnonzero(np.diff(places, prepend=places[0] - 1))
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(places)], strict=True):
+    for start, end in pairwise([*starts.tolist(), len(places)]):
         place, part = int(places[start]), slice(start, end)
         if not windows or windows[-1].place != place:
             windows.append(Window(place, row + start, time[start].item(), {method: [0, 0] for method in acts}))
             del windows[:-MAX_KEPT]
-        of_part = {method: acting[part] for method, acting in acts.items()}
-        windows[-1].add(score[part], label[part], of_part, float(log_e[end - 1]))
+        window = windows[-1]
+        count_in_cells(window.n, window.positives, window.scores, score[part], label[part])
+        for method, acting in acts.items():
+            add_acts(window.acts[method], acting[part], label[part])
+        window.log_e = float(log_e[end - 1])
 
 
 def check_windows(windows: Sequence[Window], methods: Collection[str], rows: int) -> None:
@@ -263,14 +250,14 @@ def check_windows(windows: Sequence[Window], methods: Collection[str], rows: int
         windows[0].row == 0 or (windows[0].row > 0 and len(windows) == MAX_KEPT),
     )
     for window in windows:
-        n, positives, labels = window.n, window.positives, sum(window.positives)
+        n, positives, scores, labels = window.n, window.positives, window.scores, int(window.positives.sum())
         if window.acts.keys() != set(methods) or not all(len(each) == 2 for each in window.acts.values()):
             raise ValueError("a window has other methods")
-        if not len(n) == len(positives) == len(window.scores) == N_PARTS:
+        if not n.shape == positives.shape == scores.shape == (N_PARTS,):
             raise ValueError("a window has other parts")
         consistent(
             window.rows > 0,
-            all(0 <= k <= m and 0 <= s <= m * (1 + 1e-9) for m, k, s in zip(n, positives, window.scores, strict=True)),
+            ((positives >= 0) & (positives <= n) & (scores >= 0) & (scores <= n * (1 + 1e-9))).all(),
             all(0 <= on_1 <= labels and 0 <= on_0 <= window.rows - labels for on_1, on_0 in window.acts.values()),
             abs(window.place) <= MAX_PLACE,
         )
@@ -291,11 +278,7 @@ class CellTally(Resumable):
 
     def advance(self, prediction: Floats, label: NDArray[np.uint8]) -> None:
         """Count further rows."""
-        place = np.minimum((prediction * N_CELLS).astype(np.int64), N_CELLS - 1)
-        self.n += np.bincount(place, minlength=N_CELLS)
-        self.positives += np.bincount(place[label == 1], minlength=N_CELLS)
-        # One by one, so that the sum does not depend on how the rows are cut into pieces.
-        np.add.at(self.sums, place, prediction)
+        count_in_cells(self.n, self.positives, self.sums, prediction, label)
 
     def table(self) -> Table:
         """The mean prediction of each cell, with its rows and labels 1."""
