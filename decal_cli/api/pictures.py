@@ -20,7 +20,7 @@ from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.hints import renamed
-from decal_cli.plot import CLASS_PICTURES, PICTURES, draw_classes_on, draw_on, draw_tasks_on, task_pictures
+from decal_cli.plot import CLASS_PICTURES, PICTURES, draw_classes_on, draw_on, task_pictures
 from decal_cli.render.terms import StatedTerms
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def draw_varied(sweep: VariedSweep, picture: str, ax: Axes | None = None, report
     of_classes = sweep.reports[0].table is not None
     one_of("picture", picture, task_pictures(sweep.series, of_classes, ("all",)))
     _check_report(report, len(sweep.reports))
-    return draw_tasks_on(ax, sweep, picture, report)
+    axes: Axes = draw_on(sweep, picture, ax, report)
+    return axes
 
 
 def _check_report(report: int, count: int) -> None:

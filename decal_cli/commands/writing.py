@@ -100,12 +100,10 @@ def check_plot(plot: str | None, form: str = "") -> None:
 
 def draw_sweep(sweep: Any, plot: str, pictures: tuple[str, ...], out: OutputOptions) -> tuple[Block, ...]:
     """The pictures in the file, or as blocks where they are to stand in the terminal."""
-    from decal_cli import plot as plots
     from decal_cli.data.output import write_whole
+    from decal_cli.plot import draw, draw_text
 
-    over_tasks = hasattr(sweep, "series")
     if plot == "-":
-        in_text = plots.draw_tasks_text if over_tasks else plots.draw_text
-        return in_text(sweep, pictures, page_of(out).width)
-    write_whole(plot, (plots.draw_tasks if over_tasks else plots.draw)(sweep, pictures, plot), "plot")
+        return draw_text(sweep, pictures, page_of(out).width)
+    write_whole(plot, draw(sweep, pictures, plot), "plot")
     return ()

@@ -2,30 +2,25 @@
 
 from decal_cli.plot.groups import draw_groups
 from decal_cli.plot.online import draw_replay, replay_pictures
-from decal_cli.plot.page import PICTURES, SHARED, Panel, can_draw, draw, draw_on, draw_panels, ready
+from decal_cli.plot.page import can_draw, ready
 from decal_cli.plot.report import CLASS_PICTURES, draw_classes_on, planned_for, report_page, said_before
 from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study, experiment_files, experiment_pictures
+from decal_cli.plot.sweeps import PICTURES, SHARED, draw, draw_on, task_pictures
 from decal_cli.plot.text import draw_text
-from decal_cli.plot.varied import draw_tasks, draw_tasks_on, draw_tasks_text, task_pictures
 
 __all__ = [
     "CLASS_PICTURES",
     "PICTURES",
     "SHARED",
     "STUDY_PICTURES",
-    "Panel",
     "can_draw",
     "draw",
     "draw_classes_on",
     "draw_groups",
     "draw_on",
-    "draw_panels",
     "draw_relation",
     "draw_replay",
     "draw_study",
-    "draw_tasks",
-    "draw_tasks_on",
-    "draw_tasks_text",
     "draw_text",
     "experiment_files",
     "experiment_pictures",

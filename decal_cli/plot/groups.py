@@ -9,9 +9,8 @@ from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.packs import Pack
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.plot.names import any_name, drawable
-from decal_cli.plot.page import layout, ready, saved
-from decal_cli.plot.style import RC, style_of
+from decal_cli.plot.page import new_figure, ready, saved
+from decal_cli.plot.style import drawable, looks, style_of
 
 MAX_DRAWN = 40
 """Groups that one picture can show."""
@@ -30,17 +29,14 @@ def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:
         raise DecalError(
             f"{Hint('plot')} shows at most {MAX_DRAWN} groups, and there are {len(groups)}", "name fewer groups"
         )
-    import matplotlib
-    from matplotlib.figure import Figure
-
     reports = evaluation.reports
     measures = [key for key in pack.measures if any(report.results[key].value is not None for report in reports)]
     down = math.ceil(len(measures) / _ACROSS)
     models = list(dict.fromkeys(report.model for report in evaluation.reports))
     rows = {report.group: f"{report.rows:,} rows" for report in reports}
     high = 1.3 + 0.24 * len(groups) * max(len(models) / 2, 1)
-    with matplotlib.rc_context(RC), any_name():
-        figure = Figure(figsize=(3.9 * _ACROSS, high * down + 0.4), layout=layout())
+    with looks():
+        figure = new_figure(3.9 * _ACROSS, high * down + 0.4)
         for number, key in enumerate(measures):
             axes = figure.add_subplot(down, _ACROSS, number + 1)
             _panel(axes, evaluation, key, groups, models)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis.online import Judged, Window
-from decal_cli.plot.page import layout, ready, saved
-from decal_cli.plot.style import GREY, RC, THRESHOLD, below, style_of
+from decal_cli.plot.page import Panel, drawn_alone, figure_of, ready, saved
+from decal_cli.plot.style import GREY, THRESHOLD, below, looks, style_of
 from decal_cli.render.blocks import Picture
 from decal_cli.sequential.alarm import MAX_LOG_E
 from decal_cli.sequential.differences import Sums
@@ -26,32 +27,17 @@ _WIDE, _HIGH = 5.4, 4.0
 def draw_replay(judged: Judged, path: str) -> bytes:
     """All pictures side by side, in the format that the path's suffix names: png, svg or pdf."""
     form = ready(path)
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(RC):
-        panels = _panels(judged)
-        figure = Figure(figsize=(_WIDE * len(panels), _HIGH), layout=layout())
-        for axes, (_, _, panel) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
-            panel(axes, judged)
-        return saved(figure, form)
+    panels = [Panel(title, None, partial(draw, judged=judged)) for title, _, draw in _panels(judged)]
+    with looks():
+        return saved(figure_of([(len(panels), panels)], _WIDE, _HIGH, 1), form)
 
 
 def replay_pictures(judged: Judged) -> tuple[Picture, ...]:
     """Each picture as a block of a page."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    pictures = []
-    with matplotlib.rc_context(RC):
-        for title, caption, panel in _panels(judged):
-            figure = Figure(figsize=(_WIDE, _HIGH), layout=layout())
-            panel(figure.subplots(), judged)
-            pictures.append(Picture(caption, title=title, svg=saved(figure, "svg", transparent=True)))
-    return tuple(pictures)
-
-
-Drawn = Callable[[Any, Judged], None]
+    return tuple(
+        Picture(caption, title=title, svg=drawn_alone(partial(draw, judged=judged), _WIDE, _HIGH).svg)
+        for title, caption, draw in _panels(judged)
+    )
 
 
 def _measure(judged: Judged) -> str:
@@ -59,32 +45,33 @@ def _measure(judged: Judged) -> str:
     return "e-value" if judged.p_value is None else "inverse of the p-value"
 
 
-def _panels(judged: Judged) -> list[tuple[str, str, Drawn]]:
-    level = f"{100 * judged.plan.confidence:g} %"
-    gain = f"A band above 0 means that recalibration wins; the {level} band holds at all times at once."
-    if judged.clusters is not None:
-        gain = "No band is drawn, because rows of a cluster are not independent; the table has intervals."
-    evidence = f"The {_measure(judged)} grows while the score is wrong; the dashed line is where the alarm is raised."
-    evidence += " The axis is logarithmic: a step up multiplies it by the same factor everywhere."
-    # A p-value is 2 over the most that either of two e-processes has been.
-    most = MAX_LOG_E if judged.p_value is None else MAX_LOG_E - math.log(2)
-    if max(judged.course.log_e, default=0.0) >= most:
-        evidence += f" It is counted up to {math.exp(most):.0e} and is flat from there on."
-    reliability = "Points on the diagonal are calibrated; periods from light to dark."
-    panels: list[tuple[str, str, Drawn]] = [("Utility won by recalibration, added up", gain, _gain)]
-    if not judged.course.total:
-        panels = []
+def _panels(judged: Judged) -> Iterator[tuple[str, str, Callable[..., None]]]:
+    """Title, caption and drawing of each."""
+    if judged.course.total:
+        level = f"{100 * judged.plan.confidence:g} %"
+        caption = f"A band above 0 means that recalibration wins; the {level} band holds at all times at once."
+        if judged.clusters is not None:
+            caption = "No band is drawn, because rows of a cluster are not independent; the table has intervals."
+        yield "Utility won by recalibration, added up", caption, _gain
     if judged.has_e_value:
-        panels.append(("Evidence that the score is not calibrated", evidence, _evidence))
-    return [*panels, ("Reliability by period", reliability, _reliability)]
+        caption = (
+            f"The {_measure(judged)} grows while the score is wrong; the dashed line is where the alarm is raised."
+        )
+        caption += " The axis is logarithmic: a step up multiplies it by the same factor everywhere."
+        # A p-value is 2 over the most that either of two e-processes has been.
+        most = MAX_LOG_E if judged.p_value is None else MAX_LOG_E - math.log(2)
+        if max(judged.course.log_e, default=0.0) >= most:
+            caption += f" It is counted up to {math.exp(most):.0e} and is flat from there on."
+        yield "Evidence that the score is not calibrated", caption, _evidence
+    caption = "Points on the diagonal are calibrated; periods from light to dark."
+    yield "Reliability by period", caption, _reliability
 
 
-def _times(judged: Judged) -> NDArray[Any]:
-    """Where the points of the course stand."""
-    course = judged.course
+def _place(judged: Judged, row: Any, time: Any) -> Any:
+    """Where rows and times stand on the axis."""
     if judged.plan.clock == "dates":
-        return np.array(course.time, dtype="M8[ns]")
-    return np.array(course.row if judged.plan.clock == "rows" else course.time)
+        return np.array(time, dtype="M8[ns]")
+    return np.array(row if judged.plan.clock == "rows" else time)
 
 
 def _name_axis(axes: Any, judged: Judged) -> None:
@@ -97,8 +84,8 @@ def _name_axis(axes: Any, judged: Judged) -> None:
 
 def _gain(axes: Any, judged: Judged) -> None:
     """Cumulative utility over the first method: all recalibrators, the best of them with its band."""
-    course, plan, at = judged.course, judged.plan, _times(judged)
-    rows = np.array(course.row)
+    course, plan = judged.course, judged.plan
+    at, rows = _place(judged, course.row, course.time), np.array(course.row)
     methods = list(plan.candidates) or list(course.total)
     best = judged.advice.method or max(methods, key=lambda key: course.total[key][-1] if course.total[key] else 0.0)
     for number, key in enumerate(methods):
@@ -117,16 +104,12 @@ def _evidence(axes: Any, judged: Judged) -> None:
     """The evidence on a logarithmic axis, the level of the alarm, and the alarm."""
     from matplotlib.ticker import MaxNLocator
 
-    at, plan = _times(judged), judged.plan
-    axes.plot(at, np.array(judged.course.log_e) / math.log(10), color=style_of(0).colour, label=_measure(judged))
-    level = -math.log10(plan.alpha)
-    axes.axhline(level, color=THRESHOLD, lw=1.0, ls="--", label=f"alarm: {1 / plan.alpha:.3g}")
-    if judged.alarm is not None:
-        time = judged.alarm.time
-        where = (
-            np.datetime64(time, "ns") if plan.clock == "dates" else judged.alarm.row if plan.clock == "rows" else time
-        )
-        axes.axvline(where, color=THRESHOLD, lw=0.8)
+    course, alarm, alpha = judged.course, judged.alarm, judged.plan.alpha
+    at = _place(judged, course.row, course.time)
+    axes.plot(at, np.array(course.log_e) / math.log(10), color=style_of(0).colour, label=_measure(judged))
+    axes.axhline(-math.log10(alpha), color=THRESHOLD, lw=1.0, ls="--", label=f"alarm: {1 / alpha:.3g}")
+    if alarm is not None:
+        axes.axvline(_place(judged, alarm.row, alarm.time), color=THRESHOLD, lw=0.8)
     axes.set_title("Evidence against calibration")
     # Logarithms on a linear axis: an e-value may be smaller than the least number that a logarithmic axis can show.
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))

@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.described import regimes_of
+from decal_cli.analysis.described import ActionCounts, regimes_of
 from decal_cli.analysis.positions import Positions
-from decal_cli.analysis.sweep import Sweep, Swept
+from decal_cli.analysis.recommend import amounts_in
+from decal_cli.analysis.sweep import RiskCoverage, Sweep, Swept
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.curves.roc import Roc
 from decal_cli.hints import Hint
 from decal_cli.learn.regions import IsotonicFit
-from decal_cli.metrics import Inputs
-from decal_cli.numbers import short
-from decal_cli.plot.scale import axis_of, score_range, value_range
-from decal_cli.plot.style import GREY, LINES, THRESHOLD, WAY_LINES, Style, below, marks, style_of
-from decal_cli.tables.table import BINS
+from decal_cli.metrics import Inputs, Result
+from decal_cli.metrics.families.calibration import ece
+from decal_cli.numbers import MAX_DECIMALS, short, span
+from decal_cli.plot.style import (
+    DOTTED,
+    GREY,
+    LINES,
+    THRESHOLD,
+    WAY_LINES,
+    Style,
+    axis_of,
+    band,
+    below,
+    diagonal,
+    drawable,
+    marks,
+    score_range,
+    style_of,
+    value_range,
+)
+from decal_cli.render.terms import StatedTerms
+from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.table import BINS, Table
 from decal_cli.task import BinaryTask
 
 MAX_DASHED = 3
 """Models and groups up to which a panel shows each of them recalibrated as well."""
+MAX_NAMED = 6
+"""Classes that have a colour and a name; of more, those that are least calibrated."""
+MAX_WRITTEN = 11
+"""Actions and classes up to which every cell is written; of more it is only coloured."""
+MAX_TICKS = 24
+"""Names along an axis."""
 
 
 def brier(axes: Any, sweep: Sweep) -> None:
@@ -41,11 +68,10 @@ def brier(axes: Any, sweep: Sweep) -> None:
                       **(marks(number, len(at), len(reports)) if main else {}))  # fmt: skip
         if alone:
             now, fit = report.curves["brier"], report.curves["brier_calibrated"]
-            if now.low is not None:
-                axes.fill_between(at, now.low, now.high, color=style.colour, alpha=0.13, lw=0)
+            band(axes, at, now, style.colour)
             lost = 2 * np.maximum(now.value - fit.value, 0)
             rate = report.table.base_rate
-            axes.plot(at, np.minimum((1 - at) * rate, at * (1 - rate)), color=GREY, lw=1, ls=(0, (1, 1.5)),
+            axes.plot(at, np.minimum((1 - at) * rate, at * (1 - rate)), color=GREY, lw=1, ls=DOTTED,
                       label="better constant decision")  # fmt: skip
             if lost.max() > 0:
                 axes.fill_between(at, fit.value, now.value, facecolor="none", edgecolor="0.6", hatch="////", lw=0,
@@ -67,8 +93,7 @@ def decision(axes: Any, sweep: Sweep) -> None:
     for number, report in enumerate(reports):
         style, curve = style_of(number), report.curves["net_benefit"]
         axes.plot(at, curve.value, "-", color=style.colour, label=report.name, **marks(number, len(at), len(reports)))
-        if curve.low is not None and len(reports) <= 2:
-            axes.fill_between(at, curve.low, curve.high, color=style.colour, alpha=0.13, lw=0)
+        band(axes, at, curve, style.colour, len(reports))
         top = max(top, float(np.max(curve.value)), reports[0].table.base_rate)
     for number, report in enumerate(reports):
         if number and (report.group is None or report.table.base_rate == reports[0].table.base_rate):
@@ -76,7 +101,7 @@ def decision(axes: Any, sweep: Sweep) -> None:
         label = "treat all" if number == 0 else f"treat all, {report.group}"
         axes.plot(at, report.curves["net_benefit_all"].value, ls=(0, (5, 2, 1, 2)), color="0.35" if number == 0 else
                   style_of(number).colour, lw=1.1, label=label)  # fmt: skip
-    axes.axhline(0, color="0.35", lw=1.1, ls=(0, (1, 1.5)), label="treat none")
+    axes.axhline(0, color="0.35", lw=1.1, ls=DOTTED, label="treat none")
     # Far below zero there is nothing to see: treating all falls to minus infinity.
     axes.set(title="Decision curve", xlabel="threshold t*", ylabel="net benefit\n(true positives per row)")
     axes.set_xlim(_thresholds(sweep))
@@ -90,7 +115,7 @@ def decision(axes: Any, sweep: Sweep) -> None:
 
 def roc(axes: Any, sweep: Sweep) -> None:
     """ROC curves at every score, and their hulls, which the calibrated Brier curves give back; t* as a point."""
-    axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 1.5)))
+    diagonal(axes)
     several = len(sweep.reports) > 1
     at = np.linspace(0, 1, 201)
     for number, report in enumerate(sweep.reports):
@@ -129,7 +154,7 @@ def worth(axes: Any, sweep: Sweep, positions: Sequence[Positions], unit: float, 
                       lw=1.8 if way == "now" else 1.3)  # fmt: skip
     if not alone and few:
         axes.plot([], [], "--", color=GREY, label=WAY_LINES["recalibrate"][1])
-    axes.axhline(0, color=GREY, lw=1, ls=(0, (1, 1.5)), label="better constant decision")
+    axes.axhline(0, color=GREY, lw=1, ls=DOTTED, label="better constant decision")
     axes.set(title="Won over the better constant decision", xlabel="threshold t*", ylabel=words, xlim=(left, right))
     _mark_thresholds(axes, sweep.thresholds)
     below(axes)
@@ -139,27 +164,30 @@ def reliability_curve(axes: Any, sweep: Sweep, number: int) -> None:
     """The isotonic fit over the score, the band of a calibrated model, and the frequencies of equal-mass bins."""
     report, style = sweep.reports[number], style_of(number)
     t, plan = report.table, sweep.head.plan
-    band = consistency_band(t, plan.confidence, np.random.default_rng([plan.seed, number]))
-    axes.fill_between(band.score, band.low, band.high, color="0.85", lw=0,
+    calibrated = consistency_band(t, plan.confidence, np.random.default_rng([plan.seed, number]))
+    axes.fill_between(calibrated.score, calibrated.low, calibrated.high, color="0.85", lw=0,
                       label=f"a calibrated model, {100 * plan.confidence:g} %")  # fmt: skip
-    axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 1.5)))
+    diagonal(axes)
     fit = IsotonicFit(t)
     axes.plot(fit.at, fit.value, "-", color=style.colour, label="isotonic fit")
     bins = t.bins(BINS)
     axes.plot(bins.score, bins.pos / bins.n, ls="", marker=style.marker, ms=5, mfc="white", mec=style.colour,
               label=f"{BINS} bins of as many rows")  # fmt: skip
     left, right = score_range([t], sweep.head.plan.task)
-    shown = (band.score >= left) & (band.score <= right)
-    high = value_range([bins.pos / bins.n, band.high[shown], fit(np.array([left, right])), np.array([left, right])])
+    shown = (calibrated.score >= left) & (calibrated.score <= right)
+    heights = (bins.pos / bins.n, calibrated.high[shown], fit(np.array([left, right])), [left, right])
+    low, high = value_range(np.concatenate(heights))
     axes.set(title=f"Reliability: {report.name}", ylabel="frequency of label 1", xlim=(left, right))
-    axes.set_ylim(high[0] - 0.02 * (high[1] - high[0]), high[1] + 0.02 * (high[1] - high[0]))
+    axes.set_ylim(low - 0.02 * (high - low), high + 0.02 * (high - low))
     _mark_thresholds(axes, sweep.thresholds)
     _mark_changes(axes, fit, sweep.task, (left, right))
 
 
-def reliability(parts: Sequence[Any], sweep: Sweep, number: int) -> None:
+def reliability(axes: Any, sweep: Sweep, number: int) -> None:
     """The isotonic fit over the score, the band of a calibrated model; how scores are spread; what is what."""
-    axes, strip, key = parts
+    above, middle, lowest = axes.get_subplotspec().subgridspec(3, 1, height_ratios=(4, 1, 0.75), hspace=0.03)
+    axes.set_subplotspec(above)
+    strip, key = axes.figure.add_subplot(middle), axes.figure.add_subplot(lowest)
     reliability_curve(axes, sweep, number)
     t, style = sweep.reports[number].table, style_of(number)
     left, right = axes.get_xlim()
@@ -189,7 +217,7 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
         axes.text(0.5, 0.5, f"needs {Hint('features').words}", ha="center", color=GREY, transform=axes.transAxes)
         return
     bins = report.table.bins(BINS)
-    axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 1.5)))
+    diagonal(axes)
     _mark_thresholds(axes, sweep.thresholds)
     largest = max(float(half.n.max()) for half in report.regions.halves)
     for side, half in enumerate(report.regions.halves):
@@ -214,21 +242,17 @@ def _mark_crossing(axes: Any, report: Swept, task: BinaryTask | None, style: Sty
     reach = [each.least_variance**0.5 for each in bins]
     axes.errorbar([each.score for each in bins], [each.rate for each in bins], reach, fmt="none", ecolor="0.2", lw=0.9,
                   capsize=2.5, zorder=2.5, label="may differ so far without another decision")  # fmt: skip
-    crossed = [each for each in bins if (each.grouping_loss or 0.0) > each.least_variance]
-    if crossed:
+    if crossed := [each for each in bins if (each.grouping_loss or 0.0) > each.least_variance]:
         axes.plot([each.score for each in crossed], [each.rate for each in crossed], ls="", marker=style.marker, ms=5,
                   color=style.colour, zorder=4, label="rows differ more")  # fmt: skip
 
 
 def _thresholds(sweep: Sweep) -> tuple[float, float]:
     """Of the axis of thresholds: beyond all scores there is nothing to see, nor beyond the thresholds asked for."""
-    (left, right), (first, last) = _score_range(sweep), axis_of(sweep)
+    left, right = score_range([report.table for report in sweep.reports], sweep.head.plan.task)
+    first, last = axis_of(sweep)
     low, high = max(left, first), min(right, last)
     return (low, high) if low < high else (first, last)
-
-
-def _score_range(sweep: Sweep) -> tuple[float, float]:
-    return score_range([report.table for report in sweep.reports], sweep.head.plan.task)
 
 
 def _named(thresholds: Sequence[float]) -> str:
@@ -254,9 +278,193 @@ def _mark_changes(axes: Any, fit: IsotonicFit, task: BinaryTask | None, ends: tu
     differ = (at >= task.decision_threshold) != reached
     if reached.any() and not reached.all():
         adjusted = at[reached.argmax()]
-        axes.axvline(
-            adjusted, color=THRESHOLD, lw=1.1, ls=(0, (1, 1.5)), label=f"recalibrated, t* is reached at {adjusted:.3g}"
-        )
+        label = f"recalibrated, t* is reached at {adjusted:.3g}"
+        axes.axvline(adjusted, color=THRESHOLD, lw=1.1, ls=DOTTED, label=label)
     if differ.any():
         axes.fill_between(at, 0, 1, where=differ, transform=axes.get_xaxis_transform(), color=THRESHOLD, alpha=0.12,
                           lw=0, label="decisions that change")  # fmt: skip
+
+
+def class_reliability(axes: Any, c: ClassTable, name: str) -> None:
+    """How often each class occurs where it has a probability, in equal-mass bins; and how often the top class is right.
+
+    Of many classes, those with the largest ECE have a colour.
+    """
+    diagonal(axes)
+    errors = c.each_class(("ece", BINS, "mass"), ece)
+    order = sorted(range(len(c.classes)), key=lambda k: -errors[k])
+    named = sorted(order[:MAX_NAMED])
+    for k in order[MAX_NAMED:]:
+        axes.plot(*_bins(c.one_vs_rest(k)), color="0.85", lw=0.8, zorder=1)
+    for place, k in enumerate(named):
+        style = style_of(place + 1)
+        axes.plot(*_bins(c.one_vs_rest(k)), color=style.colour, marker=style.marker, ms=3.5, lw=1.1,
+                  label=drawable(c.classes[k]))  # fmt: skip
+    axes.plot(*_bins(c.top), color=style_of(0).colour, marker="o", ms=4.5, lw=2.2, label="top class")
+    if len(order) > MAX_NAMED:
+        axes.plot([], [], color="0.85", label=f"{len(order) - MAX_NAMED} classes with less ECE")
+    axes.set(title=f"Reliability: {name}", xlabel="probability", ylabel="frequency", xlim=(0, 1), ylim=(-0.02, 1.02))
+    below(axes, 3)
+
+
+def _bins(t: Table) -> tuple[np.ndarray, np.ndarray]:
+    bins = t.bins(BINS)
+    return bins.score, np.asarray(bins.pos / bins.n)
+
+
+def confusion(axes: Any, done: ActionCounts, classes: Sequence[str], name: str) -> None:
+    """Each action by class: rows, and what they lose against the best action for the class, which is its colour."""
+    lost, rows = 1000 * np.array(done.loss), np.array(done.rows)
+    axes.imshow(lost, cmap="Oranges", aspect="auto", vmin=0, vmax=max(float(lost.max()), 1e-12))
+    if max(lost.shape) <= MAX_WRITTEN:
+        size = 8 if max(lost.shape) <= 5 else 6 if max(lost.shape) <= 8 else 5
+        for a, k in np.ndindex(*lost.shape):
+            dark = lost[a, k] > 0.6 * lost.max() > 0
+            loss = f"\n-{short(float(lost[a, k]), 1)}" if lost[a, k] > 0 else ""
+            axes.text(k, a, f"{_count(float(rows[a, k]))}{loss}", ha="center", va="center", fontsize=size,
+                      color="white" if dark else "black")  # fmt: skip
+    for axis, names in ((axes.xaxis, classes), (axes.yaxis, done.actions)):
+        # From the last one, which is to abstain where that is an action.
+        step = math.ceil(len(names) / MAX_TICKS)
+        shown = range(len(names) - 1, -1, -step)
+        labels = [drawable(names[k]) for k in shown]
+        axis.set_ticks(shown, labels, fontsize=8 if len(labels) <= 10 else 6)
+    if len(classes) > 4:
+        axes.tick_params(axis="x", rotation=90)
+    axes.grid(False)
+    axes.set(title=f"Actions by class: {name}", xlabel="class", ylabel="action taken")
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+
+
+def risk_coverage(axes: Any, curves: Sequence[tuple[str, RiskCoverage]]) -> None:
+    """Errors among the surest rows by their share of all, with its interval; the area under each in the legend."""
+    for number, (name, risk) in enumerate(curves):
+        style = style_of(number)
+        area = "" if risk.area.value is None else f" {short(risk.area.value, 4)} {span(risk.area.interval, 4)}".rstrip()
+        axes.plot(risk.coverage, risk.error, color=style.colour, marker=style.marker, markevery=10, ms=4.5,
+                  label=f"{name}: AURC{area}" if area else name)  # fmt: skip
+        band(axes, risk.coverage, risk, style.colour, len(curves))
+    axes.set(title="Risk-coverage curve", xlabel="share of rows that are accepted, the surest first",
+             ylabel="share of errors among them", xlim=(0, 1))  # fmt: skip
+    axes.set_ylim(bottom=0)
+    below(axes, 1)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A gain that is added to where the chain stands. estimated: it is no upper limit."""
+
+    name: str
+    start: float
+    gain: Result
+    estimated: bool = True
+    look: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> float:
+        return self.gain.value or 0.0
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """Where the chain may stand after it."""
+        return tuple(self.start + end for end in self.gain.interval or (self.size,))
+
+
+def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], task: str, terms: StatedTerms) -> None:
+    """Each step starts where the last one ended, on an axis in the user's terms.
+
+    name: of the model and group. task: the decision in words, '' for none. Without features the last step is the upper
+    limit that knowing every label would set, where there is one.
+    """
+    style = style_of(number)
+    now = rungs["expected_utility"].value or 0.0
+    steps = _steps(rungs, now, style.colour)
+    constants = _constants(rungs, now)
+    ends = _reach(now, list(constants.values()), steps)
+    factor, words = terms.scale(*amounts_in([rungs]))
+    low, high = (factor * end for end in ends)
+    decimals = min(max(2 - math.floor(math.log10(high - low)), 0), MAX_DECIMALS)
+
+    def said(value: float, sign: str = "") -> str:
+        text = f"{value:{sign},.{decimals}f}"
+        return text if text.strip("+-0.,") else text.lstrip("+-")
+
+    for row, value in enumerate(constants.values()):
+        _constant(axes, row, factor * value, low, high, said(factor * value))
+    own = len(constants)
+    axes.plot(factor * now, own, marker=style.marker, ms=8, color=style.colour)
+    _say(axes, factor * now, own, said(factor * now))
+    axes.axvline(factor * now, color=style.colour, lw=0.8, ls=DOTTED)
+    for row, step in enumerate(steps, own + 1):
+        axes.barh(row, factor * step.size, left=factor * step.start, height=0.55, **{"lw": 0.8, **step.look})
+        if step.gain.interval is not None:
+            axes.plot([factor * end for end in step.ends], [row, row], color="black", lw=1.1, marker="|", ms=6)
+        reach = factor * max(step.start, step.start + step.size, *step.ends)
+        _say(axes, min(reach, high), row, said(factor * step.size, "+") + (" →" if reach > high else ""))
+    names = [*constants, "act on the score as it is", *(step.name for step in steps)]
+    axes.set_yticks(range(len(names)), map(terms.worded, names))
+    axes.invert_yaxis()
+    # Room for the numbers, which stand to the right of what they belong to.
+    axes.set_xlim(low - 0.04 * (high - low), high + 0.22 * (high - low))
+    axes.locator_params(axis="x", nbins=5)
+    axes.grid(axis="y", visible=False)
+    axes.set_title(f"Gains: {name}")
+    axes.set_xlabel(f"expected utility {terms.measured_in(words)}" + (f"\n({task})" if task else ""))
+
+
+def _constants(rungs: Mapping[str, Result], now: float) -> dict[str, float]:
+    """What constant decisions are worth: both of two actions, else the best one."""
+    never, always = (rungs[name].value if name in rungs else None for name in ("eu_never", "eu_always"))
+    if never is not None and always is not None:
+        return {"always decide 0": never, "always decide 1": always}
+    over = rungs["external_regret"].value if "external_regret" in rungs else None
+    return {} if over is None else {"best constant action": now + over}
+
+
+def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:
+    names = "gain_recalibration", "gain_beyond", "regret_grouping_worst"
+    recalibration, beyond, worst = (rungs.get(name, Result(None)) for name in names)
+    if recalibration.value is None:
+        return []
+    steps = [_Step("recalibrated", now, recalibration, look={"color": colour})]
+    after = now + recalibration.value
+    if beyond.value is not None:
+        steps.append(_Step("with the features", after, beyond, look={"color": "0.6"}))
+    elif worst.value is not None:
+        look = {"facecolor": "0.95", "edgecolor": "0.4", "linestyle": ":"}
+        name = "every label known\n(upper limit, no estimate)"
+        steps.append(_Step(name, after, Result(worst.value), estimated=False, look=look))
+    return steps
+
+
+def _reach(now: float, constants: Sequence[float], steps: Sequence[_Step]) -> tuple[float, float]:
+    """Ends of the axis: around the score, the better constant decision and what is won by estimate.
+
+    A constant decision or an upper limit that lies further away than this range is wide does not set the scale.
+    """
+    near = [now, *([max(constants)] if constants else [])]
+    for step in steps:
+        near += [step.start, *step.ends] if step.estimated else []
+    low, high = min(near), max(near)
+    wide = high - low or max(abs(now), 1e-9)
+    others = [*constants, *(step.start + step.size for step in steps)]
+    low = min([low, *(value for value in others if low - wide <= value)])
+    high = max([high, *(value for value in others if value <= high + wide)])
+    return (low, high) if high > low else (low - wide, high + wide)
+
+
+def _constant(axes: Any, row: int, at: float, low: float, high: float, text: str) -> None:
+    """A constant decision as a stroke; beyond the axis, an arrow at its end."""
+    outside = not low <= at <= high
+    place = float(np.clip(at, low, high))
+    mark = {"marker": "<" if at < low else ">", "ms": 7, "mew": 0} if outside else {"marker": "|", "ms": 14, "mew": 2}
+    axes.plot(place, row, color="0.35", clip_on=False, **mark)
+    _say(axes, place, row, text + (", off the axis" if outside else ""))
+
+
+def _say(axes: Any, x: float, y: float, text: str) -> None:
+    axes.annotate(text, (x, y), xytext=(9, 0), textcoords="offset points", va="center", fontsize=8,
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0})  # fmt: skip

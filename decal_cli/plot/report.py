@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,19 +31,17 @@ from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Inputs, parse
+from decal_cli.plot import panels
 from decal_cli.plot.captions import TITLES, caption, finding
-from decal_cli.plot.classes import class_reliability, confusion
-from decal_cli.plot.classes import risk_coverage as draw_risks
-from decal_cli.plot.names import drawable
-from decal_cli.plot.page import Alone, Panelled, can_draw, draw_panels, drawn_alone, on_axes
-from decal_cli.plot.panels import worth
-from decal_cli.plot.varied import panels_of
-from decal_cli.plot.waterfall import waterfall
+from decal_cli.plot.page import Draw, can_draw, drawn_alone, on_axes
+from decal_cli.plot.style import drawable, with_drawable_names
+from decal_cli.plot.sweeps import panels_of, utility_panel
 from decal_cli.render.blocks import Picture
 from decal_cli.render.results.page import Drawing, ReportPage, in_words, scale_of
 from decal_cli.render.results.shortened import MAX_GROUPS
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.rows import Rows
 from decal_cli.task import CAPACITY, RowTask, Varied, by_factor
 
 CLASS_PICTURES = ("waterfall", "reliability", "confusion", "risk-coverage")
@@ -103,8 +102,8 @@ def report_page(
     if can_draw():
         progress("pictures")
         shown = _Shown(pictured, plan, evaluation, terms, progress)
-        found = (*(_class_drawings(shown) if curves is None else _drawings(shown, curves, positions)),)
-        drawings = [_captioned(each, evaluation) for each in (*found, *_capacity_drawings(shown))]
+        found = shown.of_classes() if curves is None else shown.of_scores(curves, list(positions.values()))
+        drawings = [shown.captioned(*each) for each in chain(found, shown.of_places())]
     else:
         notes = ["there are no pictures: matplotlib is not installed (pip install 'decal[plot]')"]
     return ReportPage(evaluation, recommendation, drawings, comparison, notes, terms, positions)
@@ -131,6 +130,10 @@ def _positions(
     return found
 
 
+Drawn = tuple[str, Report | None, Draw]
+"""A picture of one model and group, or of all of them; first a key of TITLES."""
+
+
 class _Shown(NamedTuple):
     """What pictures are drawn of."""
 
@@ -140,109 +143,95 @@ class _Shown(NamedTuple):
     terms: StatedTerms
     progress: Progress
 
-
-class _Drawn(NamedTuple):
-    """A picture of one model and group, or of all of them; kind: a key of TITLES."""
-
-    kind: str
-    model: str | None
-    group: str | None
-    drawn: Alone
-
-
-def _captioned(one: _Drawn, evaluation: Evaluation) -> Drawing:
-    """The picture with the words beside it; those that a script marks its place in have a frame."""
-    reports = [each for each in evaluation.reports if one.model is None or (each.model, each.group) == one[1:3]]
-    frame = one.drawn.frame if one.kind in ("brier", "worth") else ()
-    title = TITLES[one.kind]
-    if one.model is not None and len(evaluation.reports) > 1:
-        title += f", {one.model}" if one.group is None else f", {one.model}, {one.group}"
-    return Drawing(
-        *one[:3],
-        Picture(
-            caption(one.kind, evaluation),
-            title,
-            svg=one.drawn.svg,
-            finding=finding(one.kind, reports),
-            frame=frame,
-            kind=one.kind,
-        ),
-    )
-
-
-def _drawings(shown: _Shown, curves: Sweep, positions: Mapping[tuple[str, str | None], Positions]) -> Iterator[_Drawn]:
-    """Of scores of two classes, whether rows share their utilities or each has its own."""
-    plan, evaluation, terms = shown.plan, shown.evaluation, shown.terms
-    kinds = ["reliability", *(["grouping"] if any(report.features for report in evaluation.reports) else [])]
-    if not plan.by_row:
-        kinds += ["brier", *(["waterfall"] if plan.task is not None else [])]
-    for panel in draw_panels(curves, tuple(kinds), terms):
-        report = None if panel.number is None else curves.reports[panel.number]
+    def captioned(self, kind: str, report: Report | None, draw: Draw) -> Drawing:
+        """A picture with the words beside it; those that a script marks its place in have a frame."""
+        reports = self.evaluation.reports if report is None else (report,)
+        title = TITLES[kind]
+        if report is not None and len(self.evaluation.reports) > 1:
+            title += f", {report.model}" if report.group is None else f", {report.model}, {report.group}"
+        drawn = drawn_alone(draw)
+        frame = drawn.frame if kind in ("brier", "worth") else ()
+        words, found = caption(kind, self.evaluation), finding(kind, reports)
+        picture = Picture(words, title, svg=drawn.svg, finding=found, frame=frame, kind=kind)
         model, group = (None, None) if report is None else (report.model, report.group)
-        yield _Drawn(panel.picture, model, group, panel.drawn)
-    if positions and plan.task is not None:
-        scale = scale_of(evaluation.reports, terms)
-        unit, measured = plan.task.u_delta * scale.factor, f"worth {in_words(scale)}"
-        each = list(positions.values())
-        yield _Drawn("worth", None, None, drawn_alone(lambda axes: worth(axes, curves, each, unit, measured)))
-    for number, of in enumerate(evaluation.reports):
-        if of.by_action is not None:
-            yield _Drawn("confusion", of.model, of.group, drawn_alone(_label_panel(of, of.by_action)))
-        if plan.by_row:
-            panel_of = _waterfall_panel(of, _name(of), number, terms)
-            yield _Drawn("waterfall", of.model, of.group, drawn_alone(panel_of))
-    if isinstance(plan.decision, RowTask):
-        two = evaluation.by_row is None or evaluation.by_row.to_act_or_not
-        series = by_factor(None, plan.decision, two)
-        sweep = sweep_tasks(replace(shown.dataset, capacity=None), plan, series, shown.progress)
-        yield _Drawn("factor", None, None, drawn_alone(_worth_panel(sweep, shown)))
+        return Drawing(kind, model, group, picture)
+
+    def of_scores(self, curves: Sweep, positions: Sequence[Positions]) -> Iterator[Drawn]:
+        """Of scores of two classes, whether rows share their utilities or each has its own."""
+        plan, reports, terms = self.plan, self.evaluation.reports, self.terms
+        kinds = ["reliability", *(["grouping"] if any(report.features for report in reports) else [])]
+        if not plan.by_row:
+            kinds += ["brier", *(["waterfall"] if plan.task is not None else [])]
+        by_name = {(report.model, report.group): report for report in reports}
+        named = with_drawable_names(curves, "svg")
+        for kind in kinds:
+            for panel in panels_of(named, kind, terms):
+                of = None if panel.number is None else curves.reports[panel.number]
+                yield kind, None if of is None else by_name[of.model, of.group], panel.draw
+        if positions and plan.task is not None:
+            scale = scale_of(reports, terms)
+            unit, measured = plan.task.u_delta * scale.factor, f"worth {in_words(scale)}"
+            yield "worth", None, lambda axes: panels.worth(axes, curves, positions, unit, measured)
+        for number, report in enumerate(reports):
+            if report.by_action is not None:
+                yield "confusion", report, _confusion(report, report.by_action, ("label 0", "label 1"), _name(report))
+            if plan.by_row:
+                yield "waterfall", report, _waterfall(report, number, _name(report), terms)
+        if isinstance(plan.decision, RowTask):
+            two = self.evaluation.by_row is None or self.evaluation.by_row.to_act_or_not
+            series = by_factor(None, plan.decision, two)
+            yield self.worth("factor", sweep_tasks(replace(self.dataset, capacity=None), plan, series, self.progress))
+
+    def of_places(self) -> Iterator[Drawn]:
+        """Where so many rows can be acted on only: what other numbers of places are worth, and whom they find."""
+        dataset, plan = self.dataset, self.plan
+        if dataset.capacity is None:
+            return
+        varied = Varied(CAPACITY, capacities_around(dataset, dataset.capacity))
+        series = capacity_series(dataset, plan, varied, dataset.capacity.text)
+        sweep = sweep_tasks(dataset, plan, series, self.progress)
+        by_name = {(report.model, report.group): report for report in self.evaluation.reports}
+        for of, panel in zip(sweep.reports, panels_of(sweep, "actions"), strict=True):
+            yield "places", by_name[of.model, of.group], panel.draw
+        if plan.decision is not None:
+            yield self.worth("capacity", sweep)
+
+    def worth(self, kind: str, sweep: VariedSweep) -> Drawn:
+        """What decisions are worth as a number of the task varies, in the user's terms."""
+        scale = scale_of(self.evaluation.reports, self.terms)
+        return kind, None, utility_panel(sweep, scale.factor, f"expected utility {in_words(scale)}")
+
+    def of_classes(self) -> Iterator[Drawn]:
+        """Of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""
+        plan, risks = self.plan, list[tuple[str, RiskCoverage]]()
+        for number, (report, rows) in enumerate(_rows_of(self.dataset, self.evaluation)):
+            table, name = rows.class_table, _name(report)
+            sure = plan.confidence if plan.intervals else None
+            risks.append((name, risk_coverage(table, Inputs(rows, None, plan.seed), sure)))
+            for kind, draw in _class_panels(report, table, name, number, self.terms):
+                yield kind, report, draw
+        yield "risk-coverage", None, lambda axes: panels.risk_coverage(axes, risks)
 
 
-def _worth_panel(sweep: VariedSweep, shown: _Shown) -> Panelled:
-    scale = scale_of(shown.evaluation.reports, shown.terms)
-    return panels_of(sweep, "utility", scale.factor, f"expected utility {in_words(scale)}")[0]
-
-
-def _name(report: Report) -> str:
-    """Model and group, as a picture shows them."""
-    return drawable(report.model if report.group is None else f"{report.model}, {report.group}", "svg")
-
-
-def _waterfall_panel(report: Report, name: str, number: int, terms: StatedTerms) -> Panelled:
-    return lambda axes: waterfall(axes, name, number, report.results, "", terms)
-
-
-def _capacity_drawings(shown: _Shown) -> Iterator[_Drawn]:
-    """Where so many rows can be acted on only: what other numbers of places are worth, and whom they find."""
-    dataset, plan, progress = shown.dataset, shown.plan, shown.progress
-    if dataset.capacity is None:
-        return
-    varied = Varied(CAPACITY, capacities_around(dataset, dataset.capacity))
-    sweep = sweep_tasks(dataset, plan, capacity_series(dataset, plan, varied, dataset.capacity.text), progress)
-    for report, panel in zip(sweep.reports, panels_of(sweep, "actions"), strict=True):
-        yield _Drawn("places", report.model, report.group, drawn_alone(panel))
-    if plan.decision is not None:
-        yield _Drawn("capacity", None, None, drawn_alone(_worth_panel(sweep, shown)))
-
-
-def _label_panel(report: Report, done: ActionCounts) -> Panelled:
-    return lambda axes: confusion(axes, done, ("label 0", "label 1"), _name(report))
-
-
-def _class_drawings(shown: _Shown) -> Iterator[_Drawn]:
-    """Of rows of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""
-    dataset, plan, terms = shown.dataset, shown.plan, shown.terms
-    reports = {(report.model, report.group): report for report in shown.evaluation.reports}
-    risks: list[tuple[str, RiskCoverage]] = []
+def _rows_of(dataset: Dataset, evaluation: Evaluation) -> Iterator[tuple[Report, Rows]]:
+    """Each report with its rows."""
+    by_name = {(report.model, report.group): report for report in evaluation.reports}
     for model in dataset.models:
         for group, rows in model.rows.by_group():
-            report, number = reports[model.name, group], len(risks)
-            name = _name(report)
-            inputs = Inputs(rows, None, plan.seed)
-            risks.append((name, risk_coverage(rows.class_table, inputs, plan.confidence if plan.intervals else None)))
-            for kind, panel in _class_panels(report, rows.class_table, name, number, terms):
-                yield _Drawn(kind, model.name, group, drawn_alone(panel))
-    yield _Drawn("risk-coverage", None, None, drawn_alone(lambda axes: draw_risks(axes, risks)))
+            yield by_name[model.name, group], rows
+
+
+def _name(report: Report, form: str = "svg") -> str:
+    """Model and group, as a picture shows them."""
+    return drawable(report.model if report.group is None else f"{report.model}, {report.group}", form)
+
+
+def _waterfall(report: Report, number: int, name: str, terms: StatedTerms) -> Draw:
+    return lambda axes: panels.waterfall(axes, name, number, report.results, "", terms)
+
+
+def _confusion(report: Report, done: ActionCounts, classes: Sequence[str], name: str) -> Draw:
+    return lambda axes: panels.confusion(axes, done, classes, name)
 
 
 def draw_classes_on(
@@ -257,29 +246,26 @@ def draw_classes_on(
         raise DecalError(f"{picture} shows what is decided", f"give {Hint('abstain')} or {Hint('utility')}")
     choices = tuple(map(parse, WORTH)) if picture == "waterfall" else ()
     evaluation = evaluate(dataset, replace(plan, choices=choices))
-    tables = [rows.class_table for model in dataset.models for _, rows in model.rows.by_group()]
-    if not 0 <= number < len(tables):
-        raise DecalError(f"report={number} is none of the {len(tables)} reports", "they count from 0")
-    names = [drawable(", ".join(filter(None, (each.model, each.group))), "png") for each in evaluation.reports]
+    shown = [(report, rows.class_table) for report, rows in _rows_of(dataset, evaluation)]
+    if not 0 <= number < len(shown):
+        raise DecalError(f"report={number} is none of the {len(shown)} reports", "they count from 0")
     if picture == "risk-coverage":
         sure = plan.confidence if plan.intervals else None
-        risks = [risk_coverage(c, Inputs.of(c), sure) for c in tables]
-        return on_axes(axes, lambda place: draw_risks(place, list(zip(names, risks, strict=True))))
+        risks = [(_name(report, "png"), risk_coverage(c, Inputs.of(c), sure)) for report, c in shown]
+        return on_axes(axes, lambda place: panels.risk_coverage(place, risks))
     kind = "class-reliability" if picture == "reliability" else picture
-    panels = dict(
-        _class_panels(evaluation.reports[number], tables[number], names[number], number, terms or StatedTerms())
-    )
-    return on_axes(axes, panels[kind])
+    report, c = shown[number]
+    return on_axes(axes, dict(_class_panels(report, c, _name(report, "png"), number, terms or StatedTerms()))[kind])
 
 
 def _class_panels(
     report: Report, c: ClassTable, name: str, number: int, terms: StatedTerms
-) -> Iterator[tuple[str, Panelled]]:
+) -> Iterator[tuple[str, Draw]]:
     done = None if report.by_class is None else report.by_class.decisions
     if done is not None:
-        yield "waterfall", _waterfall_panel(report, name, number, terms)
-        yield "confusion", lambda axes: confusion(axes, done, c.classes, name)
-    yield "class-reliability", lambda axes: class_reliability(axes, c, name)
+        yield "waterfall", _waterfall(report, number, name, terms)
+        yield "confusion", _confusion(report, done, c.classes, name)
+    yield "class-reliability", lambda axes: panels.class_reliability(axes, c, name)
 
 
 def _comparison(dataset: Dataset, plan: Plan, progress: Progress) -> Comparison | None:

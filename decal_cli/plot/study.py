@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,43 +17,38 @@ from decal_cli.analysis.study import (
     OF_CLASSES,
     OF_SCORES,
     PREDICTORS,
+    Relation,
     StudyPoints,
     Summary,
     short_title,
 )
 from decal_cli.learn.methods import parse
-from decal_cli.plot.names import drawable
-from decal_cli.plot.page import on_axes
-from decal_cli.plot.style import COLOURS, GREY, RC, style_of
+from decal_cli.plot.page import new_figure, on_axes, saved
+from decal_cli.plot.style import COLOURS, GREY, drawable, looks, style_of
 from decal_cli.tables.table import Floats
 
 _PAPER = "Perez-Lebel et al. 2025"
 RECALIBRATION, POST_TRAINING = GAINS["recalibrate"], GAINS["post-train"]
 _WIDE, _HIGH = 10.0, 4.9
 _LONG = {BASE: "isotonic regression"}
+Relations = Mapping[tuple[str, str], Relation]
 _MOST_FILES = 24
 """Files that the legend names; more would leave no room for the picture."""
 
 
 def draw_study(summary: Summary, picture: str) -> bytes | None:
     """A picture as PNG, with matplotlib; None where the study lacks its methods, or points for them."""
-    import matplotlib
-
-    with matplotlib.rc_context(RC):
+    with looks():
         figure = study_figure(summary, picture)
-        if figure is None:
-            return None
-        out = io.BytesIO()
-        figure.savefig(out, format="png", dpi=130, metadata={"Software": None})
-    return out.getvalue()
+        return None if figure is None else saved(figure, "png")
 
 
 def study_figure(summary: Summary, picture: str) -> Any:
     """The figure; None where the study lacks its methods, or points for them."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(_WIDE, _HIGH), layout="constrained")
-    return figure if _DRAWERS[picture](figure, summary) else None
+    drawers = {"correlations": _correlations, "time": _time}
+    figure = new_figure(_WIDE, _HIGH, "constrained")
+    drawn = drawers[picture](figure, summary) if picture in drawers else _gains(figure, summary, picture)
+    return figure if drawn else None
 
 
 def draw_relation(summary: Summary, estimate: str, target: str, axes: Any = None) -> Any:
@@ -61,10 +56,19 @@ def draw_relation(summary: Summary, estimate: str, target: str, axes: Any = None
     return on_axes(axes, lambda place: _scatter(place, summary, estimate, target))
 
 
-def _pairs(figure: Any, summary: Summary, pairs: Sequence[tuple[str, str]]) -> bool:
+def _gains(figure: Any, summary: Summary, picture: str) -> bool:
+    """Gain against estimate: the regret first, then the estimate of the gain, against which methods that are tried."""
+    base, beyond = summary.points.base, summary.points.beyond
+    tried = ["refit", "stack-boosting", *([] if base == BASE else ["blend"])]
+    regret, estimate, targets = {
+        "recalibration": ("regret_calibration", RECALIBRATION, [base]),
+        "post-training": ("regret", POST_TRAINING, tried),
+        "beyond": ("regret_grouping", BEYOND, [name + beyond for name in tried]),
+    }[picture]
+    pairs = [(regret, targets[0]), *((estimate, target) for target in targets)]
     known = [pair for pair in pairs if pair in summary.relations]
-    for k, (estimate, target) in enumerate(known):
-        _scatter(figure.add_subplot(1, len(known), k + 1), summary, estimate, target)
+    for k, pair in enumerate(known):
+        _scatter(figure.add_subplot(1, len(known), k + 1), summary, *pair)
     if known:
         _name_files(figure, summary.points.files)
     return bool(known)
@@ -100,7 +104,7 @@ def _name_files(figure: Any, files: Sequence[str]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], markersize=6, **_mark(k)) for k in range(min(len(files), _MOST_FILES))]
-    names = [drawable(file, "png") for file in files[:_MOST_FILES]]
+    names = [drawable(file) for file in files[:_MOST_FILES]]
     if len(files) > _MOST_FILES:
         handles.append(Line2D([], [], linestyle=""))
         names.append(f"and {len(files) - _MOST_FILES} more")
@@ -110,24 +114,12 @@ def _name_files(figure: Any, files: Sequence[str]) -> None:
     figure.legend(handles, names, loc="outside lower center", ncols=max(1, min(6, 110 // (longest + 5))))
 
 
-def _recalibration(figure: Any, summary: Summary) -> bool:
-    base = summary.points.base
-    return _pairs(figure, summary, [("regret_calibration", base), (RECALIBRATION, base)])
-
-
-def _post_training(figure: Any, summary: Summary) -> bool:
-    pairs = [("regret", "refit"), (POST_TRAINING, "refit"), (POST_TRAINING, "stack-boosting")]
-    return _pairs(figure, summary, pairs if summary.points.base == BASE else [*pairs, (POST_TRAINING, "blend")])
-
-
-def _beyond(figure: Any, summary: Summary) -> bool:
-    refit, boosting, blend = (name + summary.points.beyond for name in ("refit", "stack-boosting", "blend"))
-    pairs = [("regret_grouping", refit), (BEYOND, refit), (BEYOND, boosting)]
-    return _pairs(figure, summary, pairs if summary.points.base == BASE else [*pairs, (BEYOND, blend)])
-
-
 def _correlations(figure: Any, summary: Summary) -> bool:
-    targets = [t for t in _shown_targets(summary) if t in summary.points.targets]
+    base, beyond = summary.points.base, summary.points.beyond
+    shown = (base, "refit", "blend", "blend" + beyond)
+    if base == BASE:
+        shown = (base, "refit", "refit" + beyond, "stack-boosting" + beyond)
+    targets = [target for target in shown if target in summary.points.targets]
     ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND, "regret", POST_TRAINING)
     others = tuple(dict.fromkeys(choice.key for choice in (*OF_SCORES, *OF_CLASSES)))
     names = [n for n in (*ours, *others) if any((n, target) in summary.relations for target in targets)]
@@ -142,14 +134,8 @@ def _correlations(figure: Any, summary: Summary) -> bool:
             if relation is not None and relation.interval is not None:
                 ends[row] = np.abs(np.subtract(relation.interval, relation.r2))
         colours = [COLOURS[0] if name in ours else COLOURS[7] for name in names]
-        look = {"ecolor": GREY, "elinewidth": 0.9, "capsize": 2}
-        axes.barh(
-            range(len(names)),
-            [r2.get((name, target), np.nan) for name in names],
-            color=colours,
-            xerr=ends.T,
-            error_kw=look,
-        )
+        look = {"color": colours, "error_kw": {"ecolor": GREY, "elinewidth": 0.9, "capsize": 2}}
+        axes.barh(range(len(names)), [r2.get((name, target), np.nan) for name in names], xerr=ends.T, **look)
         axes.set_yticks(range(len(names)), [short_title(name) for name in names] if k == 0 else [""] * len(names))
         axes.tick_params(axis="y", length=0)
         axes.invert_yaxis()
@@ -157,15 +143,8 @@ def _correlations(figure: Any, summary: Summary) -> bool:
         axes.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
         axes.grid(axis="y", visible=False)
         axes.set_xlabel("r²")
-        axes.set_title(_gain_of(target, summary.points.base))
+        axes.set_title(_gain_of(target, base))
     return True
-
-
-def _shown_targets(summary: Summary) -> tuple[str, ...]:
-    base, beyond = summary.points.base, summary.points.beyond
-    if base == BASE:
-        return base, "refit", "refit" + beyond, "stack-boosting" + beyond
-    return base, "refit", "blend", "blend" + beyond
 
 
 def _time(figure: Any, summary: Summary) -> bool:
@@ -180,7 +159,8 @@ def _time(figure: Any, summary: Summary) -> bool:
         mean, error = points.mean(1000 * (points.gains[name] - points.gains[name_of_base]))
         at = max(seconds, 1e-6) / base
         axes.plot([at, at], [mean - 2 * error, mean + 2 * error], color=style_of(k).colour, linewidth=1)
-        axes.plot([at], [mean], **_mark(k), markersize=7, label=f"{name}, {_seconds(seconds)}")
+        took = f"{1000 * seconds:.1f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
+        axes.plot([at], [mean], **_mark(k), markersize=7, label=f"{name}, {took}")
     axes.axhline(0, color=GREY, linewidth=1, zorder=0.5)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
@@ -192,17 +172,6 @@ def _time(figure: Any, summary: Summary) -> bool:
     return True
 
 
-def _seconds(seconds: float) -> str:
-    return f"{1000 * seconds:.1f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
-
-
-_DRAWERS: dict[str, Callable[[Any, Summary], bool]] = {
-    "recalibration": _recalibration,
-    "post-training": _post_training,
-    "beyond": _beyond,
-    "correlations": _correlations,
-    "time": _time,
-}
 STUDY_PICTURES = {
     "recalibration": f"Gain of isotonic recalibration against what was estimated beforehand ({_PAPER}, fig. 4a)",
     "post-training": f"Gain of post-training against what was estimated beforehand ({_PAPER}, fig. 6a)",
@@ -237,56 +206,44 @@ _PLACES = 60
 
 def experiment_files() -> list[str]:
     """Names of all the pictures there can be."""
-    return [f"{name}-{unit}.png" for unit in UNITS for name, _, _ in _PAPERS_DRAWERS]
+    return [f"{name}-{unit}.png" for unit in UNITS for name, _, _ in _EXPERIMENT]
 
 
 def experiment_pictures(summary: Summary) -> Iterator[tuple[str, str, bytes]]:
     """Name, caption and PNG of each picture that the study has methods and points for."""
-    import matplotlib
-
     for unit, words in UNITS.items():
-        for name, caption, drawer in _PAPERS_DRAWERS:
-            with matplotlib.rc_context(RC):
-                figure = drawer(summary, unit)
+        of_unit = (summary.points, summary.relations)
+        if unit == "utility":
+            of_unit = (summary.points.in_utility, summary.in_utility)
+        for name, caption, drawer in _EXPERIMENT:
+            with looks():
+                figure = drawer(*of_unit)
                 if figure is not None:
-                    out = io.BytesIO()
-                    figure.savefig(out, format="png", dpi=100, metadata={"Software": None})
-                    yield f"{name}-{unit}.png", f"{caption}; {words} ({_PAPER})", out.getvalue()
-
-
-def _points(summary: Summary, unit: str) -> StudyPoints:
-    return summary.points if unit == "u_delta" else summary.points.in_utility
-
-
-def _new_figure(wide: float, high: float) -> Any:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(wide, high), layout="constrained")
+                    yield f"{name}-{unit}.png", f"{caption}; {words} ({_PAPER})", saved(figure, "png", dpi=100)
 
 
 def _of_kind(points: StudyPoints, kind: str) -> list[str]:
     return [name for name in points.gains if parse(name).declared.kind == kind]
 
 
-def _r2(summary: Summary, unit: str) -> Any:
+def _r2(points: StudyPoints, relations: Relations) -> Any:
     """The squared correlation of every estimate with every method's gain, and with its gain beyond recalibration."""
-    relations = summary.relations if unit == "u_delta" else summary.in_utility
     names = [name for name in PREDICTORS if any(name == each for each, _ in relations)]
     if not names:
         return None
-    totals = list(summary.points.gains)
-    beyond = [name for name in summary.points.targets if name.endswith(BEYOND_SUFFIX)]
-    parts = [part for part in (totals, beyond) if part]
-    figure = _new_figure(3.2 + 0.62 * len(names), 1.4 + 0.3 * sum(map(len, parts)))
+    beyond = [name for name in points.targets if name.endswith(BEYOND_SUFFIX)]
+    parts = [part for part in (list(points.gains), beyond) if part]
+    figure = new_figure(3.2 + 0.62 * len(names), 1.4 + 0.3 * sum(map(len, parts)), "constrained")
     grid = figure.subplots(len(parts), 1, squeeze=False, height_ratios=[len(part) for part in parts])
     for axes, targets in zip(grid[:, 0], parts, strict=True):
-        values = np.array([[_value(relations, name, target) for name in names] for target in targets])
+        pairs = [[(name, target) for name in names] for target in targets]
+        values = np.array([[relations[pair].r2 if pair in relations else np.nan for pair in row] for row in pairs])
         axes.imshow(values, cmap="Greys", vmin=0, vmax=1.4, aspect="auto")
         for row, column in np.argwhere(np.isfinite(values)):
             shade = "white" if values[row, column] > 0.8 else "black"
             text = f"{values[row, column]:.2f}"
             axes.text(column, row, text, ha="center", va="center", fontsize=8, color=shade)
-        axes.set_yticks(range(len(targets)), [_short(target.removesuffix(BEYOND_SUFFIX)) for target in targets])
+        axes.set_yticks(range(len(targets)), [drawable(target.removesuffix(BEYOND_SUFFIX)) for target in targets])
         axes.set_xticks(range(len(names)), [short_title(name).replace(" ", "\n") for name in names], fontsize=8)
         axes.tick_params(length=0)
         axes.grid(visible=False)
@@ -294,52 +251,36 @@ def _r2(summary: Summary, unit: str) -> Any:
     return figure
 
 
-def _value(relations: Any, estimate: str, target: str) -> float:
-    relation = relations.get((estimate, target))
-    return float("nan") if relation is None else float(relation.r2)
+def _against(points: StudyPoints, relations: Relations, estimate: str) -> Any:
+    """The gain of every method against an estimate, a panel for each."""
+    kind = {"regret_calibration": "recalibration", "regret": "post-training"}.get(estimate)
+    methods = list(points.gains) if kind is None else _of_kind(points, kind)
+    methods = [name for name in methods if (estimate, name) in relations]
+    if not methods:
+        return None
+    across = min(MOST_ACROSS, len(methods))
+    down = math.ceil(len(methods) / across)
+    figure = new_figure(2.4 * across, 0.4 + 2.2 * down, "constrained")
+    for k, method in enumerate(methods):
+        axes = figure.add_subplot(down, across, k + 1)
+        x, y = points.estimates[estimate], points.gains[method]
+        if kind is not None:
+            ends = [np.nanmin([x, y]), np.nanmax([x, y])]
+            axes.plot(ends, ends, color=GREY, linewidth=1)
+        axes.plot(x, y, linestyle="", marker=".", markersize=2.5, alpha=0.5, color=style_of(0).colour)
+        r2 = relations[estimate, method].r2
+        axes.set_title(drawable(method) + ("" if np.isnan(r2) else f"\nr² {r2:.2f}"), fontsize=8)
+    figure.supxlabel(f"{short_title(estimate)} (one half)", fontsize=9)
+    figure.supylabel("gain (other half)", fontsize=9)
+    return figure
 
 
-def _short(method: str) -> str:
-    return drawable(method, "png")
-
-
-def _against(estimate: str) -> Callable[[Summary, str], Any]:
-    def draw(summary: Summary, unit: str) -> Any:
-        points = _points(summary, unit)
-        relations = summary.relations if unit == "u_delta" else summary.in_utility
-        kind = {"regret_calibration": "recalibration", "regret": "post-training"}.get(estimate)
-        methods = list(points.gains) if kind is None else _of_kind(points, kind)
-        methods = [name for name in methods if (estimate, name) in relations]
-        if not methods:
-            return None
-        across = min(MOST_ACROSS, len(methods))
-        down = math.ceil(len(methods) / across)
-        figure = _new_figure(2.4 * across, 0.4 + 2.2 * down)
-        for k, method in enumerate(methods):
-            axes = figure.add_subplot(down, across, k + 1)
-            x, y = points.estimates[estimate], points.gains[method]
-            if kind is not None:
-                ends = [np.nanmin([x, y]), np.nanmax([x, y])]
-                axes.plot(ends, ends, color=GREY, linewidth=1)
-            axes.plot(x, y, linestyle="", marker=".", markersize=2.5, alpha=0.5, color=style_of(0).colour)
-            r2 = relations[estimate, method].r2
-            axes.set_title(_short(method) + ("" if np.isnan(r2) else f"\nr² {r2:.2f}"), fontsize=8)
-        figure.supxlabel(f"{short_title(estimate)} (one half)", fontsize=9)
-        figure.supylabel("gain (other half)", fontsize=9)
-        return figure
-
-    return draw
-
-
-def _two_panels(
-    summary: Summary, unit: str, panels: Sequence[tuple[str, Sequence[str]]], x: Floats, label: str, smooth: bool
-) -> Any:
-    """Mean gain of methods beyond isotonic regression along x, a panel for each group of methods."""
-    points = _points(summary, unit)
-    some = [(title, methods) for title, methods in panels if methods]
+def _along(points: StudyPoints, panels: Mapping[str, Sequence[str]], x: Floats, label: str, smooth: bool) -> Any:
+    """Mean gain of methods beyond isotonic regression along x, a panel for each kind of methods."""
+    some = [(title, methods) for title, methods in panels.items() if methods]
     if BASE not in points.gains or not some:
         return None
-    figure = _new_figure(5.2 * len(some), 4.6)
+    figure = new_figure(5.2 * len(some), 4.6, "constrained")
     for k, (title, methods) in enumerate(some):
         axes = figure.add_subplot(1, len(some), k + 1)
         for number, method in enumerate(methods):
@@ -348,7 +289,7 @@ def _two_panels(
             at, values = (_local_lines if smooth else _means)(x[usable], more[usable])
             colour, marker = style_of(number)
             look = {"linewidth": 1.4} if smooth else {"marker": marker, "markersize": 4}
-            axes.plot(at, values, color=colour, label=_short(method), **look)
+            axes.plot(at, values, color=colour, label=drawable(method), **look)
         axes.axhline(0, color=GREY, linewidth=1, zorder=0.5)
         if not smooth:
             axes.set_xscale("logit")
@@ -388,32 +329,25 @@ def _local_lines(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return places, values
 
 
-def _by_threshold(summary: Summary, unit: str) -> Any:
-    points = summary.points
-    panels = (
-        ("Post-training", _of_kind(points, "post-training")),
-        ("Recalibration", [name for name in _of_kind(points, "recalibration") if name != BASE]),
-    )
-    return _two_panels(summary, unit, panels, points.threshold, "t*", smooth=False)
+def _recalibrations(points: StudyPoints) -> list[str]:
+    return [name for name in _of_kind(points, "recalibration") if name != BASE]
 
 
-def _by_distance(summary: Summary, unit: str) -> Any:
-    points = summary.points
-    panels = [("Recalibration", [name for name in _of_kind(points, "recalibration") if name != BASE])]
+def _by_threshold(points: StudyPoints, relations: Relations) -> Any:
+    panels = {"Post-training": _of_kind(points, "post-training"), "Recalibration": _recalibrations(points)}
+    return _along(points, panels, points.threshold, "t*", smooth=False)
+
+
+def _by_distance(points: StudyPoints, relations: Relations) -> Any:
+    panels = {"Recalibration": _recalibrations(points)}
     distance = np.abs(points.threshold - points.base_rate)
-    return _two_panels(summary, unit, panels, distance, "distance of t* from the event rate", smooth=True)
+    return _along(points, panels, distance, "distance of t* from the event rate", smooth=True)
 
 
-_PAPERS_DRAWERS: tuple[tuple[str, str, Callable[[Summary, str], Any]], ...] = (
+_AGAINST = {name: f"Gain of every method against {short_title(name)}, fig. {k}" for name, k in AGAINST.items()}
+_EXPERIMENT: tuple[tuple[str, str, Callable[[StudyPoints, Relations], Any]], ...] = (
     ("r2", "Squared correlation of every estimate with the gain of every method, figs. 4b, 5b and 6b", _r2),
-    *(
-        (
-            f"against-{name.replace('_', '-')}",
-            f"Gain of every method against {short_title(name)}, fig. {number}",
-            _against(name),
-        )
-        for name, number in AGAINST.items()
-    ),
+    *((f"against-{n.replace('_', '-')}", words, partial(_against, estimate=n)) for n, words in _AGAINST.items()),
     ("by-threshold", "Mean gain beyond isotonic regression at each t*, figs. 18 and 19", _by_threshold),
     (
         "by-distance",
@@ -421,3 +355,4 @@ _PAPERS_DRAWERS: tuple[tuple[str, str, Callable[[Summary, str], Any]], ...] = (
         _by_distance,
     ),
 )
+"""Name, caption and drawing of each picture of the paper."""

@@ -1,8 +1,23 @@
-"""What colours, markers and lines mean, in every picture: colour and marker a model, line style a way of deciding."""
+"""How every picture looks: colours, markers and lines, names of others, and the part of an axis that shows something.
+
+Colour and marker are a model, line style is a way of deciding.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from decal_cli.analysis.sweep import Sweep, VariedSweep
+from decal_cli.errors import printable
+from decal_cli.tables.table import Floats, Table
+from decal_cli.task import Task
 
 GREY = "0.55"
 THRESHOLD = "#b3261e"
@@ -10,6 +25,7 @@ THRESHOLD = "#b3261e"
 COLOURS = ("#1b3a6b", "#e0701a", "#14664a", "#c77cc0", "#6b2a2a", "#4aa8de", "#5f5500", "#a8a8d0")
 """Dark and light in turn, so that neighbours differ in grey as well."""
 MARKERS = "osD^vPX*"
+DOTTED: Any = (0, (1, 1.5))
 LINES = {
     "brier": ("-", "as it is"),
     "brier_calibrated": ("--", "recalibrated (same rows)"),
@@ -42,10 +58,11 @@ RC: Any = {
     "svg.hashsalt": "decal",
     "svg.fonttype": "none",
 }
-
-
 MAX_BANDS = 2
 """Curves that are drawn with a band; those of more hide each other."""
+MAX_NAME = 32
+"""Characters of a name in a picture."""
+_IGNORED = "Glyph |Matplotlib currently does not support|constrained_layout not applied"
 
 
 class Style(NamedTuple):
@@ -68,6 +85,95 @@ def marks(number: int, points: int, models: int) -> dict[str, Any]:
     return {"marker": style_of(number).marker, "markevery": (start, step), **look}
 
 
+def band(axes: Any, at: Any, ends: Any, colour: str, curves: int = 1, factor: float = 1.0) -> None:
+    """The interval around a curve, which has `low` and `high`; none where so many curves would hide each other's."""
+    if ends.low is not None and curves <= MAX_BANDS:
+        axes.fill_between(at, factor * ends.low, factor * ends.high, color=colour, alpha=0.13, lw=0)
+
+
+def diagonal(axes: Any) -> None:
+    """Where frequencies are the probabilities, or both rates are equal."""
+    axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=DOTTED)
+
+
 def below(axes: Any, columns: int = 2) -> None:
     """The legend beneath the panel, where it hides nothing."""
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, handlelength=3.2, columnspacing=1.4)
+
+
+AnySweep = TypeVar("AnySweep", Sweep, VariedSweep)
+
+
+def with_drawable_names(sweep: AnySweep, form: str) -> AnySweep:
+    """The sweep with the names of its models and groups as a picture of this format shows them."""
+
+    def shown(report: Any) -> Any:
+        group = None if report.group is None else drawable(report.group, form)
+        return replace(report, model=drawable(report.model, form), group=group)
+
+    return replace(sweep, reports=tuple(map(shown, sweep.reports)))
+
+
+def drawable(name: str, form: str = "png") -> str:
+    """A name as a picture of this format shows it; what displays an SVG file brings fonts of its own."""
+    text = printable(name)
+    if form != "svg":
+        text = "".join(c if ord(c) in _glyphs() else ascii(c)[1:-1] for c in text)
+    if len(text) > MAX_NAME:
+        text = f"{text[: MAX_NAME // 2]}...{text[-MAX_NAME // 4 :]}"
+    # A legend does not show what begins with an underscore.
+    return f" {text}" if text.startswith("_") else text
+
+
+@contextmanager
+def looks() -> Iterator[None]:
+    """Within it, matplotlib draws in this style, and does not warn of names that its font lacks, or has no room for."""
+    import matplotlib
+
+    with matplotlib.rc_context(RC), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=_IGNORED)
+        yield
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    """What the font of the pictures can draw."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    return frozenset(get_font(findfont(FontProperties())).get_charmap())
+
+
+Range = tuple[float, float]
+TAIL = 0.02
+"""Share of the rows at either end that may lie outside of the axis."""
+MAX_ZOOMED = 0.6
+"""Of an axis from 0 to 1; where more of it is needed, all of it is shown."""
+PAD = 0.04
+
+
+def axis_of(sweep: Sweep) -> Range:
+    """The thresholds that were asked for; all of [0, 1] where they are almost all of it, or there is but one."""
+    first, last = float(sweep.grid.thresholds[0]), float(sweep.grid.thresholds[-1])
+    return (0.0, 1.0) if first == last or last - first > 1 - 2 * PAD else (first, last)
+
+
+def score_range(tables: Sequence[Table], task: Task | None) -> Range:
+    """The part of [0, 1] that holds almost all scores of these tables, and the thresholds."""
+    ends = [] if task is None else [*task.thresholds, *task.decision_thresholds]
+    for t in tables:
+        # Scores between which all but a share TAIL of the rows at either end lie.
+        places = np.searchsorted(np.cumsum(t.n, dtype=np.float64) / t.total, [TAIL, 1 - TAIL])
+        ends += t.score[np.minimum(places, len(t.score) - 1)].tolist()
+    return value_range(np.array(ends))
+
+
+def value_range(values: Floats) -> Range:
+    """The range within [0, 1] of these values, with a margin; all of [0, 1] where it is most of it or has no width."""
+    low, high = float(values.min()), float(values.max())
+    if not 0 < high - low <= MAX_ZOOMED:
+        return 0.0, 1.0
+    margin = PAD * (high - low)
+    # Near an end of [0, 1], that end is where people look for it.
+    low = 0.0 if low - margin < (high - low) / 2 else low - margin
+    high = 1.0 if high + margin > 1 - (high - low) / 2 else high + margin
+    return low, high

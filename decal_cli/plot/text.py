@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from decal_cli.analysis.sweep import Sweep, Swept, ladder_results
+from decal_cli.analysis.sweep import Sweep, Swept, VariedSweep, ladder_results
 from decal_cli.curves.roc import Roc
+from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.learn.regions import IsotonicFit
 from decal_cli.numbers import short
-from decal_cli.plot.page import task_or_middle
-from decal_cli.plot.scale import axis_of
+from decal_cli.plot.style import axis_of
+from decal_cli.plot.sweeps import PER_1000, shares_of, task_or_middle, worth_of
 from decal_cli.render.blocks import Block, Paragraph, Picture
 from decal_cli.render.results.recommendation import ladder
-from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.table import BINS, Floats
 
 HIGH = 14
@@ -26,40 +26,42 @@ Series = tuple[str, str, Floats, Floats]
 """A mark, its words, and where it stands: x and y."""
 
 
-def draw_text(sweep: Sweep, pictures: tuple[str, ...], width: int) -> tuple[Block, ...]:
-    """The pictures one below the other, at most so wide."""
+def marked(lines: Iterable[tuple[str, Floats, Floats]]) -> list[Series]:
+    """Each line, of words, x and y, with a mark of its own."""
+    return [(MARKS[k % len(MARKS)], *line) for k, line in enumerate(lines)]
+
+
+def draw_text(sweep: Sweep | VariedSweep, pictures: tuple[str, ...], width: int) -> tuple[Block, ...]:
+    """The pictures in characters, one below the other. Errors: DecalError, for what needs a file."""
+    if isinstance(sweep, VariedSweep):
+        return tuple(block for picture in pictures for block in _varied(sweep, picture, width))
     return tuple(block for picture in pictures for block in _parts(sweep, picture, min(width, MAX_WIDTH)))
 
 
 def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
-    at = sweep.grid.thresholds
+    at, ends, reports = sweep.grid.thresholds, axis_of(sweep), sweep.reports
     if picture == "brier":
         title = "Brier curves: utility lost per decision over t*"
-        yield canvas(title, _brier(sweep), width, low=0.0, ends=axis_of(sweep))
+        yield canvas(title, _brier(sweep), width, low=0.0, ends=ends)
     elif picture == "decision":
-        series = [(MARKS[i % 8], r.name, at, r.curves["net_benefit"].value) for i, r in enumerate(sweep.reports)]
-        everyone = sweep.reports[0].curves["net_benefit_all"].value
+        series = marked((r.name, at, r.curves["net_benefit"].value) for r in reports)
         top = max(float(np.max(y)) for *_, y in series)
-        series = [("/", "treat all", at, everyone), ("-", "treat none", at, np.zeros(len(at))), *series]
-        yield canvas(
-            "Net benefit: true positives per row over t*", series, width, -0.25 * max(top, 1e-9), ends=axis_of(sweep)
-        )
+        all_and_none: list[Series] = [("/", "treat all", at, reports[0].curves["net_benefit_all"].value)]
+        all_and_none += [("-", "treat none", at, np.zeros(len(at)))]
+        title = "Net benefit: true positives per row over t*"
+        yield canvas(title, [*all_and_none, *series], width, -0.25 * max(top, 1e-9), ends=ends)
     elif picture == "roc":
-        rocs = [Roc.of_table(r.table) for r in sweep.reports]
-        series = [
-            (MARKS[i % 8], r.name, one.false_alarms, one.recall)
-            for i, (r, one) in enumerate(zip(sweep.reports, rocs, strict=True))
-        ]
+        rocs = [(r.name, Roc.of_table(r.table)) for r in reports]
+        series = marked((name, one.false_alarms, one.recall) for name, one in rocs)
         yield canvas("ROC curves: recall over the false positive rate", series, width, low=0.0, high=1.0)
     elif picture == "waterfall":
         task = task_or_middle(sweep)
-        for report in sweep.reports:
-            results = ladder_results(report, task, sweep.head.plan)
-            thresholds = ", ".join(f"{at:g}" for at in task.thresholds)
+        thresholds = ", ".join(f"{at:g}" for at in task.thresholds)
+        for report in reports:
             title = f"{report.name}: expected utility per 1,000 decisions at t* = {thresholds}"
-            yield ladder(results, StatedTerms(), title)
+            yield ladder(ladder_results(report, task, sweep.head.plan), PER_1000, title)
     else:
-        for report in sweep.reports:
+        for report in reports:
             series = _reliability(report) if picture == "reliability" else _grouping(report)
             if series:
                 title = f"{picture.capitalize()} of {report.name}: frequency of label 1 over the score"
@@ -71,7 +73,7 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
 def _brier(sweep: Sweep) -> list[Series]:
     at = sweep.grid.thresholds
     if len(sweep.reports) > 1:
-        return [(MARKS[i % 8], r.name, at, r.curves["brier"].value) for i, r in enumerate(sweep.reports)]
+        return marked((r.name, at, r.curves["brier"].value) for r in sweep.reports)
     curves = sweep.reports[0].curves
     marks = {"brier_regions": "+", "brier_calibrated": "x", "brier": "o"}
     return [(mark, curves[n].kind.heading, at, curves[n].value) for n, mark in marks.items() if n in curves]
@@ -91,6 +93,27 @@ def _grouping(report: Swept) -> list[Series]:
     x = np.concatenate([bins.score[half.bin[half.n > 0]] for half in halves])
     y = np.concatenate([half.pos[half.n > 0] / half.n[half.n > 0] for half in halves])
     return [("·", "regions", x, y), ("o", "whole bin of the score", bins.score, bins.pos / bins.n)]
+
+
+def _varied(sweep: VariedSweep, picture: str, width: int) -> Iterator[Block]:
+    at, reports = sweep.values, sweep.reports
+    ends = (float(at[0]), float(at[-1])) if len(at) > 1 else (float(at[0]) - 0.5, float(at[0]) + 0.5)
+    if picture == "reliability":
+        raise DecalError(
+            f"{Hint('picture')} reliability of several classes is not drawn in the terminal", f"{Hint('plot', 'FILE')}"
+        )
+    if picture == "utility":
+        series = marked((report.name, at, worth_of(sweep, report).value) for report in reports)
+        low = min(float(np.nanmin(y)) for *_, y in series)
+        title = f"{worth_of(sweep, reports[0]).kind.title} over the {sweep.series.title}"
+        yield canvas(title, series, width, low, ends=ends)
+    elif picture == "risk-coverage":
+        risks = marked((r.name, r.risk.coverage, r.risk.error) for r in reports if r.risk is not None)
+        yield canvas("Errors among the surest rows over their share of all", risks, width, 0.0)
+    else:
+        for report in reports:
+            shares = marked((each.kind.heading, at, each.value) for each in shares_of(sweep, report))
+            yield canvas(f"{report.name}: shares of rows", shares, width, 0.0, 1.0, ends)
 
 
 def canvas(

@@ -19,8 +19,9 @@ from decal_cli.errors import DecalError
 from decal_cli.learn.regions import IsotonicFit
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
-from decal_cli.plot import PICTURES, draw, draw_panels, draw_text, page, ready
+from decal_cli.plot import PICTURES, draw, draw_text, page, ready
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
+from decal_cli.plot.sweeps import panels_of, rows_of
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from decal_cli.render.terms import StatedTerms
@@ -43,7 +44,7 @@ def sweep_of(scores: tuple[str, ...] = ("p_a",), task: BinaryTask | None = None,
 
 def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> matplotlib.figure.Figure:
     with matplotlib.rc_context(RC):
-        return page.figure_of(sweep, pictures)
+        return page.figure_of(rows_of(sweep, pictures))
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> No
 
 def test_the_waterfall_of_a_report_speaks_in_the_users_terms(one: Sweep) -> None:
     terms = StatedTerms(unit="EUR", per="year", decisions=1e6, names=("keep", "call"))
-    svg = next(draw_panels(one, ("waterfall",), terms)).drawn.svg.decode()
+    svg = page.drawn_alone(panels_of(one, "waterfall", terms)[0].draw).svg.decode()
     assert "expected utility in million EUR a year" in svg
     assert "always decide 'call'" in html.unescape(svg)
     rungs = ladder_results(one.reports[0], one.head.task, one.head.plan)

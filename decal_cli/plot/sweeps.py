@@ -1,0 +1,222 @@
+"""Pictures of a sweep, of thresholds or of another number of the task: which panels they have, and their page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from decal_cli.analysis.sweep import Sweep, VariedReport, VariedSweep, ladder_results
+from decal_cli.curves.kinds import MetricCurve
+from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
+from decal_cli.numbers import PER_DECISION, plain
+from decal_cli.plot import panels
+from decal_cli.plot.page import Draw, Panel, figure_of, in_rows, on_axes, ready, saved
+from decal_cli.plot.style import (
+    COLOURS,
+    GREY,
+    THRESHOLD,
+    AnySweep,
+    band,
+    below,
+    drawable,
+    looks,
+    marks,
+    style_of,
+    with_drawable_names,
+)
+from decal_cli.render.terms import StatedTerms
+from decal_cli.task import ABSTAIN, CAPACITY, BinaryTask, Task, TaskSeries
+
+SHARED = ("brier", "decision", "roc")
+"""Pictures that show all models and groups in one panel."""
+PICTURES = (*SHARED, "reliability", "grouping", "waterfall")
+_MOST, _MOST_ALONE = 4, 3
+"""Panels in a row at most: of several models and groups, and where the panels are no rows of a picture."""
+_MAX_SHARES = 4
+"""Shares of rows that are drawn with a band."""
+PER_1000 = StatedTerms()
+"""Of a sweep, which takes no terms."""
+OTHER_RANKINGS = {"eu_score_ranking": (":", "ranked by score"), "eu_amount_ranking": ("-.", "ranked by amount")}
+"""Utilities at capacity of other lists: line and label."""
+
+
+def task_pictures(series: TaskSeries, of_classes: bool, asked: Sequence[str]) -> tuple[str, ...]:
+    """What is drawn: as asked, else the main ones. Errors: DecalError, for what this sweep does not show."""
+    shown = {
+        "utility": series.kind != CAPACITY or bool(series.tasks),
+        "actions": True,
+        "risk-coverage": series.kind == ABSTAIN,
+        "reliability": of_classes,
+    }
+    offered = [picture for picture, there in shown.items() if there]
+    if not asked:
+        wanted = "utility", "risk-coverage" if series.kind == ABSTAIN else "actions"
+        return tuple(picture for picture in wanted if picture in offered)
+    if "all" in asked:
+        return tuple(offered)
+    if other := [picture for picture in asked if picture not in offered]:
+        raise DecalError(
+            f"{Hint('picture', other[0])} is not drawn where this varies", f"choose of {', '.join(offered)}"
+        )
+    return tuple(dict.fromkeys(asked))
+
+
+def draw(sweep: AnySweep, pictures: tuple[str, ...], path: str) -> bytes:
+    """The pictures as one page, in the format that the path's suffix names: png, svg or pdf."""
+    form = ready(path)
+    with looks():
+        return saved(figure_of(rows_of(with_drawable_names(sweep, form), pictures)), form)
+
+
+def draw_on(sweep: AnySweep, picture: str, axes: Any = None, number: int = 0, terms: StatedTerms = PER_1000) -> Any:
+    """One picture in axes: those that are given, else those of a new figure, which notebooks show. Returns the axes.
+
+    number: which model and group, where the picture shows one. terms: of amounts in it.
+    """
+    offered = panels_of(with_drawable_names(sweep, "png"), picture, terms, narrow=True)
+    return on_axes(axes, offered[min(number, len(offered) - 1)].draw)
+
+
+def rows_of(sweep: Sweep | VariedSweep, pictures: tuple[str, ...]) -> list[tuple[int, Sequence[Panel]]]:
+    """Panels by row, with how many fit in it: of one model all of them, of several each picture in rows of its own."""
+    drawn = [panels_of(sweep, picture) for picture in sorted(pictures, key=lambda each: each not in SHARED)]
+    every = [panel for of_picture in drawn for panel in of_picture]
+    if isinstance(sweep, VariedSweep) or len(sweep.reports) == 1:
+        return in_rows(every, min(len(every), 2 if len(every) == 4 else _MOST_ALONE))
+    shared = [panel for panel in every if panel.number is None]
+    most = math.ceil(len(sweep.reports) / math.ceil(len(sweep.reports) / _MOST))
+    own = [row for of_picture in drawn if of_picture[0].number is not None for row in in_rows(of_picture, most)]
+    return [*in_rows(shared, max(len(shared), 1)), *own]
+
+
+def panels_of(
+    sweep: Sweep | VariedSweep, picture: str, terms: StatedTerms = PER_1000, *, narrow: bool = False
+) -> list[Panel]:
+    """The panels of a picture: one of all reports together, or one of each. narrow: each has one pair of axes."""
+    if isinstance(sweep, VariedSweep):
+        return _varied(sweep, picture)
+    draws: dict[str, Callable[..., None]] = {
+        "brier": panels.brier,
+        "decision": panels.decision,
+        "roc": panels.roc,
+        "reliability": _reliability if narrow else panels.reliability,
+        "grouping": panels.grouping,
+        "waterfall": partial(_waterfall, terms=terms),
+    }
+    if picture in SHARED:
+        return [Panel(picture, None, partial(draws[picture], sweep=sweep))]
+    high = 1.25 if picture == "reliability" else 1.0
+    return [
+        Panel(picture, number, partial(draws[picture], sweep=sweep, number=number), high)
+        for number in range(len(sweep.reports))
+    ]
+
+
+def _reliability(axes: Any, sweep: Sweep, number: int) -> None:
+    panels.reliability_curve(axes, sweep, number)
+    axes.set_xlabel("score")
+    below(axes)
+
+
+def _waterfall(axes: Any, sweep: Sweep, number: int, terms: StatedTerms) -> None:
+    report, task = sweep.reports[number], task_or_middle(sweep)
+    words = f"t* = {', '.join(f'{at:.4g}' for at in task.thresholds)}"
+    if isinstance(task, BinaryTask):
+        (u00, u01), (u10, u11) = task.utility
+        words += f": a false alarm costs {plain(u00 - u10)}, a miss {plain(u11 - u01)}"
+    panels.waterfall(axes, report.name, number, ladder_results(report, task, sweep.head.plan), words, terms)
+
+
+def task_or_middle(sweep: Sweep) -> Task:
+    """The decision the waterfall shows: the user's, or that of the middle threshold."""
+    at = sweep.grid.thresholds
+    return sweep.head.plan.task or BinaryTask.of_threshold(float(at[len(at) // 2]))
+
+
+def _varied(sweep: VariedSweep, picture: str) -> list[Panel]:
+    if picture == "utility":
+        return [Panel(picture, None, utility_panel(sweep))]
+    if picture == "risk-coverage":
+        curves = [(report.name, report.risk) for report in sweep.reports if report.risk is not None]
+        return [Panel(picture, None, partial(panels.risk_coverage, curves=curves))]
+    if picture == "actions":
+        return [Panel(picture, k, partial(_actions, sweep=sweep, report=r)) for k, r in enumerate(sweep.reports)]
+    return [
+        Panel(picture, k, partial(panels.class_reliability, c=r.table, name=r.name))
+        for k, r in enumerate(sweep.reports)
+        if r.table is not None
+    ]
+
+
+def worth_of(sweep: VariedSweep, report: VariedReport) -> MetricCurve:
+    """What decisions are worth at each value."""
+    return report.worth["utility_at_capacity" if sweep.series.kind == CAPACITY else "expected_utility"]
+
+
+def shares_of(sweep: VariedSweep, report: VariedReport) -> list[MetricCurve]:
+    """What is drawn of the rows that something is done with."""
+    if sweep.series.kind != CAPACITY:
+        return list(report.done.values())
+    return [report.done[name] for name in ("capture", "value_capture", "precision_at_capacity") if name in report.done]
+
+
+def utility_panel(sweep: VariedSweep, factor: float = 1.0, worth: str = PER_DECISION) -> Draw:
+    """What decisions are worth at each value. factor: of utilities per decision, and worth, what amounts are then."""
+    return partial(_utility, sweep=sweep, factor=factor, worth=worth)
+
+
+def _utility(axes: Any, sweep: VariedSweep, factor: float, worth: str) -> None:
+    """Of every model, with its interval; dashed: the best constant action.
+
+    Over capacities, dashed: the same scores without a limit; where every row has utilities of its own, dotted: ranked
+    by the score alone, dash-dotted: by the amount alone.
+    """
+    at, limited, first = sweep.values, sweep.series.kind == CAPACITY, sweep.reports[0].worth
+    rankings = {name: look for name, look in OTHER_RANKINGS.items() if limited and name in first}
+    for number, report in enumerate(sweep.reports):
+        colour, now = style_of(number).colour, worth_of(sweep, report)
+        look = marks(number, len(at), len(sweep.reports))
+        axes.plot(at, factor * now.value, color=colour, label=report.name, **look)
+        band(axes, at, now, colour, len(sweep.reports), factor)
+        if limited:
+            others = [("--", now.value + report.worth["capacity_cost"].value)]
+            others += [(line, report.worth[name].value) for name, (line, _) in rankings.items()]
+        else:
+            others = [(":", now.value + report.worth["gain_recalibration"].value)]
+        for line, value in others:
+            if not np.isnan(value).all():
+                axes.plot(at, factor * value, line, color=colour, lw=1.2)
+    if limited:
+        for line, label in (("--", "without a limit"), *rankings.values()):
+            axes.plot([], [], line, color=GREY, label=label)
+    else:
+        constant = first["expected_utility"].value + first["external_regret"].value
+        axes.plot(at, factor * constant, "--", color=GREY, label="best constant action")
+        axes.plot([], [], ":", color=GREY, label="recalibrated, on held-out rows")
+    axes.set(title="What decisions are worth", xlabel=sweep.series.title, ylabel=worth)
+    _mark_own(axes, sweep)
+    below(axes)
+
+
+def _actions(axes: Any, sweep: VariedSweep, report: VariedReport) -> None:
+    """Shares of rows by what is done with them."""
+    courses = shares_of(sweep, report)
+    for number, course in enumerate(courses):
+        colour = COLOURS[number % len(COLOURS)]
+        axes.plot(sweep.values, course.value, color=colour, label=drawable(course.kind.heading))
+        if len(courses) <= _MAX_SHARES:
+            band(axes, sweep.values, course, colour)
+    title = "Which rows are acted on" if sweep.series.kind == CAPACITY else "What is done"
+    axes.set(title=f"{title}: {report.name}", xlabel=sweep.series.title, ylabel="share of rows", ylim=(0, 1.01))
+    _mark_own(axes, sweep)
+    below(axes)
+
+
+def _mark_own(axes: Any, sweep: VariedSweep) -> None:
+    if sweep.series.own is not None:
+        axes.axvline(sweep.series.own, color=THRESHOLD, lw=1.1, ls=(0, (4, 2)), label=f"yours: {sweep.series.own:.4g}")
