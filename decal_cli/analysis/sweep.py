@@ -261,7 +261,7 @@ class VariedReport:
         return self.model if self.group is None else f"{self.model}, {self.group}"
 
     @property
-    def courses(self) -> dict[str, MetricCurve]:
+    def curves(self) -> dict[str, MetricCurve]:
         """All of them."""
         return {**self.worth, **self.done}
 

@@ -35,11 +35,9 @@ if TYPE_CHECKING:
     from decal_cli.render.results.card import Card
     from decal_cli.render.results.comparison import Compared
     from decal_cli.render.results.gates import Gated
-    from decal_cli.render.results.over_costs import Ranged
     from decal_cli.render.results.page import ReportPage
-    from decal_cli.render.results.recommendation import Recommended
-    from decal_cli.render.results.sweep import Curves
-    from decal_cli.render.results.varied import VariedCurves
+    from decal_cli.render.results.recommendation import Ranged, Recommended
+    from decal_cli.render.results.sweep import Curves, VariedCurves
 
 IN_GIST = ("brier", "auc", "expected_utility")
 """Metrics that the short text of an evaluation shows, where they were measured."""

@@ -168,7 +168,7 @@ def recommend(
 def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnswer:
     """Advice at every number of a range; without one, at every threshold. Errors: DecalError."""
     from decal_cli.analysis.recommend import NO_DECISION, STEPS, Unknown, advise_over, evidence_choices
-    from decal_cli.render.results.over_costs import Ranged
+    from decal_cli.render.results.recommendation import Ranged
 
     if tries:
         raise DecalError(
@@ -361,7 +361,7 @@ def sweep(
             f"drop it; {Hint('vary')} says what takes which values",
         )
     from decal_cli.analysis.sweep import series_for, sweep_tasks
-    from decal_cli.render.results.varied import VariedCurves
+    from decal_cli.render.results.sweep import VariedCurves
 
     with computing() as progress:
         if limited and varied is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
 
+from decal_cli.declarations.document import Size
 from decal_cli.declarations.spec import Declaration, Registry, parameters_of
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.at_capacity import WorthAtCapacity
@@ -47,12 +48,11 @@ class Witness(NamedTuple):
 
 
 class Within(NamedTuple):
-    """Of a value computed from cells of the score: how far it may be from that of the rows; 0 is exact.
-
-    drawn: it rests on folds or draws, which are of cells besides; bound is of what they estimate.
+    """Of a value from cells of the score. bound: how far it may be from that of the rows, 0 where it is exact. drawn:
+    it rests on folds or draws of cells, and bound is of what they estimate.
     """
 
-    bound: float
+    bound: Size
     drawn: bool = False
 
 

@@ -37,7 +37,7 @@ from decal_cli.plot.page import Draw, can_draw, drawn_alone, on_axes
 from decal_cli.plot.style import drawable, with_drawable_names
 from decal_cli.plot.sweeps import panels_of, utility_panel
 from decal_cli.render.blocks import Picture
-from decal_cli.render.results.page import Drawing, ReportPage, in_words, scale_of
+from decal_cli.render.results.page import Drawing, ReportPage, scale_of
 from decal_cli.render.results.shortened import MAX_GROUPS
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.classes import ClassTable
@@ -170,7 +170,7 @@ class _Shown(NamedTuple):
                 yield kind, None if of is None else by_name[of.model, of.group], panel.draw
         if positions and plan.task is not None:
             scale = scale_of(reports, terms)
-            unit, measured = plan.task.u_delta * scale.factor, f"worth {in_words(scale)}"
+            unit, measured = plan.task.u_delta * scale.factor, f"worth {scale.in_words}"
             yield "worth", None, lambda axes: panels.worth(axes, curves, positions, unit, measured)
         for number, report in enumerate(reports):
             if report.by_action is not None:
@@ -199,7 +199,7 @@ class _Shown(NamedTuple):
     def worth(self, kind: str, sweep: VariedSweep) -> Drawn:
         """What decisions are worth as a number of the task varies, in the user's terms."""
         scale = scale_of(self.evaluation.reports, self.terms)
-        return kind, None, utility_panel(sweep, scale.factor, f"expected utility {in_words(scale)}")
+        return kind, None, utility_panel(sweep, scale.factor, f"expected utility {scale.in_words}")
 
     def of_classes(self) -> Iterator[Drawn]:
         """Of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, Interval, short, span
 from decal_cli.render.blocks import Cell, Column, Notes, Row, TextTable
 
 T = TypeVar("T")
-Columns = Sequence[tuple[Column | str, Callable[[T], Cell | str | float | None]]]
-"""The heading of each column, and what it says of an item: a number is rounded, a text is not."""
+Columns = Sequence[tuple[Column | str, Callable[[T], Cell | str | float | None]] | Literal[False]]
+"""The heading of each column, and what it says of an item: a number is rounded, a text is not; False for no column."""
 ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0", "one": "→1", "neither": ""}
 """By a metric's direction."""
 
@@ -22,16 +22,17 @@ def left(heading: str, **more: Any) -> Column:
 
 
 def table(
-    items: Iterable[T], columns: Columns[T], chosen: Callable[[T], bool] = lambda _: False, **more: Any
+    items: Iterable[T], columns: Columns[T], row: Callable[[T], Mapping[str, Any]] = lambda _: {}, **more: Any
 ) -> TextTable:
-    """A row for each item; chosen: whether it is the one that was picked."""
-    heads = tuple(head if isinstance(head, Column) else Column(head) for head, _ in columns)
-    rows = (Row(tuple(_cell(say(item)) for _, say in columns), chosen=chosen(item)) for item in items)
+    """A row for each item; row: what else is said of it."""
+
+    def cell(said: Cell | str | float | None) -> Cell:
+        return said if isinstance(said, Cell) else words(said) if isinstance(said, str) else number(said)
+
+    shown = [each for each in columns if each]
+    heads = tuple(head if isinstance(head, Column) else Column(head) for head, _ in shown)
+    rows = (Row(tuple(cell(say(item)) for _, say in shown), **row(item)) for item in items)
     return TextTable(heads, tuple(rows), **more)
-
-
-def _cell(said: Cell | str | float | None) -> Cell:
-    return said if isinstance(said, Cell) else words(said) if isinstance(said, str) else number(said)
 
 
 def reasons(named: Iterable[tuple[str, str | None]], together: bool = False, quiet: bool = True) -> Iterator[Notes]:
@@ -78,8 +79,12 @@ def counted(rows: float) -> str:
     return f"{rows:,.0f}" if rows == round(rows) else f"{rows:,.1f}"
 
 
-def metric_cells(key: str) -> tuple[Cell, Cell]:
-    """What a metric is called, and which way is better."""
+def metric_name(key: str) -> Cell:
+    """What a metric is called."""
     metric = parse(key).declared
-    name = Cell((metric.title,), code=key, parameters=key.removeprefix(metric.name))
-    return name, words(ARROWS[metric.better])
+    return Cell((metric.title,), code=key, parameters=key.removeprefix(metric.name))
+
+
+def better(key: str) -> str:
+    """Which way a metric is better."""
+    return ARROWS[parse(key).declared.better]

@@ -13,13 +13,11 @@ from decal_cli.render.results.comparison import ComparedData
 from decal_cli.render.results.evaluation import MeasuredData, Measures
 from decal_cli.render.results.fitting import FittedData
 from decal_cli.render.results.online import ReplayedData
-from decal_cli.render.results.over_costs import RangedData
 from decal_cli.render.results.planned import PlannedData
-from decal_cli.render.results.recommendation import AdvisedData
+from decal_cli.render.results.recommendation import AdvisedData, RangedData
 from decal_cli.render.results.source import Provenance
 from decal_cli.render.results.study import StudiedData
-from decal_cli.render.results.sweep import LowestData, SweptData
-from decal_cli.render.results.varied import VariedData
+from decal_cli.render.results.sweep import LowestData, SweptData, VariedData
 from decal_cli.render.schema import View, schema_of
 from decal_cli.version import SCHEMA
 

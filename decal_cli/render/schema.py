@@ -30,7 +30,9 @@ class _Of(NamedTuple):
 
 
 def of(how: str | Callable[..., Any]) -> Any:
-    """Where a key of a view comes from: 'a.b' of the result, null where one of these is; or a function."""
+    """Where a key of a view comes from: 'a.b' of the result, null where one of these is, or '.a.b' of what is beside
+    it; or a function of both.
+    """
     return _Of(how)
 
 
@@ -69,7 +71,10 @@ def _seen(kind: type, name: str, hint: Any) -> Callable[[Any], Any]:
     objects = _objects_in(hint)
 
     def value(view: View) -> Any:
-        got = how(*view.seen) if callable(how) else reduce(_part, how.split("."), view.seen[0])
+        if callable(how):
+            got = how(*view.seen)
+        else:
+            got = reduce(_part, how.removeprefix(".").split("."), view.seen[how.startswith(".")])
         alone = len(objects) == 1 and issubclass(objects[0], View)
         return _viewed(got, objects[0], view.seen[1:]) if alone else got
 

@@ -18,7 +18,7 @@ from decal_cli.render import blocks as b
 from decal_cli.render.cells import counted, left, number, table
 from decal_cli.render.results.evaluation import MeasuredData, metric_table, name_of, undefined_reasons, unknown_lines
 from decal_cli.render.results.page import decision_words
-from decal_cli.render.results.recommendation import AdvisedData, Recommended, advice_table, advised_of, lead_of, todo
+from decal_cli.render.results.recommendation import AdvisedData, AdvisedModel, Recommended, advice_table, advised_in
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, shares_text, source_lines
 from decal_cli.render.schema import View, data_of, of
@@ -172,7 +172,7 @@ class Card:
             yield b.Paragraph("", strong="Models and groups")
             yield _rows_table(reports)
         if self.recommendation is not None and len(reports) > 1:
-            yield advice_table(advised_of(self.recommendation, reports), self.terms)
+            yield advice_table(advised_in(self.recommendation, self.terms, reports), self.terms)
         for heading, keys in SHOWN.items():
             defined = [key for key in keys if any(_value(report, key) is not None for report in reports)]
             if defined:
@@ -323,8 +323,10 @@ def _advice(card: Card) -> str:
     whole = card.recommendation
 
     def of_model(report: Report, advice: Advice) -> str:
-        lead = () if whole is None else lead_of(whole, report, advice, card.terms)
-        return f"{' '.join(lead)} Do now: {todo(advice)}; how sure that is: {advice.certainty}."
+        if whole is None:
+            return ""
+        each = AdvisedModel(report, advice, whole, card.terms)
+        return f"{' '.join(each.lead())} Do now: {each.todo}; how sure that is: {advice.certainty}."
 
     return card.advised(of_model)
 

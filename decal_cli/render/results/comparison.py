@@ -22,8 +22,8 @@ from decal_cli.declarations.document import Absent, Count, Limit, Positive, Shar
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval, alike, counts, plain, short, span
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Points, Row, Signature, SourceLines, TextTable, Tone
-from decal_cli.render.cells import counted, left, metric_cells, number, reasons, table, words
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Points, Signature, SourceLines, TextTable, Tone
+from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
 from decal_cli.render.results.shortened import MAX_GROUPS, Order, lowest_first, worst_of_each
 from decal_cli.render.results.source import Provenance, source_lines, title_of
@@ -231,24 +231,33 @@ class Compared:
 
 
 def _metric_table(comparison: Comparison, contest: Contest, close: bool) -> TextTable:
-    columns = (
-        left("metric", wraps=True, most=MAX_TITLE),
-        left(""),
-        *(Column(name, short=letter) for name, letter in zip(comparison.models, "AB", strict=True)),
-        Column("B - A"),
-        left("who wins"),
-    )
-    return TextTable(columns, tuple(_metric_rows(comparison, contest)), dense=True, close=close)
-
-
-def _metric_rows(comparison: Comparison, contest: Contest) -> Iterator[Row]:
     of_classes = comparison.evaluation.reports[0].by_class is not None
-    for key, each in contest.differences.items():
-        metric = parse(key).declared.form(of_classes)
-        empty = each.a.value is None and each.b.value is None and not metric.shown
-        sides = (number(side.value, reason=side.reason) for side in (each.a, each.b))
-        cells = (*metric_cells(key), *sides, difference_cell(each), who_wins(each, comparison.models))
-        yield Row(cells, metric.family, empty=empty)
+    differences = contest.differences
+
+    def row(key: str) -> dict[str, Any]:
+        metric, each = parse(key).declared.form(of_classes), differences[key]
+        return {"section": metric.family, "empty": each.a.value is None and each.b.value is None and not metric.shown}
+
+    def side(name: str, letter: str) -> tuple[Column, Callable[[str], Cell]]:
+        def value(key: str) -> Cell:
+            result = getattr(differences[key], letter.lower())
+            return number(result.value, reason=result.reason)
+
+        return Column(name, short=letter), value
+
+    return table(
+        differences,
+        [
+            (left("metric", wraps=True, most=MAX_TITLE), metric_name),
+            (left(""), better),
+            *map(side, comparison.models, "AB"),
+            ("B - A", lambda key: difference_cell(differences[key])),
+            (left("who wins"), lambda key: who_wins(differences[key], comparison.models)),
+        ],
+        row,
+        dense=True,
+        close=close,
+    )
 
 
 def _by_difference(comparison: Comparison) -> Order[Contest]:

@@ -9,9 +9,12 @@ from typing import Annotated, Any
 
 from decal_cli.analysis.described import (
     MAX_PVALUE,
+    OF_ONE_ROW,
     ActionCounts,
+    Amount,
     ByClass,
     Clusters,
+    LimitedWorth,
     Places,
     Reference,
     Regime,
@@ -20,10 +23,10 @@ from decal_cli.analysis.described import (
 )
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.packs import MIN_DENOMINATOR, QUANTILES, Gap, OutcomeScores, Pack, TooSmall
-from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Size, Words
+from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Words
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.limits import MAX_ACTIONS
-from decal_cli.metrics import Result, Witness, parse
+from decal_cli.metrics import Metric, Result, Witness, parse
 from decal_cli.metrics.declare import Side, Within
 from decal_cli.metrics.label_shift import N_BINS
 from decal_cli.numbers import (
@@ -32,6 +35,7 @@ from decal_cli.numbers import (
     Interval,
     counts,
     decimals_for,
+    fixed,
     percent,
     plain,
     short,
@@ -39,11 +43,21 @@ from decal_cli.numbers import (
     times,
     within,
 )
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, SourceLines, TextTable
-from decal_cli.render.cells import counted, left, metric_cells, number, table, words
-from decal_cli.render.results.shortened import shortened
-from decal_cli.render.results.source import Provenance, one_or_several, source_lines, title_of, without_labels_line
-from decal_cli.render.results.summary import is_amount, next_steps, opening, shown_in
+from decal_cli.render.blocks import (
+    Block,
+    Cell,
+    Column,
+    Heading,
+    Notes,
+    Paragraph,
+    Row,
+    Signature,
+    SourceLines,
+    TextTable,
+)
+from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, words
+from decal_cli.render.results.shortened import lowest_first, shortened
+from decal_cli.render.results.source import Provenance, WrittenResult, one_or_several, source_lines, without_labels_line
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.task import utility_text
@@ -74,6 +88,51 @@ REGIMES_EXPLAINED = (
     "upper bound; a grouping loss up to Vmin may change no decision, one above it does; larger: the larger of the two "
     "regrets"
 )
+PER = 1000
+"""Decisions that the amounts of a summary are of."""
+WORTH, SCORE, CALIBRATION, TREES = (
+    f"Per {PER:,} decisions",
+    "Score",
+    "Calibration",
+    "What trees of five leaves see",
+)
+LIMITED = "At this capacity"
+SHORT = {
+    "gain_recalibration": (WORTH, "recalibration"),
+    "gain_beyond": (WORTH, "features"),
+    "gain_post_training": (WORTH, "both"),
+    "eu_by_amount": (WORTH, "by amount alone"),
+    "brier": (SCORE, "Brier score"),
+    "log_loss": (SCORE, "log loss"),
+    "auc": (SCORE, "AUC"),
+    "accuracy": (SCORE, "accuracy"),
+    "corp_mcb": (CALIBRATION, "miscalibration"),
+    "ece": (CALIBRATION, "ECE"),
+    "ece_null": (CALIBRATION, "ECE by chance"),
+    "ece_top": (CALIBRATION, "ECE, top class"),
+    "ece_top_null": (CALIBRATION, "by chance"),
+    "ece_classwise": (CALIBRATION, "ECE by class"),
+    "shadow_price": (LIMITED, "one more place"),
+    "capture": (LIMITED, "capture"),
+    "precision_at_capacity": (LIMITED, "precision"),
+    "lift": (LIMITED, "lift"),
+    "value_capture": (LIMITED, "value captured"),
+    "regret_calibration": (TREES, "calibration regret"),
+    "regret_grouping": (TREES, "grouping regret"),
+    "regret": (TREES, "regret"),
+    "grouping_loss": (TREES, "grouping loss"),
+}
+"""The section in which a metric stands, and what it is called there; others are in `--all`."""
+TREES_SENTENCE = (
+    "Noise makes these plug-in numbers larger, and a better model can win more than such trees see: decide by the "
+    "gains."
+)
+SKIPPED_AT_LIMIT = ("log_loss", "ece", "ece_null")
+"""What makes way for the numbers of a capacity."""
+COLUMNS = ("gain_recalibration", "gain_beyond", "auc", "brier", "ece", "ece_top")
+"""Metrics that are columns where several models or groups are rows."""
+MAX_NAMED = 3
+"""Models that a sentence names."""
 MetricKey = Annotated[str, Limit(pattern=r"^[a-z_0-9]+(\([a-z_]+=[^(),]+(,[a-z_]+=[^(),]+)*\))?$")]
 Payoffs = Annotated[list[Share], Limit(minItems=2, maxItems=2)]
 
@@ -103,15 +162,6 @@ class WorstAgentData(View):
     )
 
 
-class WithinData(View):
-    """Of a value from cells of the score. bound: how far it may be from that of the rows, 0 where it is exact. drawn:
-    it rests on folds or draws of cells, and bound is of what they estimate.
-    """
-
-    bound: Size
-    drawn: bool
-
-
 class DefinedData(View):
     """A value with its interval, null where it has none; parameters: those of the metric, defaults included.
 
@@ -125,7 +175,7 @@ class DefinedData(View):
     reason: Words | None = of("missing")
     parameters: dict[str, int | float | str] = of(lambda _, key: parse(key).parameters)
     worst_agent: Absent[WorstAgentData | None] = of("witness")
-    within: Absent[WithinData | None]
+    within: Absent[Within | None]
     side: Absent[Side | None]
 
 
@@ -187,15 +237,14 @@ class Measures(Provenance):
     reference: Absent[Reference | None] = of(lambda _, reference: reference)
 
 
-class Evaluated:
+class Evaluated(WrittenResult):
     """An evaluation, for formats to write."""
 
     def __init__(self, evaluation: Evaluation, reference: Reference | None = None, listed: bool = False) -> None:
         """listed: the metrics were named, so that all of them stand in a table."""
-        self.evaluation = evaluation
+        super().__init__(evaluation)
         self.reference = reference
         self.listed = listed
-        self.title = title_of(evaluation)
 
     def blocks(self) -> Iterator[Block]:
         """What acting is worth and the numbers that say most, or the metrics that were named; then data and method."""
@@ -207,11 +256,11 @@ class Evaluated:
             yield source
             yield metric_table(reports, evaluation.pack)
         else:
-            yield from opening(evaluation)
+            summary = Opening(evaluation)
+            yield from summary.blocks()
             weighted, whole = "weight" in evaluation.columns, [each for each in reports if each.group is None]
             for report in whole:
-                line = without_labels_line(report, weighted, StatedTerms(), named=len(whole) > 1)
-                yield from filter(None, (line,))
+                yield from without_labels_line(report, weighted, StatedTerms(), named=len(whole) > 1)
         for report in reports:
             yield from class_blocks(report, named=len(reports) > 1)
         yield from regime_tables(reports)
@@ -220,7 +269,7 @@ class Evaluated:
             yield from reference_blocks(self.reference)
         yield from notes
         if not self.listed:
-            yield next_steps(evaluation)
+            yield summary.next_steps()
             yield source
         yield Signature(evaluation.signature, close=not self.listed or bool(notes))
 
@@ -250,38 +299,30 @@ def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: fl
 
     factor: of utilities per decision, where the page writes amounts of many decisions.
     """
-    columns = [Column("metric", words=True), Column("", words=True)]
-    columns += [Column(report.model, report.group or "") for report in reports]
-    rows = tuple(_rows(reports, factor))
-    if pack is not None:
-        rows = tuple(_as_called(row, pack) for row in rows)
-    return TextTable(tuple(columns), rows, keys=2, dense=True)
 
+    def of_report(report: Report) -> Callable[[str], Cell]:
+        def value(key: str) -> Cell:
+            each = report.results[key]
+            if factor != 1.0 and each.value is not None and is_amount(parse(key).declared):
+                size, _, ends = within(factor * each.value, times(each.interval, factor)).partition(" ")
+                return Cell(tuple(filter(None, (size, ends))))
+            return number(each.value, each.interval, fewer=3, reason=each.reason, text=each.text, side=each.side)
 
-def _as_called(row: Row, pack: Pack) -> Row:
-    name, *others = row.cells
-    return replace(row, cells=(replace(name, parts=(pack.measures[name.code],)), *others), section="", empty=False)
+        return value
 
+    def name(key: str) -> Cell:
+        cell = metric_name(key)
+        return cell if pack is None else replace(cell, parts=(pack.measures[key],))
 
-def _rows(reports: Sequence[Report], factor: float) -> Iterator[Row]:
-    for key in reports[0].results:
+    def row(key: str) -> dict[str, Any]:
         metric = parse(key).declared
-        results = [report.results[key] for report in reports]
-        cells = (_amount(each, factor) if factor != 1.0 and is_amount(metric) else _value(each) for each in results)
         # What is undefined everywhere keeps its row, with dashes, where people look for it.
-        empty = all(each.value is None for each in results) and not metric.shown
-        yield Row((*metric_cells(key), *cells), metric.family, empty=empty)
+        empty = all(report.results[key].value is None for report in reports) and not metric.shown
+        return {"section": metric.family, "empty": empty} if pack is None else {}
 
-
-def _value(result: Result) -> Cell:
-    return number(result.value, result.interval, fewer=3, reason=result.reason, text=result.text, side=result.side)
-
-
-def _amount(result: Result, factor: float) -> Cell:
-    if result.value is None:
-        return _value(result)
-    value, _, ends = within(factor * result.value, times(result.interval, factor)).partition(" ")
-    return Cell(tuple(filter(None, (value, ends))))
+    values = ((Column(report.model, report.group or ""), of_report(report)) for report in reports)
+    columns: Columns[str] = [(left("metric"), name), (left(""), better), *values]
+    return table(reports[0].results, columns, row, keys=2, dense=True)
 
 
 def metric_notes(evaluation: Evaluation, listed: bool = True) -> list[Block]:
@@ -290,41 +331,41 @@ def metric_notes(evaluation: Evaluation, listed: bool = True) -> list[Block]:
     listed: of every metric in a table; else of those that the summary shows, which says itself what was not given.
     """
     reports = evaluation.reports
-    worst = worst_lines(reports) if listed else []
-    per = evaluation.columns.get("per")
-    places = places_lines(reports, per if isinstance(per, str) else None)
-    quiet = [
-        *within_lines(reports),
-        *places,
-        *part_lines(reports),
-        *(undefined_reasons(reports) if listed else undefined_reasons(reports, shown_in(reports), _NOT_GIVEN)),
-        *(unknown_lines(evaluation) if listed else ()),
-    ]
-    blocks: list[Block] = [Notes(tuple(worst), copy=True)] if worst else []
-    blocks += [Notes(tuple(quiet), quiet=True)] if quiet else []
-    return [replace(block, close=bool(number)) for number, block in enumerate(blocks)]
+    worst = tuple(_worst_lines(reports)) if listed else ()
+    quiet = [*_within_lines(reports), *_places_lines(evaluation), *_part_lines(reports)]
+    if listed:
+        quiet += [*undefined_reasons(reports), *unknown_lines(evaluation)]
+    else:
+        quiet += undefined_reasons(reports, SHORT if len(reports) == 1 else COLUMNS, _NOT_GIVEN)
+    blocks = [Notes(worst, copy=True)] if worst else []
+    return [*blocks, *([Notes(tuple(quiet), quiet=True, close=bool(blocks))] if quiet else [])]
 
 
-def within_lines(reports: Sequence[Report]) -> list[str]:
+def _whose(report: Report, reports: Sequence[Report]) -> str:
+    """The model before a sentence, where there are several."""
+    return "" if len(reports) == 1 else f"{report.model}: "
+
+
+def _within_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Of values from cells of the score: which are exact, and how far the others may be from those of the rows."""
     bounds: dict[str, Within] = {}
     for report in reports:
         for key, result in report.results.items():
             if result.within is not None and result.value is not None:
                 bounds[key] = max(result.within, bounds.get(key, result.within))
-    if not bounds:
-        return []
     exact = [key for key, each in bounds.items() if not each.bound and not each.drawn]
-    near = [f"{key} {plain(each.bound)}" for key, each in bounds.items() if each.bound and not each.drawn]
-    drawn = [f"{key} {plain(each.bound)}" for key, each in bounds.items() if each.drawn]
-    lines = [f"from cells of the score; exact: {', '.join(exact) or 'none'}"]
-    if len(exact) == len(bounds):
-        lines = ["from cells of the score; all numbers are exact"]
-    lines += [f"at most so far from the value of the rows: {', '.join(near)}"] if near else []
-    lines += [
-        f"from folds or draws of cells, and what these estimate is at most so far off: {', '.join(drawn)}"
-    ] * bool(drawn)
-    return lines
+    if bounds:
+        exactly = "all numbers are exact" if len(exact) == len(bounds) else f"exact: {', '.join(exact) or 'none'}"
+        yield f"from cells of the score; {exactly}"
+    for drawn, what in (
+        (False, "at most so far from the value of the rows"),
+        (True, "from folds or draws of cells, and what these estimate is at most so far off"),
+    ):
+        near = [
+            f"{key} {plain(each.bound)}" for key, each in bounds.items() if key not in exact and each.drawn == drawn
+        ]
+        if near:
+            yield f"{what}: {', '.join(near)}"
 
 
 def unknown_lines(evaluation: Evaluation) -> list[str]:
@@ -335,65 +376,50 @@ def unknown_lines(evaluation: Evaluation) -> list[str]:
         grouping = report.results.get("regret_grouping")
         if report.group or worst is None or worst.value is None or grouping is None or grouping.value is not None:
             continue
-        name = "" if len(evaluation.reports) == 1 else f"{report.model}: "
         lines.append(
-            f"{name}without {Hint('features').words}, the gain beyond recalibration is unknown: between 0 and "
-            f"{plain(worst.value)} "
-            "per decision (an upper limit, not an estimate)"
+            f"{_whose(report, evaluation.reports)}without {Hint('features').words}, the gain beyond recalibration is "
+            f"unknown: between 0 and {plain(worst.value)} per decision (an upper limit, not an estimate)"
         )
     return lines
 
 
-def part_lines(reports: Sequence[Report]) -> list[str]:
+def _part_lines(reports: Sequence[Report]) -> Iterator[str]:
     """The Brier score of each model as the sum of three parts, with so many decimals that what is printed adds up."""
-    lines = []
     for report in reports:
-        whole, *parts = (report.results.get(key) for key in BRIER_PARTS)
-        results = [result for result in (whole, *parts) if result is not None and result.value is not None]
-        if report.group or len(results) < len(BRIER_PARTS):
+        results = [report.results[key] for key in BRIER_PARTS if key in report.results]
+        whole, *parts = (result.value for result in results if result.value is not None) if results else (None,)
+        if report.group or whole is None or 1 + len(parts) < len(BRIER_PARTS):
             continue
-        decimals = _adding(*(result.value or 0.0 for result in results))
-        sizes = [
-            f"{short(result.value or 0.0, decimals)} {span(result.interval, decimals, result.side)}"
-            for result in results
-        ]
-        of_whole, *texts = (f"{name} {size}".strip() for name, size in zip(BRIER_PARTS.values(), sizes, strict=True))
-        lines.append(f"{'' if len(reports) == 1 else f'{report.model}: '}{of_whole} = {' + '.join(texts)}")
-    return lines
+        for decimals in range(4, MAX_DECIMALS):
+            if abs(sum(round(part, decimals) for part in parts) - round(whole, decimals)) < 0.5 / 10**decimals:
+                break
+        of_whole, *texts = (
+            f"{name} {short(each.value or 0.0, decimals)} {span(each.interval, decimals, each.side)}".strip()
+            for name, each in zip(BRIER_PARTS.values(), results, strict=True)
+        )
+        yield f"{_whose(report, reports)}{of_whole} = {' + '.join(texts)}"
 
 
-def _adding(whole: float, *parts: float) -> int:
-    """The fewest decimals, from 4 on, with which rounded parts add up to the rounded whole."""
-    for decimals in range(4, MAX_DECIMALS):
-        if abs(sum(round(part, decimals) for part in parts) - round(whole, decimals)) < 0.5 / 10**decimals:
-            break
-    return decimals
-
-
-def worst_lines(reports: Sequence[Report]) -> list[str]:
+def _worst_lines(reports: Sequence[Report]) -> Iterator[str]:
     """The tasks of the worst agents, to be pasted: one line for all metrics of a report that share one."""
-    lines = []
     for report in reports:
         keys: dict[str, list[str]] = {}
         for key, result in report.results.items():
             if result.witness is not None:
                 keys.setdefault(_worst(result.witness), []).append(key)
         where = "" if len(reports) == 1 else f" on {name_of(report)}"
-        lines += [f"worst agent of {', '.join(shared)}{where}: {text}" for text, shared in keys.items()]
-    return lines
+        yield from (f"worst agent of {', '.join(shared)}{where}: {text}" for text, shared in keys.items())
 
 
 def _worst(witness: Witness) -> str:
     actions, loses = f"{len(witness.utility)} actions", f"(loses {plain(witness.loss)}, see {witness.shown_by})"
     if len(witness.utility) * len(witness.utility[0]) > MAX_PASTED:
         return f"{actions}, {Hint('utility').words} in JSON, as worst_agent {loses}"
-    paste = f"{Hint('utility').words} '{utility_text(witness.utility)}' {loses}"
-    if not witness.thresholds:
-        return f"{actions}, {paste}"
     kinks = " and ".join(plain(threshold) for threshold in witness.thresholds)
-    if len(witness.utility) == 2:
-        return f"the V-shaped rule with its kink at {kinks}, {paste}"
-    return f"{actions}, the rule with kinks at {kinks}, {paste}"
+    if kinks:
+        actions = f"{actions}, the rule with kinks at {kinks}"
+        actions = actions if len(witness.utility) > 2 else f"the V-shaped rule with its kink at {kinks}"
+    return f"{actions}, {Hint('utility').words} '{utility_text(witness.utility)}' {loses}"
 
 
 def undefined_reasons(
@@ -418,30 +444,30 @@ def undefined_reasons(
     return lines
 
 
-def places_lines(reports: Sequence[Report], per: str | None) -> Iterator[str]:
-    """A sentence on the places of each model, on all of its rows; per: the column whose values have places each."""
-    models = {report.model for report in reports}
-    for report in reports:
-        if report.places is not None and report.group is None:
-            yield ("" if len(models) == 1 else f"{report.model}: ") + _sentence(report.rows, report.places, per)
-
-
-def _sentence(rows: int, places: Places, per: str | None) -> str:
-    acted, room, reaching, without = counts((places.acted, places.places, places.reaching, places.without))
-    if not places.full:
-        return f"{acted} of {room} places are taken, and no row that would be acted on is without one"
-    low, high = (plain(each) for each in places.thresholds)
-    what = "a score" if places.ranked_by == "score" else "an expected gain"
-    begins = f"{what} of {low} on" if low == high else f"{what} between {low} and {high} on, depending on {per}"
-    lists = "" if per is None else f"; every place is taken in {places.full:,} of {places.lists:,} values of {per}"
-    return (
-        f"{acted} of {rows:,} rows are acted on, from {begins}; {reaching} would be without the limit, so that "
-        f"{without} have no place{lists}"
-    )
+def _places_lines(evaluation: Evaluation) -> Iterator[str]:
+    """A sentence on the places of each model, on all of its rows."""
+    per = evaluation.columns.get("per")
+    models = {report.model for report in evaluation.reports}
+    for report in evaluation.reports:
+        places = report.places
+        if places is None or report.group is not None:
+            continue
+        acted, room, reaching, without = counts((places.acted, places.places, places.reaching, places.without))
+        text = f"{acted} of {room} places are taken, and no row that would be acted on is without one"
+        if places.full:
+            low, high = (plain(each) for each in places.thresholds)
+            what = "a score" if places.ranked_by == "score" else "an expected gain"
+            begins = f"{what} of {low} on" if low == high else f"{what} between {low} and {high} on, depending on {per}"
+            every = f"; every place is taken in {places.full:,} of {places.lists:,} values of {per}" if per else ""
+            text = (
+                f"{acted} of {report.rows:,} rows are acted on, from {begins}; {reaching} would be without the limit, "
+                f"so that {without} have no place{every}"
+            )
+        yield f"{'' if len(models) == 1 else f'{report.model}: '}{text}"
 
 
 def regime_tables(reports: Sequence[Report], factor: float = 1.0, measured_in: str = "") -> Iterator[Block]:
-    """A table of bins for each model and group that has them, and what its columns mean.
+    """A table of bins for each model and group that has them, from the lowest score up, and what its columns mean.
 
     factor: of regrets per decision, and measured_in what they are then in, where the page writes amounts of many.
     """
@@ -454,45 +480,43 @@ def regime_tables(reports: Sequence[Report], factor: float = 1.0, measured_in: s
 
 def _regime_table(report: Report, name: str, factor: float) -> TextTable:
     """The bins of a model, from the lowest score up, and their sum."""
+    # All alike, with three digits of the largest, so that rows add up.
+    sizes = [factor * size for r in report.regimes for size in (r.regret_calibration, r.regret_grouping or 0.0)]
+    decimals = decimals_for((), sizes)
 
-    def regret(value: float | None, bounds: Interval | None = None) -> Cell:
+    def regret(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
+        bounds = None if low is None or high is None else (low, high)
         if factor == 1.0 or value is None:
             return number(value, bounds)
         first, *ends = (f"{factor * each:,.{decimals}f}" for each in (value, *(bounds or ())))
         return words(f"{first} [{', '.join(ends)}]" if ends else first)
 
-    # All alike, with three digits of the largest, so that rows add up.
-    sizes = [(r.regret_calibration, r.regret_grouping or 0.0) for r in report.regimes]
-    decimals = decimals_for((), [factor * size for both in sizes for size in both])
     bins = table(
         report.regimes,
         [
-            (left(f"{name}score from, to"), lambda r: f"{short(r.low, 4)} to {short(r.high, 4)}"),
+            (
+                left(f"{name}score from, to"),
+                lambda r: f"{short(r.low, 4)} to {short(r.high, 4)}",
+            ),
             ("rows", lambda r: plain(r.rows)),
             (Column("mean score", drops=2), lambda r: r.score),
             ("c", lambda r: r.rate),
             ("grouping loss", lambda r: r.grouping_loss),
             (Column("Vmin", drops=1), lambda r: r.least_variance),
             ("calibration regret", lambda r: regret(r.regret_calibration)),
-            ("grouping regret", lambda r: regret(r.regret_grouping, _bounds(r))),
+            (
+                "grouping regret",
+                lambda r: regret(r.regret_grouping, r.regret_grouping_lower, r.regret_grouping_upper_sharp),
+            ),
             (left("larger"), lambda r: r.larger),
         ],
     )
-    return replace(bins, rows=(*bins.rows, _sum(report.regimes, regret)))
-
-
-def _bounds(regime: Regime) -> tuple[float, float] | None:
-    if regime.regret_grouping_lower is None or regime.regret_grouping_upper_sharp is None:
-        return None
-    return regime.regret_grouping_lower, regime.regret_grouping_upper_sharp
-
-
-def _sum(regimes: Sequence[Regime], regret: Callable[[float | None], Cell]) -> Row:
-    """The metrics, as the sums of the columns."""
-    known = [regime.regret_grouping for regime in regimes if regime.regret_grouping is not None]
-    rows = plain(sum(regime.rows for regime in regimes))
-    regrets = regret(sum(regime.regret_calibration for regime in regimes)), regret(sum(known) if known else None)
-    return Row((words("all"), words(rows), *[words("")] * 4, *regrets, words("")), apart=True)
+    # The metrics are the sums of the columns.
+    known = [r.regret_grouping for r in report.regimes if r.regret_grouping is not None]
+    regrets = regret(sum(r.regret_calibration for r in report.regimes)), regret(sum(known) if known else None)
+    cells = ("all", plain(sum(r.rows for r in report.regimes)), "", "", "", "")
+    total = Row((*map(words, cells), *regrets, words("")), apart=True)
+    return replace(bins, rows=(*bins.rows, total))
 
 
 def class_blocks(report: Report, named: bool) -> Iterator[Block]:
@@ -500,15 +524,12 @@ def class_blocks(report: Report, named: bool) -> Iterator[Block]:
     by_class = report.by_class
     if by_class is None:
         return
-    whose = f"{', '.join(filter(None, (report.model, report.group)))}: " if named else ""
-    shown, size = by_class.classes, len(by_class.classes)
+    whose = f"{name_of(report)}: " if named else ""
+    shown, size, which = by_class.classes, len(by_class.classes), ""
     if size > MAX_CLASSES_SHOWN:
         shown = tuple(sorted(shown, key=lambda each: (each.recall is None, each.recall or 0.0, each.name))[:N_LOWEST])
-    which = (
-        ""
-        if len(shown) == size
-        else f", the {len(shown)} of {size} with the lowest recall ({Hint('format', 'json').words} has all)"
-    )
+        has = f"{Hint('format', 'json').words} has all"
+        which = f", the {len(shown)} of {size} with the lowest recall ({has})"
     yield table(
         shown,
         [
@@ -565,16 +586,15 @@ def _costliest(done: ActionCounts, names: Sequence[str], whose: str) -> TextTabl
         (lost[a][k], done.actions[a], names[k], rows) for a, row in enumerate(done.rows) for k, rows in enumerate(row)
     ]
     cells = sorted((each for each in cells if each[0] > 0), key=lambda each: (-each[0], each[1], each[2]))
-    shown = cells[:N_COSTLIEST]
     return table(
-        shown,
+        cells[:N_COSTLIEST],
         [
             (left("action"), lambda cell: cell[1]),
             (left("class"), lambda cell: cell[2]),
             ("rows", lambda cell: counted(cell[3])),
             ("loss per row", lambda cell: plain(cell[0])),
         ],
-        title=f"{whose}the {len(shown)} of {len(cells):,} cells of action and class that lose most",
+        title=f"{whose}the {len(cells[:N_COSTLIEST])} of {len(cells):,} cells of action and class that lose most",
         keys=2,
     )
 
@@ -584,31 +604,26 @@ def pack_blocks(evaluation: Evaluation) -> Iterator[Block]:
     pack = evaluation.pack
     if pack is None:
         return
-    if any(report.by_outcome for report in evaluation.reports):
+    by_outcome = [(report, each) for report in evaluation.reports for each in report.by_outcome]
+    if by_outcome:
         yield Heading("Scores by outcome")
-        yield _outcome_table([report for report in evaluation.reports if report.by_outcome])
+        yield table(
+            by_outcome,
+            [
+                len({id(report) for report, _ in by_outcome}) > 1 and (left("model"), lambda row: name_of(row[0])),
+                ("label", lambda row: str(row[1].label)),
+                ("rows", lambda row: f"{row[1].rows:,}"),
+                ("mean", lambda row: row[1].mean),
+                *((percent(share), lambda row, at=f"{share:g}": row[1].quantiles[at]) for share in QUANTILES),
+            ],
+        )
+    several = len({report.model for report in evaluation.reports}) > 1
     for model in dict.fromkeys(gap.model for gap in evaluation.gaps):
-        of_model = [gap for gap in evaluation.gaps if gap.model == model]
-        several = len({report.model for report in evaluation.reports}) > 1
         yield Heading("Groups that are apart" + (f": {model}" if several else ""))
-        yield _gap_table(of_model, pack)
+        yield _gap_table([gap for gap in evaluation.gaps if gap.model == model], pack)
     if evaluation.gaps or evaluation.too_small:
         yield Notes((*_gap_notes(evaluation, pack),), quiet=True)
     yield Notes(tuple(map(said, pack.notes)), quiet=True)
-
-
-def _outcome_table(reports: Sequence[Report]) -> TextTable:
-    rows = [(report, each) for report in reports for each in report.by_outcome]
-    return table(
-        rows,
-        [
-            *([(left("model"), lambda row: name_of(row[0]))] if len(reports) > 1 else []),
-            ("label", lambda row: str(row[1].label)),
-            ("rows", lambda row: f"{row[1].rows:,}"),
-            ("mean", lambda row: row[1].mean),
-            *((percent(share), lambda row, at=f"{share:g}": row[1].quantiles[at]) for share in QUANTILES),
-        ],
-    )
 
 
 def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
@@ -616,11 +631,10 @@ def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
     by_metric: dict[tuple[str, str], list[Gap]] = {}
     for gap in gaps:
         by_metric.setdefault((gap.column, gap.metric), []).append(gap)
-    shown = [gap for of_metric in by_metric.values() for gap in of_metric[:MAX_PAIRS]]
     return table(
-        shown,
+        [gap for of_metric in by_metric.values() for gap in of_metric[:MAX_PAIRS]],
         [
-            *([(left("column"), lambda gap: gap.column)] if len({gap.column for gap in gaps}) > 1 else []),
+            len({gap.column for gap in gaps}) > 1 and (left("column"), lambda gap: gap.column),
             (left("metric"), lambda gap: pack.measures[gap.metric]),
             (left("higher (rows)"), lambda gap: f"{gap.high} ({counted(gap.high_rows)})"),
             (left("lower (rows)"), lambda gap: f"{gap.low} ({counted(gap.low_rows)})"),
@@ -708,3 +722,276 @@ def _meaning(shift: Shift) -> str:
         f"{Hint('prevalence', f'{plain(round(shift.by_scores or 0.0, 4))}').words} says what moving its scores "
         "to that share wins"
     )
+
+
+class Opening:
+    """What `decal evaluate` opens with: what acting is worth, the numbers that say most, where to look next.
+
+    Amounts are per 1,000 decisions, with the decimals that the widest interval of what acting on a model is worth
+    deserves, or else the largest amount.
+    """
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.evaluation, self.reports = evaluation, evaluation.reports
+        self.models = sorted((report for report in evaluation.reports if report.group is None), key=_place)
+        self.groups = len({report.group for report in evaluation.reports} - {None})
+        worths = [report.worth for report in self.models if report.worth is not None]
+        ends = [(PER * low, PER * high) for low, high in (each.now.interval for each in worths if each.now.interval)]
+        amounts = [PER * value for each in worths for value in (each.now.value, each.over.value)]
+        self.decimals = decimals_for(sorted(ends, key=lambda each: each[0] - each[1])[:1], amounts)
+
+    def blocks(self) -> Iterator[Block]:
+        """A sentence on each model, or on all of several; then the numbers."""
+        if len(self.reports) == 1:
+            yield Paragraph(" ".join(self._of_one(self.reports[0])))
+            yield from self._numbers(self.reports[0])
+        else:
+            yield Paragraph(" ".join(self._of_several()))
+            yield self._ranked_table()
+
+    def _amount(self, value: float, interval: Interval | None = None) -> str:
+        """A utility per decision as an amount, with its interval."""
+        return " ".join(self._amount_cell(value, interval).parts)
+
+    def _amount_cell(self, value: float, interval: Interval | None = None) -> Cell:
+        first, *ends = (fixed(PER * each, self.decimals) for each in (value, *(interval or ())))
+        return Cell((first, *([f"[{', '.join(ends)}]"] if ends else [])))
+
+    def _of_one(self, report: Report) -> Iterator[str]:
+        """What acting on the score is worth, what would win more, and what is unknown."""
+        worth, model = report.worth, report.model
+        if worth is None:
+            yield from _undecided(report)
+            return
+        now = f"{self._amount(worth.now.value, worth.now.interval)} per {PER:,} decisions"
+        if isinstance(worth, LimitedWorth):
+            yield (
+                f"Acting on the rows that {model} puts first is worth {now}, {self._against(worth.over)} acting on "
+                f"none ({self._amount(worth.idle)}); without the limit it would be worth "
+                f"{self._amount(worth.unlimited)}."
+            )
+        else:
+            yield (
+                f"Acting on {model} is worth {now}, {self._against(worth.over)} always deciding {worth.action}, "
+                f"the best constant decision ({self._amount(worth.constant)}); perfect knowledge would be worth "
+                f"{self._amount(worth.perfect)}."
+            )
+            share = _value(report, "utility_share")
+            if share is not None and share > 0 and worth.over.value > 0:
+                yield f"That is {percent(round(share, 2))} of what the best threshold on these scores would win."
+        gain, beyond = (report.results.get(key) for key in ("gain_recalibration", "gain_beyond"))
+        if gain is not None and gain.value is not None:
+            yield f"Recalibration {self._would_win(gain.value, gain.interval)}."
+        elif gain is not None:
+            yield f"What recalibration would win is unknown: it {gain.reason}."
+        if beyond is not None and beyond.value is not None:
+            yield f"Beyond that, the features {self._would_win(beyond.value, beyond.interval)}."
+        elif not report.features:
+            worst, most = _value(report, "regret_grouping_worst"), ""
+            if worst is not None:
+                most = f": at most {self._amount(worst)}, which is an upper limit and not an estimate"
+            yield f"What features would win beyond that is unknown without {Hint('features').words}{most}."
+
+    def _against(self, over: Amount) -> str:
+        """'6.5 [2.0, 11.0] more than', or less."""
+        if not over.value and (over.interval is None or not any(over.interval)):
+            return "as much as"
+        if over.value < 0:
+            return f"{self._amount(-over.value, _minus(over.interval))} less than"
+        return f"{self._amount(over.value, over.interval)} more than"
+
+    def _would_win(self, value: float, ends: Interval | None) -> str:
+        if ends is not None and ends[0] <= 0 <= ends[1]:
+            return f"may win or lose: {self._amount(value, ends)}"
+        if value < 0:
+            return f"would lose {self._amount(-value, _minus(ends))}"
+        return f"would win {self._amount(value, ends)}"
+
+    def _of_several(self) -> Iterator[str]:
+        """Which model is worth most, which are worth less than a constant, and where recalibration wins most."""
+        first, count = self.models[0], len(self.models)
+        worth = first.worth
+        if count == 1:
+            yield from self._of_one(first)
+        elif worth is None:
+            brier = first.results.get("brier")
+            if brier is not None and brier.value is not None:
+                size = told(brier.value, brier.interval)
+                yield f"Of {count} models, {first.model} has the lowest Brier score, {size}."
+            yield f"What acting on them wins or loses needs a decision: give {needed(first.by_class is not None)}."
+        else:
+            now = self._amount(worth.now.value, worth.now.interval)
+            if isinstance(worth, LimitedWorth):
+                unlimited = f"{first.model} without the limit {self._amount(worth.unlimited)}"
+                beside = f"acting on none is worth {self._amount(worth.idle)}, {unlimited}"
+            else:
+                perfect = f"perfect knowledge {self._amount(worth.perfect)}"
+                beside = f"always deciding {worth.action} is worth {self._amount(worth.constant)}, {perfect}"
+            yield f"Of {count} models, {first.model} is worth most: {now} per {PER:,} decisions; {beside}."
+            lose = [report.model for report in self.models if report.worth and report.worth.over.value <= 0]
+            if lose:
+                more = f" and {len(lose) - MAX_NAMED} more" if len(lose) > MAX_NAMED else ""
+                yield f"No better than the best constant decision: {', '.join(lose[:MAX_NAMED])}{more}."
+            yield from self._most_to_win()
+        if self.groups:
+            yield f"The table has {'each model and' if count > 1 else 'all rows, and'} each of {self.groups:,} groups."
+
+    def _most_to_win(self) -> Iterator[str]:
+        whole = [report for report in self.reports if report.group is None]
+        known = [
+            (gain.value, gain.interval, report.model)
+            for report in whole
+            if (gain := report.results.get("gain_recalibration")) is not None and gain.value is not None
+        ]
+        winning = [each for each in known if (each[0] if each[1] is None else each[1][0]) > 0]
+        wins = "Recalibration clearly wins" if any(ends for _, ends, _ in known) else "Recalibration wins"
+        if winning:
+            value, ends, model = max(winning, key=lambda each: each[0])
+            of_all = f"for {len(winning)} of them" if len(winning) < len(known) else "for all of them"
+            yield f"{wins} {of_all}, most for {model}: {self._amount(value, ends)}."
+        elif known:
+            yield f"{wins} for none of them."
+        if not any(report.features for report in whole):
+            yield f"What features would win is unknown without {Hint('features').words}."
+
+    def _numbers(self, report: Report) -> Iterator[Block]:
+        """The numbers that say most, in sections that stand side by side; apart from them, those of small trees."""
+        rows, apart, worth = [], [], report.worth
+        limited = isinstance(worth, LimitedWorth)
+        if worth is not None:
+            rows = [Row((words("as it is"), self._amount_cell(worth.now.value, worth.now.interval)), WORTH)]
+            others = (
+                {"acting on none": worth.idle, "without limit": worth.unlimited}
+                if isinstance(worth, LimitedWorth)
+                else {f"always {worth.action}": worth.constant, "perfect": worth.perfect}
+            )
+            rows += [Row((words(name), self._amount_cell(value)), WORTH) for name, value in others.items()]
+        for key, result in report.results.items():
+            section, name = SHORT.get(key, ("", ""))
+            if not section or result.value is None or (limited and key in SKIPPED_AT_LIMIT):
+                continue
+            cell = self._cell(key, result)
+            if section == TREES:
+                apart.append(f"{name} {cell.text}")
+            else:
+                rows.append(Row((Cell((name,), code=key), cell), section))
+        rows.sort(key=lambda row: (WORTH, LIMITED, SCORE, CALIBRATION).index(row.section))
+        if rows:
+            yield TextTable((left("metric"), Column(report.model)), tuple(rows), beside=True)
+        if report.features and len(apart) > 1:
+            yield Paragraph(f"{', '.join(apart)}. {TREES_SENTENCE}", strong=f"{TREES}:")
+
+    def _cell(self, key: str, result: Result | None) -> Cell:
+        """Utilities as amounts, all else as it is; a value that says itself as it does."""
+        if result is None or result.value is None:
+            return Cell((DASH,), reason="" if result is None else result.reason or "")
+        metric = parse(key).declared
+        if is_amount(metric):
+            return self._amount_cell(result.value, result.interval)
+        # The range of what chance shows is not an interval of anything.
+        interval = None if metric.name.endswith("_null") else result.interval
+        value, _, ends = told(result.value, interval, result.side).partition(" ")
+        return Cell(tuple(filter(None, (result.text or value, ends))))
+
+    def _ranked_table(self) -> TextTable:
+        """A row for each model and group, the model that is worth most first, each followed by its groups."""
+        order = {report.model: number for number, report in enumerate(self.models)}
+        keys = [key for key in COLUMNS if any(_value(report, key) is not None for report in self.reports)]
+        decided, several = any(report.worth is not None for report in self.reports), len(self.models) > 1
+
+        def amount(report: Report, name: str) -> Cell:
+            each = None if report.worth is None else getattr(report.worth, name)
+            return words(DASH) if each is None else self._amount_cell(each.value, each.interval)
+
+        def heading(key: str) -> str:
+            section, name = SHORT[key]
+            return f"{name} {'win' if name == 'features' else 'wins'}" if section == WORTH else name
+
+        return table(
+            sorted(self.reports, key=lambda report: (order.get(report.model, len(order)), report.group is not None)),
+            [
+                (several or not self.groups) and (left("model"), lambda each: each.model),
+                self.groups > 0 and (left("group"), lambda each: each.group or "all rows"),
+                self.groups > 0 and (Column("rows", drops=2), lambda each: f"{each.rows:,}"),
+                decided and (Column(f"worth per {PER:,}", breaks=(9,)), lambda each: amount(each, "now")),
+                decided and (Column("over best constant", breaks=(9,)), lambda each: amount(each, "over")),
+                *(
+                    (
+                        # Where there is little room, those that decide least go first.
+                        Column(
+                            heading(key), breaks=(9,), drops={"ece": 1, "ece_top": 1, "brier": 2, "auc": 2}.get(key, 0)
+                        ),
+                        lambda each, key=key: self._cell(key, each.results.get(key)),
+                    )
+                    for key in keys
+                ),
+            ],
+            keys=1 + (self.groups > 0 and several),
+            dense=True,
+        )
+
+    def next_steps(self) -> Notes:
+        """Where to look next."""
+        evaluation = self.evaluation
+        shared = evaluation.decision is None and evaluation.by_row is None
+        steps = [
+            f"{Verb('recommend').words} (what to do)" if evaluation.plan.decision is not None else "",
+            f"{Verb('compare').words} (two models row by row)"
+            if len({each.model for each in self.reports}) > 1
+            else "",
+            f"{Verb('sweep').words} (every threshold)" if shared else "",
+            f"{Verb('evaluate', 'all').words} (every metric)",
+        ]
+        return Notes((f"Next: {', '.join(filter(None, steps))}.",), quiet=True)
+
+
+def told(value: float, interval: Interval | None, side: str | None = None) -> str:
+    """A number with its interval, or the side of it that says something, and as many decimals as that deserves."""
+    if interval is None:
+        return fixed(value, decimals_for([], [value]))
+    known = {"at least": interval[:1], "at most": interval[1:]}.get(side or "", interval)
+    decimals = decimals_for([interval if side is None else (min(value, *known), max(value, *known))], [value])
+    ends = ", ".join(fixed(end, decimals) for end in known)
+    return f"{fixed(value, decimals)} [{ends if side is None else f'{side} {ends}'}]"
+
+
+def _value(report: Report, key: str) -> float | None:
+    return report.results[key].value if key in report.results else None
+
+
+def _minus(interval: Interval | None) -> Interval | None:
+    return None if interval is None else (-interval[1], -interval[0])
+
+
+def _undecided(report: Report) -> Iterator[str]:
+    """Without a decision: how it ranks, how far off it is, and what is needed to say what it is worth."""
+    auc, brier, off = report.results.get("auc"), report.results.get("brier"), _value(report, "corp_mcb")
+    its = f"{report.model}'s"
+    if auc is not None and auc.value is not None and report.by_class is None:
+        its = "Its"
+        yield (
+            f"{report.model} puts a row of label 1 above one of label 0 with probability "
+            f"{told(auc.value, auc.interval)} (AUC)."
+        )
+    if brier is not None and brier.value is not None:
+        of_that = "" if off is None else f", of which {told(off, None)} is miscalibration"
+        yield f"{its} Brier score is {told(brier.value, brier.interval)}{of_that}."
+    yield f"What acting on it wins or loses needs a decision: give {needed(report.by_class is not None)}."
+
+
+def needed(of_classes: bool) -> str:
+    """The options that name a decision."""
+    if of_classes:
+        return f"{Hint('abstain').words}, or {Hint('utility').words} with a column for each class"
+    costs = f"{Hint('cost_fp').words} and {Hint('cost_fn').words}"
+    return f"{costs}, {Hint('threshold').words}, {Hint('odds').words} or {Hint('utility').words}"
+
+
+def _place(report: Report) -> tuple[bool, float]:
+    """To sort by: what is worth most first, without a decision the lowest Brier score."""
+    return lowest_first(_value(report, "brier") if report.worth is None else -report.worth.now.value)
+
+
+def is_amount(metric: Metric) -> bool:
+    """Whether a metric is a utility per decision, so that many decisions have so many times that."""
+    return metric.unit == "utility" and metric.name not in OF_ONE_ROW

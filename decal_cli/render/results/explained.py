@@ -71,6 +71,11 @@ def metric_explained(metric: Metric) -> Explained:
     return _explained(f"{metric.name}: {metric.title}", text, metric_facts(metric))
 
 
+def explained(metric: Metric) -> tuple[Block, ...]:
+    """What is declared of a metric."""
+    return explanation(metric.text, metric_facts(metric))
+
+
 def metric_facts(metric: Metric) -> list[Fact]:
     """What is declared of a metric besides its text."""
     facts = [

@@ -280,7 +280,7 @@ class Replayed:
                 (b.Column("distance", "at most"), lambda each: each.losses["dist_cal_upper"]),
                 *([(left("bound"), lambda each: _bound(each.guarantee))] if judged.prompt else []),
             ],
-            chosen=lambda each: each.spec.key == judged.advice.method,
+            row=lambda each: {"chosen": each.spec.key == judged.advice.method},
             title=f"Forecasters; gains over {judged.methods[0].title}, {self._unit}{by_cluster}",
             keys=1,
             picks=True,

@@ -10,8 +10,8 @@ from decal_cli.declarations.document import Limit
 from decal_cli.numbers import DASH, percent
 from decal_cli.render.blocks import Bar, Bars, Block, Column, Notes, Paragraph, Signature, SourceLines
 from decal_cli.render.cells import left, reasons, table
+from decal_cli.render.results.evaluation import told
 from decal_cli.render.results.source import Provenance, source_lines, title_of
-from decal_cli.render.results.summary import told
 from decal_cli.render.schema import data_of, of
 
 

@@ -1,23 +1,34 @@
-"""What `decal recommend` returns: the advice, what it rests on, and what each way of acting is worth."""
+"""What `decal recommend` returns: the advice, what it rests on, and what each way of acting is worth; or, where costs
+are not known, which advice holds from which to which number.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
-from decal_cli.analysis.described import ByRow, Decided, DecisionCounts, Moving
-from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.described import Decided, DecisionCounts, LimitedWorth, Moving
+from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Answer, Certainty, Constant, Interim, Item
-from decal_cli.analysis.recommend import Recommendation, Round, amounts_in, amounts_of, ece_advice, ece_disagrees
-from decal_cli.analysis.tryout import PERFECT, Kind, Picked, Ranked, RanksNow, Trial
+from decal_cli.analysis.recommend import (
+    RangeAdvice,
+    Recommendation,
+    Round,
+    Stretch,
+    amounts_in,
+    amounts_of,
+    ece_advice,
+    ece_disagrees,
+)
+from decal_cli.analysis.tryout import PERFECT, Kind, Ranked, RanksNow, Trial
 from decal_cli.data.words import shell_word
-from decal_cli.declarations.document import Above, Absent, Limit, Share, Size
+from decal_cli.declarations.document import Above, Absent, Count, Limit, Positive, Share, Size
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Result, named
 from decal_cli.numbers import (
     DASH,
     Interval,
-    Say,
     chance_words,
     decimals_for,
     percent,
@@ -32,22 +43,115 @@ from decal_cli.render.results.evaluation import MeasuredData, name_of
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import (
     Provenance,
-    amount_line,
+    WrittenResult,
     one_or_several,
     row_task_line,
     source_lines,
     task_line,
-    title_of,
     without_labels_line,
 )
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
-from decal_cli.tables.population import Population
 from decal_cli.tables.resample import FOLDS
-from decal_cli.task import BinaryTask
 
 OF_ROWS = 1000
 """Rows that printed counts are of."""
+MAX_ACTIONS = 6
+"""Actions whose shares a table shows."""
+WAYS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "constant": ("best constant action", "take the best constant action", ("expected_utility", "external_regret")),
+    "never": ("never act", "always decide 0", ("eu_never",)),
+    "always": ("always act", "always decide 1", ("eu_always",)),
+    "amount": ("large amounts alone", "act on large amounts alone", ("eu_by_amount",)),
+    "now": ("score as it is", "act on the score as it is", ("expected_utility",)),
+    "recalibrate": ("recalibrated", "act on the recalibrated score", ("expected_utility", "gain_recalibration")),
+    "post-train": ("with features", "act on score and features", ("expected_utility", "gain_post_training")),
+    "perfect": ("", "decide with every label known", ("expected_utility", "external_regret", "utility_at_stake")),
+}
+"""Ways of acting by their key: what a row of a table calls it, what is done, and the metrics whose sum it is worth.
+
+The best constant action stands in place of the two constant decisions where there are more than two actions.
+"""
+
+KEYS: Mapping[str | None, str] = {
+    None: "now",
+    "recalibration": "recalibrate",
+    "post-training": "post-train",
+    "perfect": "perfect",
+}
+"""The way of acting on a score, by what makes the score; None: nothing does."""
+
+
+class Way(NamedTuple):
+    """A way of acting: what it is worth per decision, the interval of what it wins over the score as it is, and whom it
+    acts on; None for what is not known.
+    """
+
+    key: str
+    name: str
+    worth: float
+    interval: Interval | None = None
+    decided: Decided | None = None
+
+
+def ways_of(results: Mapping[str, Result], counts: DecisionCounts | None = None) -> list[Way]:
+    """The ways of acting whose worth is known, from the constant decisions to perfect knowledge."""
+    known = {key: result.value for key, result in results.items() if result.value is not None}
+    ways = []
+    for key, (_, name, metrics) in WAYS.items():
+        if all(metric in known for metric in metrics) and not (key == "constant" and "eu_never" in known):
+            interval = results[metrics[-1]].interval if key in GAINS else None
+            ways.append(Way(key, name, sum(known[each] for each in metrics), interval, _decided(key, counts)))
+    return ways
+
+
+def _decided(key: str, counts: DecisionCounts | None) -> Decided | None:
+    if counts is None:
+        return None
+    now = counts.as_is
+    yes, no = now.positives, now.negatives
+    steps = {"recalibrate": counts.recalibrated, "post-train": counts.with_features}
+    if key in steps:
+        step = steps[key]
+        return None if step is None else step.decided
+    cells = {"never": (0.0, 0.0, yes, no), "always": (yes, no, 0.0, 0.0), "perfect": (yes, 0.0, 0.0, no)}
+    return now if key == "now" else Decided(*cells[key]) if key in cells else None
+
+
+def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str = "") -> b.Bars:
+    """What each way of acting is worth as bars, each from the lowest to its own, in the user's terms."""
+    ways = _named(results)
+    worths = [way.worth for way in ways]
+    lowest, height = min(worths), max(worths) - min(worths)
+    factor, unit = terms.scale(*amounts_in([results]))
+    measured_in = terms.measured_in(unit)
+    bars = (
+        b.Bar(_called(way, terms), text, (way.worth - lowest) / height if height > 0 else 0.0)
+        for way, text in zip(ways, _alike(results, worths, factor), strict=True)
+    )
+    title = title or f"Expected utility {measured_in}"
+    return b.Bars(title, "way of acting", f"expected utility {measured_in}", tuple(bars))
+
+
+def _named(results: Mapping[str, Result], counts: DecisionCounts | None = None) -> list[Way]:
+    """The ways of acting that a table names."""
+    return [way for way in ways_of(results, counts) if WAYS[way.key][0]]
+
+
+def _called(way: Way, terms: StatedTerms) -> str:
+    constants = ("never", "always")
+    if terms.names is None or way.key not in constants:
+        return WAYS[way.key][0]
+    return f"always '{terms.names[constants.index(way.key)]}'"
+
+
+def _alike(results: Mapping[str, Result], worths: Iterable[float], factor: float) -> list[str]:
+    """What ways of acting are worth, with the decimals that the gains between them deserve."""
+    gains = (results[key] for key in ("gain_recalibration", "gain_beyond", "external_regret") if key in results)
+    ends = [(factor * low, factor * high) for low, high in (gain.interval for gain in gains if gain.interval)]
+    amounts = [factor * worth for worth in worths]
+    decimals = decimals_for(ends, amounts)
+    return [unsigned_zero(f"{amount:,.{decimals}f}") for amount in amounts]
 
 
 class StepData(View):
@@ -128,7 +232,7 @@ class AdviceData(View):
     tolerance: float = of("evidence.tolerated")
     constant: Constant | None
     interim: Interim | None
-    tried: Absent[list[RoundData] | None] = of(lambda _, seen: seen.whole.rounds_of(seen.report) or None)
+    tried: Absent[list[RoundData] | None] = of(lambda _, seen: seen.rounds or None)
 
 
 class DecisionChangeData(View):
@@ -167,7 +271,7 @@ class AdjustedData(View):
     used as it is written, null where no recalibrated score reaches t*.
     """
 
-    in_use: float = of(lambda _, seen: seen.task.decision_threshold)
+    in_use: float = of(".task.decision_threshold")
     adjusted: str | None = of(lambda result, _: None if result.value is None else result.text or repr(result.value))
     interval: Interval | None
 
@@ -177,7 +281,7 @@ class CountsData(View):
     with_features are null where that gain is undefined.
     """
 
-    names: Annotated[list[str], Limit(minItems=2, maxItems=2)] | None = of(lambda _, seen: seen.terms.names)
+    names: Annotated[list[str], Limit(minItems=2, maxItems=2)] | None = of(".terms.names")
     rows: Size = of("total")
     as_is: DecidedData = of(lambda counted, _: _Uncounted(counted.as_is))
     recalibrated: DecidedData | None
@@ -189,17 +293,15 @@ class AmountData(View):
     """An amount with its interval; null where the metric is undefined."""
 
     value: float | None = of(lambda result, seen: None if result.value is None else seen.terms.number * result.value)
-    interval: Interval | None = of(
-        lambda result, seen: result.interval and [seen.terms.number * end for end in result.interval]
-    )
+    interval: Interval | None = of(lambda result, seen: times(result.interval, seen.terms.number))
 
 
 class AmountsData(View):
     """Utilities times the number of decisions, in the user's unit; per: the time in which these decisions are made."""
 
-    unit: str | None = of(lambda _, seen: seen.terms.unit)
-    per: str | None = of(lambda _, seen: seen.terms.per)
-    decisions: Above = of(lambda _, seen: seen.terms.number)
+    unit: str | None = of(".terms.unit")
+    per: str | None = of(".terms.per")
+    decisions: Above = of(".terms.number")
     expected_utility: AmountData = of(lambda results, _: results["expected_utility"])
     gain_recalibration: AmountData = of(lambda results, _: results[GAINS["recalibrate"]])
     gain_beyond: AmountData = of(lambda results, _: results["gain_beyond"])
@@ -213,61 +315,416 @@ class _Uncounted(NamedTuple):
     change: None = None
 
 
-class _Seen(NamedTuple):
-    """A report with its advice, and what both are seen beside."""
-
-    report: Report
-    advice: Advice
-    whole: Recommendation
-    terms: StatedTerms
-
-    @property
-    def task(self) -> BinaryTask | None:
-        return self.whole.evaluation.plan.binary
-
-    @property
-    def counted(self) -> DecisionCounts | None:
-        return None if self.task is None else self.report.counts
-
-
 class AdvisedData(MeasuredData):
     """A report with its advice."""
 
-    recommendation: AdviceData = of(lambda _, seen: seen.advice)
-    holds: Absent[Interval | None] = of(lambda report, seen: seen.whole.holds_of(report))
-    counts: CountsData | None = of(lambda _, seen: seen.counted)
+    recommendation: AdviceData = of(".advice")
+    holds: Absent[Interval | None] = of(".holds")
+    counts: CountsData | None = of(lambda report, seen: None if seen.task is None else report.counts)
     amounts: AmountsData | None = of(
         lambda report, seen: AmountsData(report.results, seen) if seen.terms.with_amounts else None
     )
     moving: Absent[Moving | None]
-    at_capacity: Absent[list[Ranked] | None] = of(lambda report, seen: seen.whole.ranked_of(report) or None)
-    ranks_now: Absent[RanksNow | None] = of(lambda report, seen: seen.whole.ranks_now(report, seen.advice))
+    at_capacity: Absent[list[Ranked] | None] = of(lambda _, seen: seen.ranked or None)
+    ranks_now: Absent[RanksNow | None] = of(".ranks_now")
 
 
-class Recommended:
+class AdvisedModel:
+    """A model on all rows, or on a group of them, with the advice on it, in the user's terms."""
+
+    def __init__(self, report: Report, advice: Advice, whole: Recommendation, terms: StatedTerms) -> None:
+        self.report, self.advice, self.evaluation, self.terms = report, advice, whole.evaluation, terms
+        self.task, self.capacity = whole.evaluation.plan.binary, whole.evaluation.capacity
+        self.holds, self.rounds = whole.holds_of(report), whole.rounds_of(report)
+        self.ranked, self.ranks_now = whole.ranked_of(report), whole.ranks_now(report, advice)
+        self.factor, self.unit = terms.scale(*amounts_of(report))
+        self.say = terms.saying(amounts_of(report))
+
+    @property
+    def todo(self) -> str:
+        """What to do now, in a few words."""
+        now, constant = self.advice.act_now, self.advice.constant
+        if now.method is not None:
+            return f"{now.action} with {now.method}"
+        return constant.words if constant is not None and constant.gain > 0 else "use as it is"
+
+    def wins(self, factor: float) -> str:
+        """What that wins, after costs, times the factor of a page."""
+        now = self.advice.act_now
+        if now.action == "done":
+            return ""
+        ends, cost = self.report.results[GAINS[now.action]].interval, (self.advice.gain or now.gain) - now.gain
+        return within(factor * now.gain, ends and times((ends[0] - cost, ends[1] - cost), factor))
+
+    def _amount(self, value: float, interval: Interval | None) -> str:
+        return within(self.factor * value, times(interval, self.factor))
+
+    def lead(self) -> tuple[str, ...]:
+        """What to do today; where so many rows can be acted on only, first what gives the places."""
+        now, limit, lead = self.ranks_now, self.capacity, self.advice.lead
+        if now is None or limit is None:
+            return lead
+        without = (f"Without the limit of {limit.text}: {lead[0]}", *lead[1:])
+        first = f"At capacity {limit.text}, act on the rows that"
+        if now.method is None:
+            return (f"{first} the score puts first: no method is sure enough to win more.", *without)
+        won = self.say(now.gain, self.ranked_first.interval)
+        sure = () if now.chance is None else (f"The chance that this wins anything is {chance_words(now.chance)}.",)
+        return (f"{first} {now.method} puts first: wins {won} over the order of the score.", *sure, *without)
+
+    @cached_property
+    def ways(self) -> list[Way]:
+        """The ways of acting, of all rows on a share of them, where so many rows can be acted on only."""
+        report = self.report
+        if not self.ranked:
+            return ways_of(report.results, report.counts)
+        known = {way.key: way for way in ways_of(report.results, report.counts)}
+        assert isinstance(report.worth, LimitedWorth)  # there are scores at a capacity
+        never, always, room = known.get("never"), known.get("always"), self.room
+        none = "act on none" if never is None else never.name
+        ways = [Way("never", none, report.worth.idle, None, _decided("never", report.counts))]
+        whole = None if report.counts is None else report.counts.as_is
+        if never is not None and always is not None and whole is not None:
+            shares = [share * each for share in (room, 1 - room) for each in (whole.positives, whole.negatives)]
+            worth = room * always.worth + (1 - room) * never.worth
+            ways.append(Way("always", "act on as many rows by chance", worth, None, Decided(*shares)))
+        for each in self.ranked:
+            if each.utility is not None:
+                key, found = KEYS[each.kind], None
+                if whole is not None and each.capture is not None and each.precision:
+                    # By the share of label 1 that it finds and the share of label 1 among the rows it acts on.
+                    hits = each.capture * whole.positives
+                    alarms = hits / each.precision - hits
+                    found = Decided(hits, alarms, whole.positives - hits, whole.negatives - alarms)
+                ways.append(Way(key, WAYS[key][1], each.utility, each.interval, found))
+        return ways
+
+    @property
+    def room(self) -> float:
+        """The share of all rows that the capacity leaves to act on; 1 without one."""
+        places = self.report.places
+        return 1.0 if places is None else min(places.places / self.report.rows, 1.0)
+
+    @property
+    def ranked_first(self) -> Ranked:
+        """What gives the places today, among the scores."""
+        return next(each for each in self.ranked if self.ranks_now and each.method == self.ranks_now.method)
+
+    def walk(self) -> b.AnsweredQuestions:
+        """The walk through the flowchart; a number that an answer rests on stands where it is first used."""
+        seen, asked = set[str](), []
+        for step in self.advice.steps:
+            shown = [item for item in step.evidence if item.metric not in seen]
+            seen.update(item.metric for item in shown)
+            evidence = tuple(f"{named(item.metric).title.lower()}: {self._evidence(item)}" for item in shown)
+            asked.append(b.AnsweredQuestion(step.question, step.answer, step.reason, evidence, step.number))
+        return b.AnsweredQuestions(tuple(asked))
+
+    def _evidence(self, item: Item) -> str:
+        if item.value is None:
+            return "undefined"
+        if named(item.metric).unit == "utility":
+            return self.say(item.value, item.interval)
+        return f"{item.value:.2g}" if item.interval is None else within(item.value, item.interval)
+
+    def notes(self) -> b.Conclusion:
+        """What to do next, what ECE would have said, and for which decisions the same advice holds."""
+        sentences = [*self.advice.next_steps, *self._ece()]
+        if self.holds is not None:
+            low, high = map(plain, self.holds)
+            same = f"thresholds from {low} to {high}" if low != high else f"the threshold {low} alone"
+            sentences.append(f"This advice holds for {same}.")
+        return b.Conclusion("", tuple(sentences))
+
+    def _ece(self) -> Iterator[str]:
+        """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""
+        results, advice = self.report.results, self.advice
+        gain = results[GAINS["recalibrate"]]
+        ece, null = (results[key].value if key in results else None for key in ("ece", "ece_null"))
+        if ece is None or null is None or gain.value is None:
+            return
+        low, high = gain.interval or (0.0, 1.0)
+        does = "wins" if low > 0 else "loses" if high <= 0 else "may win or lose"
+        sentence = (
+            f"ECE is {within(ece)} whatever the decision ({within(null)} for a calibrated model); for this one, "
+            f"recalibration {does}."
+        )
+        if ece_disagrees(self.report, advice):
+            if ece_advice(self.report) == "leave":
+                sentence += " ECE alone would leave the model as it is."
+            else:
+                blind = "it does not ask whether the error crosses the threshold"
+                if advice.action == "post-train":
+                    blind = "it does not see how rows with equal scores differ"
+                elif advice.evidence.useless:
+                    blind = "it does not see that a constant decision wins as much"
+                elif advice.action == "do-not-post-train":
+                    blind = "it does not know what recalibration costs"
+                sentence += f" ECE alone would advise recalibration: {blind}."
+        yield sentence
+
+    def worth(self) -> Iterator[b.Block]:
+        """What each way of acting is worth and what it does, and the costs in words."""
+        report, terms, counts = self.report, self.terms, self.report.counts
+        ways = _named(report.results, counts)
+        worth = dict(zip(ways, _alike(report.results, [way.worth for way in ways], self.factor), strict=True))
+        columns: list[Any] = [
+            (left(""), lambda way: _called(way, terms)),
+            (b.Column(f"worth {terms.measured_in(self.unit)}", breaks=(28, 16, 10)), lambda way: worth[way]),
+        ]
+        if counts is not None:
+            texts = _of_thousand(ways, counts.total)
+            for at, head in enumerate(action_heads(terms, "")):
+                column = b.Column(head, breaks=(12, 8))
+                columns.append((column, lambda way, at=at: texts[way][at] if way in texts else ""))
+        else:
+            over = b.Column("gain over the score as it is", breaks=(18, 12))
+            columns.append((over, self._over))
+            names = self.actions
+            if report.shares and len(names) <= MAX_ACTIONS:
+                for name in names:
+                    columns.append(
+                        (b.Column(f"takes {name}", breaks=(10,)), lambda way, name=name: self._taken(way, name))
+                    )
+        yield table(ways, columns, keys=1)
+        yield b.Notes(tuple(self._costs()), close=True)
+        yield from self.beside()
+
+    def _over(self, way: Way) -> str:
+        """What a way of acting wins over the score as it is, with its interval."""
+        metrics = WAYS[way.key][2]
+        if len(metrics) < 2:
+            return ""
+        gain = self.report.results[metrics[-1]]
+        return self._amount(gain.value or 0.0, gain.interval)
+
+    def _taken(self, way: Way, name: str) -> str:
+        """Rows of 1,000 that get an action."""
+        if way.key == "constant":
+            return f"{OF_ROWS if name == self.report.best_constant else 0:,}"
+        shares = self.report.shares.get(WAYS[way.key][2][-1])
+        return "" if shares is None else f"{OF_ROWS * shares[self.actions.index(name)]:,.0f}"
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions that decisions are counted by, in their order."""
+        task, decision = self.evaluation.plan.task, self.evaluation.decision
+        return tuple(decision.actions) if decision is not None else () if task is None else task.taken
+
+    def _costs(self) -> Iterator[str]:
+        """The decision and its costs in words."""
+        task, by_row, terms, evaluation = self.task, self.evaluation.by_row, self.terms, self.evaluation
+        if by_row is not None:
+            yield self._row_costs()
+        elif task is None and evaluation.task is not None:
+            yield task_line(evaluation.task)
+        if task is None:
+            return
+        (u00, u01), (u10, u11) = task.utility
+        alarm, miss = (f"{plain(cost)}{f' {terms.unit}' if terms.unit else ''}" for cost in (u00 - u10, u11 - u01))
+        right = "" if u00 == u11 == 0 else ", beside the right decision,"
+        costs, pays = (
+            f"A false alarm (acting at label 0) costs{right} {alarm}, a miss (not acting at label 1) {miss}",
+            "",
+        )
+        if terms.names is not None:
+            off, on = terms.names
+            costs, pays = f"'{on}' at label 0 costs{right} {alarm}, '{off}' at label 1 {miss}", f"'{on}' pays"
+        own = task.decision_threshold
+        at = "" if own == task.threshold else f", and the score is acted on from {plain(own)}"
+        yield f"{costs}: {pays or 'acting pays'} from a probability of {plain(task.threshold)}{at}."
+        weighted = "weight" in evaluation.columns
+        if self.report.counts is not None and (terms.number != OF_ROWS or weighted):
+            yield f"Counts are of {OF_ROWS:,} rows{', by their weight' if weighted else ''}."
+
+    def _row_costs(self) -> str:
+        """Utilities of each row in words."""
+        by_row = self.evaluation.by_row
+        assert by_row is not None  # asked where there are such
+        if not by_row.to_act_or_not or by_row.thresholds is None or "utility_columns" in by_row.columns:
+            return row_task_line(by_row)
+        costs = []
+        for role, *others in (("cost_fp", "cost_fp_column"), ("cost_fn", "cost_fn_column", "amount", "amount_column")):
+            named_by = [by_row.columns[key][0] for key in (role, *others) if key in by_row.columns]
+            costs += named_by[:1] or [plain(getattr(by_row.task, role, None) or 0.0)]
+        low, middle, high = (within(each) for each in by_row.thresholds)
+        return (
+            f"A false alarm (acting at label 0) costs {costs[0]}, a miss (not acting at label 1) {costs[1]}: acting "
+            f"pays from a probability of each row's own, {low} to {high}, half of them below {middle}."
+        )
+
+    def beside(self) -> Iterator[b.Block]:
+        """What moved scores, large amounts and rows without a label come to."""
+        moving, population, by_row = self.report.moving, self.evaluation.population, self.evaluation.by_row
+        if moving is not None and population is not None:
+            used = "the scores as they are" if population.kept else "the moved scores"
+            yield b.Paragraph(
+                f"Where {percent(population.there[1])} are positive, scores made for {percent(population.here[1])} are "
+                f"worth {self.say(moving.kept)}; moving them to it wins {self.say(moving.gain, moving.interval)}. To "
+                f"move them is to act on them from about {moving.threshold:.4g} on. All else on this page is of {used}."
+            )
+        alone, over = (self.report.results.get(key) for key in ("eu_by_amount", "gain_over_amount"))
+        if by_row is not None and by_row.least_amount is not None and alone and over and over.value is not None:
+            sign = -1 if over.value < 0 else 1
+            low, high = sorted(sign * end for end in over.interval or (over.value, over.value))
+            gain = self.say(sign * over.value, None if over.interval is None else (low, high))
+            won = f"wins {gain} over" if sign > 0 else f"loses {gain} against"
+            beaten = over.interval is not None and over.interval[1] < 0
+            until = " Until a score beats that, act on the amount alone." if beaten else ""
+            yield b.Paragraph(
+                f"Acting on every row that costs about {plain(by_row.least_amount)} or more to miss, whatever its "
+                f"score, is worth {self.say(alone.value or 0.0)} on held-out rows; "
+                f"acting on the score as it is {won} that.{until}"
+            )
+        yield from without_labels_line(self.report, "weight" in self.evaluation.columns, self.terms)
+
+    def places(self) -> Iterator[b.Block]:
+        """What a limited capacity changes for the model, and what each score is worth under it."""
+        ranked, factor = self.ranked, self.factor
+        if not ranked or self.capacity is None:
+            return
+        ends = [(factor * low, factor * high) for low, high in (each.interval for each in ranked if each.interval)]
+        decimals = decimals_for(ends, [factor * (each.utility or 0.0) for each in ranked])
+        text = " ".join((*self._of_the_limit(), *self._of_methods()))
+        yield b.Paragraph(text, strong=f"At capacity {self.capacity.text}.")
+        yield table(
+            ranked,
+            [
+                (left("with these places"), lambda each: each.method or "score as it is"),
+                (
+                    b.Column(f"worth {self.terms.measured_in(self.unit)}", breaks=(28, 16, 10)),
+                    lambda each: "" if each.utility is None else f"{factor * each.utility:,.{decimals}f}",
+                ),
+                (
+                    b.Column("gain over the score as it is", breaks=(18, 12)),
+                    lambda each: "" if each.gain is None else self._amount(each.gain, each.interval),
+                ),
+                ("capture", lambda each: number(each.capture, decimals=3)),
+                ranked[0].value_capture is not None
+                and ("capture of value", lambda each: number(each.value_capture, decimals=3)),
+                ("precision", lambda each: number(each.precision, decimals=3)),
+            ],
+        )
+        yield from reasons((each.method or "", each.reason) for each in ranked)
+
+    def _of_the_limit(self) -> Iterator[str]:
+        """What the limit costs, and what is left to win under it."""
+        now, unlimited = self.ranked[0].utility or 0.0, self.report.results["expected_utility"].value or 0.0
+        perfect = next((each for each in self.ranked if each.method == PERFECT), None)
+        if self.report.places is not None and not self.report.places.full:
+            yield "Every row that would be acted on has a place, so that the limit changes nothing."
+        else:
+            yield f"The limit {'costs' if unlimited >= now else 'wins'} {self.say(abs(unlimited - now))}."
+        if perfect is not None and perfect.gain is not None:
+            won = self.say(perfect.gain, perfect.interval)
+            yield f"A perfect ranking, by the labels, would win {won} with these places; no method can win more."
+
+    def _of_methods(self) -> Iterator[str]:
+        """What methods win with these places; without a task every row has utilities of its own."""
+        task = self.task
+        recalibrated = [each for each in self.ranked if each.kind == "recalibration"][:1]
+        if recalibrated and recalibrated[0].gain is not None:
+            if task is None:
+                best = self._best("recalibration")
+                won = self._won(best)
+                yield f"Recalibration by {best.method} changes what acting is expected to win, and so the order: {won}."
+            else:
+                nothing = recalibrated[0].gain == 0
+                won = "on the rows with a place, that changes nothing" if nothing else self._won(recalibrated[0])
+                which = f"changes only which of them reach {plain(task.threshold)}"
+                yield f"Recalibration keeps the order of the scores, and {which}: {won}."
+        if any(each.kind == "post-training" and each.gain is not None for each in self.ranked):
+            best = self._best("post-training")
+            yield f"Of the post-trained scores, {best.method} is worth most: {self._won(best)}."
+        elif task is None:
+            yield "What features would win with these places is unknown."
+        else:
+            yield "Only another order, such as one that features give, finds other rows."
+        yield "All else on this page is of decisions without this limit."
+
+    def _best(self, kind: Kind) -> Ranked:
+        """The score of this kind that wins most."""
+        of_kind = (each for each in self.ranked if each.kind == kind and each.gain is not None)
+        return max(of_kind, key=lambda each: each.gain or 0.0)
+
+    def _won(self, each: Ranked) -> str:
+        """How much is won, and whether chance could explain it."""
+        gain, ends = each.gain or 0.0, each.interval
+        if ends is not None and ends[0] <= 0 <= ends[1]:
+            return f"its gain is {self.say(gain, ends)}, which chance could explain"
+        if gain >= 0:
+            return f"it wins {self.say(gain, ends)}"
+        return f"it loses {self.say(-gain, ends and (-ends[1], -ends[0]))}"
+
+
+def action_heads(terms: StatedTerms, quote: str) -> tuple[str, str, str]:
+    """Headings of rows acted on, false alarms and misses; quote: around the names of the user's actions."""
+    if not terms.names:
+        return "acts on", "false alarms", "misses"
+    off, on = (f"{quote}{name}{quote}" for name in terms.names)
+    return on, f"{on} at label 0", f"{off} at label 1"
+
+
+def _of_thousand(ways: Sequence[Way], total: float) -> dict[Way, list[str]]:
+    """Rows of 1,000 acted on, false alarms and misses, all alike: whole where the smallest is a row at least."""
+    rows = {
+        way: [OF_ROWS * (each / total) for each in (done.acted, done.false_positives, done.false_negatives)]
+        for way in ways
+        if (done := way.decided) is not None
+    }
+    least = min((each for row in rows.values() for each in row if each > 0), default=1.0)
+    decimals = 0 if least >= 0.95 else 1 if least >= 0.095 else 2
+    return {way: [f"{each:,.{decimals}f}" for each in row] for way, row in rows.items()}
+
+
+def advised_in(
+    whole: Recommendation, terms: StatedTerms, reports: Sequence[Report] | None = None
+) -> list[AdvisedModel]:
+    """These reports, by default all, each with its advice."""
+    advice_on = {(report.model, report.group): advice for report, advice in whole.advised}
+    shown = whole.evaluation.reports if reports is None else reports
+    return [AdvisedModel(report, advice_on[report.model, report.group], whole, terms) for report in shown]
+
+
+def advice_table(advised: Sequence[AdvisedModel], terms: StatedTerms) -> b.TextTable:
+    """What to do now with each model and group, what that wins, and how sure it is; all amounts in one unit."""
+    factor, unit = terms.scale(*amounts_in(each.report.results for each in advised))
+    return table(
+        advised,
+        [
+            (left("model", wraps=True), lambda each: each.report.model),
+            any(each.report.group is not None for each in advised)
+            and (left("group", wraps=True), lambda each: each.report.group or ""),
+            (left("do now", wraps=True), lambda each: each.todo),
+            (b.Column(f"wins {terms.measured_in(unit)}", breaks=(16,)), lambda each: each.wins(factor)),
+            (left("how sure"), lambda each: each.advice.certainty),
+        ],
+    )
+
+
+class Recommended(WrittenResult):
     """A recommendation in the user's terms, for formats to write."""
 
     def __init__(self, recommendation: Recommendation, terms: StatedTerms | None = None) -> None:
+        super().__init__(recommendation.evaluation, terms)
         self.recommendation = recommendation
-        self.terms = terms or StatedTerms()
-        self.evaluation = recommendation.evaluation
-        self.title = title_of(self.evaluation)
 
     def blocks(self) -> Iterator[b.Block]:
         """Of several models a table; of each what to do, what each way of acting is worth, and why; then the data."""
         evaluation = shortened(self.evaluation)
-        advised = advised_of(self.recommendation, evaluation.reports)
+        advised = advised_in(self.recommendation, self.terms, evaluation.reports)
         if len(advised) > 1:
             yield advice_table(advised, self.terms)
-        for report, advice in advised:
-            yield b.Heading(name_of(report), gist=todo(advice))
-            first, *others = lead_of(self.recommendation, report, advice, self.terms)
+        for each in advised:
+            yield b.Heading(name_of(each.report), gist=each.todo)
+            first, *others = each.lead()
             yield b.Conclusion(first, tuple(others), close=True)
-            yield from ranked_blocks(self.recommendation, report, self.terms)
-            yield from worth_blocks(report, self.evaluation, self.terms)
-            yield walk_of(advice, self.terms, report)
-            yield b.Conclusion("", tuple(notes_of(report, advice, self.recommendation)))
-            yield from round_blocks(self.recommendation.rounds_of(report))
+            yield from each.places()
+            yield from each.worth()
+            yield each.walk()
+            yield each.notes()
+            for at in range(len(each.rounds)):
+                yield from _round_blocks(each.rounds, at)
         yield b.SourceLines(tuple(source_lines(evaluation, self.terms.names)))
         yield b.Signature(self.evaluation.signature, close=True)
 
@@ -277,572 +734,230 @@ class Recommended:
 
     def entries(self) -> list[dict[str, Any]]:
         """Each report with its advice, without what all of them share."""
-        seen = [_Seen(*advised, self.recommendation, self.terms) for advised in self.recommendation.advised]
-        return [data_of(AdvisedData(each.report, each)) for each in seen]
+        return [data_of(AdvisedData(each.report, each)) for each in advised_in(self.recommendation, self.terms)]
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row per model and group; where methods were tried, one per method."""
-        if self.recommendation.rounds is not None:
-            yield from round_rows(self.recommendation.rounds)
+        """One row per model and group; where methods were tried, one per method: by model, and by the score."""
+        rounds = self.recommendation.rounds
+        if rounds is None:
+            yield ["model", "group", "action", "method", "gain", "low", "high"]
+            for report, advice in self.recommendation.advised:
+                ends = advice.interval or (None, None)
+                yield [report.model, report.group, advice.action, advice.method, advice.gain, *ends]
             return
-        yield ["model", "group", "action", "method", "gain", "low", "high"]
-        for report, advice in self.recommendation.advised:
-            ends = advice.interval or (None, None)
-            yield [report.model, report.group, advice.action, advice.method, advice.gain, *ends]
-
-
-def advised_of(recommendation: Recommendation, reports: Sequence[Report]) -> list[tuple[Report, Advice]]:
-    """These reports, each with its advice."""
-    advice_on = {(report.model, report.group): advice for report, advice in recommendation.advised}
-    return [(report, advice_on[report.model, report.group]) for report in reports]
-
-
-def advice_table(advised: Sequence[tuple[Report, Advice]], terms: StatedTerms) -> b.TextTable:
-    """What to do now with each model and group, what that wins, and how sure it is."""
-    grouped = any(report.group is not None for report, _ in advised)
-    factor, unit = terms.scale(*amounts_in(report.results for report, _ in advised))
-
-    def wins(each: tuple[Report, Advice]) -> str:
-        report, now = each[0], each[1].act_now
-        if now.action == "done":
-            return ""
-        ends, cost = report.results[GAINS[now.action]].interval, (each[1].gain or now.gain) - now.gain
-        return within(factor * now.gain, ends and times((ends[0] - cost, ends[1] - cost), factor))
-
-    return table(
-        advised,
-        [
-            (left("model", wraps=True), lambda each: each[0].model),
-            *([(left("group", wraps=True), lambda each: each[0].group or "")] if grouped else []),
-            (left("do now", wraps=True), lambda each: todo(each[1])),
-            (b.Column(f"wins {terms.measured_in(unit)}", breaks=(16,)), wins),
-            (left("how sure"), lambda each: each[1].certainty),
-        ],
-    )
-
-
-def todo(advice: Advice) -> str:
-    now, constant = advice.act_now, advice.constant
-    if now.method is not None:
-        return f"{now.action} with {now.method}"
-    return constant.words if constant is not None and constant.gain > 0 else "use as it is"
-
-
-def walk_of(advice: Advice, terms: StatedTerms, report: Report) -> b.AnsweredQuestions:
-    """The walk through the flowchart; a number that an answer rests on stands where it is first used."""
-    say, seen, asked = terms.saying(amounts_of(report)), set[str](), []
-    for step in advice.steps:
-        shown = [item for item in step.evidence if item.metric not in seen]
-        seen.update(item.metric for item in shown)
-        evidence = tuple(f"{named(item.metric).title.lower()}: {_value(item, say)}" for item in shown)
-        asked.append(b.AnsweredQuestion(step.question, step.answer, step.reason, evidence, step.number))
-    return b.AnsweredQuestions(tuple(asked))
-
-
-def _value(item: Item, say: Say) -> str:
-    if item.value is None:
-        return "undefined"
-    if named(item.metric).unit == "utility":
-        return say(item.value, item.interval)
-    return f"{item.value:.2g}" if item.interval is None else within(item.value, item.interval)
-
-
-def notes_of(report: Report, advice: Advice, whole: Recommendation) -> Iterator[str]:
-    """What to do next, what ECE would have said, and for which decisions the same advice holds."""
-    yield from advice.next_steps
-    yield from filter(None, (_ece_sentence(report, advice),))
-    if (ends := whole.holds_of(report)) is not None:
-        low, high = map(plain, ends)
-        same = f"thresholds from {low} to {high}" if low != high else f"the threshold {low} alone"
-        yield f"This advice holds for {same}."
-
-
-def _ece_sentence(report: Report, advice: Advice) -> str | None:
-    """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""
-    gain = report.results[GAINS["recalibrate"]]
-    ece, null = (report.results[key].value if key in report.results else None for key in ("ece", "ece_null"))
-    if ece is None or null is None or gain.value is None:
-        return None
-    sentence = (
-        f"ECE is {within(ece)} whatever the decision ({within(null)} for a calibrated model); for this one, "
-        f"recalibration {_verb(gain)}."
-    )
-    if not ece_disagrees(report, advice):
-        return sentence
-    if ece_advice(report) == "leave":
-        return f"{sentence} ECE alone would leave the model as it is."
-    return f"{sentence} ECE alone would advise recalibration: {_blind_spot(advice)}."
-
-
-def _blind_spot(advice: Advice) -> str:
-    """What ECE does not see that leads elsewhere."""
-    if advice.action == "post-train":
-        return "it does not see how rows with equal scores differ"
-    if advice.evidence.useless:
-        return "it does not see that a constant decision wins as much"
-    if advice.action == "do-not-post-train":
-        return "it does not know what recalibration costs"
-    return "it does not ask whether the error crosses the threshold"
-
-
-def _verb(gain: Result) -> str:
-    """What recalibration does by its interval."""
-    if gain.interval is not None and gain.interval[0] > 0:
-        return "wins"
-    return "loses" if gain.interval is not None and gain.interval[1] <= 0 else "may win or lose"
-
-
-class Rung(NamedTuple):
-    """A way of acting: the metric that says what it is worth, and the gain that is added to it."""
-
-    name: str
-    base: str
-    gain: str = ""
-
-
-CHAIN = (
-    Rung("never act", "eu_never"),
-    Rung("always act", "eu_always"),
-    Rung("large amounts alone", "eu_by_amount"),
-    Rung("score as it is", "expected_utility"),
-    Rung("recalibrated", "expected_utility", "gain_recalibration"),
-    Rung("with features", "expected_utility", "gain_post_training"),
-)
-"""From the constant decisions to post-training; the last rungs add gains on held-out rows to what the score yields."""
-BEST_CONSTANT = Rung("best constant action", "expected_utility", "external_regret")
-"""In place of the two constant decisions, where there are more than two actions."""
-
-
-def rungs_of(results: Mapping[str, Result]) -> dict[Rung, float]:
-    """What each way of acting is worth, of those that are defined."""
-    two = "eu_never" in results and results["eu_never"].value is not None
-    worth = {rung: _worth(rung, results) for rung in (CHAIN if two else (BEST_CONSTANT, *CHAIN))}
-    return {rung: value for rung, value in worth.items() if value is not None}
-
-
-def _worth(rung: Rung, results: Mapping[str, Result]) -> float | None:
-    parts = [results[key].value if key in results else None for key in (rung.base, rung.gain) if key]
-    return None if None in parts else sum(part for part in parts if part is not None)
-
-
-def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str = "") -> b.Bars:
-    """The same as bars, each from the lowest to its own, in the user's terms."""
-    values = rungs_of(results)
-    lowest, highest = min(values.values()), max(values.values())
-    height = highest - lowest
-    factor, unit = terms.scale(*amounts_in([results]))
-    texts = _alike(results, values.values(), factor)
-    bars = tuple(
-        b.Bar(_called(rung, terms), text, (value - lowest) / height if height > 0 else 0.0)
-        for (rung, value), text in zip(values.items(), texts, strict=True)
-    )
-    measured_in = terms.measured_in(unit)
-    return b.Bars(title or f"Expected utility {measured_in}", "way of acting", f"expected utility {measured_in}", bars)
-
-
-def _alike(results: Mapping[str, Result], values: Iterable[float], factor: float) -> list[str]:
-    """What ways of acting are worth, with the decimals that the gains between them deserve."""
-    gains = (results[key] for key in ("gain_recalibration", "gain_beyond", "external_regret") if key in results)
-    ends = [(factor * low, factor * high) for low, high in (gain.interval for gain in gains if gain.interval)]
-    amounts = [factor * value for value in values]
-    decimals = decimals_for(ends, amounts)
-    return [unsigned_zero(f"{amount:,.{decimals}f}") for amount in amounts]
-
-
-def _called(rung: Rung, terms: StatedTerms) -> str:
-    constants = [each.name for each in CHAIN[:2]]
-    if terms.names is None or rung.name not in constants:
-        return rung.name
-    return f"always '{terms.names[constants.index(rung.name)]}'"
-
-
-def worth_blocks(report: Report, evaluation: Evaluation, terms: StatedTerms) -> Iterator[b.Block]:
-    """What each way of acting is worth and what it does, and the costs in words."""
-    values = rungs_of(report.results)
-    factor, unit = terms.scale(*amounts_of(report))
-    worth = dict(zip(values, _alike(report.results, values.values(), factor), strict=True))
-    counted, shares = _counted(report), report.shares
-    columns: list[Any] = [
-        (left(""), lambda rung: _called(rung, terms)),
-        (b.Column(f"worth {terms.measured_in(unit)}", breaks=(28, 16, 10)), lambda rung: worth[rung]),
-    ]
-    if counted:
-        off, on = terms.names or ("", "")
-        heads = ("acts on", "false alarms", "misses")
-        heads = (on, f"{on} at label 0", f"{off} at label 1") if on else heads
-        texts = dict(zip(counted, _of_thousand(list(counted.values())), strict=True))
-        columns += [
-            (b.Column(head, breaks=(12, 8)), lambda rung, at=at: texts[rung][at] if rung in texts else "")
-            for at, head in enumerate(heads)
+        yield [
+            *("model", "score", "method", "kind", "predicted", "predicted_low", "predicted_high"),
+            *("achieved", "low", "high", "cost", "net", "seconds", "reason"),
         ]
-    else:
-        over = b.Column("gain over the score as it is", breaks=(18, 12))
-        columns.append((over, lambda rung: _over(rung, report, factor)))
-        names = _action_names(evaluation)
-        if shares and len(names) <= MAX_ACTIONS:
-            for at, name in enumerate(names):
-                columns.append(
-                    (b.Column(f"takes {name}", breaks=(10,)), lambda rung, at=at: _share(rung, report, names, at))
-                )
-    yield table(values, columns, keys=1)
-    yield b.Notes(tuple(_words(evaluation, terms, bool(counted))), close=True)
-    yield from filter(None, (moving_line(report, evaluation.population, terms),))
-    yield from filter(None, (amount_line(report, evaluation.by_row, terms),))
-    yield from filter(None, (without_labels_line(report, "weight" in evaluation.columns, terms),))
+        for model, of_model in rounds.items():
+            for score, trial in ((each.score, trial) for each in of_model for trial in each.trials):
+                first: list[Any] = [model, score, trial.chosen.key, trial.chosen.declared.kind]
+                for gain in (trial.predicted, trial.achieved):
+                    first += [gain.value, *(gain.interval or (None, None))]
+                yield [*first, trial.cost, trial.net, trial.seconds, trial.achieved.reason]
 
 
-MAX_ACTIONS = 6
-"""Actions whose shares a table shows."""
-
-
-def _counted(report: Report) -> dict[Rung, tuple[float, float, float]]:
-    """Rows acted on, false alarms and misses of each way of acting, of all rows; empty where they are not counted."""
-    counts = report.counts
-    if counts is None:
-        return {}
-    never, always, _, *learned = CHAIN
-    now, total = counts.as_is, counts.total
-    cells = {never: (0.0, 0.0, now.positives / total), always: (1.0, 1 - now.positives / total, 0.0)}
-    later = [None if step is None else step.decided for step in (counts.recalibrated, counts.with_features)]
-    steps = [now, *later]
-    for rung, done in zip(learned, steps, strict=True):
-        if done is not None:
-            cells[rung] = (done.acted / total, done.false_positives / total, done.false_negatives / total)
-    return cells
-
-
-def _of_thousand(rows: list[tuple[float, float, float]]) -> list[list[str]]:
-    """Counts of 1,000 rows, all alike: whole where the smallest is a row at least, else with a decimal or two."""
-    flat = [OF_ROWS * each for row in rows for each in row]
-    least = min((each for each in flat if each > 0), default=1.0)
-    decimals = 0 if least >= 0.95 else 1 if least >= 0.095 else 2
-    return [[f"{OF_ROWS * each:,.{decimals}f}" for each in row] for row in rows]
-
-
-def _over(rung: Rung, report: Report, factor: float) -> str:
-    """What a way of acting wins over the score as it is, with its interval."""
-    if rung.gain not in report.results:
-        return ""
-    gain = report.results[rung.gain]
-    return within(factor * (gain.value or 0.0), times(gain.interval, factor))
-
-
-def _share(rung: Rung, report: Report, names: Sequence[str], at: int) -> str:
-    """Rows of 1,000 that get an action."""
-    if rung is BEST_CONSTANT:
-        return f"{OF_ROWS if names[at] == report.best_constant else 0:,}"
-    shares = report.shares.get(rung.gain or rung.base)
-    return "" if shares is None else f"{OF_ROWS * shares[at]:,.0f}"
-
-
-def _action_names(evaluation: Evaluation) -> tuple[str, ...]:
-    """The actions that decisions are counted by, in their order."""
-    task, decision = evaluation.plan.task, evaluation.decision
-    if decision is not None:
-        return tuple(decision.actions)
-    if task is not None:
-        return task.taken
-    return ()
-
-
-def _words(evaluation: Evaluation, terms: StatedTerms, counted: bool) -> Iterator[str]:
-    """The decision and its costs in words."""
-    task, by_row = evaluation.plan.binary, evaluation.by_row
-    if by_row is not None:
-        yield _row_words(by_row)
-    elif task is None and evaluation.task is not None:
-        yield task_line(evaluation.task)
-    if task is None:
-        return
-    (u00, u01), (u10, u11) = task.utility
-    alarm, miss = (f"{plain(cost)}{f' {terms.unit}' if terms.unit else ''}" for cost in (u00 - u10, u11 - u01))
-    right = "" if u00 == u11 == 0 else ", beside the right decision,"
-    if terms.names is None:
-        costs = f"A false alarm (acting at label 0) costs{right} {alarm}, a miss (not acting at label 1) {miss}"
-        pays = "acting pays"
-    else:
-        off, on = terms.names
-        costs, pays = f"'{on}' at label 0 costs{right} {alarm}, '{off}' at label 1 {miss}", f"'{on}' pays"
-    at = (
-        ""
-        if task.decision_threshold == task.threshold
-        else (f", and the score is acted on from {plain(task.decision_threshold)}")
+def _round_blocks(rounds: Sequence[Round], at: int) -> Iterator[b.Block]:
+    """What was tried on which score, what each method won, and what follows."""
+    each = rounds[at]
+    yield b.Paragraph(
+        f"{'Started over with' if at else 'Tried on'} {each.score}, cross-fitted in {FOLDS} folds: each gain is on "
+        "held-out rows, in utility per 1,000 decisions over acting on this score as it is. Predicted: the expected "
+        "gain of its kind, before any fit."
     )
-    yield f"{costs}: {pays} from a probability of {plain(task.threshold)}{at}."
-    if counted and (terms.number != OF_ROWS or "weight" in evaluation.columns):
-        yield f"Counts are of {OF_ROWS:,} rows{', by their weight' if 'weight' in evaluation.columns else ''}."
-
-
-def _row_words(by_row: ByRow) -> str:
-    """Utilities of each row in words."""
-    alarm, miss = (_cost_of(by_row, *names) for names in (("cost_fp",), ("cost_fn", "amount")))
-    if not by_row.to_act_or_not or by_row.thresholds is None or "utility_columns" in by_row.columns:
-        return row_task_line(by_row)
-    low, middle, high = (within(each) for each in by_row.thresholds)
-    return (
-        f"A false alarm (acting at label 0) costs {alarm}, a miss (not acting at label 1) {miss}: acting pays from a "
-        f"probability of each row's own, {low} to {high}, half of them below {middle}."
-    )
-
-
-def _cost_of(by_row: ByRow, *roles: str) -> str:
-    """A cost: the number of all rows, or the name of the column that has it."""
-    columns = [by_row.columns[key][0] for role in roles for key in (role, f"{role}_column") if key in by_row.columns]
-    return columns[0] if columns else plain(getattr(by_row.task, roles[0], None) or 0.0)
-
-
-def moving_line(report: Report, population: Population | None, terms: StatedTerms) -> b.Paragraph | None:
-    """The sentence on it."""
-    moving = report.moving
-    if moving is None or population is None:
-        return None
-    say = terms.saying(amounts_of(report))
-    used = "the scores as they are" if population.kept else "the moved scores"
-    return b.Paragraph(
-        f"Where {percent(population.there[1])} are positive, scores made for {percent(population.here[1])} are worth "
-        f"{say(moving.kept)}; moving them to it wins {say(moving.gain, moving.interval)}. To move them is to "
-        f"act on them from about {moving.threshold:.4g} on. All else on this page is of {used}."
-    )
-
-
-def lead_of(recommendation: Recommendation, report: Report, advice: Advice, terms: StatedTerms) -> tuple[str, ...]:
-    """What to do today; where so many rows can be acted on only, first what gives the places."""
-    now, limit = recommendation.ranks_now(report, advice), recommendation.evaluation.capacity
-    if now is None or limit is None:
-        return advice.lead
-    return (
-        *limited_lead(now, recommendation.ranked_of(report), limit.text, terms.saying(amounts_of(report))),
-        f"Without the limit of {limit.text}: {advice.lead[0]}",
-        *advice.lead[1:],
-    )
-
-
-def limited_lead(now: RanksNow, ranked: Sequence[Ranked], limit: str, say: Say) -> Iterator[str]:
-    """What gives the places today and what that wins, and how sure it is."""
-    if now.method is None:
-        yield f"At capacity {limit}, act on the rows that the score puts first: no method is sure enough to win more."
-        return
-    won = say(now.gain, ranked_by(now, ranked).interval)
-    yield f"At capacity {limit}, act on the rows that {now.method} puts first: wins {won} over the order of the score."
-    if now.chance is not None:
-        yield f"The chance that this wins anything is {chance_words(now.chance)}."
-
-
-def ranked_by(now: RanksNow, ranked: Sequence[Ranked]) -> Ranked:
-    """What gives the places today, among the scores."""
-    return next(each for each in ranked if each.method == now.method)
-
-
-def ranked_blocks(recommendation: Recommendation, report: Report, terms: StatedTerms) -> Iterator[b.Block]:
-    """What a limited capacity changes for the model of a report, and what each score is worth under it."""
-    ranked, evaluation = recommendation.ranked_of(report), recommendation.evaluation
-    if not ranked or evaluation.capacity is None:
-        return
-    factor, unit = terms.scale(*amounts_of(report))
-    worth = [factor * (each.utility or 0.0) for each in ranked]
-    ends = [(factor * low, factor * high) for low, high in (each.interval for each in ranked if each.interval)]
-    decimals = decimals_for(ends, worth)
-    say = terms.saying(amounts_of(report))
-    sentences = (*_of_the_limit(ranked, report, say), *_of_methods(ranked, evaluation.plan.binary, say))
-    yield b.Paragraph(" ".join(sentences), strong=f"At capacity {evaluation.capacity.text}.")
-    by_value = ("capture of value", lambda each: number(each.value_capture, decimals=3))
-    yield table(
-        ranked,
-        [
-            (left("with these places"), lambda each: each.method or "score as it is"),
-            (
-                b.Column(f"worth {terms.measured_in(unit)}", breaks=(28, 16, 10)),
-                lambda each: "" if each.utility is None else f"{factor * each.utility:,.{decimals}f}",
-            ),
-            (
-                b.Column("gain over the score as it is", breaks=(18, 12)),
-                lambda each: "" if each.gain is None else within(factor * each.gain, times(each.interval, factor)),
-            ),
-            ("capture", lambda each: number(each.capture, decimals=3)),
-            *([] if ranked[0].value_capture is None else [by_value]),
-            ("precision", lambda each: number(each.precision, decimals=3)),
-        ],
-    )
-    yield from reasons((each.method or "", each.reason) for each in ranked)
-
-
-def _of_the_limit(ranked: Sequence[Ranked], report: Report, say: Say) -> Iterator[str]:
-    """What the limit costs, and what is left to win under it."""
-    now, unlimited = ranked[0].utility or 0.0, report.results["expected_utility"].value or 0.0
-    perfect = next((each for each in ranked if each.method == PERFECT), None)
-    if report.places is not None and not report.places.full:
-        yield "Every row that would be acted on has a place, so that the limit changes nothing."
-    else:
-        verb = "costs" if unlimited >= now else "wins"
-        yield f"The limit {verb} {say(abs(unlimited - now))}."
-    if perfect is not None and perfect.gain is not None:
-        won = say(perfect.gain, perfect.interval)
-        yield f"A perfect ranking, by the labels, would win {won} with these places; no method can win more."
-
-
-def _of_methods(ranked: Sequence[Ranked], task: BinaryTask | None, say: Say) -> Iterator[str]:
-    """What methods win with these places; task: None where every row has utilities of its own."""
-    recalibrated = next((each for each in ranked if each.kind == "recalibration"), None)
-    if recalibrated is not None and recalibrated.gain is not None:
-        if task is None:
-            best = _best(ranked, "recalibration")
-            won = _won(best, say)
-            yield f"Recalibration by {best.method} changes what acting is expected to win, and so the order: {won}."
-        else:
-            nothing = recalibrated.gain == 0
-            won = "on the rows with a place, that changes nothing" if nothing else _won(recalibrated, say)
-            reached = plain(task.threshold)
-            yield f"Recalibration keeps the order of the scores, and changes only which of them reach {reached}: {won}."
-    if any(each.kind == "post-training" and each.gain is not None for each in ranked):
-        best = _best(ranked, "post-training")
-        yield f"Of the post-trained scores, {best.method} is worth most: {_won(best, say)}."
-    elif task is None:
-        yield "What features would win with these places is unknown."
-    else:
-        yield "Only another order, such as one that features give, finds other rows."
-    yield "All else on this page is of decisions without this limit."
-
-
-def _best(ranked: Sequence[Ranked], kind: Kind) -> Ranked:
-    """The one of this kind that wins most."""
-    of_kind = (each for each in ranked if each.kind == kind and each.gain is not None)
-    return max(of_kind, key=lambda each: each.gain or 0.0)
-
-
-def _won(each: Ranked, say: Say) -> str:
-    """How much is won, and whether chance could explain it."""
-    gain, ends = each.gain or 0.0, each.interval
-    if ends is not None and ends[0] <= 0 <= ends[1]:
-        return f"its gain is {say(gain, ends)}, which chance could explain"
-    if gain >= 0:
-        return f"it wins {say(gain, ends)}"
-    return f"it loses {say(-gain, ends and (-ends[1], -ends[0]))}"
-
-
-def round_blocks(rounds: Sequence[Round]) -> Iterator[b.Block]:
-    """Each round: what was tried on which score, what each method won, and what follows."""
-    for at, each in enumerate(rounds, 1):
-        yield b.Paragraph(_intro(at, each))
-        yield trial_table(each)
-        why = ((trial.chosen.key, trial.achieved.reason) for trial in each.trials)
-        yield from reasons(why, together=True)
-        yield b.Conclusion("", tuple(_conclusion(rounds, at)))
-
-
-def _intro(number: int, each: Round) -> str:
-    which = "Tried on" if number == 1 else "Started over with"
-    return (
-        f"{which} {each.score}, cross-fitted in {FOLDS} folds: each gain is on held-out rows, in utility per 1,000 "
-        "decisions over acting on this score as it is. Predicted: the expected gain of its kind, before any fit."
-    )
+    yield trial_table(each)
+    yield from reasons(((trial.chosen.key, trial.achieved.reason) for trial in each.trials), together=True)
+    yield b.Conclusion("", tuple(_conclusion(each, at == 0, at == len(rounds) - 1)))
 
 
 def trial_table(each: Round) -> b.TextTable:
     """The methods, the best first; gains are per 1,000 decisions."""
     costly = any(trial.cost for trial in each.trials)
+
+    def gain(result: Result) -> b.Cell:
+        """A piece each for the number and for the ends of its interval."""
+        return words(DASH) if result.value is None else b.Cell((*per_thousand(result).split(" "),))
+
+    def after_cost(trial: Trial) -> str:
+        """What is left after the cost, with the digits of the gain."""
+        none = not costly or trial.net is None
+        return "" if none else within(1000 * (trial.net or 0.0), like=times(trial.achieved.interval, 1000))
+
     return table(
         each.trials,
         [
             (left("method"), lambda trial: trial.chosen.key),
             (left("kind", drops=2), lambda trial: trial.chosen.declared.kind),
-            ("predicted", lambda trial: _gain(trial.predicted)),
-            ("achieved", lambda trial: _gain(trial.achieved)),
-            (b.Column("after cost", drops=0 if costly else 2), lambda trial: _after_cost(trial) if costly else ""),
+            ("predicted", lambda trial: gain(trial.predicted)),
+            ("achieved", lambda trial: gain(trial.achieved)),
+            (b.Column("after cost", drops=0 if costly else 2), after_cost),
             (b.Column("processor", drops=1), lambda trial: f"{trial.seconds:.2f} s"),
         ],
-        chosen=lambda trial: trial is each.best,
+        row=lambda trial: {"chosen": trial is each.best},
         picks=True,
     )
 
 
-def _gain(result: Result) -> b.Cell:
-    return words(DASH) if result.value is None else per_thousand(result.value, result.interval)
-
-
-def _after_cost(trial: Trial) -> str:
-    """What is left after the cost, with the digits of the gain."""
-    return "" if trial.net is None else within(1000 * trial.net, like=times(trial.achieved.interval, 1000))
-
-
-def per_thousand(value: float, ends: Interval | None = None) -> b.Cell:
+def per_thousand(result: Result) -> str:
     """A utility per 1,000 decisions with its interval."""
-    first, *rest = within(1000 * value, times(ends, 1000)).split(" ", 1)
-    return b.Cell((first, *(part for span in rest for part in span.split(" "))))
+    return within(1000 * (result.value or 0.0), times(result.interval, 1000))
 
 
-def _conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
+def _conclusion(each: Round, first: bool, last: bool) -> Iterator[str]:
     """What follows from a round: the flowchart's new answer, or that nothing is left to win."""
-    each = rounds[number - 1]
-    if number == 1 and each.picked is not None and len(each.picked.among) > 1:
-        yield _cross_validation(each.picked)
+    if first and each.picked is not None and len(each.picked.among) > 1:
+        *others, other = each.picked.among
+        yield (
+            f"Choosing by cross-validation among {', '.join(others)} and {other} would have picked "
+            f"{each.picked.method or 'none of them'}, and wins {per_thousand(each.picked.gain)} per 1,000 decisions on "
+            "rows that took no part in the choice."
+        )
+    n_tried = sum(trial.achieved.value is not None for trial in each.trials)
     if each.best is None or each.advice is None or each.report is None:
-        if all(trial.achieved.value is None for trial in each.trials):
+        if not n_tried:
             yield "No method could be fitted to these rows, so their gains are unknown."
             return
-        yield "No method wins anything on held-out rows: " + (
-            f"stay with {each.score}." if number > 1 else "keep the score as it is."
-        )
+        kept = "keep the score as it is" if first else f"stay with {each.score}"
+        yield f"No method wins anything on held-out rows: {kept}."
         return
-    n_tried = sum(trial.achieved.value is not None for trial in each.trials)
-    if number == 1 and n_tried > 1:
+    if first and n_tried > 1:
         yield (
             f"The best of {n_tried} looks a little better than it is, because the same rows chose it: evaluate it on "
             f"new rows before you use it ({Verb('fit').words} {shell_word(each.best.chosen.key)} "
             f"{Hint('test', 'FILE').words})."
         )
-    cheaper = _as_good(each)
-    if cheaper is not None and cheaper.behind is not None:
-        behind = per_thousand(cheaper.behind.value or 0.0, cheaper.behind.interval).text
+    # The best recalibration, where a costlier kind was best and on the same rows the difference may be nothing.
+    recalibrating = [trial for trial in each.trials if trial.chosen.declared.kind == "recalibration"]
+    costlier = each.best.chosen.declared.kind != "recalibration"
+    cheaper = next((trial for trial in recalibrating if costlier and (trial.net or 0) > 0), None)
+    behind = None if cheaper is None else cheaper.behind
+    if cheaper is not None and behind is not None and behind.interval is not None and behind.interval[0] <= 0:
         after = " after costs" if any(trial.cost for trial in each.trials) else ""
         yield (
-            f"{cheaper.chosen.key} needs only the score and may be as good: on the same rows it wins {behind} less "
-            f"per 1,000 decisions{after}."
+            f"{cheaper.chosen.key} needs only the score and may be as good: on the same rows it wins "
+            f"{per_thousand(behind)} less per 1,000 decisions{after}."
         )
-    headline = each.advice.headline
-    yield f"Starting over with {each.report.model}: {headline[:1].lower()}{headline[1:]} {_why(each.advice)}"
-    if number == len(rounds) and each.advice.action in ("recalibrate", "post-train"):
+    # The action goes by what there is to win, or where that does not pay, by the cost.
+    advice, headline = each.advice, each.advice.headline
+    priced = [step.reason for step in advice.steps if step.question.endswith("worth its cost?")]
+    why = priced[-1] if advice.action == "do-not-post-train" and priced else advice.steps[0].reason
+    yield f"Starting over with {each.report.model}: {headline[:1].lower()}{headline[1:]} {why}"
+    if last and advice.action in ("recalibrate", "post-train"):
         yield "Stopped: the remaining gains are within noise, or need other features."
 
 
-def _cross_validation(picked: Picked) -> str:
-    """What the usual way to choose comes to."""
-    *others, last = picked.among
-    wins = per_thousand(picked.gain.value or 0.0, picked.gain.interval).text
-    return (
-        f"Choosing by cross-validation among {', '.join(others)} and {last} would have picked "
-        f"{picked.method or 'none of them'}, and wins {wins} per 1,000 decisions on rows that took no part in the "
-        "choice."
-    )
+CALLED = {"threshold": "threshold", "cost_fp": "cost of a false alarm", "cost_fn": "cost of a miss"}
+"""What the number that is not known is called."""
 
 
-def _why(advice: Advice) -> str:
-    """The reason that the action goes by: what there is to win, or where that does not pay, the cost."""
-    priced = [step.reason for step in advice.steps if step.question.endswith("worth its cost?")]
-    return priced[-1] if advice.action == "do-not-post-train" and priced else advice.steps[0].reason
+class RangeData(View):
+    """The number that is not known, its range, and the stretches of it at which the same is to be done.
+
+    number: its key, such as cost_fn. best: where the advice of a stretch wins most; null where it wins nothing.
+    """
+
+    number: str = of("unknown.name")
+    low: float = of("unknown.low")
+    high: float = of("unknown.high")
+    stretches: list[Stretch] = of(lambda _, stretches: stretches)
 
 
-def _as_good(each: Round) -> Trial | None:
-    """The best recalibration where a costlier kind was best, and on the same rows the difference may be nothing."""
-    best = each.best
-    if best is None or best.chosen.declared.kind == "recalibration":
-        return None
-    other = next((t for t in each.trials if t.chosen.declared.kind == "recalibration" and (t.net or 0) > 0), None)
-    if other is None or other.behind is None or other.behind.interval is None:
-        return None
-    return other if other.behind.interval[0] <= 0 else None
+class RangedData(View):
+    """One model and group."""
+
+    model: str
+    group: str | None
+    rows: Positive
+    dropped: Count
+    range: RangeData = of(lambda _, advice, stretches: RangeData(advice, stretches))
 
 
-def round_rows(rounds: Mapping[str, Sequence[Round]]) -> Iterator[list[Any]]:
-    """A heading, and a row for each method tried: by model, and by the score it was tried on."""
-    yield [
-        *("model", "score", "method", "kind", "predicted", "predicted_low", "predicted_high"),
-        *("achieved", "low", "high", "cost", "net", "seconds", "reason"),
-    ]
-    for model, of_model in rounds.items():
-        for each in of_model:
-            for trial in each.trials:
-                predicted, achieved = trial.predicted, trial.achieved
-                first = [model, each.score, trial.chosen.key, trial.chosen.declared.kind]
-                gains = [predicted.value, *(predicted.interval or (None, None))]
-                gains += [achieved.value, *(achieved.interval or (None, None))]
-                yield [*first, *gains, trial.cost, trial.net, trial.seconds, achieved.reason]
+class Ranged(WrittenResult):
+    """Advice over a range, for formats to write."""
+
+    def __init__(self, advice: RangeAdvice, terms: StatedTerms | None = None) -> None:
+        super().__init__(advice.evaluation, terms)
+        self.advice, self.unknown, self.called = advice, advice.unknown, CALLED[advice.unknown.name]
+        self.each = list(zip(advice.evaluation.reports, advice.stretches, strict=True))
+
+    def blocks(self) -> Iterator[b.Block]:
+        """Of each model and group what to do in a sentence, and a row for each stretch; then the data."""
+        of_threshold = self.unknown.name == "threshold"
+        for report, stretches in self.each:
+            yield b.Heading(name_of(report))
+            yield b.Conclusion(self._answer(stretches), (), close=True)
+            yield table(
+                stretches,
+                [
+                    (left(self.called), lambda each: _span(each).removeprefix("of ")),
+                    not of_threshold
+                    and ("threshold", lambda each: " to ".join(dict.fromkeys(f"{end:.3g}" for end in each.thresholds))),
+                    (left("what to do", wraps=True), _to_do),
+                    (b.Column("wins", breaks=(16,)), self._gain),
+                    ("at", lambda each: "" if each.best is None else f"{each.best.at:g}"),
+                ],
+            )
+        costs = "Acting pays from the threshold on: the cost of a false alarm over the sum of both costs."
+        if of_threshold:
+            costs = (
+                "At a threshold of t a false alarm (acting at label 0) costs t, a miss (not acting at label 1) 1 - t."
+            )
+        over = f"wins: over acting on the score as it is, {self.terms.heading}, at the number where it wins most."
+        yield b.Notes((costs, over))
+        yield b.SourceLines((*source_lines(self.evaluation), f"{self.called} {self._range}"))
+        yield b.Signature(self.evaluation.signature, close=True)
+
+    @property
+    def _range(self) -> str:
+        return f"from {self.unknown.low:g} to {self.unknown.high:g}"
+
+    def _answer(self, stretches: Sequence[Stretch]) -> str:
+        """Which advice holds where; how much the best of them wins."""
+        if len(stretches) == 1:
+            (only,) = stretches
+            return f"{_to_do(only)} at every {self.called} from {only.low:g} to {only.high:g}{self._most(only)}."
+        won = [stretch for stretch in stretches if stretch.best is not None]
+        if not won:
+            return f"Use the model as it is at every {self.called} {self._range}."
+        most = max(won, key=lambda stretch: 0.0 if stretch.best is None else stretch.best.gain)
+        what = _to_do(most)
+        return (
+            f"What to do depends on the costs. Most is won by this: {what[0].lower()}{what[1:]}, for a {self.called} "
+            f"{_span(most)}{self._most(most)}."
+        )
+
+    def _most(self, stretch: Stretch) -> str:
+        best = stretch.best
+        return "" if best is None else f"; it wins {self._gain(stretch)} {self.terms.span} at {best.at:g}"
+
+    def _gain(self, stretch: Stretch) -> str:
+        factor, best = self.terms.number, stretch.best
+        return "" if best is None else within(factor * best.gain, times(best.interval, factor))
+
+    def data(self) -> dict[str, Any]:
+        """One report, or several."""
+        entries = [data_of(RangedData(report, self.advice, stretches)) for report, stretches in self.each]
+        return one_or_several(data_of(Provenance(self.evaluation)), entries)
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row for each model, group and stretch."""
+        yield ["model", "group", "number", "low", "high", "action", "method", "constant", "at", "gain", "from", "to"]
+        for report, stretches in self.each:
+            for each in stretches:
+                ends = (None, None) if each.best is None or each.best.interval is None else each.best.interval
+                best = (None, None) if each.best is None else (each.best.at, each.best.gain)
+                who = report.model, report.group, self.unknown.name
+                yield [*who, each.low, each.high, each.action, each.method, each.constant, *best, *ends]
+
+
+def _to_do(stretch: Stretch) -> str:
+    """What to do, in words."""
+    if stretch.action == "recalibrate":
+        return f"Recalibrate with {stretch.method}"
+    if stretch.action == "post-train":
+        return f"Post-train on the features with {stretch.method}"
+    return "Use the model as it is" if stretch.constant is None else stretch.constant.capitalize()
+
+
+def _span(stretch: Stretch) -> str:
+    return f"of {stretch.low:g}" if stretch.low == stretch.high else f"from {stretch.low:g} to {stretch.high:g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit,
 from decal_cli.hints import Hint
 from decal_cli.metrics.confidence import RESAMPLES
 from decal_cli.numbers import Interval, alike, percent, plain, within
-from decal_cli.render.blocks import Paragraph
+from decal_cli.render.blocks import Block, Paragraph
 from decal_cli.render.schema import View, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.population import Population
@@ -109,6 +109,22 @@ def one_or_several(shared: Mapping[str, Any], entries: Sequence[Mapping[str, Any
     """The JSON document: every report whole in itself under "reports", and the fields of an only one flat as well."""
     reports = [{**shared, **entry} for entry in entries]
     return {**(reports[0] if len(reports) == 1 else shared), "reports": reports}
+
+
+class WrittenResult:
+    """What a command returns, for formats to write.
+
+    evaluation: what it rests on. terms: how amounts are written. drawing: pictures in characters to put below. seconds:
+    how long it took.
+    """
+
+    drawing: Sequence[Block] = ()
+    seconds = 0.0
+
+    def __init__(self, evaluation: Evaluation, terms: StatedTerms | None = None) -> None:
+        self.evaluation = evaluation
+        self.terms = terms or StatedTerms()
+        self.title = "decal: " + ", ".join(item.path for item in evaluation.inputs)
 
 
 def title_of(evaluation: Evaluation) -> str:
@@ -265,29 +281,11 @@ def _threshold_words(by_row: ByRow) -> str:
     return f"{alarm} / ({alarm} + {miss})"
 
 
-def amount_line(report: Report, by_row: ByRow | None, terms: StatedTerms) -> Paragraph | None:
-    """What acting on large amounts wins without any score, and whether the score beats that."""
-    alone, over = (report.results.get(key) for key in ("eu_by_amount", "gain_over_amount"))
-    if by_row is None or by_row.least_amount is None or alone is None or over is None or over.value is None:
-        return None
-    sign, say = -1 if over.value < 0 else 1, terms.saying(amounts_of(report))
-    low, high = sorted(sign * end for end in over.interval or (over.value, over.value))
-    gain = say(sign * over.value, None if over.interval is None else (low, high))
-    won = f"wins {gain} over" if sign > 0 else f"loses {gain} against"
-    least = plain(by_row.least_amount)
-    beaten = over.interval is not None and over.interval[1] < 0
-    until = " Until a score beats that, act on the amount alone." if beaten else ""
-    return Paragraph(
-        f"Acting on every row that costs about {least} or more to miss, whatever its score, is worth "
-        f"{say(alone.value or 0.0)} on held-out rows; acting on the score as it is {won} that.{until}"
-    )
-
-
-def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, named: bool = False) -> Paragraph | None:
+def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, named: bool = False) -> Iterator[Paragraph]:
     """What rows without a label leave open; weighted: rows have weights already. named: say which model it is."""
     apart = report.without_labels
     if apart is None:
-        return None
+        return
     low, high = apart.interval or (apart.above, apart.above)
     way = "higher" if low > 0.5 else "lower" if high < 0.5 else ""
     scored, score = ("score", "score") if report.by_class is None else ("prediction", "highest probability")
@@ -314,4 +312,4 @@ def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, name
             f"Where a row's chance of having a label is known, its inverse as {Hint('weight').words} makes the rows "
             "with a label stand for all."
         )
-    return Paragraph(" ".join(sentences), strong=f"Missing labels{f' of {report.model}' if named else ''}.")
+    yield Paragraph(" ".join(sentences), strong=f"Missing labels{f' of {report.model}' if named else ''}.")

@@ -1,20 +1,21 @@
-"""What a sweep returns: curves over the thresholds t*, in tables and as one long table of points."""
+"""What a sweep returns: curves over the thresholds t*, or over a number of the task, in tables and as points."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from decal_cli.analysis.sweep import Sweep, Swept, VariedSweep
+from decal_cli.analysis.described import OF_ONE_ROW
+from decal_cli.analysis.sweep import RiskCoverage, Sweep, Swept, VariedReport, VariedSweep
 from decal_cli.curves import MetricCurve
 from decal_cli.curves.lowest import Lowest
-from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive
-from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short
+from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Share
+from decal_cli.metrics import parse
+from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short, span, times
 from decal_cli.render.blocks import (
     Block,
     Cell,
@@ -29,14 +30,15 @@ from decal_cli.render.blocks import (
 )
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
-from decal_cli.render.results.source import Provenance, one_or_several, source_lines, title_of
+from decal_cli.render.results.source import Provenance, WrittenResult, one_or_several, source_lines
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
+from decal_cli.task import ABSTAIN, CAPACITY, PREVALENCE, RowTask, TaskSeries
 
 FULL = 0.01, 0.99
 """Thresholds from which to which a curve is whole."""
 MAX_SHOWN = 11
-"""Thresholds in the table, unless all are asked for."""
+"""Places in the table, unless all are asked for."""
 SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 12
 HEADING_WIDTH = 16
@@ -47,9 +49,12 @@ BLOCKS = {
     "capacity": "Where so many rows can be acted on only, those of the highest scores from t* on: {}",
     "ranking": "Deciding 1 from t* on: recall and false positives (ROC), precision, lift",
 }
-
-
 NOT_SHOWN = "The lowest curve of all models is not shown: the models do not have the same rows."
+AURC_TEXT = (
+    "AURC {}: mean over coverages i / T of the share of errors among the i surest rows, ties in any order (Geifman and "
+    "El-Yaniv 2017)"
+)
+_VARIED_HEADINGS = {ABSTAIN: "price", PREVALENCE: "labels 1", CAPACITY: "capacity"}
 
 
 class RivalData(View):
@@ -116,7 +121,7 @@ class SweepData(View):
 
     u_delta: Literal[1] = of(lambda *_: 1)
     amounts: ScaleData | None = of(lambda _, curves: curves if curves.terms.with_amounts else None)
-    thresholds: Annotated[list[Inside], Limit(minItems=1)] = of(lambda _, curves: curves.sweep.grid.thresholds)
+    thresholds: Annotated[list[Inside], Limit(minItems=1)] = of(lambda _, curves: curves.places)
     prior: str | None = of(lambda _, curves: curves.sweep.grid.prior and curves.sweep.grid.prior.name)
     grouping_loss: float | None
     curves: dict[Annotated[str, Limit(pattern="^[a-z_]+$")], CurveData]
@@ -133,26 +138,79 @@ class SweptData(View):
     sweep: SweepData = of(lambda report, curves: SweepData(report, curves))
 
 
-S = TypeVar("S", Sweep, VariedSweep)
+class RiskData(View):
+    """Share of errors among the surest rows, by their share of all; area: mean over coverages i / T, AURC."""
+
+    coverage: list[Share]
+    error: list[Share]
+    low: list[Share] | None
+    high: list[Share] | None
+    area: float | None = of("area.value")
+    area_interval: Interval | None = of("area.interval")
+    area_reason: str | None = of("area.reason")
 
 
-class LongTable(ABC, Generic[S]):
-    """A sweep, for formats to write.
+class VariedCurveData(View):
+    """A number by the value of what varies: value, low, high, null where undefined; reason: why.
 
-    at: what the column of places is called. everything: every place in the tables, not a choice. drawing: pictures in
-    characters to put below. terms: how amounts are written.
+    title, unit: what it is, in words.
     """
 
-    at: str
+    title: str = of("kind.title")
+    unit: str = of("kind.unit")
+    value: Numbers
+    low: Numbers | None
+    high: Numbers | None
+    reason: str | None
 
-    def __init__(
-        self, sweep: S, everything: bool = False, drawing: tuple[Block, ...] = (), terms: StatedTerms | None = None
-    ) -> None:
-        self.sweep: S = sweep
-        self.everything = everything
-        self.drawing = drawing
-        self.terms = terms or StatedTerms()
-        self.title = title_of(sweep.head)
+
+class VaryData(View):
+    """Numbers by the value of what varies. own: that of the user's task, null where it has none."""
+
+    varies: str = of(lambda _, curves: curves.sweep.series.title)
+    own: float | None = of(lambda _, curves: curves.sweep.series.own)
+    at: Annotated[list[float], Limit(minItems=1)] = of(lambda _, curves: curves.sweep.series.values)
+    curves: dict[str, VariedCurveData]
+    risk_coverage: RiskData | None = of("risk")
+
+
+class VariedData(View):
+    """One model and group."""
+
+    model: str
+    group: str | None
+    rows: Positive
+    dropped: Count
+    vary: VaryData = of(lambda report, curves: VaryData(report, curves))
+
+
+class LongTable(WrittenResult):
+    """A sweep, for formats to write.
+
+    at: what the column of places is called. each: a report as JSON has it. amounts: units of curves that are printed
+    times the factor. own: the places of the user's decision. everything: every place in the tables, not a choice.
+    """
+
+    at: ClassVar[str]
+    each: ClassVar[type[View]]
+    amounts: ClassVar[tuple[str, ...]]
+    places: np.ndarray
+    own: Sequence[float]
+    everything = False
+
+    def __init__(self, sweep: Any, terms: StatedTerms | None = None) -> None:
+        super().__init__(sweep.head, terms)
+        self.sweep = sweep
+
+    @property
+    def factor(self) -> float:
+        """What utilities are printed times: the number of decisions, where it was given."""
+        return self.terms.number if self.terms.with_amounts else 1.0
+
+    @property
+    def unit(self) -> str:
+        """Of utilities, as they are printed."""
+        return f"{self.terms.noun} {self.terms.span}" if self.terms.with_amounts else PER_DECISION
 
     @property
     def kinds(self) -> dict[str, type]:
@@ -161,57 +219,109 @@ class LongTable(ABC, Generic[S]):
         return {**names, "value": float, "low": float, "high": float, "unit": str}
 
     def rows(self) -> Iterator[list[Any]]:
-        """One row per model, group, curve and place."""
+        """One row per model, group, curve and place; points without a place are expectations."""
         yield list(self.kinds)
-        yield from self._points()
+        for report in self.sweep.reports:
+            for name, curve in report.curves.items():
+                points = [(float(at), *_point(curve, k)) for k, at in enumerate(self.places)]
+                points += [(None, *_expected(curve))] if curve.expectation is not None else []
+                yield from ([report.model, report.group, name, *point, curve.kind.unit] for point in points)
 
     def columns(self) -> dict[str, tuple[type, list[Any]]]:
         """The same as typed columns."""
-        columns = zip(*self._points(), strict=True)
+        _, *points = self.rows()
+        columns = zip(*points, strict=True)
         return {name: (kind, list(values)) for (name, kind), values in zip(self.kinds.items(), columns, strict=True)}
 
-    @abstractmethod
-    def _points(self) -> Iterator[list[Any]]:
-        """The rows below the names of the columns."""
+    def data(self) -> dict[str, Any]:
+        """One report, or several."""
+        head = {**data_of(Provenance(self.evaluation)), "signature": self.sweep.signature}
+        return one_or_several(head, [data_of(self.each(report, self)) for report in self.sweep.reports])
+
+    def _source(self, notes: Sequence[str], *lines: str) -> SourceLines:
+        """What was read and what varies, and what intervals are of; notes: on what is not shown."""
+        plan = self.evaluation.plan
+        level = f"[..]: {100 * plan.confidence:g} % intervals, each for its own {'t*' if self.at != 'at' else 'value'}"
+        read = source_lines(replace(self.evaluation, notes=(*self.evaluation.notes, *notes)))
+        return SourceLines((*read, *lines, *([level] if plan.intervals else ())))
+
+    def _label(self, k: int) -> str:
+        return plain(float(self.places[k]))
+
+    def _table(
+        self, title: str, head: str, curves: Iterable[tuple[Column | str, MetricCurve]], shown: Sequence[int]
+    ) -> TextTable:
+        """Places down, curves across: each with its heading, or with a text above a picture of its course."""
+        drawn = [
+            (Column(head, sparkline(curve.value), breaks=(HEADING_WIDTH,)) if isinstance(head, str) else head, curve)
+            for head, curve in curves
+        ]
+        rows = [
+            Row(
+                (words(self._label(k)), *(self._cell(curve, *_point(curve, k)) for _, curve in drawn)),
+                chosen=self.places[k] in self.own,
+            )
+            for k in shown
+        ]
+        columns = (Column(head, words=True), *(column for column, _ in drawn))
+        return TextTable(columns, tuple(rows), title=title, keys=1, stacked=True, picks=len(self.own) > 0)
+
+    def _cell(self, curve: MetricCurve, value: float | None, low: float | None, high: float | None) -> Cell:
+        """A value with its interval; of a utility, times the factor."""
+        by = self.factor if curve.kind.unit in self.amounts and curve.name not in OF_ONE_ROW else 1.0
+        ends = None if low is None or high is None else (low, high)
+        return number(None if value is None else by * value, times(ends, by))
 
 
-class Curves(LongTable[Sweep]):
-    """A sweep over t*, for formats to write; points without a threshold are expectations."""
+class Curves(LongTable):
+    """A sweep over t*, for formats to write."""
 
+    sweep: Sweep
     at = "threshold"
+    each = SweptData
+    amounts = (PER_DECISION, "utility lost per decision")
+
+    def __init__(self, sweep: Sweep, terms: StatedTerms | None = None) -> None:
+        super().__init__(sweep, terms)
+        self.places, self.own = sweep.grid.thresholds, sweep.thresholds
 
     @property
     def factor(self) -> float:
-        """What utilities are printed times: the decision's u_delta, and the number of decisions where it was given."""
-        task = self.sweep.task
-        return (1.0 if task is None else task.u_delta) * (self.terms.number if self.terms.with_amounts else 1.0)
+        """The same times the decision's u_delta."""
+        return (1.0 if self.sweep.task is None else self.sweep.task.u_delta) * super().factor
 
     def blocks(self) -> Iterator[Block]:
         """Thresholds down, curves across, block by block for each model and group."""
         reports, notes = worst_of_each(self.sweep.reports, _by_brier)
-        plan = self.sweep.head.plan
-        lines = [*source_lines(replace(self.sweep.head, notes=(*self.sweep.head.notes, *notes)))]
-        lines.append(self._costs())
-        if plan.intervals:
-            lines.append(f"[..]: {100 * plan.confidence:g} % intervals, each for its own t*")
-        yield SourceLines(tuple(lines))
-        rows = _shown(self.sweep, self.everything)
+        yield self._source(notes, self._costs())
+        shown, at = self._shown(), self.places
         together = [report for report in reports if report.group is None]
         if len(together) > 1:
-            yield _net_benefits(self.sweep, together, rows)
-        unit = f"{self.terms.noun} {self.terms.span}" if self.terms.with_amounts else PER_DECISION
+            everyone = together[0].curves["net_benefit_all"]
+            nobody = replace(everyone, value=np.zeros(len(at)), low=None, high=None)
+            against = [(Column("treat none"), nobody), (Column("treat all"), everyone)]
+            models = [(Column(report.model), report.curves["net_benefit"]) for report in together]
+            yield self._table("Net benefit of all models, in true positives per row", "t*", against + models, shown)
         if self.sweep.lowest is not None:
-            yield from lowest_blocks(self.sweep.lowest, unit, self.factor)
+            yield from self._lowest(self.sweep.lowest)
         elif len(together) > 1:
             yield Notes((NOT_SHOWN,), quiet=True)
         for report in reports:
             yield Heading(report.name)
             for block, title in BLOCKS.items():
                 curves = [curve for curve in report.curves.values() if curve.kind.block == block]
-                if curves:
-                    yield _table(self.sweep, title.format(unit), curves, rows, self.factor)
-                    yield from _key(curves, unit)
-            if _is_full(self.sweep):
+                if not curves:
+                    continue
+                drawn = self._table(title.format(self.unit), "t*", ((c.kind.heading, c) for c in curves), shown)
+                if self.sweep.grid.prior is not None:
+                    expected = (self._cell(curve, *_expected(curve)) for curve in curves)
+                    drawn = replace(drawn, rows=(*drawn.rows, Row((words("prior"), *expected), apart=True)))
+                yield drawn
+                said = [f"{c.kind.heading}: {c.kind.says.format(self.unit)}" for c in curves if c.kind.says]
+                if said:
+                    yield Notes((f"{'; '.join(said)}.",), close=True, quiet=True)
+            # Areas can be seen where curves are shown from end to end.
+            if len(at) > MAX_SHOWN and at[0] <= FULL[0] and at[-1] >= FULL[1]:
                 yield Notes(tuple(_areas(report)))
             yield from reasons((curve.kind.heading, curve.reason) for curve in report.curves.values())
         yield Signature(self.sweep.signature)
@@ -231,102 +341,111 @@ class Curves(LongTable[Sweep]):
 
     def data(self) -> dict[str, Any]:
         """One report, or several and their lowest curve."""
-        sweep = self.sweep
-        head = {**data_of(Provenance(sweep.head)), "signature": sweep.signature}
-        document = one_or_several(head, [data_of(SweptData(report, self)) for report in sweep.reports])
-        if len(sweep.reports) > 1:
-            document["lowest"] = None if sweep.lowest is None else data_of(LowestData(sweep.lowest))
-        return document
+        lowest = None if self.sweep.lowest is None else data_of(LowestData(self.sweep.lowest))
+        return {**super().data(), **({"lowest": lowest} if len(self.sweep.reports) > 1 else {})}
 
-    def _points(self) -> Iterator[list[Any]]:
-        for report in self.sweep.reports:
-            for name, curve in report.curves.items():
-                for k, t in enumerate(self.sweep.grid.thresholds):
-                    yield [report.model, report.group, name, float(t), *at_place(curve, k), curve.kind.unit]
-                if curve.expectation is not None:
-                    expected = [curve.expectation, *(curve.expectation_interval or (None, None))]
-                    yield [report.model, report.group, name, None, *expected, curve.kind.unit]
+    def _shown(self) -> list[int]:
+        """Which thresholds to print: the ends, those nearest to round numbers between them, and the user's."""
+        at = self.places
+        if self.everything or len(at) <= MAX_SHOWN:
+            return list(range(len(at)))
+        for step in (0.01, 0.02, 0.05, 0.1, 0.2):
+            inside = [step * i for i in range(round(1 / step)) if at[0] < step * i < at[-1]]
+            if len(inside) <= MAX_SHOWN - 2:
+                break
+        return sorted({0, len(at) - 1, *(int(np.abs(at - t).argmin()) for t in (*inside, *self.own))})
+
+    def _label(self, k: int) -> str:
+        return super()._label(k) if self.places[k] in self.own else short(float(self.places[k]), 3)
+
+    def _lowest(self, lowest: Lowest) -> Iterator[Block]:
+        """A row for each model, and what follows from them all."""
+
+        def head(text: str) -> Column:
+            return Column(text, breaks=(HEADING_WIDTH,))
+
+        yield table(
+            lowest.rivals,
+            [
+                (left("model"), lambda rival: rival.name),
+                (head("refinement loss"), lambda rival: rival.refinement_loss),
+                (head(f"gap, {self.unit}"), lambda rival: self.factor * rival.gap),
+                (head("at t*"), lambda rival: short(rival.at, 3)),
+                (head("lowest at"), lambda rival: f"{100 * rival.share:.0f} % of t*"),
+                (
+                    head("beaten beyond chance by"),
+                    lambda rival: (
+                        f"{rival.beaten_by} at {short(rival.beaten_at or 0.0, 3)}" if rival.beaten_by else DASH
+                    ),
+                ),
+            ],
+            title="Calibrated Brier curves against the lowest of them",
+            keys=1,
+            stacked=True,
+        )
+        yield Paragraph(verdict(lowest), close=True)
+
+
+class VariedCurves(LongTable):
+    """A sweep over tasks, for formats to write."""
+
+    sweep: VariedSweep
+    at = "at"
+    each = VariedData
+    amounts = ("utility",)
+
+    def __init__(self, sweep: VariedSweep, terms: StatedTerms | None = None) -> None:
+        super().__init__(sweep, terms)
+        self.places, self.own = sweep.values, () if sweep.series.own is None else (sweep.series.own,)
+
+    def blocks(self) -> Iterator[Block]:
+        """Values down, what they lead to across, block by block for each model and group."""
+        series = self.sweep.series
+        reports, notes = worst_of_each(self.sweep.reports, _by_utility)
+        more = {
+            PREVALENCE: ("scores are moved to it, which keeps their order; columns of scores that are kept say so",),
+            ABSTAIN: ("at price c, abstaining is worth 1 - c, naming the right class 1 and a wrong one 0",),
+        }
+        yield self._source(notes, f"{series.title} varies; {_consequence(series)}", *more.get(series.kind, ()))
+        title = {CAPACITY: "Which rows are acted on", ABSTAIN: "Which rows are decided, and how well"}
+        head, shown = _VARIED_HEADINGS.get(series.kind, "value"), self._shown()
+        for report in reports:
+            yield Heading(report.name)
+            done = ((curve.kind.heading, curve) for curve in report.done.values())
+            yield self._table(title.get(series.kind, "What is done: share of rows"), head, done, shown)
+            if report.worth:
+                # In the user's unit, where that is not the one of the table.
+                one = f", {self.terms.noun}" if self.terms.with_amounts else ""
+                worth = ((c.kind.heading + (one if c.name in OF_ONE_ROW else ""), c) for c in report.worth.values())
+                yield self._table(f"What decisions are worth: {self.unit}", head, worth, shown)
+            if report.risk is not None:
+                yield from _risk_blocks(report.risk)
+            yield from reasons((curve.kind.heading, curve.reason) for curve in report.curves.values())
+        yield Signature(self.sweep.signature)
+        yield from self.drawing
+
+    def _shown(self) -> list[int]:
+        """Which values to print: of many some, and the user's own."""
+        size = len(self.places)
+        if self.everything or size <= MAX_SHOWN:
+            return list(range(size))
+        own = {k for k, value in enumerate(self.places) if value in self.own}
+        return sorted({round(k) for k in np.linspace(0, size - 1, MAX_SHOWN - len(own)).tolist()} | own)
 
 
 def _by_brier(reports: Sequence[Swept]) -> Order[Swept]:
     return lambda report: lowest_first(-(report.curves["brier"].brier or 0.0)), "Brier score"
 
 
-def _shown(sweep: Sweep, everything: bool) -> list[int]:
-    """Which thresholds to print: the ends, those nearest to round numbers between them, and the user's."""
-    at = sweep.grid.thresholds
-    if everything or len(at) <= MAX_SHOWN:
-        return list(range(len(at)))
-    for step in (0.01, 0.02, 0.05, 0.1, 0.2):
-        inside = [step * i for i in range(round(1 / step)) if at[0] < step * i < at[-1]]
-        if len(inside) <= MAX_SHOWN - 2:
-            break
-    nearest = {int(np.abs(at - t).argmin()) for t in inside}
-    own = {int(np.abs(at - t).argmin()) for t in sweep.thresholds}
-    return sorted(nearest | {0, len(at) - 1} | own)
+def _by_utility(reports: Sequence[VariedReport]) -> Order[VariedReport]:
+    names = ("expected_utility", "utility_at_capacity", "capture")
+    name = next(name for name in names if name in reports[0].curves)
 
+    def place(report: VariedReport) -> tuple[bool, float]:
+        values = report.curves[name].value
+        return lowest_first(None if np.isnan(values).all() else float(np.nanmean(values)))
 
-def _key(curves: Sequence[MetricCurve], unit: str) -> Iterator[Notes]:
-    """What columns show whose names do not say it."""
-    said = [f"{curve.kind.heading}: {curve.kind.says.format(unit)}" for curve in curves if curve.kind.says]
-    if said:
-        yield Notes((f"{'; '.join(said)}.",), close=True, quiet=True)
-
-
-def _is_full(sweep: Sweep) -> bool:
-    """Whether curves are shown from end to end, so that the areas under them can be seen."""
-    at = sweep.grid.thresholds
-    return bool(len(at) > MAX_SHOWN and at[0] <= FULL[0] and at[-1] >= FULL[1])
-
-
-def _is_own(sweep: Sweep, k: int) -> bool:
-    """Whether this threshold is one of the user's decision."""
-    return float(sweep.grid.thresholds[k]) in sweep.thresholds
-
-
-def _threshold(sweep: Sweep, k: int) -> Cell:
-    at = float(sweep.grid.thresholds[k])
-    return words(plain(at) if _is_own(sweep, k) else short(at, 3))
-
-
-def _net_benefits(sweep: Sweep, reports: list[Swept], shown: list[int]) -> TextTable:
-    """The models against treating all and treating none."""
-    columns = [Column("t*", words=True), Column("treat none"), Column("treat all"), *(Column(r.model) for r in reports)]
-    rows = []
-    for k in shown:
-        everyone = reports[0].curves["net_benefit_all"]
-        cells = (_cell(curve, k) for curve in (everyone, *(report.curves["net_benefit"] for report in reports)))
-        rows.append(Row((_threshold(sweep, k), words(short(0.0, 4)), *cells), chosen=_is_own(sweep, k)))
-    title = "Net benefit of all models, in true positives per row"
-    return TextTable(tuple(columns), tuple(rows), title=title, keys=1, stacked=True, picks=bool(sweep.thresholds))
-
-
-def _table(sweep: Sweep, title: str, curves: list[MetricCurve], shown: list[int], factor: float) -> TextTable:
-    columns = [Column(curve.kind.heading, sparkline(curve.value), breaks=(HEADING_WIDTH,)) for curve in curves]
-    rows = []
-    for k in shown:
-        cells = (_cell(curve, k, factor) for curve in curves)
-        rows.append(Row((_threshold(sweep, k), *cells), chosen=_is_own(sweep, k)))
-    if sweep.grid.prior is not None:
-        cells = (_expected(curve, factor) for curve in curves)
-        rows.append(Row((words("prior"), *cells), apart=True))
-    every = (Column("t*", words=True), *columns)
-    return TextTable(every, tuple(rows), title=title, keys=1, stacked=True, picks=bool(sweep.thresholds))
-
-
-def _cell(curve: MetricCurve, k: int, factor: float = 1.0) -> Cell:
-    value, low, high = at_place(curve, k)
-    return _scaled(curve, value, None if low is None or high is None else (low, high), factor)
-
-
-def _expected(curve: MetricCurve, factor: float) -> Cell:
-    return _scaled(curve, curve.expectation, curve.expectation_interval, factor)
-
-
-def _scaled(curve: MetricCurve, value: float | None, ends: tuple[float, float] | None, factor: float) -> Cell:
-    """A value with its interval; of a utility, times the factor."""
-    by = factor if curve.kind.unit in (PER_DECISION, "utility lost per decision") else 1.0
-    return number(None if value is None else by * value, None if ends is None else (by * ends[0], by * ends[1]))
+    return place, f"mean {parse(name).declared.title.lower()}"
 
 
 def sparkline(values: np.ndarray, width: int = SPARK_WIDTH) -> str:
@@ -337,6 +456,17 @@ def sparkline(values: np.ndarray, width: int = SPARK_WIDTH) -> str:
     low, high = np.nanmin(some), np.nanmax(some)
     scale = (len(SPARKS) - 1) / (high - low) if high > low else 0.0
     return "".join(" " if math.isnan(v) else SPARKS[round((v - low) * scale)] for v in some)
+
+
+def _point(curve: MetricCurve, k: int) -> list[float | None]:
+    """A number and the ends of its interval; None where undefined."""
+    values = (None if each is None else float(each[k]) for each in (curve.value, curve.low, curve.high))
+    return [None if each is None or math.isnan(each) else each for each in values]
+
+
+def _expected(curve: MetricCurve) -> tuple[float | None, float | None, float | None]:
+    """The same under the prior."""
+    return curve.expectation, *(curve.expectation_interval or (None, None))
 
 
 def _areas(report: Swept) -> Iterator[str]:
@@ -362,54 +492,56 @@ def _areas(report: Swept) -> Iterator[str]:
     )
 
 
-def at_place(curve: MetricCurve, k: int) -> list[float | None]:
-    """A number and the ends of its interval; None where undefined."""
-    values = (None if each is None else float(each[k]) for each in (curve.value, curve.low, curve.high))
-    return [None if each is None or math.isnan(each) else each for each in values]
-
-
-def lowest_blocks(lowest: Lowest, unit: str, factor: float) -> Iterator[Block]:
-    """A row for each model, and what follows from them all."""
-
-    def head(text: str) -> Column:
-        return Column(text, breaks=(16,))
-
-    yield table(
-        lowest.rivals,
-        [
-            (left("model"), lambda rival: rival.name),
-            (head("refinement loss"), lambda rival: rival.refinement_loss),
-            (head(f"gap, {unit}"), lambda rival: factor * rival.gap),
-            (head("at t*"), lambda rival: short(rival.at, 3)),
-            (head("lowest at"), lambda rival: f"{100 * rival.share:.0f} % of t*"),
-            (
-                head("beaten beyond chance by"),
-                lambda rival: f"{rival.beaten_by} at {short(rival.beaten_at or 0.0, 3)}" if rival.beaten_by else DASH,
-            ),
-        ],
-        title="Calibrated Brier curves against the lowest of them",
-        keys=1,
-        stacked=True,
-    )
-    yield Paragraph(verdict(lowest), close=True)
-
-
 def verdict(lowest: Lowest) -> str:
     """Whether any model may be sufficient, and whose curve is the best lower one that is known."""
+
+    def listed(names: Sequence[str]) -> str:
+        return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
     left = lowest.unbeaten
     holders = [rival for rival in sorted(lowest.rivals, key=lambda rival: -rival.share) if rival.share > 0]
-    best = _listed([f"{rival.name} ({100 * rival.share:.0f} % of t*)" for rival in holders]) or "any: all are equal"
+    best = listed([f"{rival.name} ({100 * rival.share:.0f} % of t*)" for rival in holders]) or "any: all are equal"
     if not left:
         return f"No model named is sufficient here: each is beaten by another. Best known lower curve: {best}."
     if len(left) == len(lowest.rivals):
         return "No model is beaten beyond chance: these rows do not tell which knows more."
-    several = len(left) > 1
     others = "the others are" if len(lowest.rivals) - len(left) > 1 else "the other is"
     return (
-        f"{_listed(left)} {'are' if several else 'is'} not beaten and may be sufficient; {others} not. "
+        f"{listed(left)} {'are' if len(left) > 1 else 'is'} not beaten and may be sufficient; {others} not. "
         f"Best known lower curve: {best}."
     )
 
 
-def _listed(names: list[str] | tuple[str, ...]) -> str:
-    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
+def _consequence(series: TaskSeries) -> str:
+    """What follows from what varies."""
+    if series.kind == PREVALENCE:
+        return "rows are counted as a population with it"
+    if series.kind != CAPACITY:
+        return "each value is another task"
+    if series.tasks and isinstance(series.tasks[0], RowTask):
+        return "the rows where acting is expected to win most are acted on; a row below its own threshold is not"
+    below = "; a row below the threshold of the task is not, even if places are free" if series.tasks else ""
+    return f"the rows with the highest scores are acted on{below}"
+
+
+def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:
+    """Errors among the surest rows, and the area."""
+
+    def error(k: int) -> Cell:
+        ends = None if risk.low is None or risk.high is None else (float(risk.low[k]), float(risk.high[k]))
+        return number(float(risk.error[k]), ends)
+
+    yield table(
+        range(4, len(risk.coverage), 5),
+        [
+            (left("coverage"), lambda k: plain(float(risk.coverage[k]))),
+            (Column("error among the surest rows", sparkline(risk.error)), error),
+        ],
+        title="Risk-coverage curve",
+        keys=1,
+    )
+    area = risk.area
+    text = f"{DASH} AURC: {area.reason}"
+    if area.value is not None:
+        text = AURC_TEXT.format(" ".join(filter(None, (short(area.value, 4), span(area.interval, 4)))))
+    yield Notes((text,), quiet=True, close=True)
