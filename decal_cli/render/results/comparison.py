@@ -14,7 +14,6 @@ from decal_cli.analysis.compare import (
     Disagreements,
     SpliceGain,
     Swap,
-    SwapPart,
     Thresholds,
 )
 from decal_cli.curves.crossings import Side
@@ -26,7 +25,7 @@ from decal_cli.render.blocks import Block, Cell, Column, Heading, Points, Signat
 from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
 from decal_cli.render.results.shortened import MAX_GROUPS, Order, lowest_first, worst_of_each
-from decal_cli.render.results.source import Provenance, source_lines, title_of
+from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.resample import FOLDS
@@ -173,359 +172,296 @@ class ComparedData(Provenance):
     comparison: ComparisonData
 
 
-class Compared:
-    """A comparison in the user's terms, for formats to write; drawing: pictures in characters to put below."""
+class Compared(WrittenResult):
+    """A comparison in the user's terms, for formats to write."""
 
-    def __init__(
-        self, comparison: Comparison, terms: StatedTerms | None = None, drawing: tuple[Block, ...] = ()
-    ) -> None:
-        self.comparison = comparison
-        self.terms = terms or StatedTerms()
-        self.drawing = drawing
-        self.title = title_of(comparison.evaluation)
+    def __init__(self, comparison: Comparison, terms: StatedTerms | None = None) -> None:
+        super().__init__(comparison.evaluation, terms)
+        self.comparison, self.models = comparison, comparison.models
+        self.whole, *self.groups = comparison.contests
+        self.key = next((utility for utility in UTILITIES if utility in self.whole.headline), "brier")
+        """What groups are compared by: utility where there is a task, else the Brier score."""
 
     def blocks(self) -> Iterator[Block]:
         """Who wins in words first, then the figures, of all rows and of every group."""
-        comparison = self.comparison
-        whole, *groups = comparison.contests
-        worst, notes = worst_of_each(groups, lambda _: _by_difference(comparison), whose=lambda _: "")
-        evaluation = replace(comparison.evaluation, notes=(*comparison.evaluation.notes, *notes))
-        yield SourceLines((*source_lines(evaluation), sides_line(comparison)))
-        yield Points(tuple(summary(comparison, self.terms)))
-        several = len(groups) > 0
+        worst, notes = worst_of_each(self.groups, lambda _: self._order(), whose=lambda _: "")
+        evaluation = replace(self.evaluation, notes=(*self.evaluation.notes, *notes))
+        plan = evaluation.plan
+        level = f"{100 * plan.confidence:g} % paired" if plan.intervals else "no"
+        sides = "A = {}, B = {}, {:,} rows; B - A with {} intervals".format(*self.models, self.whole.rows, level)
+        yield SourceLines((*source_lines(evaluation), sides))
+        yield Points(tuple(self.summary()))
+        several = len(self.groups) > 0
         if several:
-            yield _group_table(comparison, worst)
-        for contest in (whole, *worst):
+            yield self._group_table(worst)
+        for contest in (self.whole, *worst):
             if several:
                 yield Heading("all rows" if contest.group is None else f"{contest.group}, {contest.rows:,} rows")
-            yield _metric_table(comparison, contest, close=several)
-            if contest.disagreements is not None:
-                yield disagreements_table(contest.disagreements, self.terms)
+            yield self._metric_table(contest, close=several)
+            if isinstance(contest.disagreements, ClassDisagreements):
+                yield _pairs_table(contest.disagreements)
+            elif contest.disagreements is not None:
+                yield self._disagreements_table(contest.disagreements)
             if contest.swap is not None and evaluation.capacity is not None:
-                yield swap_table(contest.swap, evaluation.capacity.text)
+                yield _swap_table(contest.swap, evaluation.capacity.text)
             if contest.thresholds is not None and contest.thresholds.leads:
-                yield _lead_table(comparison, contest.thresholds, self.terms)
+                yield self._lead_table(contest.thresholds)
             why = ((key, each.difference.reason) for key, each in contest.differences.items())
             yield from reasons(why, together=True)
-        yield Signature(comparison.evaluation.signature)
+        yield Signature(self.evaluation.signature)
         yield from self.drawing
 
     def data(self) -> dict[str, Any]:
         """ComparedData: the inputs, as in every result, and under "comparison" the contests and the splice."""
-        whole = data_of(Provenance(self.comparison.evaluation))
+        whole = data_of(Provenance(self.evaluation))
         if whole["intervals"] is not None:
             whole["intervals"]["cells"] = self.comparison.cells
         return {**whole, "comparison": data_of(ComparisonData(self.comparison))}
 
     def rows(self) -> Iterator[list[Any]]:
         """One row per group and metric."""
-        comparison = self.comparison
         head = ["model_a", "model_b", "group", "metric", "a", "b", "difference", "low", "high", "better", "by_chance"]
         yield [*head, "method", "reason"]
-        for contest in comparison.contests:
+        for contest in self.comparison.contests:
             for key, each in contest.differences.items():
                 ends = each.difference.interval or (None, None)
-                better = None if each.better is None else comparison.name(each.better)
-                row = [*comparison.models, contest.group, key, each.a.value, each.b.value, each.difference.value]
+                better = None if each.better is None else self.comparison.name(each.better)
+                row = [*self.models, contest.group, key, each.a.value, each.b.value, each.difference.value]
                 yield [*row, *ends, better, each.by_chance, each.method, each.difference.reason]
 
+    def summary(self) -> Iterator[tuple[str, str]]:
+        """Heading and text of each thing that a decision-maker wants to know, most important first."""
+        whole, task, limit = self.whole, self.evaluation.task, self.evaluation.capacity
+        if self.key in UTILITIES:
+            at = "" if task is None else f" at t* = {' and '.join(map(plain, task.thresholds))}"
+            limited = "" if limit is None else f", capacity {limit.text}"
+            yield f"Decisions{at}{limited}", self._ahead(whole.headline[self.key], self.terms)
+        if whole.swap is not None:
+            yield "Rows acted on", self._swap_sentence(whole.swap)
+        if whole.disagreements is not None:
+            yield "Disagreements", self._disagreements_sentence(whole.disagreements)
+        if "brier" in whole.headline:
+            yield "Brier score", self._ahead(whole.headline["brier"])
+        if whole.thresholds is not None:
+            yield "Thresholds", self._threshold_sentence(whole.thresholds)
+        if self.groups:
+            yield "Groups", self._group_sentence()
+        if whole.thresholds is not None and (self.comparison.splice or self.comparison.no_splice is not None):
+            yield "Splice", self._splice_sentence()
 
-def _metric_table(comparison: Comparison, contest: Contest, close: bool) -> TextTable:
-    of_classes = comparison.evaluation.reports[0].by_class is not None
-    differences = contest.differences
+    def _ahead(self, each: Difference, terms: StatedTerms | None = None) -> str:
+        """Who is ahead by how much, and whether chance could explain it; terms: of a utility."""
+        if each.better is None:
+            return "the same." if terms is None else "both models are worth the same."
+        value, ends = abs(each.difference.value or 0.0), each.difference.interval
+        if ends is not None and (each.difference.value or 0.0) <= 0:
+            ends = -ends[1], -ends[0]
+        chance = "chance could explain this" if each.by_chance else "chance does not explain this"
+        chance = "there is no interval" if each.by_chance is None else chance
+        size = f"{short(value, 4)} {span(ends, 4)}".rstrip()
+        by = f"is better by {size}" if terms is None else f"is worth {terms.phrase(value, ends, more=' more')}"
+        return f"{self.comparison.name(each.better)} {by}; {chance}."
 
-    def row(key: str) -> dict[str, Any]:
-        metric, each = parse(key).declared.form(of_classes), differences[key]
-        return {"section": metric.family, "empty": each.a.value is None and each.b.value is None and not metric.shown}
+    def _threshold_sentence(self, at: Thresholds) -> str:
+        name, crossings = self.comparison.name, len(at.curves.zeros)
+        sides = [*dict.fromkeys(lead.side for lead in at.leads)]
+        if not sides:
+            text = "at no threshold is one model clearly ahead (tested at all thresholds together)"
+        else:
+            parts = []
+            for lead in at.leads:
+                who = f"{name(lead.side)} is clearly ahead " if len(sides) > 1 else ""
+                low, high = (short(end, 3) for end in (lead.low, lead.high))
+                parts.append(f"{who}at t = {low}" if lead.low == lead.high else f"{who}for t from {low} to {high}")
+            more = f", and {len(parts) - MAX_RANGES} more (below)" if len(parts) > MAX_RANGES else ""
+            ranges = ", ".join(parts[:MAX_RANGES]) + more
+            text = f"it depends: {ranges}"
+            if len(sides) == 1:
+                text = f"{name(sides[0])} is clearly ahead {ranges}; {name(_other(sides[0]))} nowhere"
+        if at.curves.dominates:
+            exact = name(at.curves.dominates)
+            return f"{text}. On these rows the Brier curve of {exact} is nowhere above the other."
+        if at.crossings:
+            places = ", ".join(short(crossing.threshold, 3) for crossing in at.crossings)
+            noise = crossings - len(at.crossings)
+            smaller = f"; {noise} smaller crossing{'s are' if noise > 1 else ' is'} within noise" if noise > 0 else ""
+            return f"{text}. The Brier curves clearly cross {_often(len(at.crossings))}, at t = {places}{smaller}."
+        if not crossings:
+            return f"{text}. The Brier curves are the same."
+        return f"{text}. The Brier curves cross {_often(crossings)} on these rows, each time within noise."
 
-    def side(name: str, letter: str) -> tuple[Column, Callable[[str], Cell]]:
-        def value(key: str) -> Cell:
-            result = getattr(differences[key], letter.lower())
-            return number(result.value, reason=result.reason)
+    def _winner(self, contest: Contest, otherwise: str = "") -> str:
+        each = contest.headline.get(self.key)
+        return "undefined" if each is None else who_wins(each, self.models).text or otherwise
 
-        return Column(name, short=letter), value
-
-    return table(
-        differences,
-        [
-            (left("metric", wraps=True, most=MAX_TITLE), metric_name),
-            (left(""), better),
-            *map(side, comparison.models, "AB"),
-            ("B - A", lambda key: difference_cell(differences[key])),
-            (left("who wins"), lambda key: who_wins(differences[key], comparison.models)),
-        ],
-        row,
-        dense=True,
-        close=close,
-    )
-
-
-def _by_difference(comparison: Comparison) -> Order[Contest]:
-    """Where B is worse than A by most first."""
-    key = group_key(comparison)
-    metric = parse(key).declared
-    sign = 1 if metric.better == "higher" else -1
-
-    def place(contest: Contest) -> tuple[bool, float]:
-        each = contest.headline.get(key)
-        value = None if each is None else each.difference.value
-        return lowest_first(None if value is None else sign * value)
-
-    return place, f"{metric.title}, B - A"
-
-
-def _group_table(comparison: Comparison, contests: Sequence[Contest]) -> TextTable:
-    """For each group: its rows, the difference that counts, and in words who is better."""
-    key = group_key(comparison)
-
-    def winner(contest: Contest) -> str:
-        each = contest.headline.get(key)
-        return "undefined" if each is None else who_wins(each, comparison.models).text
-
-    def difference(contest: Contest) -> str:
-        each = contest.headline.get(key)
-        return "" if each is None else difference_cell(each).text
-
-    return table(
-        contests,
-        [
-            (left("group", wraps=True), lambda contest: str(contest.group)),
-            (left("rows", wraps=True), lambda contest: f"{contest.rows:,}"),
-            (left(f"{parse(key).declared.title.lower()}, B - A", wraps=True), difference),
-            (left("who wins", wraps=True), winner),
-        ],
-    )
-
-
-def _lead_table(comparison: Comparison, at: Thresholds, terms: StatedTerms) -> TextTable:
-    """For each range of thresholds: who is ahead, by how much at most in the user's unit, and where."""
-    task = comparison.evaluation.task
-    # Thresholds of rows are not those of one task: there is no unit but that of u_delta 1.
-    terms = terms if comparison.evaluation.by_row is None else StatedTerms()
-    scale = terms.number * (1.0 if task is None else task.u_delta)
-    return table(
-        at.leads,
-        [
-            (left("thresholds", wraps=True), lambda lead: f"{short(lead.low, 3)} – {short(lead.high, 3)}"),
-            (left("clearly ahead", wraps=True), lambda lead: comparison.name(lead.side)),
-            (
-                left(f"most saved, {terms.noun} {terms.span}", wraps=True),
-                lambda lead: " ± ".join(alike((scale * lead.most, scale * at.reach * lead.error))),
-            ),
-            (left("at t", wraps=True), lambda lead: short(lead.at, 3)),
-        ],
-    )
-
-
-def sides_line(comparison: Comparison) -> str:
-    """Which model is A and which is B, and what the intervals are."""
-    first, second = comparison.models
-    plan = comparison.evaluation.plan
-    level = f"{100 * plan.confidence:g} % paired" if plan.intervals else "no"
-    return f"A = {first}, B = {second}, {comparison.contests[0].rows:,} rows; B - A with {level} intervals"
-
-
-def summary(comparison: Comparison, terms: StatedTerms) -> Iterator[tuple[str, str]]:
-    """Heading and text of each thing that a decision-maker wants to know, most important first."""
-    whole = comparison.contests[0]
-    task = comparison.evaluation.task
-    if group_key(comparison) in UTILITIES:
-        at = "" if task is None else f" at t* = {' and '.join(map(plain, task.thresholds))}"
-        limit = comparison.evaluation.capacity
-        at += "" if limit is None else f", capacity {limit.text}"
-        yield f"Decisions{at}", _utility_sentence(comparison, whole, terms)
-    if whole.swap is not None:
-        yield "Rows acted on", swap_sentence(whole.swap, comparison.models)
-    if whole.disagreements is not None:
-        yield "Disagreements", disagreements_sentence(whole.disagreements, comparison.models)
-    if "brier" in whole.headline:
-        yield "Brier score", _brier_sentence(comparison, whole)
-    if whole.thresholds is not None:
-        yield "Thresholds", _threshold_sentence(comparison, whole.thresholds)
-    if len(comparison.contests) > 1:
-        yield "Groups", _group_sentence(comparison)
-    if whole.thresholds is not None and (comparison.splice is not None or comparison.no_splice is not None):
-        yield "Splice", _splice_sentence(comparison, terms)
-
-
-def _utility_sentence(comparison: Comparison, contest: Contest, terms: StatedTerms) -> str:
-    difference = contest.headline[group_key(comparison)]
-    if difference.better is None:
-        return "both models are worth the same."
-    size, ends = _size(difference)
-    more = terms.phrase(size, ends, more=" more")
-    return f"{comparison.name(difference.better)} is worth {more}; {_chance(difference)}."
-
-
-def _brier_sentence(comparison: Comparison, contest: Contest) -> str:
-    difference = contest.headline["brier"]
-    if difference.better is None:
-        return "the same."
-    size, ends = _size(difference)
-    return (
-        f"{comparison.name(difference.better)} is better by {short(size, 4)}"
-        f"{' ' + span(ends, 4) if ends else ''}; {_chance(difference)}."
-    )
-
-
-def _size(difference: Difference) -> tuple[float, Interval | None]:
-    """How far the two are apart, whichever is ahead, with its interval."""
-    value, interval = difference.difference.value or 0.0, difference.difference.interval
-    if interval is None or value > 0:
-        return abs(value), interval
-    return abs(value), (-interval[1], -interval[0])
-
-
-def _chance(difference: Difference) -> str:
-    if difference.by_chance is None:
-        return "there is no interval"
-    return "chance could explain this" if difference.by_chance else "chance does not explain this"
-
-
-def _threshold_sentence(comparison: Comparison, at: Thresholds) -> str:
-    exact = comparison.name(at.curves.dominates) if at.curves.dominates else None
-    sides = {lead.side for lead in at.leads}
-    if not sides:
-        text = "at no threshold is one model clearly ahead (tested at all thresholds together)"
-    elif len(sides) == 1:
-        side = next(iter(sides))
-        other = comparison.name(_other(side))
-        text = f"{comparison.name(side)} is clearly ahead {_ranges(comparison, at)}; {other} nowhere"
-    else:
-        text = f"it depends: {_ranges(comparison, at, named=True)}"
-    crossings = len(at.curves.zeros)
-    if exact is not None:
-        return f"{text}. On these rows the Brier curve of {exact} is nowhere above the other."
-    if at.crossings:
-        places = ", ".join(short(crossing.threshold, 3) for crossing in at.crossings)
-        times = "once" if len(at.crossings) == 1 else f"{len(at.crossings)} times"
-        noise = crossings - len(at.crossings)
-        smaller = f"; {noise} smaller crossing{'s are' if noise > 1 else ' is'} within noise"
-        rest = smaller if noise > 0 else ""
-        return f"{text}. The Brier curves clearly cross {times}, at t = {places}{rest}."
-    if not crossings:
-        return f"{text}. The Brier curves are the same."
-    met = "once" if crossings == 1 else f"{crossings} times"
-    return f"{text}. The Brier curves cross {met} on these rows, each time within noise."
-
-
-def _ranges(comparison: Comparison, at: Thresholds, named: bool = False) -> str:
-    parts = []
-    several = len(at.leads) > MAX_RANGES
-    for lead in at.leads:
-        who = f"{comparison.name(lead.side)} is clearly ahead " if named else ""
-        where = (
-            f"at t = {short(lead.low, 3)}"
-            if lead.low == lead.high
-            else (f"for t from {short(lead.low, 3)} to {short(lead.high, 3)}")
+    def _group_sentence(self) -> str:
+        places: dict[str, list[str]] = {}
+        for contest in self.groups:
+            places.setdefault(self._winner(contest, "the same"), []).append(str(contest.group))
+        many = len(self.groups) > MAX_GROUPS
+        named = (
+            f"{words}: {f'{len(groups):,} groups' if many else ', '.join(groups)}" for words, groups in places.items()
         )
-        parts.append(who + where)
-    return ", ".join(parts[:MAX_RANGES]) + (f", and {len(parts) - MAX_RANGES} more (below)" if several else "")
+        return f"by {parse(self.key).declared.title.lower()}, {'; '.join(named)}."
 
-
-def group_key(comparison: Comparison) -> str:
-    """What groups are compared by: utility where there is a task, else the Brier score."""
-    whole = comparison.contests[0].headline
-    return next((utility for utility in UTILITIES if utility in whole), "brier")
-
-
-def _group_sentence(comparison: Comparison) -> str:
-    key = group_key(comparison)
-    places: dict[str, list[str]] = {}
-    for contest in comparison.contests[1:]:
-        difference = contest.headline.get(key)
-        words = "undefined" if difference is None else who_wins(difference, comparison.models).text or "the same"
-        places.setdefault(words, []).append(str(contest.group))
-    title = parse(key).declared.title.lower()
-    many = len(comparison.contests) > MAX_GROUPS + 1
-    named = (f"{len(groups):,} groups" if many else ", ".join(groups) for groups in places.values())
-    return f"by {title}, " + "; ".join(f"{words}: {groups}" for words, groups in zip(places, named, strict=True)) + "."
-
-
-def _splice_sentence(comparison: Comparison, terms: StatedTerms) -> str:
-    splice = comparison.splice
-    if splice is None:
-        return f"none: {comparison.no_splice}."
-    below, above = comparison.name(splice.cut.below), comparison.name(_other(splice.cut.below))
-    if _ends(comparison, splice.brier)[1] < 0:
-        advice = "worth it if you use many thresholds"
-    else:
+    def _splice_sentence(self) -> str:
+        splice = self.comparison.splice
+        if splice is None:
+            return f"none: {self.comparison.no_splice}."
         advice = "not worth it: the gain is within noise"
-    reached = f"on held-out rows, Brier score {short(splice.brier.value, 4)}, {_beside(comparison, splice.brier, None)}"
-    if splice.utility is not None and comparison.evaluation.capacity is None:
-        reached += f"; {_beside(comparison, splice.utility, terms)}"
-    doubt = "" if splice.agreeing == FOLDS else f" Only {splice.agreeing} of {FOLDS} folds choose this order."
-    return f"{advice}. {below} below t = {short(splice.cut.threshold, 3)} and {above} above: {reached}.{doubt}"
+        if _ends(self.comparison, splice.brier)[1] < 0:
+            advice = "worth it if you use many thresholds"
+        mean, ends = splice.brier.difference.mean, _ends(self.comparison, splice.brier)
+        single = f"compared with {self.comparison.name(splice.brier.single)} alone"
+        reached = (
+            f"on held-out rows, Brier score {short(splice.brier.value, 4)}, {signed(mean)} {span(ends, 4)} {single}"
+        )
+        if splice.utility is not None and self.evaluation.capacity is None:
+            mean, ends = splice.utility.difference.mean, _ends(self.comparison, splice.utility)
+            (value,), unit = self.terms.amounts(splice.utility.value)
+            (change, low, high), of_change = self.terms.amounts(mean, *ends)
+            sign, size = "+" if mean > 0 else "", "" if of_change == unit else f" {of_change}"
+            reached += f"; {value} {unit or self.terms.noun} {self.terms.span}, {sign}{change} [{low}, {high}]{size} "
+            reached += f"compared with {self.comparison.name(splice.utility.single)} alone"
+        doubt = "" if splice.agreeing == FOLDS else f" Only {splice.agreeing} of {FOLDS} folds choose this order."
+        below, above = (self.comparison.name(side) for side in (splice.cut.below, _other(splice.cut.below)))
+        return f"{advice}. {below} below t = {short(splice.cut.threshold, 3)} and {above} above: {reached}.{doubt}"
 
+    def _disagreements_sentence(self, each: Disagreements | ClassDisagreements) -> str:
+        """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
+        first, second = self.models
+        if isinstance(each, ClassDisagreements):
+            apart = each.a_better + each.b_better + each.same
+            same, of_one, note = "take the same action for every row", "take different actions", ""
+            sides = f"that of {first} is worth more for {counted(each.a_better)}, that of {second} for "
+            text = f"for {counted(apart)} rows the two {of_one}: {sides}{counted(each.b_better)}"
+            test = "sign test over clusters, p" if each.clustered else "exact sign test, p"
+        else:
+            apart, same, note = each.a_right + each.b_right, "decide every row alike", "; it counts both errors alike"
+            text = (
+                f"on {counted(apart)} rows the two decide differently: {first} is right on {counted(each.a_right)}, "
+                f"{second} on {counted(each.b_right)}"
+            )
+            test = "McNemar's p, over clusters," if each.clustered else "McNemar's exact p"
+        if not apart:
+            return f"the two models {same}."
+        return f"{text}." if each.p_value is None else f"{text} ({test} = {plain(each.p_value)}{note})."
 
-def _beside(comparison: Comparison, reached: SpliceGain, terms: StatedTerms | None) -> str:
-    """How far it is from the better single model; terms: of an amount, with what is reached."""
-    mean, ends = reached.difference.mean, _ends(comparison, reached)
-    if terms is None:
-        text = f"{signed(mean, 4)} {span(ends, 4)}"
-    else:
-        (value,), unit = terms.amounts(reached.value)
-        (change, low, high), of_change = terms.amounts(mean, *ends)
-        sign, size = "+" if mean > 0 else "", "" if of_change == unit else f" {of_change}"
-        text = f"{value} {unit or terms.noun} {terms.span}, {sign}{change} [{low}, {high}]{size}"
-    return f"{text} compared with {comparison.name(reached.single)} alone"
+    def _swap_sentence(self, swap: Swap) -> str:
+        """Who takes the places of whom."""
+        a, b = self.models
+        both, more, fewer, right, wrong = counts(
+            (swap.both.rows, swap.only_b.rows, swap.only_a.rows, swap.only_b.positives, swap.only_a.positives)
+        )
+        if swap.only_a.rows == 0 and swap.only_b.rows == 0:
+            return f"both act on the same {both} rows."
+        return (
+            f"both act on {both} rows; {b} acts on {more} others, {right} of them with label 1, and {a} on {fewer} "
+            f"others, {wrong} of them with label 1."
+        )
 
+    def _order(self) -> Order[Contest]:
+        """Where B is worse than A by most first."""
+        metric = parse(self.key).declared
+        sign = 1 if metric.better == "higher" else -1
 
-def difference_cell(each: Difference) -> Cell:
-    """B - A with its sign, and its paired interval."""
-    value = each.difference.value
-    if value is None:
-        return words("")
-    return Cell(tuple(filter(None, (signed(value, 4), span(each.difference.interval, 4)))))
+        def place(contest: Contest) -> tuple[bool, float]:
+            each = contest.headline.get(self.key)
+            value = None if each is None else each.difference.value
+            return lowest_first(None if value is None else sign * value)
 
+        return place, f"{metric.title}, B - A"
 
-def who_wins(each: Difference, names: tuple[str, str]) -> Cell:
-    """Who is better, and whether it could be chance: 'p_b better, not by chance'; in short 'B better, ..'."""
-    if each.difference.value is None or (each.better is None and each.difference.value != 0):
-        return words("")
-    if each.better is None:
-        return words("the same")
-    side = 0 if each.better == "a" else 1
-    parts, short = (_better(each, name) for name in (names[side], "AB"[side]))
-    return Cell(parts, short, tone=_TONES[each.by_chance])
+    def _metric_table(self, contest: Contest, close: bool) -> TextTable:
+        of_classes = self.evaluation.reports[0].by_class is not None
+        differences = contest.differences
 
+        def row(key: str) -> dict[str, Any]:
+            metric, each = parse(key).declared.form(of_classes), differences[key]
+            empty = each.a.value is None and each.b.value is None and not metric.shown
+            return {"section": metric.family, "empty": empty}
 
-def _better(each: Difference, name: str) -> tuple[str, ...]:
-    if each.by_chance is None:
-        return (f"{name} ahead,", "no interval") if each.difference.interval is None else (f"{name} nearer the ideal",)
-    return (f"{name} ahead,", "could be chance") if each.by_chance else (f"{name} better,", "not by chance")
+        def side(name: str, letter: str) -> tuple[Column, Callable[[str], Cell]]:
+            def value(key: str) -> Cell:
+                result = getattr(differences[key], letter.lower())
+                return number(result.value, reason=result.reason)
 
+            return Column(name, short=letter), value
 
-def signed(value: float, decimals: int) -> str:
-    """A difference, with its sign where it does not round to zero."""
-    text = short(value, decimals)
-    return f"+{text}" if value > 0 and text.strip(".0") else text
+        return table(
+            differences,
+            [
+                (left("metric", wraps=True, most=MAX_TITLE), metric_name),
+                (left(""), better),
+                *map(side, self.models, "AB"),
+                ("B - A", lambda key: difference_cell(differences[key])),
+                (left("who wins"), lambda key: who_wins(differences[key], self.models)),
+            ],
+            row,
+            dense=True,
+            close=close,
+        )
 
+    def _group_table(self, contests: Sequence[Contest]) -> TextTable:
+        """For each group: its rows, the difference that counts, and in words who is better."""
 
-def disagreements_table(apart: Disagreements | ClassDisagreements, terms: StatedTerms) -> TextTable:
-    """A row for each pair of decisions, columns by label; of several classes, the pairs of most rows."""
-    if isinstance(apart, ClassDisagreements):
-        return _pairs_table(apart)
-    names = terms.names or ("0", "1")
+        def difference(contest: Contest) -> str:
+            each = contest.headline.get(self.key)
+            return "" if each is None else difference_cell(each).text
 
-    def rows(*labels: int) -> Callable[[tuple[int, int]], str]:
-        return lambda by: counted(sum(apart.rows[by[0]][by[1]][label] for label in labels))
+        return table(
+            contests,
+            [
+                (left("group", wraps=True), lambda contest: str(contest.group)),
+                (left("rows", wraps=True), lambda contest: f"{contest.rows:,}"),
+                (left(f"{parse(self.key).declared.title.lower()}, B - A", wraps=True), difference),
+                (left("who wins", wraps=True), self._winner),
+            ],
+        )
 
-    return table(
-        ((1, 1), (1, 0), (0, 1), (0, 0)),
-        [
-            (left("A decides"), lambda by: names[by[0]]),
-            (left("B decides"), lambda by: names[by[1]]),
-            ("rows", rows(0, 1)),
-            ("with label 1", rows(1)),
-            ("with label 0", rows(0)),
-            (left("who is right"), lambda by: _right(*by)),
-        ],
-        title=f"Decisions of both models, {counted(sum(sum(cell) for row in apart.rows for cell in row))} rows",
-    )
+    def _lead_table(self, at: Thresholds) -> TextTable:
+        """For each range of thresholds: who is ahead, by how much at most in the user's unit, and where."""
+        task = self.evaluation.task
+        # Thresholds of rows are not those of one task: there is no unit but that of u_delta 1.
+        terms = self.terms if self.evaluation.by_row is None else StatedTerms()
+        scale = terms.number * (1.0 if task is None else task.u_delta)
+        return table(
+            at.leads,
+            [
+                (left("thresholds", wraps=True), lambda lead: f"{short(lead.low, 3)} – {short(lead.high, 3)}"),
+                (left("clearly ahead", wraps=True), lambda lead: self.comparison.name(lead.side)),
+                (
+                    left(f"most saved, {terms.noun} {terms.span}", wraps=True),
+                    lambda lead: " ± ".join(alike((scale * lead.most, scale * at.reach * lead.error))),
+                ),
+                (left("at t", wraps=True), lambda lead: short(lead.at, 3)),
+            ],
+        )
+
+    def _disagreements_table(self, apart: Disagreements) -> TextTable:
+        """A row for each pair of decisions, columns by label."""
+        names = self.terms.names or ("0", "1")
+        right = {(1, 0): "A at label 1, else B", (0, 1): "B at label 1, else A"}
+
+        def rows(*labels: int) -> Callable[[tuple[int, int]], str]:
+            return lambda by: counted(sum(apart.rows[by[0]][by[1]][label] for label in labels))
+
+        return table(
+            ((1, 1), (1, 0), (0, 1), (0, 0)),
+            [
+                (left("A decides"), lambda by: names[by[0]]),
+                (left("B decides"), lambda by: names[by[1]]),
+                ("rows", rows(0, 1)),
+                ("with label 1", rows(1)),
+                ("with label 0", rows(0)),
+                (left("who is right"), lambda by: right.get(by, "both, or neither")),
+            ],
+            title=f"Decisions of both models, {counted(sum(sum(cell) for row in apart.rows for cell in row))} rows",
+        )
 
 
 def _pairs_table(apart: ClassDisagreements) -> TextTable:
+    """Of several classes, the pairs of actions of most rows."""
     shown = apart.pairs[:MAX_PAIRS]
     cut = f", the {len(shown)} of {len(apart.pairs):,} pairs with most rows" if len(shown) < len(apart.pairs) else ""
     return table(
@@ -541,69 +477,51 @@ def _pairs_table(apart: ClassDisagreements) -> TextTable:
     )
 
 
-def _right(a: int, b: int) -> str:
-    if a == b:
-        return "both, or neither"
-    return "A at label 1, else B" if a else "B at label 1, else A"
-
-
-def disagreements_sentence(each: Disagreements | ClassDisagreements, models: tuple[str, str]) -> str:
-    """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
-    if isinstance(each, ClassDisagreements):
-        return _class_sentence(each, models)
-    apart = each.a_right + each.b_right
-    if not apart:
-        return "the two models decide every row alike."
-    first, second = models
-    text = (
-        f"on {counted(apart)} rows the two decide differently: {first} is right on {counted(each.a_right)}, {second} "
-        f"on {counted(each.b_right)}"
-    )
-    if each.p_value is None:
-        return f"{text}."
-    test = "McNemar's p, over clusters," if each.clustered else "McNemar's exact p"
-    return f"{text} ({test} = {plain(each.p_value)}; it counts both errors alike)."
-
-
-def _class_sentence(each: ClassDisagreements, models: tuple[str, str]) -> str:
-    apart = each.a_better + each.b_better + each.same
-    if not apart:
-        return "the two models take the same action for every row."
-    first, second = models
-    text = (
-        f"for {counted(apart)} rows the two take different actions: that of {first} is worth more for "
-        f"{counted(each.a_better)}, that of {second} for {counted(each.b_better)}"
-    )
-    test = "sign test over clusters" if each.clustered else "exact sign test"
-    return f"{text}." if each.p_value is None else f"{text} ({test}, p = {plain(each.p_value)})."
-
-
-def swap_table(swap: Swap, capacity: str) -> TextTable:
+def _swap_table(swap: Swap, capacity: str) -> TextTable:
     """A row for each part, columns by label."""
-
-    def rows(number: int) -> Callable[[tuple[str, SwapPart]], str]:
-        return lambda item: counts((item[1].rows, item[1].positives, item[1].rows - item[1].positives))[number]
-
+    parts = {"A and B": swap.both, "A, not B": swap.only_a, "B, not A": swap.only_b}
+    texts = {name: counts((part.rows, part.positives, part.rows - part.positives)) for name, part in parts.items()}
     heads = ("rows", "with label 1", "with label 0")
     return table(
-        (("A and B", swap.both), ("A, not B", swap.only_a), ("B, not A", swap.only_b)),
-        [(left("acted on by"), lambda item: item[0]), *((head, rows(k)) for k, head in enumerate(heads))],
+        texts.items(),
+        [
+            (left("acted on by"), lambda item: item[0]),
+            *((h, lambda item, k=k: item[1][k]) for k, h in enumerate(heads)),
+        ],
         title=f"Rows acted on, capacity {capacity}",
     )
 
 
-def swap_sentence(swap: Swap, models: tuple[str, str]) -> str:
-    """Who takes the places of whom."""
-    a, b = models
-    both, more, fewer, right, wrong = counts(
-        (swap.both.rows, swap.only_b.rows, swap.only_a.rows, swap.only_b.positives, swap.only_a.positives)
-    )
-    if swap.only_a.rows == 0 and swap.only_b.rows == 0:
-        return f"both act on the same {both} rows."
-    return (
-        f"both act on {both} rows; {b} acts on {more} others, {right} of them with label 1, and {a} on {fewer} others, "
-        f"{wrong} of them with label 1."
-    )
+def difference_cell(each: Difference) -> Cell:
+    """B - A with its sign, and its paired interval."""
+    value = each.difference.value
+    if value is None:
+        return words("")
+    return Cell(tuple(filter(None, (signed(value), span(each.difference.interval, 4)))))
+
+
+def who_wins(each: Difference, names: tuple[str, str]) -> Cell:
+    """Who is better, and whether it could be chance: 'p_b better, not by chance'; in short 'B better, ..'."""
+    if each.difference.value is None or (each.better is None and each.difference.value != 0):
+        return words("")
+    if each.better is None:
+        return words("the same")
+    side = 0 if each.better == "a" else 1
+    how, *sure = ("ahead,", "could be chance") if each.by_chance else ("better,", "not by chance")
+    if each.by_chance is None:
+        how, *sure = ("ahead,", "no interval") if each.difference.interval is None else ("nearer the ideal",)
+    parts, short = ((f"{name} {how}", *sure) for name in (names[side], "AB"[side]))
+    return Cell(parts, short, tone=_TONES[each.by_chance])
+
+
+def signed(value: float) -> str:
+    """A difference, with its sign where it does not round to zero."""
+    text = short(value, 4)
+    return f"+{text}" if value > 0 and text.strip(".0") else text
+
+
+def _often(times: int) -> str:
+    return "once" if times == 1 else f"{times} times"
 
 
 def _other(side: str) -> Side:

@@ -21,7 +21,7 @@ from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, MAX_DECIMALS, Interval, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, table, words
-from decal_cli.render.results.comparison import summary
+from decal_cli.render.results.comparison import Compared
 from decal_cli.render.results.evaluation import (
     action_tables,
     class_blocks,
@@ -378,7 +378,7 @@ class ReportPage(WrittenResult):
     def _comparison(self) -> Iterator[b.Block]:
         if self.comparison is not None:
             yield b.Heading("The two models compared", level=1)
-            yield b.Points(tuple(summary(self.comparison, self.terms)))
+            yield b.Points(tuple(Compared(self.comparison, self.terms).summary()))
 
     def _pictures(self, report: Report | None, *kinds: str) -> Iterator[b.Picture]:
         """The pictures of a report, of these kinds or all; None: those of all reports together."""
