@@ -85,24 +85,52 @@ def _distinct(values: np.ndarray) -> np.ndarray:
     return np.unique(values[np.isfinite(values)])
 
 
-class Studied:
-    """A study, for formats to write; captions: of the pictures that lie beside its page, by file name."""
+class Experiment:
+    """The squared correlations of every estimate with every method's gain in both units, and the pictures.
 
-    title = "Do the estimates predict the gains?"
+    captions: of the pictures that lie beside the page, by file name.
+    """
+
+    title = "The experiment of Perez-Lebel et al. 2025"
 
     def __init__(self, summary: Summary, captions: Mapping[str, str] | None = None) -> None:
         self.summary = summary
         self.captions = captions
 
     def blocks(self) -> Iterator[Block]:
-        """What was studied and the tables; the saved page also has pictures and lists what was skipped."""
+        """What was studied, the tables, the pictures."""
+        summary = self.summary
+        yield SourceLines((study_lines(summary)[0], GROUPING))
+        for relations, unit in (
+            (summary.relations, "utilities per unit of u_delta"),
+            (summary.in_utility, "utilities in the paper's units, where u_delta is 1/t*"),
+        ):
+            for what, suffix in (("of each method", ""), (f"beyond {BASE}", BEYOND_SUFFIX)):
+                rows = []
+                for method in summary.points.gains:
+                    r2 = [relations.get((name, method + suffix)) for name in PREDICTORS]
+                    if any(r2):
+                        rows.append((method, *(DASH if each is None else _plain(each.r2) for each in r2)))
+                heads = ("method", *map(short_title, PREDICTORS))
+                yield _table(f"r2 with the gain {what}; {unit}", "", heads, rows)
+        yield from self._pictures()
+
+    def _pictures(self) -> Iterator[Block]:
+        for file, caption in (self.captions or {}).items():
+            yield Picture(caption, file=file)
+
+
+class Studied(Experiment):
+    """A study, for formats to write; the saved page also has pictures, and lists what was skipped."""
+
+    title = "Do the estimates predict the gains?"
+
+    def blocks(self) -> Iterator[Block]:
+        """What was studied and the tables."""
         yield SourceLines(tuple(study_lines(self.summary)))
         yield from study_tables(self.summary)
-        if self.captions is None:
-            return
-        for file, caption in self.captions.items():
-            yield Picture(caption, file=file)
-        if self.summary.notes:
+        yield from self._pictures()
+        if self.captions is not None and self.summary.notes:
             yield Heading("What was dropped", level=1)
             yield Notes(self.summary.notes)
 
@@ -118,39 +146,6 @@ class Studied:
         yield from map(list, zip(*(values.tolist() for values in columns.values()), strict=True))
 
 
-class Experiment:
-    """The squared correlations of every estimate with every method's gain in both units, and the pictures.
-
-    captions: of the pictures that lie beside the page, by file name.
-    """
-
-    title = "The experiment of Perez-Lebel et al. 2025"
-
-    def __init__(self, summary: Summary, captions: Mapping[str, str]) -> None:
-        self.summary = summary
-        self.captions = captions
-
-    def blocks(self) -> Iterator[Block]:
-        """What was studied, the tables, the pictures."""
-        yield SourceLines((study_lines(self.summary)[0], GROUPING))
-        for relations, unit in (
-            (self.summary.relations, "utilities per unit of u_delta"),
-            (self.summary.in_utility, "utilities in the paper's units, where u_delta is 1/t*"),
-        ):
-            yield self._table(relations, f"r2 with the gain of each method; {unit}", "")
-            yield self._table(relations, f"r2 with the gain beyond {BASE}; {unit}", BEYOND_SUFFIX)
-        for file, caption in self.captions.items():
-            yield Picture(caption, file=file)
-
-    def _table(self, relations: Mapping[tuple[str, str], Relation], title: str, suffix: str) -> TextTable:
-        rows = []
-        for method in self.summary.points.gains:
-            r2 = [relations.get((name, method + suffix)) for name in PREDICTORS]
-            if any(r2):
-                rows.append((method, *map(plain_r2, r2)))
-        return table_of_words(title, "", ("method", *map(short_title, PREDICTORS)), rows)
-
-
 def headlines(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Estimates and the gains they are for; of each, slope and mean error are shown."""
     base, beyond = summary.points.base, summary.points.beyond
@@ -163,14 +158,6 @@ def headlines(summary: Summary) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _looked_at(summary: Summary) -> list[tuple[str, str]]:
-    """Those of which the correlation is shown for each task and without each file: beyond recalibration, of t*."""
-    pairs = [pair for pair in headlines(summary) if pair in summary.relations]
-    if summary.points.task is not None:
-        return [pair for pair in pairs if pair[0] in (GAINS["recalibrate"], GAINS["post-train"], BEYOND)]
-    return [pair for pair in pairs if pair[1].endswith(summary.points.beyond)]
-
-
 def study_tables(summary: Summary) -> Iterator[TextTable]:
     """All tables of a study, the most wanted first; those that its methods do not allow are skipped."""
     yield from _correlations(summary)
@@ -180,7 +167,7 @@ def study_tables(summary: Summary) -> Iterator[TextTable]:
     yield from _closer(summary)
 
 
-def table_of_words(title: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
+def _table(title: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
     """A table whose cells are texts, the first column the key."""
     first, *others = heads
     columns = (Column(first, words=True, breaks=BREAKS), *(Column(head, breaks=BREAKS) for head in others))
@@ -188,9 +175,11 @@ def table_of_words(title: str, caption: str, heads: Sequence[str], rows: Sequenc
 
 
 def _correlations(summary: Summary) -> Iterator[TextTable]:
-    over, base = summary.points.bootstrap_unit, summary.points.base
-    totals = TOTALS if base == BASE else CLASS_TOTALS
+    points, over = summary.points, summary.points.bootstrap_unit
+    isotonic = points.base == BASE
+    totals = TOTALS if isotonic else CLASS_TOTALS
     intervals = "" if over is None else f", with bootstrap intervals over {over}"
+    recalibration = "isotonic recalibration" if isotonic else "the scaling that cross-fitting chooses"
     for title, targets, text in (
         (
             "What predicts the gain of post-training",
@@ -200,35 +189,19 @@ def _correlations(summary: Summary) -> Iterator[TextTable]:
         ),
         (
             "What predicts the gain beyond recalibration",
-            tuple(name + summary.points.beyond for name in totals if name != base),
-            f"The same for what a method gains on top of {_recalibration(summary)}.",
+            tuple(name + points.beyond for name in totals if name != points.base),
+            f"The same for what a method gains on top of {recalibration}.",
         ),
     ):
-        studied = [target for target in targets if target in summary.points.targets]
+        studied = [target for target in targets if target in points.targets]
         rows = []
         for name in (*OURS, *OTHERS):
             relations = [summary.relations.get((name, target)) for target in studied]
             if any(relations):
-                rows.append((short_title(name), *map(_r2, relations)))
+                cells = (DASH if each is None else _plain(each.r2, span(each.interval, 2)) for each in relations)
+                rows.append((short_title(name), *cells))
         if studied and rows:
-            yield table_of_words(
-                title, text, ("estimate", *(target.removesuffix(summary.points.beyond) for target in studied)), rows
-            )
-
-
-def _recalibration(summary: Summary) -> str:
-    return "isotonic recalibration" if summary.points.base == BASE else "the scaling that cross-fitting chooses"
-
-
-def _r2(relation: Relation | None) -> str:
-    if relation is None or math.isnan(relation.r2):
-        return DASH
-    return " ".join(filter(None, (short(relation.r2, 3), span(relation.interval, 2))))
-
-
-def plain_r2(relation: Relation | None) -> str:
-    """A squared correlation without its interval."""
-    return DASH if relation is None else _plain(relation.r2)
+            yield _table(title, text, ("estimate", *(each.removesuffix(points.beyond) for each in studied)), rows)
 
 
 def _slopes(summary: Summary) -> Iterator[TextTable]:
@@ -242,7 +215,7 @@ def _slopes(summary: Summary) -> Iterator[TextTable]:
             rows.append((short_title(estimate), gain, _plain(relation.r2), slope, error))
     if rows:
         text = "Slope of the gain on its estimate; mean error: gain minus estimate, per 1,000 decisions, u_delta 1."
-        yield table_of_words(
+        yield _table(
             "Do the estimates have the right size?", text, ("estimate", "gain of", "r2", "slope", "mean error"), rows
         )
 
@@ -260,7 +233,7 @@ def _advice(summary: Summary) -> Iterator[TextTable]:
         "0.002 and retraining 0.01 per decision, times the first column. share: of what the better of always isotonic "
         "and always refit loses. right: points where the advice lost at most 0.002."
     )
-    yield table_of_words("What following the advice loses", text, ("costs x", *names, "share", "right"), rows)
+    yield _table("What following the advice loses", text, ("costs x", *names, "share", "right"), rows)
     yield _choices(summary)
 
 
@@ -279,7 +252,7 @@ def _choices(summary: Summary) -> TextTable:
         "Flowchart as printed: that of Perez-Lebel et al. 2025, on the plug-in regrets; a grouping regret of up to "
         "0.02 t* u_delta counts as 0 (their r)."
     )
-    return table_of_words("What each way of choosing does", text, ("", "lost", "right", *CHOICES), rows)
+    return _table("What each way of choosing does", text, ("", "lost", "right", *CHOICES), rows)
 
 
 def _methods(summary: Summary) -> TextTable:
@@ -294,39 +267,45 @@ def _methods(summary: Summary) -> TextTable:
         rows.append((*cells, *("",) * (5 - len(cells))))
     text = "Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond {}."
     head = ("method", "fit", "gain", f"beyond {points.base}", "better at")
-    return table_of_words("Time and gain of each method", text.format(points.base), head, rows)
+    return _table("Time and gain of each method", text.format(points.base), head, rows)
 
 
 def _closer(summary: Summary) -> Iterator[TextTable]:
-    pairs, beyond = _looked_at(summary), summary.points.beyond
+    """Correlations for each task or threshold and without each file; beyond recalibration, where they are of t*."""
+    points, beyond, over_tasks = summary.points, summary.points.beyond, summary.points.task is not None
+    pairs = [
+        pair
+        for pair in headlines(summary)
+        if pair in summary.relations
+        and (pair[0] in (*GAINS.values(), BEYOND) if over_tasks else pair[1].endswith(beyond))
+    ]
     if not pairs:
         return
-    what = "What predicts the gain beyond recalibration"
-    if summary.points.task is not None:
-        titles = [
-            f"{short_title(e)} → {target.replace(beyond, f' beyond {summary.points.base}')}" for e, target in pairs
-        ]
-        of_task = [by_task(summary.points, *pair) for pair in pairs]
-        rows = [(name, *(_plain(r2[name]) for r2 in of_task)) for name in of_task[0]]
-        what = "What predicts the gains"
+    suffix = f" beyond {points.base}" if over_tasks else ""
+    titles = [f"{short_title(estimate)} → {target.replace(beyond, suffix)}" for estimate, target in pairs]
+
+    def rows(found: Sequence[Mapping[Any, float]]) -> list[tuple[str, ...]]:
+        names = ((name, name if isinstance(name, str) else f"{name:g}") for name in found[0])
+        return [(text, *(_plain(r2[name]) for r2 in found)) for name, text in names]
+
+    what = "What predicts the gains" if over_tasks else "What predicts the gain beyond recalibration"
+    if over_tasks:
+        of_task = rows([by_task(points, *pair) for pair in pairs])
         # With few files and scores, no task alone has enough points.
-        if any(cell != DASH for _, *cells in rows for cell in cells):
-            yield table_of_words(f"{what}, task by task", "r2 of one task.", ("task", *titles), rows)
+        if any(cell != DASH for _, *cells in of_task for cell in cells):
+            yield _table(f"{what}, task by task", "r2 of one task.", ("task", *titles), of_task)
     else:
-        titles = [f"{short_title(estimate)} → {target.removesuffix(beyond)}" for estimate, target in pairs]
-        at = [by_threshold(summary.points, *pair) for pair in pairs]
-        rows = [(f"{t:g}", *(_plain(r2[t]) for r2 in at)) for t in at[0]]
-        yield table_of_words(f"{what}, at each t*", "r2 at one threshold.", ("t*", *titles), rows)
-    if len(summary.points.files) > 2:
-        without = [without_a_file(summary.points, *pair) for pair in pairs]
-        rows = [(name, *(_plain(r2[name]) for r2 in without)) for name in without[0]]
-        yield table_of_words(
-            f"{what}, without each file", "r2 of all points but those of the file.", ("without", *titles), rows
-        )
+        at = rows([by_threshold(points, *pair) for pair in pairs])
+        yield _table(f"{what}, at each t*", "r2 at one threshold.", ("t*", *titles), at)
+    if len(points.files) > 2:
+        without = rows([without_a_file(points, *pair) for pair in pairs])
+        text = "r2 of all points but those of the file."
+        yield _table(f"{what}, without each file", text, ("without", *titles), without)
 
 
-def _plain(value: float) -> str:
-    return DASH if math.isnan(value) else short(value, 3)
+def _plain(value: float, more: str = "") -> str:
+    """A correlation, with its interval; a dash where there is none."""
+    return DASH if math.isnan(value) else f"{short(value, 3)} {more}".rstrip()
 
 
 def _percent(share: float) -> str:
