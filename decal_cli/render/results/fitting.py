@@ -13,9 +13,9 @@ from decal_cli.learn.method import Kind, note_of
 from decal_cli.metrics import parse
 from decal_cli.numbers import Interval
 from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature, SourceLines
-from decal_cli.render.cells import ARROWS, left, number, reasons, table
+from decal_cli.render.cells import better, left, number, reasons, table
 from decal_cli.render.results.comparison import difference_cell
-from decal_cli.render.results.source import Provenance, shares_text, source_lines, title_of
+from decal_cli.render.results.source import Provenance, WrittenResult, shares_text, source_lines
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 
@@ -66,14 +66,12 @@ class FittedData(Provenance):
     fit: FitData
 
 
-class FittedPage:
+class FittedPage(WrittenResult):
     """A fitted model and how it does, for formats to write; path: the model file, None where none was written."""
 
     def __init__(self, fitting: Fitting, path: str | None, terms: StatedTerms | None = None) -> None:
-        self.fitting = fitting
-        self.path = path
-        self.terms = terms or StatedTerms()
-        self.title = title_of(fitting.judged)
+        super().__init__(fitting.judged, terms)
+        self.fitting, self.path = fitting, path
 
     def blocks(self) -> Iterator[Block]:
         """The data, what was written, and the metrics before and after on rows that the model has not seen."""
@@ -94,9 +92,20 @@ class FittedPage:
             yield Paragraph(note, close=True)
         yield Paragraph(f"Evaluated {how_judged(fitting)}:", close=True)
         if fitting.gain is not None:
-            yield _gain_facts(fitting.gain, self.terms)
+            yield self._gain_facts(fitting.gain)
         if fitting.differences:
-            yield from _metric_blocks(fitting)
+            yield table(
+                fitting.differences,
+                [
+                    (left("metric"), lambda key: parse(key).declared.title),
+                    (left(""), better),
+                    ("as it is", lambda key: number(fitting.differences[key].a.value)),
+                    ("post-trained", lambda key: number(fitting.differences[key].b.value)),
+                    ("difference", lambda key: difference_cell(fitting.differences[key])),
+                ],
+            )
+            why = ((key, each.difference.reason) for key, each in fitting.differences.items())
+            yield from reasons(why, quiet=False)
         else:
             yield Paragraph("The score does not change: only the threshold moves.", close=True)
         if self.path is not None:
@@ -113,27 +122,13 @@ class FittedPage:
         """FittedData."""
         return {**data_of(Provenance(self.fitting.judged)), "fit": data_of(FitData(self.fitting, self.path))}
 
-
-def _gain_facts(gain: Gain, terms: StatedTerms) -> Facts:
-    won = gain.after - gain.before
-    (before, after, gained, *ends), unit = terms.amounts(gain.before, gain.after, won, *(gain.interval or ()))
-    facts = (
-        ("act on the score as it is", before),
-        ("act on the new score", after),
-        ("gain", f"{'+' if won > 0 else ''}{gained}" + (f" [{', '.join(ends)}]" if ends else "")),
-    )
-    return Facts(((f"Expected utility {terms.measured_in(unit)}", facts),))
-
-
-def _metric_blocks(fitting: Fitting) -> Iterator[Block]:
-    yield table(
-        fitting.differences.items(),
-        [
-            (left("metric"), lambda item: parse(item[0]).declared.title),
-            (left(""), lambda item: ARROWS[parse(item[0]).declared.better]),
-            ("as it is", lambda item: number(item[1].a.value)),
-            ("post-trained", lambda item: number(item[1].b.value)),
-            ("difference", lambda item: difference_cell(item[1])),
-        ],
-    )
-    yield from reasons(((key, each.difference.reason) for key, each in fitting.differences.items()), quiet=False)
+    def _gain_facts(self, gain: Gain) -> Facts:
+        won = gain.after - gain.before
+        amounts = (gain.before, gain.after, won, *(gain.interval or ()))
+        (before, after, gained, *ends), unit = self.terms.amounts(*amounts)
+        facts = (
+            ("act on the score as it is", before),
+            ("act on the new score", after),
+            ("gain", f"{'+' if won > 0 else ''}{gained}" + (f" [{', '.join(ends)}]" if ends else "")),
+        )
+        return Facts(((f"Expected utility {self.terms.measured_in(unit)}", facts),))

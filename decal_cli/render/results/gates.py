@@ -14,7 +14,7 @@ from decal_cli.numbers import plain, short, span
 from decal_cli.render.blocks import Block, Check, Checks, Signature, SourceLines
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.shortened import Order, worst_of_each
-from decal_cli.render.results.source import source_lines, title_of
+from decal_cli.render.results.source import WrittenResult, source_lines
 from decal_cli.render.schema import data_of, keys_of
 
 DIGITS = 4
@@ -38,17 +38,16 @@ class Refused:
         return (Check("rules", "", None, f"cannot judge: {self.error}"),)
 
 
-class Gated:
-    """A gate's outcome, for formats to write; seconds: how long it took."""
+class Gated(WrittenResult):
+    """A gate's outcome, for formats to write."""
 
     def __init__(self, outcome: GateOutcome) -> None:
+        super().__init__(outcome.evaluation)
         self.outcome = outcome
-        self.seconds = 0.0
-        self.title = title_of(outcome.evaluation)
 
     def blocks(self) -> Iterator[Block]:
         """The rules, each with its outcome."""
-        evaluation = self.outcome.evaluation
+        evaluation = self.evaluation
         rows, notes = worst_of_each(self.outcome.rows, _by_outcome, lambda row: f"{row.rule}, {row.model}")
         yield SourceLines(tuple(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes)))))
         yield Checks(checks_of(rows), places=len(evaluation.reports) > 1)
@@ -56,7 +55,7 @@ class Gated:
 
     def data(self) -> dict[str, Any]:
         """Those of the evaluation, and the rules."""
-        return {**Evaluated(self.outcome.evaluation).data(), "gates": data_of(self.outcome.rows)}
+        return {**Evaluated(self.evaluation).data(), "gates": data_of(self.outcome.rows)}
 
     def rows(self) -> Iterator[list[Any]]:
         """One row per rule, model and group; an interval has a column for each end."""
@@ -69,30 +68,21 @@ class Gated:
 
     def checks(self) -> tuple[Check, ...]:
         """The rules, for CI systems."""
-        files = [item.path for item in self.outcome.evaluation.inputs if not item.path.startswith("<")]
+        files = [item.path for item in self.evaluation.inputs if not item.path.startswith("<")]
         return checks_of(self.outcome.rows, "".join(files[:1]))
 
 
 def checks_of(rows: Sequence[GateRow], file: str = "") -> tuple[Check, ...]:
     """Rules with their outcomes, for people and for CI systems."""
-    return tuple(
-        Check(
-            row.rule,
-            ", ".join(filter(None, (row.model, row.group))),
-            row.passed,
-            _finding(row),
-            row.answer,
-            _numbers(row),
-            file,
-        )
-        for row in rows
-    )
-
-
-def _numbers(row: GateRow) -> tuple[tuple[str, float], ...]:
-    low, high = row.interval or (None, None)
-    named = {"value": row.value, "low": low, "high": high, "bound": row.bound, "rows": row.rows}
-    return tuple((name, value) for name, value in named.items() if value is not None and row.passed is not None)
+    checks = []
+    for row in rows:
+        low, high = row.interval or (None, None)
+        named = {"value": row.value, "low": low, "high": high, "bound": row.bound, "rows": row.rows}
+        known = row.passed is not None
+        numbers = tuple((name, value) for name, value in named.items() if known and value is not None)
+        place = ", ".join(filter(None, (row.model, row.group)))
+        checks.append(Check(row.rule, place, row.passed, _finding(row), row.answer, numbers, file))
+    return tuple(checks)
 
 
 def _by_outcome(rows: Sequence[GateRow]) -> Order[GateRow]:
@@ -121,16 +111,12 @@ def _finding(row: GateRow) -> str:
         sizes = [abs(each) for each in (row.estimate, *row.interval) if each]
         decimals = max(DIGITS, DIGITS - 1 - math.floor(math.log10(max(sizes, default=1))))
         value = f"{short(row.estimate, decimals)} {span(row.interval, decimals)}"
-    return f"{value}{bound}: {_side_of_bound(row)}{_shown(row)}"
-
-
-def _side_of_bound(row: GateRow) -> str:
-    """On which side of the bound it lies, and how far from it."""
-    distance = abs(row.distance or 0.0)
-    if not distance or row.value is None or row.bound is None:
-        return "at the bound"
-    where = "within" if row.answer == "passed" else "over" if row.value > row.bound else "short"
-    return f"{where} by {short(float(f'{distance:.2g}'), max(0, 1 - math.floor(math.log10(distance))))}"
+    distance, side = abs(row.distance), "at the bound"
+    if distance and row.bound is not None:
+        where = "within" if row.answer == "passed" else "over" if row.value > row.bound else "short"
+        digits = max(0, 1 - math.floor(math.log10(distance)))
+        side = f"{where} by {short(float(f'{distance:.2g}'), digits)}"
+    return f"{value}{bound}: {side}{_shown(row)}"
 
 
 def _shown(row: GateRow) -> str:

@@ -12,11 +12,11 @@ from decal_cli.analysis.online import Direction, Judged, MethodReport, PriorShif
 from decal_cli.data import shown_time
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Words
 from decal_cli.hints import Verb
-from decal_cli.numbers import Interval, percent, plain, short
+from decal_cli.numbers import Interval, percent, plain, short, times
 from decal_cli.render import blocks as b
-from decal_cli.render.cells import Columns, left, number, table
+from decal_cli.render.cells import left, number, table
 from decal_cli.render.results.gates import checks_of
-from decal_cli.render.results.source import Provenance, source_lines, title_of
+from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential.alarm import MAX_LOG_E
@@ -125,7 +125,7 @@ class ReplayPart(View):
     alarm: AlarmData | None
     prior_shift: PriorShift | None
     advice: OnlineAdviceData
-    gates: list[GateRow] = of(lambda _, seen: seen.gates)
+    gates: list[GateRow] = of(".gates")
 
 
 class ReplayedData(Provenance, ReplayPart):
@@ -135,8 +135,10 @@ class ReplayedData(Provenance, ReplayPart):
     """
 
 
-class Replayed:
-    """A replay in the user's terms, for formats to write."""
+class Replayed(WrittenResult):
+    """A replay in the user's terms, for formats to write; drawings: its pictures."""
+
+    drawings: Sequence[b.Picture] = ()
 
     def __init__(
         self,
@@ -144,29 +146,25 @@ class Replayed:
         evaluation: Evaluation,
         terms: StatedTerms | None = None,
         gates: Sequence[GateRow] = (),
-        drawings: Sequence[b.Picture] = (),
     ) -> None:
-        self.drawings = drawings
-        self.seconds = 0.0
-        self.judged = judged
-        self.gates = gates
-        self.evaluation = evaluation
-        self.terms = terms or StatedTerms()
-        self.title = title_of(evaluation)
+        super().__init__(evaluation, terms)
+        self.judged, self.plan, self.gates = judged, judged.plan, gates
+        self.measured_in = self.terms.measured_in(self.terms.unit)
 
     def blocks(self) -> Iterator[b.Block]:
         """What was replayed, windows, forecasters, the alarm, the prior shift, and what to do."""
-        yield b.SourceLines((*source_lines(self.evaluation), *self._lines()))
+        judged, scored = self.judged, self.plan.score is not None
+        span = f"{judged.rows:,} rows from {self.at(judged.first_time)} to {self.at(judged.last_time)}"
+        yield b.SourceLines((*source_lines(self.evaluation), f"{span}; labels are known {self._known()}"))
         yield self._window_table()
         yield self._method_table()
         yield b.Notes(tuple(self._notes()), quiet=True)
         yield from self.drawings
-        scored = self.judged.plan.score is not None
         if scored:
             yield b.Paragraph(self._alarm_sentence(), strong="Calibration:")
-        if self.judged.prior_shift is not None:
-            yield b.Paragraph(self._shift_sentence(), strong="Share of label 1:", close=scored)
-        yield conclusion_of_replay(self.judged, self.terms)
+        if judged.prior_shift is not None:
+            yield b.Paragraph(self._shift_sentence(judged.prior_shift), strong="Share of label 1:", close=scored)
+        yield b.Conclusion(self._headline(), tuple(self._sentences()))
         if self.gates:
             yield b.Checks(self.checks())
         yield b.Signature(self.evaluation.signature)
@@ -190,7 +188,7 @@ class Replayed:
 
     def at(self, time: Any) -> str:
         """A time in words."""
-        return shown_time(time, self.judged.plan.clock)
+        return shown_time(time, self.plan.clock)
 
     def log10(self, log_e: float) -> float | None:
         """The decimal logarithm of an e-process; None where it does not hold at all times."""
@@ -203,41 +201,34 @@ class Replayed:
 
     def utilities(self, window: Window) -> dict[str, float]:
         """Per decision of a window, by method."""
-        plan = self.judged.plan
-        return {spec.key: window.utility(spec.key, plan.task) for spec in plan.methods}
+        return {spec.key: window.utility(spec.key, self.plan.task) for spec in self.plan.methods}
 
-    def _lines(self) -> Iterator[str]:
-        judged, plan = self.judged, self.judged.plan
-        known = delay_words(plan.delay.text, plan.delay.kind, plan.clock)
-        if judged.clusters is not None:
-            known = "when" if plan.delay.text == "0" else f"{known}, and not before"
-            known += " the next cluster comes"
-        yield (
-            f"{judged.rows:,} rows from {self.at(judged.first_time)} to {self.at(judged.last_time)}; labels are known "
-            f"{known}"
-        )
-
-    @property
-    def _unit(self) -> str:
-        """Of amounts in tables."""
-        return self.terms.measured_in(self.terms.unit)
+    def _known(self) -> str:
+        """When labels are known."""
+        delay, by_rows = self.plan.delay, self.plan.clock == "rows"
+        if delay.kind == "column":
+            known = f"when column {delay.text} says"
+        elif delay.kind == "time":
+            known = f"after {delay.text}"
+        elif delay.text == "0":
+            known = "before the next row" if by_rows else "at any later time"
+        else:
+            known = f"after {int(delay.text):,} more rows"
+        if self.judged.clusters is None:
+            return known
+        return f"{'when' if delay.text == '0' else f'{known}, and not before'} the next cluster comes"
 
     def _window_table(self) -> b.TextTable:
-        judged, plan = self.judged, self.judged.plan
+        judged, plan = self.judged, self.plan
         shown = judged.windows[-MAX_SHOWN_WINDOWS:]
         first, beside = judged.methods[0], self._beside()
 
-        def won(method: MethodReport, over: MethodReport | None = None) -> Callable[[Window], b.Cell]:
-            def amount(window: Window) -> b.Cell:
-                less = 0.0 if over is None else window.utility(over.spec.key, plan.task)
-                return self._amount(window.utility(method.spec.key, plan.task) - less)
+        def won(method: MethodReport | None, over: MethodReport | None = None) -> Callable[[Window], b.Cell]:
+            def utility(window: Window, of: MethodReport | None) -> float:
+                return 0.0 if of is None else window.utility(of.spec.key, plan.task)
 
-            return amount
+            return lambda window: self._amount(utility(window, method) - utility(window, over))
 
-        of_beside: Columns[Window] = (
-            [(b.Column(beside.title, wraps=True), won(beside)), ("gain", won(beside, first))] if beside else []
-        )
-        evidence = ("p-value" if plan.delay.late else "e-value", lambda window: self._evidence(window.log_e))
         dropped = len(judged.windows) - len(shown)
         earlier = f"; {dropped:,} earlier ones are not shown" if dropped else ""
         return table(
@@ -248,10 +239,12 @@ class Replayed:
                 ("base rate", lambda window: percent(window.base_rate)),
                 ("mean score" if plan.score else "forecast", lambda window: percent(window.mean_score)),
                 (b.Column(first.title, wraps=True), won(first)),
-                *of_beside,
-                *([evidence] if judged.has_e_value else []),
+                beside is not None and (b.Column(beside.title, wraps=True), won(beside)),
+                beside is not None and ("gain", won(beside, first)),
+                judged.has_e_value
+                and ("p-value" if plan.delay.late else "e-value", lambda window: self._evidence(window.log_e)),
             ],
-            title=f"Utility by window, {self._unit}{earlier}",
+            title=f"Utility by window, {self.measured_in}{earlier}",
             keys=1,
         )
 
@@ -260,7 +253,7 @@ class Replayed:
         judged = self.judged
         if judged.advice.method is not None:
             return judged.report(judged.advice.method)
-        candidates = [judged.report(key) for key in judged.plan.candidates]
+        candidates = [judged.report(key) for key in self.plan.candidates]
         others = candidates or list(judged.methods[1:])
         return max(others, key=lambda each: each.gain or 0.0) if others else None
 
@@ -278,21 +271,21 @@ class Replayed:
                 ("U-cal.", lambda each: each.losses["u_cal"]),
                 ("CDL", lambda each: each.losses["cdl"]),
                 (b.Column("distance", "at most"), lambda each: each.losses["dist_cal_upper"]),
-                *([(left("bound"), lambda each: _bound(each.guarantee))] if judged.prompt else []),
+                judged.prompt and (left("bound"), lambda each: _bound(each.guarantee)),
             ],
             row=lambda each: {"chosen": each.spec.key == judged.advice.method},
-            title=f"Forecasters; gains over {judged.methods[0].title}, {self._unit}{by_cluster}",
+            title=f"Forecasters; gains over {judged.methods[0].title}, {self.measured_in}{by_cluster}",
             keys=1,
             picks=True,
         )
 
     def _notes(self) -> Iterator[str]:
         judged = self.judged
-        level = percent(judged.plan.confidence)
+        level = percent(self.plan.confidence)
         if judged.clusters is None:
             yield f"Intervals are {level} confidence sequences: they hold after every row at once, whenever one looks."
         else:
-            yield from cluster_notes_of(judged.clusters, level, judged.plan.delay.late)
+            yield self._cluster_note(judged.clusters, level)
         yield "V-regret, U-calibration, CDL and the distance to calibration are per row."
         if judged.p_value is not None:
             yield (
@@ -316,8 +309,8 @@ class Replayed:
                 "there is no e-value: it needs the rows of a cluster to follow each other. For one look at all rows: "
                 f"{Verb('evaluate', 'cluster').words}."
             )
-        alpha = judged.plan.alpha
-        measure, needed = ("p-value", plain(alpha)) if judged.plan.delay.late else ("e-value", f"{1 / alpha:,.3g}")
+        alpha = self.plan.alpha
+        measure, needed = ("p-value", plain(alpha)) if self.plan.delay.late else ("e-value", f"{1 / alpha:,.3g}")
         now = self._evidence(judged.log_e)
         if judged.alarm is None:
             return f"no alarm ({measure} {now}; the alarm is at {needed})."
@@ -329,26 +322,76 @@ class Replayed:
         )
 
     def _evidence(self, log_e: float) -> str:
-        """The e-value, or the p-value where labels come late."""
-        return p_text(log_e) if self.judged.plan.delay.late else e_text(log_e)
+        """The e-value, or the p-value where labels come late; a large or small one as a power of ten."""
+        power, late = log_e / math.log(10), self.plan.delay.late
+        if log_e >= MAX_LOG_E - (math.log(2) if late else 0.0):
+            return f"{'under 10^-' if late else 'over 10^'}{math.floor(power)}"
+        if late:
+            return f"10^-{power:.0f}" if power >= MAX_EXPONENT else plain(math.exp(-log_e))
+        return f"10^{power:.0f}" if abs(power) >= MAX_EXPONENT else plain(math.exp(log_e))
 
     def _place(self, row: int, time: Any) -> str:
-        if self.judged.plan.clock == "rows":
+        if self.plan.clock == "rows":
             return f"row {row:,}"
         return f"{self.at(time)} (row {row:,})"
 
-    def _shift_sentence(self) -> str:
-        shift = self.judged.prior_shift
-        assert shift is not None  # asked before
+    def _shift_sentence(self, shift: PriorShift) -> str:
         text = f"{percent(shift.before)} in the warm-up, {percent(shift.now)} in the latest window"
-        if shift.threshold is None or self.judged.plan.score is None:
+        if shift.threshold is None or self.plan.score is None:
             return f"{text}."
         return f"{text}. If only that changed since the warm-up, act on the score from {short(shift.threshold, 3)}."
 
+    def _headline(self) -> str:
+        """The action, and why."""
+        advice = self.judged.advice
+        if advice.action == "retrain":
+            return "Retrain: the base rate alone wins as much as this score."
+        if advice.action == "keep":
+            if self.plan.score is None:
+                return "There is no score: nothing is advised."
+            miscalibrated = ", which is not calibrated: no recalibrator clearly wins" if self.judged.alarm else ""
+            return f"Keep the score as it is{miscalibrated}."
+        if advice.action == "move-threshold":
+            at = "" if advice.threshold is None else f": act on the score from {short(advice.threshold, 3)}"
+            return f"Move the threshold{at}."
+        return f"Recalibrate online with {advice.method}."
+
+    def _sentences(self) -> Iterator[str]:
+        """What it costs not to act, and since when that has been clear."""
+        judged, advice, terms, compared = self.judged, self.judged.advice, self.terms, len(self.plan.candidates)
+        if advice.gain is None or advice.interval is None:
+            if compared:
+                interval = "confidence sequence" if judged.at_all_times else "interval"
+                # Each method has its share of the risk.
+                shared = f" divided by the {compared} methods compared" if compared > 1 else ""
+                risk = f"{percent(self.plan.alpha)}{shared}"
+                yield f"A method is advised where its {interval} is above 0 at {risk}; none is."
+            return
+        several = ", an interval for all methods compared at once" if compared > 1 else ""
+        yield f"Not doing so has cost {terms.amount(advice.gain, advice.interval)}{several}."
+        if judged.rows_per_day is not None and terms.per is None:
+            a_day = advice.gain * judged.rows_per_day
+            yield f"At {short(judged.rows_per_day, 1)} decisions a day that is {a_day:,.3g} {terms.noun} a day."
+        if advice.since is not None:
+            yield f"This has been clear since row {advice.since:,}."
+
+    def _cluster_note(self, clusters: StreamClusters, level: str) -> str:
+        """What intervals and the e-value say where rows are in clusters."""
+        count = len(clusters.size)
+        if clusters.apart is None:
+            return (
+                f"Intervals are {level} confidence sequences of the mean over clusters, of which there are {count:,}: "
+                "they hold after every cluster at once, whenever one looks. A cluster enters when it is over, as one "
+                f"step by the average of its rows{'.' if self.plan.delay.late else '; so it does into the e-value.'}"
+            )
+        return (
+            f"Intervals hold at the {level} level for one look after the last row, and count {count:,} clusters. Rows "
+            f"of a cluster do not all follow each other (the first that comes back is {clusters.apart.cluster!r}, in "
+            f"row {clusters.apart.row:,}), so that nothing here holds whenever one looks."
+        )
+
     def _amount(self, value: float, ends: tuple[float, float] | None = None) -> b.Cell:
-        scale = self.terms.number
-        interval = None if ends is None else (scale * ends[0], scale * ends[1])
-        return number(scale * value, interval, decimals=3)
+        return number(self.terms.number * value, times(ends, self.terms.number), decimals=3)
 
 
 _BOUNDED = {"v_regret": "V-regret ≤ {}", "cdl": "CDL ~ {}", "dist_cal": "distance ≤ {}"}
@@ -357,91 +400,3 @@ _BOUNDED = {"v_regret": "V-regret ≤ {}", "cdl": "CDL ~ {}", "dist_cal": "dista
 
 def _bound(guarantee: Guarantee | None) -> str:
     return "" if guarantee is None else _BOUNDED[guarantee.metric].format(short(guarantee.bound, 4))
-
-
-def delay_words(text: str, kind: str, clock: str) -> str:
-    """When labels are known, in words."""
-    if kind == "column":
-        return f"when column {text} says"
-    if kind == "time":
-        return f"after {text}"
-    if text == "0":
-        return "before the next row" if clock == "rows" else "at any later time"
-    return f"after {int(text):,} more rows"
-
-
-def e_text(log_e: float) -> str:
-    """An e-value; a large or small one as a power of ten."""
-    power = log_e / math.log(10)
-    if log_e >= MAX_LOG_E:
-        return f"over 10^{math.floor(power)}"
-    return f"10^{power:.0f}" if abs(power) >= MAX_EXPONENT else plain(math.exp(log_e))
-
-
-def p_text(log_inverse: float) -> str:
-    """A p-value, from the log of 1 over it; a small one as a power of ten."""
-    power = log_inverse / math.log(10)
-    if log_inverse >= MAX_LOG_E - math.log(2):
-        return f"under 10^-{math.floor(power)}"
-    return f"10^-{power:.0f}" if power >= MAX_EXPONENT else plain(math.exp(-log_inverse))
-
-
-def conclusion_of_replay(judged: Judged, terms: StatedTerms) -> b.Conclusion:
-    """The action, why, since when, and what it costs not to act."""
-    return b.Conclusion(_headline(judged), tuple(_sentences(judged, terms)))
-
-
-def _headline(judged: Judged) -> str:
-    advice = judged.advice
-    if advice.action == "retrain":
-        return "Retrain: the base rate alone wins as much as this score."
-    if advice.action == "keep":
-        if judged.plan.score is None:
-            return "There is no score: nothing is advised."
-        miscalibrated = ", which is not calibrated: no recalibrator clearly wins" if judged.alarm else ""
-        return f"Keep the score as it is{miscalibrated}."
-    if advice.action == "move-threshold":
-        at = "" if advice.threshold is None else f": act on the score from {short(advice.threshold, 3)}"
-        return f"Move the threshold{at}."
-    return f"Recalibrate online with {advice.method}."
-
-
-def _sentences(judged: Judged, terms: StatedTerms) -> Iterator[str]:
-    advice, plan = judged.advice, judged.plan
-    if advice.gain is None or advice.interval is None:
-        if plan.candidates:
-            interval = "confidence sequence" if judged.at_all_times else "interval"
-            yield f"A method is advised where its {interval} is above 0{_shared(judged)}; none is."
-        return
-    several = ", an interval for all methods compared at once" if len(plan.candidates) > 1 else ""
-    yield f"Not doing so has cost {terms.amount(advice.gain, advice.interval)}{several}."
-    if judged.rows_per_day is not None and terms.per is None:
-        a_day = advice.gain * judged.rows_per_day
-        yield f"At {short(judged.rows_per_day, 1)} decisions a day that is {a_day:,.3g} {terms.noun} a day."
-    if advice.since is not None:
-        yield f"This has been clear since row {advice.since:,}."
-
-
-def cluster_notes_of(clusters: StreamClusters, level: str, late: bool) -> Iterator[str]:
-    """What intervals and the e-value say where rows are in clusters; late: whether their labels come in late."""
-    count = len(clusters.size)
-    if clusters.apart is None:
-        yield (
-            f"Intervals are {level} confidence sequences of the mean over clusters, of which there are {count:,}: they "
-            "hold after every cluster at once, whenever one looks. A cluster enters when it is over, as one step by "
-            f"the average of its rows{'.' if late else '; so it does into the e-value.'}"
-        )
-        return
-    yield (
-        f"Intervals hold at the {level} level for one look after the last row, and count {count:,} clusters. Rows of a "
-        f"cluster do not all follow each other (the first that comes back is {clusters.apart.cluster!r}, in row "
-        f"{clusters.apart.row:,}), so that nothing here holds whenever one looks."
-    )
-
-
-def _shared(judged: Judged) -> str:
-    """What share of the risk one method has."""
-    compared = len(judged.plan.candidates)
-    return f" at {percent(judged.plan.alpha)}" + (
-        f" divided by the {compared} methods compared" if compared > 1 else ""
-    )

@@ -11,24 +11,28 @@ from decal_cli.numbers import DASH, percent
 from decal_cli.render.blocks import Bar, Bars, Block, Column, Notes, Paragraph, Signature, SourceLines
 from decal_cli.render.cells import left, reasons, table
 from decal_cli.render.results.evaluation import told
-from decal_cli.render.results.source import Provenance, source_lines, title_of
-from decal_cli.render.schema import data_of, of
+from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
+from decal_cli.render.schema import View, data_of, of
 
 
-class PlannedData(Provenance):
-    """What `decal plan` prints. powers: how often the rows show it; rows of a plan are in their order."""
+class PlannedRest(View):
+    """What a plan says of its own."""
 
     pilot: str
     powers: Annotated[list[float], Limit(minItems=1)] = of(lambda *_: list(POWERS))
     plans: list[RowsNeeded] = of("planned")
 
 
-class PlannedRows:
+class PlannedData(PlannedRest, Provenance):
+    """What `decal plan` prints. powers: how often the rows show it; rows of a plan are in their order."""
+
+
+class PlannedRows(WrittenResult):
     """A plan, for formats to write."""
 
     def __init__(self, plan: RowPlan) -> None:
+        super().__init__(plan.evaluation)
         self.plan = plan
-        self.title = title_of(plan.evaluation)
 
     def blocks(self) -> Iterator[Block]:
         """The rows in a sentence, a table of all that was asked, and a curve of each."""
@@ -70,8 +74,7 @@ class PlannedRows:
 
     def data(self) -> dict[str, Any]:
         """The pilot and the plans."""
-        evaluation = vars(self.plan.evaluation)
-        return data_of(PlannedData(_Both(self.plan, evaluation)))
+        return data_of(Provenance(self.evaluation)) | data_of(PlannedRest(self.plan))
 
     def rows(self) -> Iterator[list[Any]]:
         """One row for each plan and power."""
@@ -79,16 +82,6 @@ class PlannedRows:
         for each in self.plan.planned:
             for power, rows in zip(POWERS, each.rows, strict=True):
                 yield [each.what, each.metric, each.value, *each.interval, power, rows]
-
-
-class _Both:
-    """A plan and its evaluation, whose fields stand in one document."""
-
-    def __init__(self, plan: RowPlan, evaluation: dict[str, Any]) -> None:
-        vars(self).update(evaluation)
-        self.signature = plan.evaluation.signature
-        self.task = plan.evaluation.task
-        self.pilot, self.planned = plan.pilot, plan.planned
 
 
 def _rows(rows: int | None) -> str:
