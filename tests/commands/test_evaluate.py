@@ -12,6 +12,7 @@ import pytest
 from tests.helpers.command import BINARY, FIXTURES, Decal, valid_json
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
+OF_FEATURES = ("-m", "grouping_loss", "-m", "gain_beyond", "-m", "gain_recalibration")
 
 
 class TestEvaluate:
@@ -102,7 +103,7 @@ class TestOneNumberWhateverTheFile:
         names = (["narrow.parquet"], ["part1.parquet", "part2.csv"], ["all.csv.gz"])
         return {"+".join(files): [folder / name for name in files] for files in names}
 
-    @pytest.mark.parametrize("more", [("--weight", "weight"), ("--features", "x*")], ids=str)
+    @pytest.mark.parametrize("more", [("--weight", "weight"), ("--features", "x*", *OF_FEATURES)], ids=str)
     def test_metrics_are_byte_identical(self, decal: Decal, same_rows: dict, more: tuple[str, ...]) -> None:
         distinct = set()
         for files in same_rows.values():

@@ -58,7 +58,6 @@ NOTE = "features: 2 numbers, 1 boolean, 1 date, 1 category, 1 only missing value
 @pytest.mark.parametrize(
     "command",
     [
-        ("evaluate", "-m", "gain_beyond"),
         ("recommend", "--try", "--method", "isotonic", "--method", "stack"),
         ("sweep", "--thresholds", "0.2:0.8:0.2"),
         ("gate", "--rule", "upper(gain_beyond)<=1"),
