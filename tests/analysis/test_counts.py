@@ -41,7 +41,7 @@ def worth(change: DecisionChange, task: BinaryTask) -> float:
 COUNTED_TASKS = (BinaryTask.of_threshold(0.3), BinaryTask.of_costs(3, 700, 0.4), BinaryTask.of_threshold(0.8, 0.0))
 
 
-@pytest.mark.parametrize(("task", "weighted"), zip(COUNTED_TASKS, (False, True, False), strict=True))
+@pytest.mark.parametrize(("task", "weighted"), [*zip(COUNTED_TASKS, (False, True, False), strict=True)])
 def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool) -> None:
     inputs, counts = counted(correlated_world(900, weighted), task)
     for step, key in ((counts.recalibrated, "gain_recalibration"), (counts.with_features, "gain_beyond")):

@@ -1,11 +1,13 @@
 """The Python API: the same numbers as the command, from arrays and data frames."""
 
+import ast
 import inspect
 import pydoc
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,11 +15,13 @@ import pyarrow.csv
 import pytest
 
 import decal_cli as decal
+from decal_cli.api.words import InputError, raised
 from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint, Verb
 from decal_cli.roles import DECLARATIONS
 from decal_cli.task import SPELLINGS
-from tests.helpers.command import FIXTURES
+from tests.helpers.command import FIXTURES, ROOT
 
 VERBS = [
     *(decal.evaluate, decal.recommend, decal.gate, decal.compare, decal.sweep, decal.report),
@@ -136,3 +140,100 @@ def test_the_positive_label_may_be_a_number() -> None:
 def test_importing_the_package_loads_nothing() -> None:
     code = "import sys, decal_cli; print([m for m in ('numpy', 'pyarrow', 'typer') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+P = np.linspace(0.02, 0.98, 60)
+Y = (np.arange(60) % 3 == 0).astype(int)
+FRAME = pd.DataFrame({"p": P, "p_old": P**2, "y": Y, "site": np.where(Y, "a", "b")})
+
+
+DECLARING = ("option", "Option", "Role", "declared")
+
+
+def name_of(call: ast.Call) -> str:
+    return getattr(call.func, "id", "")
+
+
+@pytest.mark.parametrize(
+    ("hint", "on_the_line", "in_python"),
+    [
+        (Hint("cost_fn"), "--cost-fn", "cost_fn="),
+        (Hint("cost_fp", 0), "--cost-fp 0", "cost_fp=0"),
+        (Hint("missing", "drop"), "--missing drop", "missing='drop'"),
+        (Hint("logit"), "--logit", "logit=True"),
+        (Hint("odds", "1:19"), "--odds 1:19", "odds='1:19'"),
+        (Hint("score", ("p_a", "p_b")), "--score p_a --score p_b", "score=['p_a', 'p_b']"),
+        (Hint("positive", "2"), "--positive 2", "positive=2"),
+        (Hint("vary", "'a:b=0:1'"), "--vary 'a:b=0:1'", "vary='a:b=0:1'"),
+        (Hint("method", "METHOD"), "--method METHOD", "methods=METHOD"),
+        (Verb("fit", method="isotonic"), "decal fit isotonic", "fit(method='isotonic')"),
+        (Verb("recommend", "try"), "decal recommend --try", "recommend(methods='all')"),
+    ],
+    ids=str,
+)
+def test_an_error_carries_hints_and_each_side_says_them(hint: Hint | Verb, on_the_line: str, in_python: str) -> None:
+    error = decal.DecalError(f"{hint} is wrong", f"give {hint}")
+    assert str(error) == f"{on_the_line} is wrong; give {on_the_line}"
+    assert len(error.hints) == 2 and type(error.hints[0]) is type(hint)
+    assert str(raised(error)) == f"{in_python} is wrong; give {in_python}"
+
+
+def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None:
+    texts = []
+    for path in (ROOT / "decal_cli").rglob("*.py"):
+        if path.parent.name in ("commands", "options", "api", "formats") or path.name in ("roles.py", "documents.py"):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        declared = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and name_of(node) in DECLARING]
+        helps = {id(inner) for node in declared for inner in ast.walk(node)}
+        helps |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in helps:
+                texts.append(node.value)
+    assert len(texts) > 1000
+    assert not [text for text in texts if re.search(r"(?<![\w-])--[a-z]", text) and "\n" not in text]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: decal.evaluate(P, Y, treshold=0.3), "no argument 'treshold'; did you mean threshold"),
+        (lambda: decal.gate(P, Y, rule="brier<=1"), "no argument 'rule'; did you mean rules?"),
+        (lambda: decal.evaluate(P, Y, metrics="breir"), "did you mean brier?"),
+        (lambda: decal.evaluate(P, Y, metrics="ece(bin=3)"), "its parameters: bins=15"),
+        (lambda: decal.evaluate(FRAME, score="p", label="y", group="cite"), "did you mean 'site'?"),
+        (lambda: decal.evaluate(FRAME, score="p_odl", label="y"), "did you mean 'p_old'?"),
+        (lambda: decal.evaluate(P, Y, missing="dorp"), "did you mean drop?"),
+        (lambda: decal.evaluate(P, Y, threshold="0.3"), "threshold='0.3' is not a number"),
+        (lambda: decal.evaluate(P, Y, threshold=2.0), "threshold 2 "),
+        (lambda: decal.evaluate(P, Y, cost_fp=1), "give cost_fn= too, or use threshold="),
+        (lambda: decal.evaluate(P, Y, seed=1.5), "seed=1.5 is not a whole number"),
+        (lambda: decal.evaluate(P, Y, odds=3), "odds=3 is not a text"),
+        (lambda: decal.evaluate(P, Y, weight=-np.ones(60)), "weight -1 is not positive"),
+        (lambda: decal.evaluate(P, Y, features=np.ones((3, 1))), "'features' has 3 rows"),
+        (lambda: decal.evaluate(P), "give label="),
+        (lambda: decal.evaluate(Y, P), "swapped?"),
+        (lambda: decal.evaluate("predz.csv"), "predz.csv: no such file"),
+        (lambda: decal.recommend(P, Y, threshold="0.4:0.3"), "threshold='0.1:0.4'"),
+        (lambda: decal.recommend(P, Y, threshold=0.3, methods="isotoni"), "did you mean isotonic?"),
+        (lambda: decal.recommend(P, Y, threshold=0.3, cost={"post-trian": 1.0}), "did you mean post-train?"),
+        (lambda: decal.gate(P, Y, rules=[]), "give for example rules="),
+        (lambda: decal.gate(P, Y, rules="breir<=1"), "did you mean brier?"),
+        (lambda: decal.gate(P, Y, rules="brier<=baseline"), "name it with baseline="),
+        (lambda: decal.compare({"a": P}, Y), "name two score columns: score=['p_a', 'p_b']"),
+        (lambda: decal.sweep(P, Y, thresholds=[0.3, 1.4]), "thresholds"),
+        (lambda: decal.evaluate(P, Y, metrics="brier")["breir"], "did you mean brier?"),
+        (lambda: decal.evaluate(P, Y, metrics="brier")["ece"], "metrics=['ece']"),
+        (lambda: decal.evaluate(P, Y).plot("relability"), "did you mean reliability?"),
+        (lambda: decal.evaluate(P, Y).plot("waterfall"), "give threshold="),
+        (lambda: decal.evaluate(P, Y).to_frame("plars"), "did you mean polars?"),
+        (lambda: decal.evaluate(P, Y).to_text("htlm"), "did you mean html?"),
+    ],
+)
+def test_errors_are_one_line_with_the_near_match(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises((InputError, TypeError)) as raised:
+        call()
+    text = str(raised.value)
+    assert says in text and "\n" not in text and "--" not in text
+    if not isinstance(raised.value, TypeError):
+        assert isinstance(raised.value, decal.DecalError) and isinstance(raised.value, ValueError)

@@ -1,9 +1,11 @@
 """What help says: own options first, defaults from the values themselves, and examples that run."""
 
+import json
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +14,20 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.commands import help
+from decal_cli.commands import help, manual, pages
 from decal_cli.commands.manual import command_tree
+from decal_cli.commands.options import rule_names
 from decal_cli.declarations import defaults
 from decal_cli.errors import Exit
+from decal_cli.learn.methods import METHODS
+from decal_cli.metrics import METRICS
+from decal_cli.render.documents import schema_text
+from decal_cli.render.results.explained import method_explained, online_explained
 from decal_cli.roles import DECLARATIONS
+from decal_cli.sequential import ONLINE
 from decal_cli.task import SPELLINGS
-from tests.helpers.command import FIXTURES, Decal
+from tests.helpers.command import BINARY, DECAL, FIXTURES, FOX, ROOT, Decal, refusal, run_installed
+from tests.helpers.results import as_text
 
 COMMANDS = command_tree().commands
 FIRST = dict.fromkeys(COMMANDS, "Decision") | {
@@ -170,3 +179,129 @@ def test_the_help_of_decal_builds_no_command_and_a_run_builds_its_own() -> None:
 @pytest.mark.parametrize("arguments", [("gate", "--help"), ("metrics", "brier")], ids=str)
 def test_explanations_survive_an_interpreter_that_strips_them(installed: Decal, arguments: tuple) -> None:
     assert installed(*arguments, PYTHONOPTIMIZE="2") == installed(*arguments)
+
+
+FIT = ("fit", "threshold", BINARY, "-s", "p", "-y", "y", "-t", "0.3", "-o", "model.json")
+
+
+def test_fit_threshold_prints_the_threshold(decal: Decal, tmp_path: Path) -> None:
+    done = decal(*FIT)
+    kept = json.loads((tmp_path / "model.json").read_text())
+    assert done.code == 0 and "Act when score >= 0." in done.out
+    printed = done.out.split("Act when score >= ")[1].split()[0].rstrip(".")
+    assert printed in json.dumps(kept)
+
+
+def test_apply_writes_to_standard_output(decal: Decal, tmp_path: Path) -> None:
+    assert decal(*FIT).code == 0
+    assert decal("apply", "model.json", BINARY, "-o", "scored.csv").code == 0
+    done = run_installed(tmp_path, ("apply", "model.json", BINARY, "-o", "-"), None, {})
+    assert done.code == 0 and done.out == (tmp_path / "scored.csv").read_text()
+    assert "wrote standard output: 2,000 rows" in done.err
+    (tmp_path / "bad.csv").write_text("p,y\n0.5,1\n7,0\n")
+    bad = run_installed(tmp_path, ("apply", "model.json", "bad.csv", "-o", "-"), None, {})
+    assert bad.code == 2 and bad.out == ""
+
+
+def test_a_study_skips_files_that_lack_the_score(decal: Decal) -> None:
+    small = ("--seeds", 1, "--method", "isotonic", "--thresholds", "0.3", "--workers", 1, "-o", "s")
+    done = decal("study", FOX, BINARY, "-s", "p_hatesonar", "-y", "y", *small)
+    assert done.code == 0 and f"{BINARY}: skipped p_hatesonar, which it lacks" in done.err
+    assert "no column 'p_hatesona'; did you mean 'p_hatesonar'" in decal("study", FOX, "-s", "p_hatesona", *small).err
+
+
+def test_rules_and_columns_complete(tmp_path: Path) -> None:
+    assert rule_names("posi") == ["positives"] and "brier" in rule_names("bri")
+    words = f"decal evaluate {FOX} --score p_s"
+    told = {"_DECAL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4"}
+    assert run_installed(tmp_path, (), None, told).out.split() == ["p_svm_waseem"]
+    assert DECAL.exists()
+
+
+@pytest.mark.parametrize("command", ["evaluate", "recommend", "sweep", "gate"])
+def test_reports_are_always_there(decal: Decal, command: str) -> None:
+    rule = ("--rule", "brier<=1") if command == "gate" else ()
+    fast = ("--no-intervals",) if command in ("evaluate", "sweep") else ()
+    document = decal.json(command, BINARY, "-s", "p", "-y", "y", "-t", ".3", *rule, *fast)
+    (report,) = document["reports"]
+    assert report == {key: value for key, value in document.items() if key not in ("reports", "gates")}
+
+
+class TestAround:
+    def test_metrics_are_listed_and_explained(self, decal: Decal) -> None:
+        listed = decal("metrics").out
+        assert "regret_calibration" in listed
+        explained = decal("metrics", "regret_calibration").out
+        for words in ("Perez-Lebel et al. 2025", "range", "needs", "interval"):
+            assert words in explained
+        assert "did you mean" in refusal(decal("metrics", "regret_calibratoin"))
+
+    def test_the_version(self, decal: Decal) -> None:
+        assert decal("--version").out.startswith("decal 0.")
+
+
+class TestMethods:
+    def test_all_are_listed_with_a_line_each(self, decal: Decal) -> None:
+        done = decal("methods")
+        lines = done.out.splitlines()
+        assert {line.split()[0] for line in lines if line.startswith("  ")} == {*METHODS, *ONLINE}
+        assert max(map(len, lines)) <= 100
+
+    @pytest.mark.parametrize("name", METHODS)
+    def test_each_is_explained(self, name: str) -> None:
+        text = as_text(method_explained(METHODS[name]))
+        assert text.startswith(f"{name}: {METHODS[name].title}\n")
+        for words in ("kind ", "needs ", "source "):
+            assert f"\n{words}" in text
+        for parameter in METHODS[name].parameters:
+            assert f"\n{parameter.shown} " in text
+        assert max(map(len, text.splitlines())) <= 100
+
+    @pytest.mark.parametrize("name", ONLINE)
+    def test_each_forecaster_over_time_is_explained(self, name: str) -> None:
+        text = as_text(online_explained(ONLINE[name]))
+        assert text.startswith(f"{name}: {ONLINE[name].title}\n")
+        assert ("\nrandom " in text) == (name in ("hedge", "ftpl", "cdl-algorithm"))
+        for words in ("kind ", "needs ", "source ", "bins=0 "):
+            assert f"\n{words}" in text
+
+    def test_one_through_the_command_line(self, decal: Decal) -> None:
+        assert "15 equal-mass bins" in decal("methods", "glar").out
+        assert "Kleinberg et al. 2023" in decal("methods", "hedge").out
+        assert "there is no method 'glarr'; did you mean glar" in refusal(decal("methods", "glarr"))
+
+
+def test_man_pages_are_fresh_and_complete() -> None:
+    pages = manual.man_pages()
+    on_disk = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "man").glob("*.1")}
+    assert on_disk == pages
+    assert "reader sees" not in pages["decal.1"]
+    for option in ("\\-\\-threshold", "\\-\\-features", "\\-\\-metric", "\\-\\-no\\-intervals"):
+        assert option in pages["decal-evaluate.1"]
+    for name in METRICS:
+        assert f".B {name}".replace("-", "\\-") in pages["decal-metrics.1"]
+
+
+def test_the_schema_is_fresh() -> None:
+    assert (ROOT / "decal_cli" / "report.schema.json").read_text(encoding="utf-8") == schema_text()
+
+
+def test_a_stale_page_fails_the_check(tmp_path: Path, monkeypatch) -> None:
+    for folder in ("man", "decal_cli", "docs"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "README.md").write_text("<!-- exits -->\nold\n<!-- end -->\n")
+    monkeypatch.setattr(manual, "ROOT", tmp_path)
+    monkeypatch.setattr(pages, "_json_of", lambda line: {})
+    monkeypatch.setattr(pages, "worth_chart", lambda report, command: "<svg/>")
+    assert manual.main(["--check"]) == 1
+    assert "old" in (tmp_path / "README.md").read_text()
+    assert manual.main([]) == 0
+    assert manual.main(["--check"]) == 0
+    assert "| 3 | a bug in decal" in (tmp_path / "README.md").read_text()
+
+
+def test_an_installed_package_brings_every_page_and_the_licence() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"] == {"man": "share/man/man1"}
+    assert project["project"]["license"] == "BSD-3-Clause"
+    assert all((ROOT / name).is_file() for name in project["project"]["license-files"])

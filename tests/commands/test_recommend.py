@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.command import BINARY, Decal, refusal, valid_json
+import decal_cli as decal_api
+from tests.helpers.command import BINARY, FIXTURES, Decal, refusal, valid_json
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
 TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
@@ -42,3 +43,63 @@ class TestRecommend:
         assert (asked["low"], asked["high"]) == {"0": (0.01, 0.99), "2": (0.1, 0.4), "4": (3, 8)}[str(len(given))]
         ends = [(stretch["low"], stretch["high"]) for stretch in asked["stretches"]]
         assert ends[0][0] == asked["low"] and ends[-1][1] == asked["high"] and ends == sorted(ends)
+
+
+COLUMNS = (BINARY, "--score", "p", "--label", "y")
+
+
+def test_advice_says_what_moving_the_scores_wins(decal: Decal) -> None:
+    done = decal("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05", "-f", "json")
+    document = valid_json(done.out)
+    assert document["population"]["prevalence"] == 0.05 and document["population"]["scores"] == "moved"
+    moving = document["moving"]
+    assert moving["moved"] == pytest.approx(document["metrics"]["expected_utility"]["value"])
+    assert moving["gain"] == pytest.approx(moving["moved"] - moving["kept"])
+    text = decal("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05").out
+    assert "are counted as a population with 5 % positive; scores are moved to it" in text
+    assert f"act on them from about {moving['threshold']:.4g} on" in " ".join(text.split())
+    assert "|prevalence:0.05" in text
+    kept = decal.json("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05", "--keep-scores")
+    assert kept["moving"]["kept"] == pytest.approx(kept["metrics"]["expected_utility"]["value"])
+    assert kept["moving"]["kept"] == pytest.approx(moving["kept"])
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_every_verb_that_judges_takes_it(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "decal.toml").write_text("prevalence = 0.05\n")
+    whole = decal_api.evaluate(BINARY, score="p", label="y", threshold=0.3, prevalence=0.05, metrics="brier")
+    measured = decal.json("evaluate", *COLUMNS, "-t", "0.3", "-m", "brier")["metrics"]
+    assert measured["brier"]["value"] == pytest.approx(whole["brier"].value)
+    assert decal("gate", *COLUMNS, "--rule", "brier<=0.1").code == 0
+    assert "5 % positive" in decal("sweep", *COLUMNS, "--no-intervals", "--thresholds", ".2,.4").out
+    assert "5 % positive" in decal("compare", *COLUMNS, "--score", "x1", "--logit", "-m", "brier").out
+    done = decal("report", *COLUMNS, "-t", "0.3", "-o", "page.html")
+    assert done.code == 0 and "moving them to it wins" in (tmp_path / "page.html").read_text()
+
+
+def test_rows_of_one_label_are_refused(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "ones.csv").write_text("p,y\n.2,1\n.4,1\n")
+    assert "every label is 1" in refusal(decal("evaluate", "ones.csv", "--prevalence", ".1"))
+
+
+def test_a_model_for_the_population_says_so(decal: Decal) -> None:
+    fitted = decal("fit", "isotonic", *COLUMNS, "--prevalence", ".02", "-o", "m.json")
+    assert "calibrated for a population with 2 % positive; it takes scores as they come" in fitted.text
+    kept = decal("fit", "isotonic", *COLUMNS, "--prevalence", ".02", "--keep-scores", "-o", "kept.json")
+    assert "calibrated for a population with 2 % positive." in kept.out
+    applied = decal("apply", "m.json", COLUMNS[0], "-o", "out.csv")
+    assert "The model is calibrated for a population with 2 % positive." in applied.err
+    judged = ("evaluate", "out.csv", "-s", "p_isotonic", "-y", "y", "--prevalence", ".02", "--keep-scores", "-m", "ece")
+    assert decal(*judged, "-f", "json").code == 0
+
+
+CLASSES = (str(FIXTURES / "multiclass_n1500_k3.csv"), "--proba", "p_*", "--abstain", ".2")
+
+
+def test_several_classes_have_a_share_each(decal: Decal) -> None:
+    done = decal("evaluate", *CLASSES, "--prevalence", "0=.5,1=.3", "-f", "json")
+    population = valid_json(done.out)["population"]
+    assert population["prevalence"] == pytest.approx({"0": 0.5, "1": 0.3, "2": 0.2}) and population["scores"] == "moved"
+    text = decal("evaluate", *CLASSES, "--prevalence", "0=.5,1=.3").out
+    assert "are counted as a population with 50 % 0, 30 % 1, 20 % 2" in " ".join(text.split())
+    assert "|prevalence:0=0.5,1=0.3,2=0.2" in text.replace("|\n", "|")

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,13 +13,14 @@ from decal_cli.metrics import METRICS
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.oracles import ORACLES, weights
+from tests.helpers.reference import REFERENCE_CASES, Case
 from tests.helpers.worlds import any_rows, any_task, known_rows, needs_seed, value_of
 
 BY_OTHER_MEANS = {
     "log_loss": "log_loss(eps=0.01) and the test below",
     "calibration_slope": "test_logistic.py",
     "calibration_intercept": "test_logistic.py",
-    "c_bound": "c_emp plus a formula, in test_reference.py",
+    "c_bound": "c_emp plus a formula, in tests/helpers/reference.py",
     "c_emp_pvalue": "test_interval.py",
     "features_pvalue": "tests/learn/test_probe.py",
     "psi": "test_label_shift.py",
@@ -44,7 +46,7 @@ BY_OTHER_MEANS = {
     **dict.fromkeys(
         ("cdl", "v_cdl", "cdl_threshold", "u_cal", "v_cal", "v_cal_kleinberg", "u_cal_threshold"), "test_agents.py"
     ),
-    **dict.fromkeys(("irreducible_loss", "kendall", "spearman"), "test_sufficiency.py"),
+    **dict.fromkeys(("irreducible_loss", "kendall", "spearman"), "test_grouping.py"),
     **dict.fromkeys(("sm_cal", "sm_ece", "dist_cal_lower", "dist_cal_upper"), "test_smooth.py"),
 }
 
@@ -99,3 +101,37 @@ def test_log_loss_is_the_mean_negative_logarithm(rows: Rows) -> None:
     of_label = np.where(rows.label == 1, rows.score, 1 - rows.score)
     expected = -np.average(np.log(of_label), weights=weights(rows))
     assert value_of("log_loss", rows.table) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", REFERENCE_CASES, ids=lambda case: f"{case.key} on {case.world}")
+def test_a_metric_reaches_its_reference_value(case: Case) -> None:
+    assert value_of(case.key, known_rows(case.world).table, case.task) == pytest.approx(
+        case.value, rel=0, abs=case.within
+    )
+
+
+def test_every_metric_has_a_reference_value_with_its_source() -> None:
+    """Those that need features, classes, amounts, a capacity or a reference stand in files of their own."""
+    named = {re.split(r"\(", case.key)[0] for case in REFERENCE_CASES if case.source}
+    of_kinds = ("regret", "capacity", "amounts", "places", "grouping", "classes", "label_shift")
+    for file in (*(f"test_{kind}.py" for kind in of_kinds), "../learn/test_probe.py"):
+        named |= set(re.findall(r'"(\w+)', (Path(__file__).parent / file).read_text()))
+    assert sorted(set(METRICS) - named) == [], "add these to tests/helpers/reference.py"
+
+
+def test_log_loss_with_wrong_zeros_and_ones_is_undefined_and_counts_them() -> None:
+    ties = known_rows("ties").table
+    with pytest.raises(Undefined, match="2 with score 0 and label 1, 2 with score 1 and label 0"):
+        value_of("log_loss", ties)
+    assert value_of("log_loss(eps=1e-6)", ties) > 0.6
+
+
+def test_c_bound_is_126_thousandths_above_c_emp_at_2000_rows() -> None:
+    binary = known_rows("binary").table
+    assert value_of("c_bound", binary) - value_of("c_emp", binary) == pytest.approx(0.126, abs=5e-4)
+    assert value_of("c_bound(delta=0.5)", binary) < value_of("c_bound", binary)
+
+
+def test_the_ece_of_a_perfect_model_is_not_zero() -> None:
+    """At n = 2000 about .027 for the worlds of the literature; the scores decide."""
+    assert value_of("ece_null", known_rows("binary").table) == pytest.approx(0.0247, abs=0.001)

@@ -8,12 +8,16 @@ import os
 import pytest
 
 from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
-from decal_cli.metrics import parse
+from decal_cli.metrics import Result, parse
 from decal_cli.numbers import plain, short, span
+from decal_cli.render.blocks import Cell, Column, Row, TextTable
+from decal_cli.render.format import Page
+from decal_cli.render.formats.text import Text
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.explained import metric_explained
 from decal_cli.render.results.gates import Gated
-from decal_cli.render.results.recommendation import Recommended
+from decal_cli.render.results.recommendation import Recommended, ladder
+from decal_cli.render.terms import StatedTerms
 from tests.helpers.command import GOLDEN
 from tests.helpers.results import ONE_REPORT, SIX_REPORTS, as_text, two_rounds, with_advice
 
@@ -105,3 +109,102 @@ def test_a_metric_is_explained_in_full() -> None:
     for words in ("ece: ", "bins=15", "strategy=mass", "mass, width", "lower is better", "interval", "source"):
         assert words in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def lines_of(table: TextTable, width: int) -> list[str]:
+    return Text(Page(width)).written([table]).splitlines()
+
+
+def row(name: str, *cells: Cell, section: str = "", **more: bool) -> Row:
+    return Row((Cell((name,)), *cells), section, **more)
+
+
+WIDE = Cell((".12345", "[.1, .2]"), fewer=(".123", "[.1, .2]"))
+NAMED = (Column("metric", words=True), Column("a_long_name", short="A"), Column("another_name", short="B"))
+
+
+def test_short_headings_come_before_intervals_step_below() -> None:
+    table = TextTable(NAMED, (row("brier", WIDE, WIDE),))
+    assert lines_of(table, 60) == [
+        "metric      a_long_name     another_name",
+        "brier   .12345 [.1, .2]  .12345 [.1, .2]",
+    ]
+    narrow = lines_of(TextTable(NAMED, (row("brier", Cell((".12345",)), Cell((".12345",))),)), 30)
+    assert narrow == ["metric       A       B", "brier   .12345  .12345"]
+    assert lines_of(table, 38) == [
+        "metric  a_long_name  another_name",
+        "brier        .12345        .12345",
+        "           [.1, .2]      [.1, .2]",
+    ]
+
+
+def test_fewer_decimals_are_the_last_resort_against_a_cut() -> None:
+    cell = Cell(("1234567.12345",), fewer=("1234567.1",))
+    columns = (Column("metric", words=True), *(Column(name) for name in "abc"))
+    table = TextTable(columns, (row("brier", cell, cell, cell),), keys=1)
+    assert lines_of(table, 60)[1].count("1234567.12345") == 3
+    assert lines_of(table, 45)[1].count("1234567.1 ") + 1 == 3
+    banks = lines_of(table, 38)
+    assert banks[0].split() == ["metric", "a", "b"] and banks[3].split() == ["metric", "c"]
+    assert banks[1].count("1234567.12345") == 2, "beside a cut there is room again"
+
+
+def test_columns_go_in_their_order() -> None:
+    columns = (Column("method", words=True), Column("kind", words=True, drops=2), Column("seconds", drops=1))
+    table = TextTable(columns, (row("isotonic", Cell(("recalibration",)), Cell(("0.1",))),))
+    assert [lines_of(table, width)[0].split() for width in (40, 30, 20)] == [
+        ["method", "kind", "seconds"],
+        ["method", "kind"],
+        ["method"],
+    ]
+
+
+def test_a_table_that_cannot_be_cut_is_wider_than_the_page_rather_than_cut_off() -> None:
+    table = TextTable((Column("method", words=True), Column("gain")), (row("a" * 40, Cell(("1" * 30,))),))
+    assert lines_of(table, 50)[1] == "a" * 40 + "  " + "1" * 30
+
+
+def test_headings_break_and_an_arrow_stays_with_what_it_points_to() -> None:
+    columns = (Column("t*", words=True), Column("gain of → isotonic", "▁▂▃", breaks=(20, 8)))
+    table = TextTable(columns, (row(".1", Cell((".5",))),))
+    assert [line.split() for line in lines_of(table, 22)[:2]] == [["gain", "of", "→", "isotonic"], ["t*", "▁▂▃"]]
+    assert [line.strip() for line in lines_of(table, 16)[:3]] == ["gain of", "→ isotonic", "t*         ▁▂▃"]
+
+
+def test_sections_chosen_and_empty_rows() -> None:
+    rows = (
+        row("brier", WIDE, section="loss"),
+        row("odd", Cell(("–",)), section="loss", empty=True),
+        row("auc", WIDE, section="ranking"),
+        row("prior", WIDE, section="ranking", apart=True),
+    )
+    lines = lines_of(TextTable((Column("metric", words=True), Column("p")), rows), 60)
+    assert [line.split()[0] if line else "" for line in lines] == [
+        "metric",
+        "loss",
+        "brier",
+        "",
+        "ranking",
+        "auc",
+        "",
+        "prior",
+    ]
+    picked = TextTable((Column("method", words=True),), (row("a", chosen=True), row("b")), picks=True)
+    assert lines_of(picked, 20) == ["method", "→ a", "  b"]
+
+
+def test_names_in_brackets_and_colons_are_no_markup() -> None:
+    table = TextTable((Column("[bold]", words=True), Column(":smile:")), (row("[red]x", Cell(("[/]",))),))
+    assert lines_of(table, 40) == ["[bold]  :smile:", "[red]x      [/]"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "texts", "measured_in"),
+    [(1.0, ["-2,596", "-676"], "per 1,000 decisions"), (1000.0, ["-2.60", "-0.68"], "in million per 1,000 decisions")],
+)
+def test_the_heading_names_the_size_of_the_numbers(scale: float, texts: list[str], measured_in: str) -> None:
+    bars = ladder(
+        {"eu_never": Result(-2.596 * scale, None, None), "eu_always": Result(-0.676 * scale, None, None)}, StatedTerms()
+    )
+    assert bars.title == f"Expected utility {measured_in}"
+    assert [bar.text for bar in bars.items] == texts

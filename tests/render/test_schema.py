@@ -1,20 +1,32 @@
 """JSON Schema from declarations: what it says of a type, and that it refuses what decal would not print."""
 
+import csv
+import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import jsonschema
+import pyarrow.parquet as pq
 import pytest
 
+import decal_cli.render.formats
+from decal_cli.commands.manual import command_tree
 from decal_cli.declarations.document import Absent, Count, Hidden, Limit, as_key
+from decal_cli.errors import DecalError
+from decal_cli.render.blocks import Block
 from decal_cli.render.documents import DOCUMENTS
+from decal_cli.render.format import BlockFormat, Page, method_of
+from decal_cli.render.formats import DEFAULT, FORMATS, write
 from decal_cli.render.schema import View, data_of, of, schema_of
-from tests.helpers.command import SCHEMA
+from tests.helpers.command import SCHEMA, Decal, refusal, valid_json
 from tests.helpers.every_result import every_result
 from tests.helpers.results import as_text
 
@@ -151,3 +163,113 @@ def test_every_result_has_its_documents() -> None:
 
 def one_of() -> list[str]:
     return [each["$ref"] for each in SCHEMA["oneOf"]]
+
+
+COMMANDS = ("evaluate", "recommend", "gate", "compare", "sweep", "fit", "study")
+
+
+def formats_of(command: str) -> list[str]:
+    """The formats that a command's help lists."""
+    (option,) = (each for each in command_tree().commands[command].params if each.name == "format")
+    return str(option.metavar).split("|")
+
+
+def test_every_file_of_the_room_is_a_format() -> None:
+    files = Path(str(decal_cli.render.formats.__file__)).parent.glob("[a-z]*.py")
+    assert {f"decal_cli.render.formats.{file.stem}" for file in files} == {each.__module__ for each in FORMATS.values()}
+    assert next(iter(FORMATS)) == DEFAULT
+
+
+def test_every_block_has_a_method_in_a_format_of_blocks() -> None:
+    forms = [form for form in FORMATS.values() if issubclass(form, BlockFormat)]
+    lacking = [(form, kind) for form in forms for kind in Block.__subclasses__() if method_of(kind) not in vars(form)]
+    assert forms and not lacking
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_offers_what_its_result_can_be_written_in(command: str) -> None:
+    result = every_result()[command]
+    assert formats_of(command) == [name for name, each in FORMATS.items() if hasattr(result, each.reads)]
+    for name in formats_of(command):
+        assert write(result, name, Page())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_another_format_is_refused_with_those_there_are(command: str, decal: Decal) -> None:
+    method = ("isotonic",) if command == "fit" else ()
+    for name in ({"yaml"} | set(FORMATS)) - set(formats_of(command)):
+        line = refusal(decal(command, *method, "nowhere.csv", "-o", "out", "--format", name))
+        assert f"`decal {command}` does not write the format '{name}'" in line
+        assert line.rstrip().endswith(f"choose one of {', '.join(formats_of(command))}")
+
+
+def test_a_result_refuses_a_format_that_it_lacks() -> None:
+    with pytest.raises(DecalError, match=r"'github'.*choose one of table"):
+        write(every_result()["evaluate"], "github", Page())
+
+
+TO_A_FILE = {
+    "evaluate": ("-m", "brier"),
+    "recommend": ("-t", "0.3"),
+    "gate": ("--rule", "brier<=1"),
+    "compare": ("--score", "group", "--no-intervals", "-m", "brier"),
+    "sweep": ("--thresholds", "0.2,0.4", "--no-intervals"),
+}
+"""Commands that write their result to --output, with options that make them quick."""
+
+
+@pytest.mark.parametrize("command", TO_A_FILE)
+def test_the_suffix_of_the_output_is_its_format(command: str, decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "preds.csv").write_text(
+        "p,group,y\n" + "0.2,0.3,0\n0.4,0.1,1\n0.7,0.9,1\n0.1,0.2,0\n0.4,0.2,0\n0.2,0.6,1\n" * 20
+    )
+    asked = (command, "preds.csv", "--score", "p", "--label", "y", *TO_A_FILE[command])
+    for name in ("out.txt", "out.JSON", "out.csv", "out.md", "out.html"):
+        assert decal(*asked, "-o", name).out == ""
+    plain, table, page = (tmp_path / name for name in ("out.csv", "out.md", "out.html"))
+    assert valid_json((tmp_path / "out.JSON").read_text())["schema"] == 1
+    assert len({len(row) for row in csv.reader(plain.read_text().splitlines())}) == 1
+    # recommend begins with what to do, and says at the end where that comes from.
+    begins = "**p: recalibrate with isotonic**\n\n**→ " if command == "recommend" else "- preds.csv: 120 rows"
+    assert table.read_text().startswith(begins) and "\n- preds.csv: 120 rows" in f"\n{table.read_text()}"
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "out.txt").read_text() == decal(*asked, "--format", "table").out
+    assert decal(*asked, "-o", "same.json", "--format", "json").code == 0
+
+
+class Nesting(HTMLParser):
+    """Checks that tags nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_html_nests_and_holds_the_words_of_the_text(command: str) -> None:
+    result = every_result()[command]
+    page = as_text(result, "html")
+    tags = Nesting()
+    tags.feed(page)
+    assert not tags.open
+    page_words = " ".join(re.sub("<[^>]*>", " ", page).split())
+    for words in ("preds.parquet", "2 halvings", "400 rows"):
+        assert (words in page_words) == (words in as_text(result))
+
+
+def test_parquet_holds_the_rows_of_csv() -> None:
+    sweep = every_result()["sweep"]
+    content = write(sweep, "parquet", Page())
+    assert isinstance(content, bytes)
+    table = pq.read_table(io.BytesIO(content))
+    head, *rows = sweep.rows()
+    assert table.column_names == head
+    assert [list(row.values()) for row in table.to_pylist()] == rows
+    assert {str(field.type) for field in table.schema} == {"string", "double"}

@@ -1,11 +1,22 @@
 """What `decal evaluate` opens with: sentences that follow from the numbers, few lines, and no line that is too long."""
 
+import csv
+import dataclasses
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from decal_cli.analysis.packs import PACKS
+from decal_cli.errors import inert, printable
 from decal_cli.numbers import decimals_for, fixed
-from decal_cli.render.blocks import Bar, Bars
+from decal_cli.render import blocks
+from decal_cli.render.blocks import Bar, Bars, Cell, Check, Column, Facts, Paragraph, Row, TextTable
 from decal_cli.render.format import Page
+from decal_cli.render.formats import FORMATS, faces_of, write
 from decal_cli.render.formats.text import Text
 from tests.helpers.command import BINARY, FIXTURES, Decal
 from tests.helpers.evaluate_sentences import (
@@ -14,6 +25,8 @@ from tests.helpers.evaluate_sentences import (
     several_contradictions,
     summary_contradictions,
 )
+from tests.helpers.every_result import every_result
+from tests.helpers.hostile import PAYLOADS, check_text
 
 TWO = (BINARY, "--score", "p", "--label", "y")
 THREE_CLASSES = (FIXTURES / "multiclass_n1500_k3.csv", "--proba", "p_*", "--label", "y")
@@ -111,3 +124,141 @@ def test_numbers_have_the_digits_that_their_interval_deserves() -> None:
     assert decimals_for([], [0.0123]) == 4
     assert decimals_for([(0.5, 0.5)], []) == 0
     assert [fixed(value, 1) for value in (-0.04, 0.26, -1234.56, 10.0)] == ["0", "0.3", "-1,234.6", "10.0"]
+
+
+_EVERYTHING = "".join(PAYLOADS)
+_SLICE = random.Random(0).sample(PAYLOADS, 3)
+
+
+def renamed(value: Any, names: dict[str, str], depth: int = 0) -> Any:
+    """A result in which whole texts are replaced, however deep they stand."""
+    if isinstance(value, str):
+        return names.get(value, value)
+    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+        return type(value)(renamed(part, names, depth + 1) for part in value)
+    if isinstance(value, dict):
+        return {renamed(key, names, depth + 1): renamed(part, names, depth + 1) for key, part in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.init}
+        changed = {name: renamed(part, names, depth + 1) for name, part in parts.items()}
+        return dataclasses.replace(value, **{name: part for name, part in changed.items() if part is not parts[name]})
+    if type(value).__module__.startswith("decal_cli.render.results"):
+        copy = object.__new__(type(value))
+        vars(copy).update({name: renamed(part, names, depth + 1) for name, part in vars(value).items()})
+        return copy
+    return value
+
+
+_NAMES = (
+    *("p", "p_a", "p_longer_name", "p_b", "north", "n", "s", "y", "x0", "x1", "a", "b"),
+    *("preds.parquet", "arrays", "file_0", "file_5"),
+)
+"""Names of files, columns and groups in the made-up results."""
+
+
+@pytest.mark.parametrize("name", [_EVERYTHING, *_SLICE], ids=lambda name: ascii(name)[:20])
+@pytest.mark.parametrize("command", list(every_result()))
+def test_a_hostile_name_in_every_format(command: str, name: str) -> None:
+    result = renamed(every_result()[command], {old: f"{name}{k}" for k, old in enumerate(_NAMES)})
+    for form in FORMATS:
+        if FORMATS[form].reads in faces_of(result):
+            content = write(result, form, Page())
+            if isinstance(content, str):
+                check_text(content, form)
+
+
+def test_the_names_are_in_what_is_written() -> None:
+    """Else the test above would pass whatever is done."""
+    for command, result in every_result().items():
+        text = write(renamed(result, {old: f"\x1bNAME{k}" for k, old in enumerate(_NAMES)}), "table", Page())
+        assert "\\x1bNAME" in text, command
+
+
+def test_every_block_escapes_its_texts() -> None:
+    kinds = [each for each in vars(blocks).values() if isinstance(each, type) and dataclasses.is_dataclass(each)]
+    assert len(kinds) > 15
+    assert all(issubclass(each, blocks.Shown) for each in kinds)
+    table = TextTable((Column("a\nb"),), (Row((Cell(("\x1b",), code="\x9b", reason="\u202e"),), section="\ufffe"),))
+    texts = [table.columns[0].heading, *table.rows[0].cells[0].parts, table.rows[0].section]
+    assert texts == [r"a\nb", r"\x1b", r"\ufffe"]
+    assert (table.rows[0].cells[0].code, table.rows[0].cells[0].reason) == (r"\x9b", r"\u202e")
+    assert Facts((("\r", (("\t", "\ud800"),)),)).groups == ((r"\r", ((r"\t", r"\ud800"),)),)
+    assert Paragraph("plain → t* ≥ 0,3").text == "plain → t* ≥ 0,3"
+
+
+def test_what_ci_systems_act_on_is_escaped() -> None:
+    assert printable("::error::x") == r":\x3aerror::x"
+    assert printable("a ##[error]x ##vso[x]") == r"a #\x23[error]x #\x23vso[x]"
+    assert inert("a::b, ## x [y]") == "a::b, ## x [y]"
+    wrapped = TextTable(
+        (Column("a", words=True, wraps=True, most=20),), (Row((Cell(("word " * 3 + "::error::" * 2,)),)),)
+    )
+    assert not [line for line in shown([wrapped]).splitlines() if line.lstrip().startswith("::")]
+
+
+def shown(parts: list[Any], form: str = "table") -> str:
+    class Made:
+        title = "\x1b*title*"
+
+        def blocks(self) -> Any:
+            return iter(parts)
+
+    return str(write(Made(), form, Page()))
+
+
+def test_json_holds_the_exact_name() -> None:
+    class Made:
+        def data(self) -> Any:
+            return {_EVERYTHING: "ü\U0001f600"}
+
+    text = str(write(Made(), "json", Page()))
+    halves = (c if not "\ud800" <= c <= "\udfff" else f"\\u{ord(c):04x}" for c in _EVERYTHING)
+    assert json.loads(text) == {"".join(halves): "ü\U0001f600"} and "ü\U0001f600" in text
+    assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_csv_quotes_what_a_spreadsheet_would_compute() -> None:
+    class Made:
+        def rows(self) -> Any:
+            return iter([["a", "b"], ["=1+1", -1.5], ["@x", "\n=1"], ["-1", "＝1"], ["plain", "a=b"]])
+
+    rows = list(csv.reader(io.StringIO(str(write(Made(), "csv", Page())))))
+    assert rows[1:] == [["'=1+1", "-1.5"], ["'@x", r"\n=1"], ["'-1", "'＝1"], ["plain", "a=b"]]
+
+
+def test_markdown_reads_as_the_text_it_shows() -> None:
+    from markdown_it import MarkdownIt
+
+    names = [printable(name).strip() for name in PAYLOADS if printable(name).strip()]
+    rows = tuple(Row((Cell((name,)), Cell(("1",), code=name))) for name in names)
+    text = shown([TextTable((Column("name"), Column("value")), rows)], "markdown")
+    tokens = [each for each in MarkdownIt("commonmark").enable("table").parse(text) if each.type == "inline"]
+    read = ["".join(part.content for part in each.children or ()) for each in tokens]
+    assert [each for each in read[2:]][::2] == names
+    assert [each.removeprefix("1 (").removesuffix(")") for each in read[3:]][::2] == names
+
+
+def test_a_heading_of_markdown_ends_where_its_name_does() -> None:
+    for name in PAYLOADS:
+        check_text(shown([blocks.Heading(f"p, {name}")], "markdown"), "markdown")
+
+
+def test_only_one_place_writes_to_standard_error() -> None:
+    package = Path(blocks.__file__).parents[1]
+    allowed = {"streams.py", "__main__.py", "manual.py"}
+    writing = [
+        path.name
+        for path in package.rglob("*.py")
+        if path.name not in allowed and ("file=sys.stderr" in (text := path.read_text()) or "stderr.write" in text)
+    ]
+    assert not writing, "say it with streams.say, which escapes"
+
+
+def test_junit_is_well_formed() -> None:
+    class Made:
+        seconds = 0.5
+
+        def checks(self) -> Any:
+            return (Check("brier<=1\x1b", "\ufffe", False, "]]>\x00"),)
+
+    check_text(str(write(Made(), "junit", Page())), "junit")

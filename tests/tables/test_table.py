@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,8 +10,11 @@ from hypothesis import given
 
 import decal_cli.tables.table as table_module
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.tables.rows import Rows
+from decal_cli.learn.method import Training
+from decal_cli.tables import threads
+from decal_cli.tables.rows import Rows, Unlabelled, row_hashes
 from decal_cli.tables.table import CELLS, Table, tabulate
+from decal_cli.tables.units import Dealt, Units, units_of_rows
 from tests.helpers.worlds import any_rows, known_rows, rows_by_level
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
@@ -218,3 +221,128 @@ def test_what_is_cached_is_computed_once() -> None:
     for _ in range(2):
         table.cached("key", lambda t: calls.append(len(t)))
     assert calls == [3]
+
+
+def some(size: int = 60, seed: int = 0) -> Rows:
+    """Rows with ties in every column."""
+    rng = np.random.default_rng(seed)
+    return Rows(
+        rng.integers(0, 4, size) / 4,
+        rng.integers(0, 2, size),
+        rng.integers(1, 3, size) / 2,
+        rng.integers(0, 5, size),
+        rng.integers(0, 3, size),
+        amounts={"amount": rng.exponential(size=size)},
+        groups={"site": rng.choice(["a", "b"], size), "year": rng.choice(["1", "2", "3"], size)},
+        features=rng.integers(0, 2, (size, 2)).astype(float),
+    )
+
+
+def arrays(rows: Rows) -> dict[str, np.ndarray]:
+    named = {
+        field.name: getattr(rows, field.name)
+        for field in fields(Rows)
+        if field.name not in ("groups", "features", "classes", "amounts", "listed", "share_known", "counted")
+    }
+    return {**named, **rows.groups, **rows.amounts, "features": rows.matrix}
+
+
+@pytest.mark.parametrize("which", [np.array([3, 3, 0]), np.arange(60) % 7 == 0, np.zeros(60, dtype=bool)])
+def test_every_array_is_cut_alike(which: np.ndarray) -> None:
+    cut = some().take(which)
+    for name, values in arrays(some()).items():
+        np.testing.assert_array_equal(arrays(cut)[name], values[which], err_msg=name)
+    assert len(cut) == len(np.arange(60)[which])
+
+
+def test_features_are_read_and_cut_only_when_they_are_needed() -> None:
+    reads = []
+
+    def read() -> np.ndarray:
+        reads.append(1)
+        return np.arange(12.0).reshape(6, 2)
+
+    rows = Rows(np.linspace(0, 1, 6), np.arange(6) % 2, features=read)
+    cut = rows.take(np.array([4, 2, 1])).take(np.array([True, False, True]))
+    assert not reads
+    assert cut.matrix.tolist() == [[8, 9], [2, 3]] and len(reads) == 1
+
+
+def test_the_order_depends_on_content_alone() -> None:
+    rows = some(200)
+    shuffled = rows.take(np.random.default_rng(1).permutation(200))
+    for name, values in arrays(rows.in_order()).items():
+        np.testing.assert_array_equal(arrays(shuffled.in_order())[name], values, err_msg=name)
+    np.testing.assert_array_equal(np.lexsort((rows.in_order().label, rows.in_order().score)), np.arange(200))
+
+
+def test_equal_rows_have_equal_hashes_whatever_their_type_and_sign_of_zero() -> None:
+    matrix = np.array([[0.0, 1.5], [-0.0, 1.5], [1.5, 0.0]])
+    first, second, swapped = row_hashes(matrix).tolist()
+    assert first == second != swapped
+    assert row_hashes(matrix.astype(np.float32)).tolist() == [first, second, swapped]
+
+
+def test_all_rows_then_those_of_every_value_of_every_group() -> None:
+    rows = some()
+    parts = dict(rows.by_group())
+    assert list(parts) == [None, "site=a", "site=b", "year=1", "year=2", "year=3"]
+    np.testing.assert_array_equal(parts["year=2"].score, rows.score[rows.groups["year"] == "2"])
+    assert parts[None].score is rows.score and not any(part.groups for part in parts.values())
+    one = replace(rows, groups={"site": rows.groups["site"]})
+    assert [name for name, _ in one.by_group()] == [None, "a", "b"]
+
+
+def test_the_table_is_that_of_the_rows() -> None:
+    rows = some()
+    again = tabulate(rows.score, rows.label, rows.weight)
+    np.testing.assert_array_equal(rows.table.n, again.n)
+    assert rows.table is rows.table
+
+
+def test_a_kind_of_rows_stays_what_it_is() -> None:
+    training = Training(np.array([0.2, 0.4]), np.array([0.0, 1.0]), seed=7)
+    training.cached("key", lambda: 1)
+    cut = training.take(np.array([1]))
+    assert type(cut) is Training and cut.seed == 7
+    assert cut.cached("key", lambda: 2) == 2, "what was computed of all rows is not of these"
+    assert type(Unlabelled(np.array([0.2])).take(np.array([0]))) is Unlabelled
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 1000])
+def test_two_threads_sort_as_one(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_MANY", 2)
+    values = np.random.default_rng(count).integers(500, size=count).astype(np.uint64)
+    expected = np.sort(values)
+    threads.sort(values)
+    assert np.array_equal(values, expected)
+
+
+def test_what_is_wrong_beside_is_raised_where_it_is_waited_for() -> None:
+    result = threads.beside(lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        result()
+
+
+def test_cells_of_many_rows_vary_as_their_rows_do_over_deals() -> None:
+    """Rows dealt into folds several times: known row by row, and by the cells that they are of."""
+    rng, n, deals, folds = np.random.default_rng(3), 40_000, 3, 5
+    cell, fold, worth = rng.integers(0, 4, n), rng.integers(0, folds, (deals, n)), rng.normal(size=(deals, folds, 4))
+    rows = units_of_rows(np.zeros(n, dtype=np.int64), None, None).dealt(deals)
+    of_rows = rows.mean(np.concatenate([worth[k, fold[k], cell] for k in range(deals)]))
+    counts = np.stack([np.bincount(fold[k] * 4 + cell, minlength=folds * 4).reshape(folds, 4) for k in range(deals)])
+    deal, _, origin = (at.ravel() for at in np.indices(counts.shape))
+    weight = counts.ravel() / deals
+    sampling = Dealt(origin, deal, deals, square=weight)
+    cells = Units(np.zeros(len(weight), dtype=np.int64), weight, sampling, rows=float(n))
+    of_cells = cells.mean(worth.ravel())
+    assert of_cells.value == pytest.approx(of_rows.value, abs=1e-12)
+    assert of_cells.seen == pytest.approx(of_rows.seen, rel=0.01)
+    assert cells.effective_rows == pytest.approx(rows.effective_rows) == n
+
+
+def test_deals_that_disagree_make_an_estimate_less_sure() -> None:
+    """All that varies is the deal: the variance of a mean of two numbers that are 1 apart."""
+    rows = units_of_rows(np.array([0, 1, 0, 1]), None, None).dealt(2)
+    assert rows.mean(np.repeat((0.0, 1.0), 4)).seen == pytest.approx(0.5)
+    assert rows.mean(np.tile((0.0, 0.0, 1.0, 1.0), 2)).seen == pytest.approx(0.25)

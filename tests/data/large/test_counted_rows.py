@@ -5,18 +5,24 @@ import math
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+import decal_cli
 import decal_cli as decal
 from decal_cli.data.large import repeated
-from decal_cli.data.large.engines import reading
+from decal_cli.data.large.engines import counting, reading
 from decal_cli.errors import DecalError
+from tests.helpers.agreement import Agreement, rows_of_hard_cases
 from tests.helpers.capabilities import CAPABILITIES, Combination
 from tests.helpers.command import Decal, refusal, run_here
+from tests.helpers.counted_rows import with_database
 from tests.helpers.seeded import write_seeded
 
 OF_FILES = {"inputs", "notes", "signature", "columns", "guessed", "ids", "seconds", "next", "path"}
@@ -173,3 +179,143 @@ def test_rows_of_too_many_values_are_refused_in_one_line(
     words = ("-s", "p", "-y", "y", "--amount", "amount", "--cost-fp", "1")
     line = refusal(decal("evaluate", "--engine", f"duckdb:{folder}/file.db?table=rows", *words))
     assert "more than 20 different values of y, p, amount; round them in --query" in line
+
+
+EXACT = ("brier", "log_loss", "expected_utility")
+METRICS = (*EXACT, "auc", "corp_mcb", "observed_expected")
+POPULATIONS: list[dict[str, Any]] = [
+    {"prevalence": 0.05},
+    {"sampled_negatives": 0.1},
+    {"prevalence": 0.4, "keep_scores": True},
+]
+
+
+def sampled(rows: int = 600) -> pa.Table:
+    """Scores with ties, their log-odds, weights and clusters."""
+    rng = np.random.default_rng(8)
+    p = np.round(np.clip(rng.beta(1, 2, rows), 0.01, 0.99), 2)
+    columns = {"p": p, "q": np.clip(p * rng.uniform(0.5, 1.4, rows), 0.01, 0.99), "lo": np.log(p / (1 - p)) * 5}
+    columns |= {"y": (rng.random(rows) < p).astype(int), "w": rng.lognormal(0, 1, rows)}
+    return pa.table(columns | {"c": rng.integers(0, 50, rows)})
+
+
+ROWS = sampled()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with the rows as preds.parquet, and in file.db."""
+    return with_database(ROWS, tmp_path)
+
+
+def option_numbers(metrics: dict[str, Any]) -> dict[str, list[float]]:
+    return {key: [each["value"], *(each["interval"] or ())] for key, each in metrics.items()}
+
+
+def agree(got: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Whether values and intervals are the same to 1e-12."""
+    of_rows = option_numbers(expected)
+    assert all(values[0] is not None for values in of_rows.values())
+    assert option_numbers(got) == {key: pytest.approx(values, rel=1e-12, abs=1e-14) for key, values in of_rows.items()}
+
+
+def test_cells_tell_what_rows_count_and_not_how_their_scores_move(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "MAX_LEVELS", 10)
+    asked: dict[str, Any] = {"label": "y", "threshold": 0.3, "weight": "w", "prevalence": 0.4, "metrics": EXACT}
+    engine = f"duckdb:{files}/file.db?table=preds"
+    of_rows = decal_cli.evaluate(files / "preds.parquet", score="q", keep_scores=True, **asked)
+    of_engine = decal_cli.evaluate(engine, score="q", keep_scores=True, **asked)
+    agree(of_engine.to_dict()["metrics"], of_rows.to_dict()["metrics"])
+    with pytest.raises(DecalError, match="do not tell how the scores of their rows move; add keep_scores=True"):
+        decal_cli.evaluate(engine, score="q", **asked)
+    with pytest.raises(DecalError, match="not of another population"):
+        decal_cli.compare(engine, score=["p", "q"], keep_scores=True, **asked)
+
+
+def test_advice_in_another_population_is_that_of_the_rows(files: Path) -> None:
+    asked: dict[str, Any] = {"score": "p", "label": "y", "threshold": 0.3, "prevalence": 0.05}
+    of_rows, of_engine = (
+        decal_cli.recommend(data, **asked).to_dict()
+        for data in (files / "preds.parquet", f"duckdb:{files}/file.db?table=preds")
+    )
+    assert of_engine["recommendation"]["action"] == of_rows["recommendation"]["action"]
+    for key in ("kept", "moved", "interval", "threshold"):
+        assert of_engine["moving"][key] == pytest.approx(of_rows["moving"][key], rel=1e-12)
+
+
+def test_log_odds_become_probabilities_in_the_statement(decal: Decal, files: Path) -> None:
+    asked: dict[str, Any] = {"label": "y", "threshold": 0.3, "metrics": METRICS}
+    expected = decal_cli.evaluate(files / "preds.parquet", score="lo", logit=True, **asked).to_dict()["metrics"]
+    engine = f"duckdb:{files}/file.db?table=preds"
+    agree(decal_cli.evaluate(engine, score="lo", logit=True, **asked).to_dict()["metrics"], expected)
+    text = decal("sql", "--table", "preds", "-s", "lo", "-y", "y", "--logit").out.rstrip().removesuffix(";")
+    with duckdb.connect(files / "file.db") as connection:
+        counts = connection.sql(text).to_arrow_table()
+    agree(decal_cli.evaluate(counts, aggregated=True, threshold=0.3, metrics=METRICS).to_dict()["metrics"], expected)
+    query = "select 1000.0 as p, 1 as y union all select -1000.0, 0"
+    words = ("--engine", "duckdb:", "-s", "p", "-y", "y", "--logit", "-m", "brier")
+    assert decal("evaluate", *words, "--query", query).code == 0
+    missing = "select 1.5 as p, 1 as y union all select null, 0"
+    assert "score missing in 1 row" in refusal(decal("evaluate", *words, "--query", missing))
+    endless = "select cast('-inf' as double) as p, 1 as y"
+    assert "score -inf is outside [0, 1]" in refusal(decal("evaluate", *words, "--query", endless))
+
+
+def test_what_an_engine_cannot_count_is_one_line(decal: Decal, files: Path) -> None:
+    words = ("--engine", f"duckdb:{files}/file.db?table=preds", "-y", "y", "--proba", "p", "--classes", "a,b")
+    assert "--classes needs the rows, and an engine only counts them" in refusal(decal("evaluate", *words))
+
+
+ASKED: dict[str, Any] = {"label": "y", "positive": "it's", "threshold": 0.05}
+FOUND = ["capture", "precision_at_capacity", "lift", "capacity_threshold"]
+
+
+@pytest.fixture(scope="module")
+def capacity_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_database(rows_of_hard_cases(800), tmp_path_factory.mktemp("capacity"))
+
+
+@pytest.fixture
+def both(capacity_files: Path) -> Iterator[tuple[Path, str]]:
+    yield capacity_files / "preds.parquet", f"duckdb:{capacity_files}/file.db?table=preds"
+
+
+def same(documents: list[dict[str, Any]]) -> None:
+    result = Agreement()
+    result.of(*documents)
+    assert not result.apart
+    assert result.n_values > 20
+
+
+def test_a_sweep_over_capacities(decal: Decal, both: tuple[Path, str]) -> None:
+    words = ("-s", "p", "-y", "y", "--positive", "it's", "-t", "0.05", "--capacity-range", "10:90", "--format", "json")
+    same([json.loads(decal("sweep", *data, *words).out) for data in (("--engine", both[1]), (both[0],))])
+
+
+def test_exported_counts_take_a_capacity() -> None:
+    counts = pa.table({"score": [0.1, 0.4, 0.8], "n": [5, 3, 2], "pos": [0, 1, 1]})
+    answer = decal_cli.evaluate(counts, aggregated=True, capacity=3, metrics=FOUND)
+    # The two rows of .8 have a place, and one of three rows of .4: label 1 is 1 + 1/3 of 2.
+    expected = [2 / 3, 4 / 9, 20 / 9, 0.4]
+    assert [answer[name].value for name in FOUND] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "most", "problem"),
+    [
+        (counting, "MAX_LEVELS", 10, "only cells of it are known"),
+        (repeated, "MAX_IN_MEMORY_BYTES", 8000, "800 rows are more than memory can hold"),
+    ],
+)
+def test_cells_and_levels_of_too_many_rows_tell_no_ranks(
+    decal: Decal,
+    both: tuple[Path, str],
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    limit: str,
+    most: int,
+    problem: str,
+) -> None:
+    asked = ("-s", "p", "-y", "y", "--positive", "it's", "--capacity", "5", "-t", "0.05")
+    monkeypatch.setattr(module, limit, most)
+    assert problem in refusal(decal("evaluate", "--engine", both[1], *asked))
