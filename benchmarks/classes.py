@@ -29,7 +29,7 @@ def several_classes(runs: int) -> list[Row]:
     from decal_cli.metrics import Inputs, parse, value_of
     from decal_cli.metrics.measure import measure_all
     from decal_cli.tables.rows import Rows
-    from decal_cli.task.classes import abstaining
+    from decal_cli.task import abstaining
 
     def fresh(rows: Rows) -> Inputs:
         again = Rows(rows.score, rows.label, classes=rows.classes)  # nothing remembered from the run before

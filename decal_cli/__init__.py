@@ -3,49 +3,12 @@
 from __future__ import annotations
 
 __version__ = "0.1.0"
-__all__ = [
-    "Answer",
-    "BrierCurveDisplay",
-    "Calibrator",
-    "CardAnswer",
-    "CompareAnswer",
-    "Costs",
-    "Data",
-    "DecalError",
-    "Decision",
-    "DecisionCurveDisplay",
-    "Engine",
-    "EvaluateAnswer",
-    "FitAnswer",
-    "GainsDisplay",
-    "GateAnswer",
-    "GroupingDisplay",
-    "Halvings",
-    "OnlineAnswer",
-    "OnlineForecaster",
-    "OverTime",
-    "RecommendAnswer",
-    "ReliabilityDisplay",
-    "ReportAnswer",
-    "Rules",
-    "Statistics",
-    "StudyAnswer",
-    "SweepAnswer",
-    "Terms",
-    "__version__",
-    "apply",
-    "compare",
-    "evaluate",
-    "fit",
-    "gate",
-    "model_card",
-    "online",
-    "recommend",
-    "report",
-    "scorer",
-    "study",
-    "sweep",
-]
+__all__ = ["Calibrator", "DecalError", "Engine", "OnlineForecaster", "__version__", "scorer"]
+__all__ += ["Costs", "Data", "Decision", "Halvings", "OverTime", "Rules", "Statistics", "Terms"]
+__all__ += ["apply", "compare", "evaluate", "fit", "gate", "model_card", "online", "recommend", "report", "study"]
+__all__ += ["Answer", "CardAnswer", "CompareAnswer", "EvaluateAnswer", "FitAnswer", "GateAnswer", "OnlineAnswer"]
+__all__ += ["RecommendAnswer", "ReportAnswer", "StudyAnswer", "SweepAnswer", "sweep"]
+__all__ += ["BrierCurveDisplay", "DecisionCurveDisplay", "GainsDisplay", "GroupingDisplay", "ReliabilityDisplay"]
 
 TYPE_CHECKING = False
 """As in typing, which takes longer to import than an impatient user takes to press Ctrl-C."""
@@ -63,7 +26,7 @@ if TYPE_CHECKING:
         ReportAnswer,
         SweepAnswer,
     )
-    from decal_cli.api.calibrator import Calibrator
+    from decal_cli.api.calibrator import Calibrator, scorer
     from decal_cli.api.nouns import Costs, Data, Decision, Halvings, OverTime, Rules, Statistics, Terms
     from decal_cli.api.online import OnlineAnswer, OnlineForecaster, online
     from decal_cli.api.pictures import (
@@ -73,20 +36,18 @@ if TYPE_CHECKING:
         GroupingDisplay,
         ReliabilityDisplay,
     )
-    from decal_cli.api.scoring import scorer
     from decal_cli.api.verbs import compare, evaluate, gate, model_card, recommend, report, sweep
     from decal_cli.data.large.engines.connections import Engine
     from decal_cli.errors import DecalError
 
 _HOMES = {
-    "errors": ("DecalError",),
-    "data.large.engines.connections": ("Engine",),
-    "api.nouns": ("Costs", "Data", "Decision", "Halvings", "OverTime", "Rules", "Statistics", "Terms"),
-    "api.verbs": ("compare", "evaluate", "gate", "model_card", "recommend", "report", "sweep"),
     "api.acting": ("FitAnswer", "StudyAnswer", "apply", "fit", "study"),
-    "api.calibrator": ("Calibrator",),
-    "api.scoring": ("scorer",),
+    "api.calibrator": ("Calibrator", "scorer"),
+    "api.nouns": ("Costs", "Data", "Decision", "Halvings", "OverTime", "Rules", "Statistics", "Terms"),
     "api.online": ("OnlineAnswer", "OnlineForecaster", "online"),
+    "api.verbs": ("compare", "evaluate", "gate", "model_card", "recommend", "report", "sweep"),
+    "data.large.engines.connections": ("Engine",),
+    "errors": ("DecalError",),
     "api.pictures": tuple(name for name in __all__ if name.endswith("Display")),
     "api.answer": tuple(name for name in __all__ if name.endswith("Answer")),
 }

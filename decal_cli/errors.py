@@ -8,7 +8,6 @@ from decal_cli.hints import hints_in, said
 
 _COMMAND = re.compile(r"^\s*::|##(?=[A-Za-z]*\[)")
 """What CI systems take for a command of their own, wherever it stands in a log or where it begins a line."""
-_SCHEME = r"(?:[A-Za-z][\w+.-]*:/+|\bpostgres(?:ql)?:)"
 _ADDRESS = re.compile(r"(?<![\w+.-])(?:postgres(?:ql)?:/*|[A-Za-z][\w+.-]*:/+)", re.IGNORECASE)
 """How an address begins."""
 _USER = re.compile(r"[^\s:/@]*")

@@ -69,17 +69,6 @@ def alike(values: Sequence[float], digits: int = 3) -> list[str]:
     return [unsigned_zero(f"{value:,.{decimals}f}") for value in values]
 
 
-def with_ends(numbers: Sequence[str], words: str) -> str:
-    """'0.059 utility per decision (0.037 to 0.081)', of a number and the ends of its interval, if it has one."""
-    value, *ends = numbers
-    return f"{value} {words}" + (f" ({' to '.join(ends)})" if ends else "")
-
-
-def per_decision(value: float, interval: Interval | None = None) -> str:
-    """A utility per decision with its interval, as it stands in a sentence."""
-    return with_ends(alike((value, *(interval or ()))), PER_DECISION)
-
-
 def counts(values: Sequence[float]) -> list[str]:
     """Numbers of rows: whole where that says enough, else with decimals, all alike."""
     sizes = [abs(value) for value in values if value]

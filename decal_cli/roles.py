@@ -228,7 +228,7 @@ DECLARATIONS: dict[str, Option] = {each.name: each.metadata["option"] for each i
 ROLES: dict[str, Role] = {name: each for name, each in DECLARATIONS.items() if isinstance(each, Role)}
 """The roles among them, in the order of a report."""
 DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Columns)}
-"""The value of each when the user gives none. Its type tells one column from several, and a switch from a value."""
+"""The value of each when the user gives none."""
 
 ROW_UTILITIES = ("amount", "cost_fp_column", "cost_fn_column", "utility_columns")
 """The roles that give each row utilities of its own."""
@@ -238,4 +238,4 @@ ROW_UTILITIES_FIX = "drop it here; evaluate, recommend, report, gate, compare, f
 
 def several(name: str) -> bool:
     """Whether more than one column can be named."""
-    return DEFAULTS[name] == ()
+    return bool(DECLARATIONS[name].kind == list[str])

@@ -29,8 +29,7 @@ from decal_cli.metrics.measure import measure_all
 from decal_cli.tables.classes import best_actions
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
-from decal_cli.task import ClassDecision, ClassTask
-from decal_cli.task.classes import abstaining, class_task
+from decal_cli.task import ClassDecision, ClassTask, abstaining, class_task
 from simulation.kinds import MIN_REGRET
 from simulation.worlds import Floats
 

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from decal_cli.analysis import fit as fits
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.fit import columns_for, read_model, scored
-from decal_cli.api.answer import Answer
+from decal_cli.api.answer import Answer, of_thousand
 from decal_cli.api.asking import (
     asked,
     columns_of,
-    dataset_of,
     methods_of,
     paths_of,
     preferences_of,
     thresholds_text,
     whole,
 )
-from decal_cli.api.frames import Library, library_of, with_columns
+from decal_cli.api.frames import library_of, with_columns
 from decal_cli.api.nouns import Costs, Data, DecisionLike, Halvings, Names, Paths, Source, Statistics, Table, unsaid
 from decal_cli.api.pictures import draw_picture
 from decal_cli.api.words import AROUND, computing, one_of, spoken
@@ -35,7 +34,6 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, to_text
-from decal_cli.numbers import short, span
 from decal_cli.render.results.fitting import FittedPage
 from decal_cli.render.results.study import Studied
 from decal_cli.roles import ROW_UTILITIES
@@ -50,26 +48,24 @@ IN_MEMORY = "the model"
 """What a model that was not read from a file is called in messages."""
 
 
+@dataclass(eq=False, repr=False)
 class FitAnswer(Answer):
-    """A fitted model and how it does on rows that it was not fitted to; `apply(answer, rows)` scores new rows."""
+    """A fitted model and how it does on rows that it was not fitted to; `apply(answer, rows)` scores new rows.
+
+    model: what `save_model` writes.
+    """
 
     result: FittedPage
-
-    def __init__(self, result: FittedPage, model: Saved, plan: Plan, library: Library) -> None:
-        super().__init__(result, library)
-        self.plan = plan
-        self.model = model
-        """What `save_model` writes."""
+    model: Saved
+    plan: Plan
 
     @property
     def gist(self) -> str:
         fitting = self.result.fitting
         gain = ""
         if fitting.gain is not None:
-            ends = fitting.gain.interval
-            thousands = None if ends is None else (1000 * ends[0], 1000 * ends[1])
-            won = short(1000 * (fitting.gain.after - fitting.gain.before), 3)
-            gain = f"; gain per 1,000 decisions on held-out rows: {won} {span(thousands, 3)}".rstrip()
+            won = of_thousand(fitting.gain.after - fitting.gain.before, fitting.gain.interval)
+            gain = f"; gain per 1,000 decisions on held-out rows: {won}"
         return f"{fitting.chosen.key} fitted to {len(fitting.training.rows):,} rows{gain}"
 
     def rows(self) -> Iterator[Sequence[Any]]:
@@ -100,15 +96,15 @@ class FitAnswer(Answer):
         write_whole(os.fspath(path), to_text(self.model).encode(), "model file")
 
 
+@dataclass(eq=False, repr=False)
 class StudyAnswer(Answer):
-    """How well the estimates predict what methods win; `to_frame()` has every point."""
+    """How well the estimates predict what methods win; `to_frame()` has every point.
+
+    notes: what was found out about the files.
+    """
 
     result: Studied
-
-    def __init__(self, result: Studied, library: Library, notes: Sequence[str]) -> None:
-        super().__init__(result, library)
-        self.notes = notes
-        """What was found out about the files."""
+    notes: Sequence[str]
 
     @property
     def summary(self) -> Summary:
@@ -173,7 +169,7 @@ def fit(
             f"give {Hint('logit')}, a map that is the same for all rows",
         )
     plan, terms = given.plan, given.decision.terms
-    preferences, rows = preferences_of(given.others[0], terms), fits.one_model(dataset_of(given))
+    preferences, rows = preferences_of(given.others[0], terms), fits.one_model(given.rows())
     plan = plan.for_rows(rows)
     unseen = None
     if given.data.test is not None:
@@ -181,13 +177,13 @@ def fit(
         of_data = {role: names for role, names in known.items() if hasattr(given.data, role)}
         of_decision = {role: names for role, names in known.items() if role not in of_data}
         named = replace(given.data, source=given.data.test, **of_data), replace(given.decision, **of_decision)
-        unseen = fits.unseen(dataset_of(given._replace(data=named[0], decision=named[1])), rows)
+        unseen = fits.unseen(given._replace(data=named[0], decision=named[1]).rows(), rows)
     with computing() as progress:
         followed = fits.advised(rows, plan, preferences) if chosen is None else fits.Advised(chosen)
         progress(followed.chosen.key)
         fitting = fits.fit(rows, plan, followed.chosen, unseen, followed.why)
     saved = fits.saved_model(fitting.chosen, fitting.model, fitting.training, rows, plan, bool(given.data.logit))
-    return FitAnswer(FittedPage(fitting, None, terms), saved, plan, library_of(given.data.source))
+    return FitAnswer(FittedPage(fitting, None, terms), given.library, saved, plan)
 
 
 @spoken
@@ -283,7 +279,7 @@ def study(
     named = studies.tasks_named(plan.need_shared("study"))
     at = tuple(float(t) for t in parse_thresholds(text))
     setting = studies.Setting(at, methods_of(methods), plan.confidence, named)
-    folder, columns = Path(folder_of(os.fspath(halved.folder))), columns_of(given.data, given.decision)
+    folder, columns = Path(folder_of(os.fspath(halved.folder))), columns_of(given)
     with AROUND.get().counting() as count:
         result = studies.run(list(dict.fromkeys(paths)), columns, setting, range(halved.seeds), folder, workers, count)
         return StudyAnswer(Studied(studies.summarise(result)), library_of(None), result.notes)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from decal_cli.analysis.evaluate import Plan, Report
-from decal_cli.api.asking import Asked, Question, dataset_of
+from decal_cli.api.asking import Asked
 from decal_cli.api.frames import LIBRARIES, Library, frame_of
 from decal_cli.api.nouns import Data
 from decal_cli.api.words import one_of, spoken
@@ -17,7 +17,7 @@ from decal_cli.data.output import write_whole
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Result, parse
-from decal_cli.numbers import plain, short, span
+from decal_cli.numbers import Interval, plain, short, span, times
 from decal_cli.render.format import Page
 from decal_cli.render.formats import faces_of, format_for, offered, write
 from decal_cli.render.results.evaluation import Evaluated
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from decal_cli.analysis.gate import GateRow
     from decal_cli.analysis.recommend import Stretch
     from decal_cli.analysis.sweep import Sweep, VariedSweep
-    from decal_cli.data import Paired
+    from decal_cli.data import Dataset, Paired
     from decal_cli.render.results.card import Card
     from decal_cli.render.results.comparison import Compared
     from decal_cli.render.results.gates import Gated
@@ -43,15 +43,15 @@ IN_GIST = ("brier", "auc", "expected_utility")
 """Metrics that the short text of an evaluation shows, where they were measured."""
 
 
+@dataclass(eq=False, repr=False)
 class Answer:
     """What a verb returned.
 
     `str(answer)` is what the command would print, with keywords where it names options; `answer.result` holds all.
     """
 
-    def __init__(self, result: Any, library: Library) -> None:
-        self.result = result
-        self.library: Library = library
+    result: Any
+    library: Library
 
     @property
     def gist(self) -> str:
@@ -98,12 +98,17 @@ class Answer:
         return Html(Page()).embedded(self.result)
 
 
+@dataclass(eq=False, repr=False)
 class ReportsAnswer(Answer):
     """An answer about each model and group: its metrics by key, as a mapping has them, and pictures of the data."""
 
-    def __init__(self, result: Any, question: Question) -> None:
-        super().__init__(result, question.library)
-        self.question = question
+    data: Dataset
+    plan: Plan
+
+    def rows(self) -> Iterator[Sequence[Any]]:
+        """Rows of the frame, the first of which names its columns."""
+        told = self.result if hasattr(self.result, "rows") else Evaluated(self.result.evaluation)
+        yield from told.rows()
 
     @property
     def reports(self) -> tuple[Report, ...]:
@@ -147,7 +152,7 @@ class ReportsAnswer(Answer):
         from decal_cli.api.pictures import draw_picture
 
         terms = getattr(self.result, "terms", None)
-        return draw_picture(self.question.data, self.question.plan, picture or self.picture, ax, report, terms)
+        return draw_picture(self.data, self.plan, picture or self.picture, ax, report, terms)
 
 
 def result_of(report: Report, key: str) -> Result:
@@ -236,11 +241,13 @@ class RangeAnswer(RecommendAnswer):
 
 def advice_gist(report: Report, advice: Advice) -> str:
     """The action and what it wins, on one line."""
-    gain = ""
-    if advice.gain is not None:
-        ends = None if advice.interval is None else (1000 * advice.interval[0], 1000 * advice.interval[1])
-        gain = f" Gain per 1,000 decisions: {short(1000 * advice.gain, 3)} {span(ends, 3)}".rstrip()
+    gain = "" if advice.gain is None else f" Gain per 1,000 decisions: {of_thousand(advice.gain, advice.interval)}"
     return f"{report.model}, {report.rows:,} rows. {advice.headline}{gain}"
+
+
+def of_thousand(gain: float, interval: Interval | None) -> str:
+    """A gain per decision as that of 1,000, with its interval."""
+    return f"{short(1000 * gain, 3)} {span(times(interval, 1000), 3)}".rstrip()
 
 
 class GateAnswer(ReportsAnswer):
@@ -286,14 +293,12 @@ class GateAnswer(ReportsAnswer):
         return f"{verdict}; {worst.rule}: {value}"
 
 
+@dataclass(eq=False, repr=False)
 class CompareAnswer(ReportsAnswer):
     """Two models on the same rows: every metric's difference, who wins at which thresholds, and the splice."""
 
     result: Compared
-
-    def __init__(self, result: Compared, question: Question, paired: Paired) -> None:
-        super().__init__(result, question)
-        self.paired = paired
+    paired: Paired
 
     @property
     def spliced(self) -> Mapping[str, Any] | None:
@@ -324,7 +329,7 @@ class CompareAnswer(ReportsAnswer):
     @property
     def picture(self) -> str:
         """The Brier curves of both models, of several classes their risk-coverage curves."""
-        return "risk-coverage" if self.question.data.classes else "brier"
+        return "risk-coverage" if self.data.classes else "brier"
 
 
 def _swept_gist(reports: Sequence[Any], what: str, at: Any) -> str:
@@ -393,10 +398,6 @@ class ReportAnswer(ReportsAnswer):
         advice = self.result.recommendation
         return Evaluated(self.result.evaluation) if advice is None else Recommended(advice)
 
-    def rows(self) -> Iterator[Sequence[Any]]:
-        """One row for each model, group and metric."""
-        yield from Evaluated(self.result.evaluation).rows()
-
     def to_dict(self) -> dict[str, Any]:
         """The JSON document of the same data as plain data."""
         return self.facts.data()
@@ -412,10 +413,6 @@ class CardAnswer(ReportsAnswer):
     """A model card. `save('card.md')` writes it, and so does .json or .html."""
 
     result: Card
-
-    def rows(self) -> Iterator[Sequence[Any]]:
-        """One row for each model, group and metric."""
-        yield from Evaluated(self.result.evaluation).rows()
 
     @property
     def gist(self) -> str:
@@ -437,7 +434,7 @@ def earlier(given: Any, asked: Asked, plan: Plan) -> Baseline | None:
     if given is None:
         return None
     if isinstance(given, ReportsAnswer):
-        return replace(baseline_of(given.to_dict(), "given"), rows=given.question.data)
+        return replace(baseline_of(given.to_dict(), "given"), rows=given.data)
     if isinstance(given, Mapping):
         return baseline_of(given, "given")
     if isinstance(given, (str, os.PathLike)):
@@ -451,5 +448,5 @@ def earlier(given: Any, asked: Asked, plan: Plan) -> Baseline | None:
     if not isinstance(given, Data) and not isinstance(asked.data.label, (str, type(None))):
         raise DecalError("baseline= has columns of the same names", "give the data as a frame or as files too")
     source = given if isinstance(given, Data) else replace(asked.data, source=given)
-    rows = dataset_of(asked._replace(data=source), plan.edges)
+    rows = asked._replace(data=source).rows(plan.edges)
     return replace(baseline_of(Evaluated(evaluate(rows, plan)).data(), path), rows=rows)

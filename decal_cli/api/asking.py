@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,18 +60,53 @@ class Asked(NamedTuple):
         seed = SEED if sure.seed is None else whole("seed", sure.seed)
         return Plan((), task_given(self.decision), confidence, seed, bool(sure.intervals))
 
-    def question(self, plan: Plan, edges: Sequence[float] | None, *, pairs: bool = False) -> Question:
-        """The checked data set and the plan; edges, pairs: as for `dataset_of`."""
-        return Question(dataset_of(self, edges, pairs), plan, library_of(self.data.source))
+    @property
+    def library(self) -> Library:
+        """What frames of the answer are of."""
+        return library_of(self.data.source)
 
+    def rows(self, edges: Sequence[float] | None = None, pairs: bool = False) -> Dataset:
+        """The checked data set. Errors: DecalError.
 
-@dataclass(frozen=True, eq=False)
-class Question:
-    """What an answer answers: the data and the plan, and the library that its frames are of."""
+        edges: thresholds of decisions, where counts of rows will do. pairs: whether they are counted by two scores.
+        """
+        data, source, paths = self.data, self.source, paths_of(self.data.source)
+        if counted := _engine(source, paths):
+            # Late: most callers have files or arrays.
+            from decal_cli.data.large.engines import reading
 
-    data: Dataset
-    plan: Plan
-    library: Library
+            columns, at = columns_of(self), tuple(edges or ())
+            if paths is not None:
+                return reading.read_engine(paths[0], columns, data.query, at, pairs)
+            return getattr(reading, counted)(source, columns, at, pairs)
+        if paths is not None:
+            columns, stdin = columns_of(self), AROUND.get().stdin
+            if edges is None:
+                return read(paths, columns, stdin, sampled=not pairs)
+            with AROUND.get().reading() as progress:
+                return read(paths, columns, stdin, Counting(tuple(edges), progress, pairs), not pairs)
+        if data.log is not None:
+            raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
+        roles = {
+            name: given for name, given in _given(self).items() if name in ROLES and name not in ("score", "label")
+        }
+        columns = columns_of(self, named=False)
+        try:
+            return from_arrays(readable(source), data.label, columns=columns, **roles)
+        except DecalError as error:
+            if data.label is not None and not is_table(source) and look_swapped(source, data.label):
+                raise swapped("evaluate(scores, labels)") from None
+            raise error
+
+    @property
+    def source(self) -> Any:
+        """Where the rows are; a connection as an engine. Errors: DecalError, where it has no query."""
+        source: Any = self.data.source
+        if isinstance(source, Engine) or not (hasattr(source, "cursor") and hasattr(source, "close")):
+            return source
+        if self.data.query is None:
+            raise DecalError("the data is a connection", "say what to ask it: Data(connection, query='select ..')")
+        return Engine(source, query=self.data.query)
 
 
 def asked(
@@ -134,19 +169,21 @@ def paths_of(data: Any) -> list[str] | None:
     return None
 
 
-def columns_of(data: Data, decision: Decision | None = None) -> Columns:
-    """What is said of the columns; decision: where the rows are files, so that every role is a name."""
-    for name, declared in DECLARATIONS.items():
-        if declared.choices and getattr(data, name, None) is not None:
-            one_of(name, getattr(data, name), declared.choices)
-    roles = {} if decision is None else _roles(data, decision)
-    named = {role: names_of(role, values) for role, values in roles.items()}
-    said: dict[str, Any] = {name: getattr(data, name) for name in ("classes", "log", "missing")}
-    said |= {"score": names_of("score", data.score), "positive": text_of(data.positive)}
-    said |= {name: bool(getattr(data, name)) for name in ("logit", "margin", "keep_scores", "aggregated")}
-    said |= {name: number_text(name, getattr(data, name)) for name in ("prevalence", "sampled_negatives")}
-    said |= {role: listed if several(role) else listed[0] for role, listed in named.items() if listed}
-    return Columns(**said, capacity=None if decision is None else number_text("capacity", decision.capacity))
+def columns_of(asked: Asked, named: bool = True) -> Columns:
+    """What is said of the columns; named: whether every role is a name, as where the rows are files."""
+    said: dict[str, Any] = {}
+    for name, given in _given(asked).items():
+        option = DECLARATIONS[name]
+        if name in ROLES:
+            listed = names_of(name, given) if named or name == "score" else ()
+            said |= {name: listed if several(name) else listed[0]} if listed else {}
+        elif option.choices:
+            said[name] = one_of(name, given, option.choices)
+        elif option.kind is bool:
+            said[name] = bool(given)
+        else:
+            said[name] = text_of(given) if name == "positive" else number_text(name, given)
+    return Columns(**said)
 
 
 def number_text(name: str, given: Any) -> str | None:
@@ -156,54 +193,17 @@ def number_text(name: str, given: Any) -> str | None:
     return given if given is None or isinstance(given, str) else text_of(real(name, given))
 
 
-def _roles(data: Data, decision: Decision) -> dict[str, Any]:
-    """What is given for each role: names of columns, or values."""
+def _given(asked: Asked) -> dict[str, Any]:
+    """What is given of the columns: names or values, and how they are read."""
+    data, decision = asked.data, asked.decision
     if not unsaid(decision.per) and decision.capacity is None:
         named = decision.per if isinstance(decision.per, str) else ""
         raise DecalError(
             f"{Hint('per', named)} is the column of days of a capacity",
             f"give {Hint('capacity')} too; decisions a year are {Hint('decisions', '100000/year')}",
         )
-    given = {name: getattr(data if hasattr(data, name) else decision, name, None) for name in ROLES}
+    given = {name: getattr(data if hasattr(data, name) else decision, name) for name in DECLARATIONS}
     return {name: value for name, value in given.items() if not _unnamed(value)}
-
-
-def dataset_of(asked: Asked, edges: Sequence[float] | None = None, pairs: bool = False) -> Dataset:
-    """The data set; edges: thresholds of decisions, where counts of rows will do.
-
-    pairs: whether rows are counted by two scores at once. Errors: DecalError.
-    """
-    data, decision = asked.data, asked.decision
-    source: Any = data.source
-    paths = paths_of(source)
-    if hasattr(source, "cursor") and hasattr(source, "close") and not isinstance(source, Engine):
-        if data.query is None:
-            raise DecalError("the data is a connection", "say what to ask it: Data(connection, query='select ..')")
-        source = Engine(source, query=data.query)
-    if counted := _engine(source, paths):
-        # Late: most callers have files or arrays.
-        from decal_cli.data.large.engines import reading
-
-        columns, at = columns_of(data, decision), tuple(edges or ())
-        if paths is not None:
-            return reading.read_engine(paths[0], columns, data.query, at, pairs)
-        return getattr(reading, counted)(source, columns, at, pairs)
-    if paths is not None:
-        columns, stdin = columns_of(data, decision), AROUND.get().stdin
-        if edges is None:
-            return read(paths, columns, stdin, sampled=not pairs)
-        with AROUND.get().reading() as progress:
-            return read(paths, columns, stdin, Counting(tuple(edges), progress, pairs), not pairs)
-    if data.log is not None:
-        raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
-    roles = {name: given for name, given in _roles(data, decision).items() if name not in ("score", "label")}
-    columns = replace(columns_of(data), capacity=number_text("capacity", decision.capacity))
-    try:
-        return from_arrays(readable(source), data.label, columns=columns, **roles)
-    except DecalError as error:
-        if data.label is not None and not is_table(source) and look_swapped(source, data.label):
-            raise swapped("evaluate(scores, labels)") from None
-        raise error
 
 
 def _engine(source: Any, paths: Sequence[str] | None) -> str:
@@ -230,20 +230,20 @@ def readable(source: Any) -> Any:
 
 def paired_of(asked: Asked, edges: Sequence[float]) -> Paired:
     """The two models of a comparison, on the same rows; edges: thresholds of decisions. Errors: DecalError."""
-    data, decision = asked.data, asked.decision
+    data = asked.data
     id_column, paths = data.id, paths_of(data.source)
     if paths is not None and not _engine(data.source, paths):
-        columns, around = columns_of(data, decision), AROUND.get()
+        columns, around = columns_of(asked), AROUND.get()
         if around.rows:
             return read_pair(paths, columns, id_column, around.stdin)
         with around.reading() as progress:
             return read_pair(paths, columns, id_column, around.stdin, Counting(tuple(edges), progress, pairs=True))
-    columns = columns_of(data)
+    columns = columns_of(asked, named=False)
     if id_column is not None:
         named = names_of("group", data.group)
         columns = replace(columns, group=named)
         asked = asked._replace(data=replace(data, group=(*named, id_column)))
-    return pair_up(dataset_of(asked, edges, pairs=True), columns, id_column)
+    return pair_up(asked.rows(edges, pairs=True), columns, id_column)
 
 
 def reference_of(asked: Asked, dataset: Dataset, plan: Plan) -> Reference | None:
@@ -253,7 +253,7 @@ def reference_of(asked: Asked, dataset: Dataset, plan: Plan) -> Reference | None
         return None
     if data.label is not None and not isinstance(data.label, str):
         raise DecalError("reference= has columns of the same names", "give the data as a frame or as files too")
-    known = dataset_of(asked._replace(data=replace(data, source=data.reference)))
+    known = asked._replace(data=replace(data, source=data.reference)).rows()
     return against(dataset, known, plan.confidence if plan.intervals else None)
 
 

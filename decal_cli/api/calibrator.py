@@ -1,4 +1,4 @@
-"""A classifier of scikit-learn, calibrated by a method of decal, that decides at the threshold of a decision."""
+"""Beside scikit-learn: a classifier that is calibrated and decides by a decision, and metrics of decal as scorers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import StratifiedGroupKFold, check_cv, cross_val_predict
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,6 +20,7 @@ from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.fit import columns_for, saved_model
 from decal_cli.api.asking import task_given
 from decal_cli.api.nouns import Decision, DecisionLike
+from decal_cli.api.verbs import evaluate
 from decal_cli.api.words import spoken
 from decal_cli.data import NewRows, from_arrays
 from decal_cli.data.arrays import is_table, rows_in_memory
@@ -29,6 +31,7 @@ from decal_cli.learn.method import Applied, training_rows
 from decal_cli.learn.method import fit as fit_method
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import score_rows
+from decal_cli.metrics import parse as parse_metric
 from decal_cli.roles import Columns
 from decal_cli.task import BinaryTask, need_two_actions
 
@@ -85,7 +88,7 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if len(self.classes_) != 2:
             raise ValueError(_classes_text(self.classes_))
         given = {} if weight is None else {"sample_weight": weight}
-        base = self._base()
+        base = self.estimator or LogisticRegression()
         way = "predict_proba" if hasattr(base, "predict_proba") else "decision_function"
         label = (np.asarray(y) == self.classes_[1]).astype(np.uint8)
         cv = self.cv if cluster is None else self._whole_folds(X, label, cluster)
@@ -139,9 +142,6 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         task = task_given(Decision.of(self.decision))
         return need_two_actions(task, "a calibrator")
 
-    def _base(self) -> Any:
-        return LogisticRegression() if self.estimator is None else self.estimator
-
     def _whole_folds(self, X: Any, label: NDArray[Any], cluster: ArrayLike) -> list[Any]:
         """The rows that each fold learns from, and those it predicts. Errors: DecalError, where one cuts a cluster."""
         rows = Columns(missing="drop")
@@ -171,7 +171,7 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return splits
 
     def __sklearn_tags__(self) -> Any:
-        tags, base = super().__sklearn_tags__(), get_tags(self._base())
+        tags, base = super().__sklearn_tags__(), get_tags(self.estimator or LogisticRegression())
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = base.input_tags.sparse and not parse(self.method).declared.takes("features")
         tags.input_tags.allow_nan = base.input_tags.allow_nan
@@ -206,3 +206,66 @@ def _classes_text(classes: NDArray[Any]) -> str:
     return (
         f"Only binary classification is supported. The type of the target is multiclass: it has {len(classes)} classes"
     )
+
+
+@spoken
+def scorer(
+    metric: str = "expected_utility",
+    decision: DecisionLike | None = None,
+    *,
+    response_method: str = "predict_proba",
+    **fields: Any,
+) -> Any:
+    """A scorer of scikit-learn, higher is better: a loss or regret counts with the sign changed.
+
+    Parameters
+    ----------
+    metric
+        Such as 'expected_utility', 'external_regret' or 'brier'; one with a direction, and without features.
+    decision, **fields
+        As for `evaluate`.
+    response_method
+        'predict' scores what a classifier decides, for `TunedThresholdClassifierCV`: 1 is acted on, 0 is not.
+
+    Returns
+    -------
+    callable (estimator, X, y, sample_weight=None) -> float
+
+    Errors: DecalError, which is a ValueError, for a metric that is undefined on the rows.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> dummy = DummyClassifier().fit([[0], [0]], [0, 1])
+    >>> scorer("expected_utility", 0.3)(dummy, [[0], [0]], [0, 1])
+    -0.15
+    """
+    declared = parse_metric(metric).declared
+    if declared.better not in ("higher", "lower"):
+        raise DecalError(f"{metric} has no direction, so nothing can be chosen by it", "name another metric")
+    return make_scorer(
+        score_of,
+        response_method=response_method,
+        greater_is_better=declared.better == "higher",
+        metric=metric,
+        decision=decision,
+        fields=fields,
+    )
+
+
+def score_of(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    metric: str,
+    decision: DecisionLike | None = None,
+    fields: dict[str, Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """A metric of scores, shape (T,), of the second class; labels first, as `sklearn.metrics.make_scorer` has them."""
+    weight: dict[str, Any] = {} if sample_weight is None else {"weight": sample_weight}
+    answer = evaluate((y_score, y_true), decision, metrics=[metric], intervals=False, **weight, **(fields or {}))
+    result = answer.reports[0].results[parse_metric(metric).key]
+    if result.value is None:
+        raise DecalError(f"{metric} is undefined: {result.reason}", "name another metric")
+    return float(result.value)

@@ -22,7 +22,7 @@ from decal_cli.analysis.online import (
 )
 from decal_cli.api.answer import Answer
 from decal_cli.api.asking import Asked, asked, columns_of, names_of, paths_of, real, whole
-from decal_cli.api.frames import Library, frame_of, library_of
+from decal_cli.api.frames import Library, frame_of
 from decal_cli.api.nouns import OF_STREAM, Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
 from decal_cli.api.words import AROUND, computing, spoken
 from decal_cli.data import StreamColumns, read_stream
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@dataclass(eq=False, repr=False)
 class OnlineAnswer(Answer):
     """A replay: windows, forecasters, the alarm and the advice."""
 
-    def __init__(self, result: Replayed, library: Library, predicted: Callable[[], dict[str, NDArray[Any]]]) -> None:
-        super().__init__(result, library)
-        self._predicted = predicted
+    result: Replayed
+    making_predicted: Callable[[], dict[str, NDArray[Any]]]
 
     @cached_property
     def predicted(self) -> dict[str, NDArray[Any]]:
         """Columns of every row and of the predictions that would have been made."""
-        return self._predicted()
+        return self.making_predicted()
 
     @property
     def judged(self) -> Judged:
@@ -135,7 +135,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     if said := [name for name in data.said() if name not in (*OF_STREAM, "source")]:
         raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
     paths, in_time = paths_of(data.source), in_words(over_time, whole_stream=state is None)
-    columns = columns_of(data, None if paths is None else given.decision)
+    columns = columns_of(given, named=paths is not None)
     begun = None if state is None else state.begun
     if begun is None:
         beside = in_time.columns(columns)
@@ -167,7 +167,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
     return OnlineAnswer(
         Replayed(Judged(replay), evaluation, given.decision.terms, judge_online(rules, replay)),
-        library_of(data.source),
+        given.library,
         lambda: predicted_columns(stream, replay.plan, predictions, replay.ahead(stream)),
     )
 

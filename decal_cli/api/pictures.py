@@ -133,13 +133,13 @@ class PictureDisplay:
         rows = Data({name: np.asarray(y_prob)}, y_true, score=(name,), weight=sample_weight, positive=pos_label)
         given = asked(rows, decision, None, fields)
         try:
-            question = given.question(given.plan, None)
+            data = given.rows()
         except DecalError as error:
             if look_swapped(y_prob, y_true):
                 raise swapped("from_predictions(y_true, y_prob)") from None
             problem, fix = error.given
             raise DecalError(problem, renamed(fix, "positive", "pos_label")) from None
-        return cls(sweep_for(question.data, question.plan, cls.picture)).plot(ax)
+        return cls(sweep_for(data, given.plan, cls.picture)).plot(ax)
 
     @classmethod
     @spoken

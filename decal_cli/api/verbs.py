@@ -21,7 +21,6 @@ from decal_cli.api.answer import (
 )
 from decal_cli.api.asking import (
     Asked,
-    Question,
     asked,
     choices_of,
     methods_of,
@@ -35,7 +34,6 @@ from decal_cli.api.asking import (
     thresholds_text,
     unknown_of,
 )
-from decal_cli.api.frames import library_of
 from decal_cli.api.nouns import Costs, Data, DecisionLike, Names, Path, Rules, Source, Statistics
 from decal_cli.api.words import AROUND, computing, one_of, spoken
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
@@ -104,12 +102,12 @@ def evaluate(
         costs = f"{Hint('cost_fp')}/{Hint('cost_fn')}"
         fix = f"give {Hint('threshold')}, {Hint('utility')}, {costs} or {Hint('odds')}"
         raise DecalError(f"{Hint('regimes')} needs a decision", fix)
-    question = given.question(plan, plan.edges)
-    plan = replace(plan, choices=named or choices_of(metrics, question.data, plan, shown_choices))
-    reference = reference_of(given, question.data, plan)
+    rows = given.rows(plan.edges)
+    plan = replace(plan, choices=named or choices_of(metrics, rows, plan, shown_choices))
+    reference = reference_of(given, rows, plan)
     with computing() as progress:
-        result = evaluate(question.data, plan, progress, regimes=regimes, pack=pack, reference=reference)
-    return EvaluateAnswer(Evaluated(result, reference, bool(named or metrics)), replace(question, plan=plan))
+        result = evaluate(rows, plan, progress, regimes=regimes, pack=pack, reference=reference)
+    return EvaluateAnswer(Evaluated(result, reference, bool(named or metrics)), given.library, rows, plan)
 
 
 @spoken
@@ -155,14 +153,14 @@ def recommend(
     plan, terms = given.plan, given.decision.terms
     preferences, chosen = preferences_of(given.others[0], terms), () if methods == "all" else methods_of(methods)
     edges = plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT})
-    question = given.question(plan, None if methods else edges)
-    plan = replace(plan, choices=evidence_choices(bool(question.data.classes), AROUND.get().every))
+    rows = given.rows(None if methods else edges)
+    plan = replace(plan, choices=evidence_choices(bool(rows.classes), AROUND.get().every))
     with computing() as progress:
         if methods:
-            recommendation = try_methods(question.data, plan, preferences, progress, chosen)
+            recommendation = try_methods(rows, plan, preferences, progress, chosen)
         else:
-            recommendation = recommend(question.data, plan, preferences, progress)
-    return RecommendAnswer(Recommended(recommendation, terms), replace(question, plan=plan))
+            recommendation = recommend(rows, plan, preferences, progress)
+    return RecommendAnswer(Recommended(recommendation, terms), given.library, rows, plan)
 
 
 def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnswer:
@@ -190,14 +188,14 @@ def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnsw
     lowest: Any = {unknown.name: unknown.low}
     given = given._replace(decision=replace(decision, **lowest))
     edges = sorted({task(unknown.at(step)).threshold for step in range(STEPS + 1)})
-    question = given.question(given.plan, edges)
-    if question.data.classes:
+    rows = given.rows(edges)
+    if rows.classes:
         raise NO_DECISION if not named else DecalError("a range is for scores of two classes", "name one decision")
     plan = replace(given.plan, choices=evidence_choices(False, False))
     preferences = preferences_of(given.others[0], decision.terms)
     with computing() as progress:
-        advice = advise_over(question.data, plan, preferences, unknown, task, progress)
-    return RangeAnswer(Ranged(advice, decision.terms), replace(question, plan=advice.evaluation.plan))
+        advice = advise_over(rows, plan, preferences, unknown, task, progress)
+    return RangeAnswer(Ranged(advice, decision.terms), given.library, rows, advice.evaluation.plan)
 
 
 @spoken
@@ -246,10 +244,10 @@ def gate(
     undecided: Any = kept.undecided and one_of("undecided", kept.undecided, get_args(gating.Undecided))
     family: Any = one_of("family", kept.family or "none", get_args(gating.Family))
     baseline = earlier(kept.baseline, given, plan)
-    question = given.question(plan, plan.edges, pairs=any(rule.change == "delta" for rule in parsed))
+    rows = given.rows(plan.edges, pairs=any(rule.change == "delta" for rule in parsed))
     with computing() as progress:
-        outcome = gating.gate(question.data, plan, parsed, baseline, progress, undecided, kept.anytime, family)
-    return GateAnswer(Gated(outcome), question)
+        outcome = gating.gate(rows, plan, parsed, baseline, progress, undecided, kept.anytime, family)
+    return GateAnswer(Gated(outcome), given.library, rows, plan)
 
 
 @spoken
@@ -294,8 +292,7 @@ def compare(
     plan = replace(plan, choices=choices_of(metrics, paired.dataset, plan, shown_choices))
     with computing() as progress:
         result = compare(paired.dataset, plan, progress, ids=paired.ids)
-    question = Question(paired.dataset, plan, library_of(given.data.source))
-    return CompareAnswer(Compared(result, given.decision.terms), question, paired)
+    return CompareAnswer(Compared(result, given.decision.terms), given.library, paired.dataset, plan, paired)
 
 
 @spoken
@@ -347,14 +344,14 @@ def sweep(
 
         # So that what --per names is read, and the largest capacity is checked against the rows.
         given = given._replace(decision=replace(given.decision, capacity=largest(varied)))
-    question = given.question(plan, None if varied is not None else sorted({*plan.edges, *grid.thresholds}))
-    rows, plan = question.data, plan.for_rows(question.data)
+    rows = given.rows(None if varied is not None else sorted({*plan.edges, *grid.thresholds}))
+    plan = plan.for_rows(rows)
     if varied is None and not rows.classes and not plan.by_row:
         from decal_cli.analysis.sweep import swept
         from decal_cli.render.results.sweep import Curves
 
         with computing() as progress:
-            return SweepAnswer(Curves(swept(rows, plan, grid, progress), terms=terms), question.library)
+            return SweepAnswer(Curves(swept(rows, plan, grid, progress), terms=terms), given.library)
     if prior is not None or text != SWEEP_THRESHOLDS:
         raise DecalError(
             f"{Hint('thresholds' if prior is None else 'prior')} is of t*, and a number of the task varies here",
@@ -370,7 +367,7 @@ def sweep(
             in_costs = not {"cost_matrix", "cost_fp"}.isdisjoint(decision.spelled)
             series = series_for(rows, plan, varied, in_costs)
         tasks = sweep_tasks(rows, plan, series, progress)
-    return VariedAnswer(VariedCurves(tasks, terms=terms), question.library)
+    return VariedAnswer(VariedCurves(tasks, terms=terms), given.library)
 
 
 @spoken
@@ -408,12 +405,12 @@ def report(
     given = asked(data, decision, statistics, fields, costs or Costs())
     plan, terms = given.plan, given.decision.terms
     preferences = preferences_of(given.others[0], terms)
-    question = given.question(plan, plan.edges)
-    plan = planned_for(question.data, plan)
-    AROUND.get().say(said_before(question.data))
+    rows = given.rows(plan.edges)
+    plan = planned_for(rows, plan)
+    AROUND.get().say(said_before(rows))
     with computing() as progress:
-        page = report_page(question.data, plan, preferences, progress, terms)
-    return ReportAnswer(page, replace(question, plan=plan))
+        page = report_page(rows, plan, preferences, progress, terms)
+    return ReportAnswer(page, given.library, rows, plan)
 
 
 @spoken
@@ -454,8 +451,8 @@ def model_card(
     given = asked(data, decision, statistics, fields, costs or Costs())
     plan, terms = given.plan, given.decision.terms
     preferences = preferences_of(given.others[0], terms)
-    question = given.question(plan, plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT}))
-    rows, plan = question.data, planned_for(question.data, plan)
+    rows = given.rows(plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT}))
+    plan = planned_for(rows, plan)
     AROUND.get().say(said_before(rows))
     recommendation = None
     with computing() as progress:
@@ -464,4 +461,4 @@ def model_card(
         evaluation = evaluate(rows, plan, progress) if recommendation is None else recommendation.evaluation
         sure = plan.confidence if plan.intervals else None
         bins = [reliability_bins(part, sure) for model in rows.models for _, part in model.rows.by_group()]
-    return CardAnswer(Card(evaluation, recommendation, bins, terms), replace(question, plan=plan))
+    return CardAnswer(Card(evaluation, recommendation, bins, terms), given.library, rows, plan)

@@ -42,9 +42,10 @@ from decal_cli.commands.tree import ACT, COMMANDS, EXPLAIN, JUDGE, Group, under
 from decal_cli.commands.writing import as_bytes, check_plot, draw_sweep, emit, load_ahead, needing, pictures_possible
 from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
+from decal_cli.hints import Hint
 from decal_cli.render.formats import DEFAULT, FORMATS, format_for
 from decal_cli.roles import DECLARATIONS
-from decal_cli.task import SPELLINGS
+from decal_cli.task import SPELLINGS, parse_varied
 from decal_cli.version import __version__
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def gate(
             raise DecalError("there is no rule to judge by", f"give --rule '{example}', or gates = [..] in decal.toml")
         answer = decal_cli.gate(data, decision, rules=rules, statistics=statistics)
     for path in (*files, options.write_baseline):
-        check_not_read(path, [item.path for item in answer.question.data.inputs])
+        check_not_read(path, [item.path for item in answer.data.inputs])
     answer.result.seconds = time.perf_counter() - began
     code = outcome(answer.outcomes)
     contents = {path: as_bytes(answer.result, name) for path, name in files.items()}
@@ -263,8 +264,7 @@ def plan(
         known = options.pilot
         data = Data(options.pilot, score=options.score or (), label=options.label, features=options.features)
     given = asked(data, decision, statistics, {})
-    question = given.question(given.plan, given.plan.edges)
-    planned = plan_rows(question.data, given.plan, rules, options.half_width, known)
+    planned = plan_rows(given.rows(given.plan.edges), given.plan, rules, options.half_width, known)
     emit(PlannedRows(planned), options.format, out)
 
 
@@ -311,8 +311,7 @@ def compare(
         from decal_cli.api.pictures import curves_of_models
         from decal_cli.plot import SHARED
 
-        curves = curves_of_models(answer.question.data, answer.question.plan)
-        result.drawing = draw_sweep(curves, models.plot, SHARED, out)
+        result.drawing = draw_sweep(curves_of_models(answer.data, answer.plan), models.plot, SHARED, out)
     if models.write_splice is not None:
         columns = spliced(answer.paired, result.comparison)
         write_whole(models.write_splice, as_file(models.write_splice, columns), "splice")
@@ -331,17 +330,15 @@ def sweep(
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
     """
-    from decal_cli.task import parse_capacities, parse_prevalences, parse_varied
-
     if options.plot is None and options.picture:
         raise DecalError("--picture names what to draw, and nothing is drawn", "give --plot FILE, or --plot -")
     check_plot(options.plot, options.format)
     ways = {
-        "--vary": (options.vary, parse_varied),
-        "--prevalence-range": (options.prevalence_range, parse_prevalences),
-        "--capacity-range": (options.capacity_range, parse_capacities),
+        "vary": options.vary,
+        "prevalence_range": options.prevalence_range,
+        "capacity_range": options.capacity_range,
     }
-    varied = {way: parsed(text) for way, (text, parsed) in ways.items() if text is not None}
+    varied = {Hint(way).words: parse_varied(text, way) for way, text in ways.items() if text is not None}
     if len(varied) > 1:
         raise DecalError(f"{' and '.join(varied)} both say what varies", "give one of them")
     decision = replace(decision, varied=next(iter(varied.values()), None))

@@ -1,19 +1,19 @@
-"""One run of `decal apply`."""
+"""One run of `decal apply`: rows scored by a model file, or by the forecasters of a state that go on after them."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from decal_cli.analysis.fit import columns_for, model_text, scored
 from decal_cli.analysis.online import Replay, check_goes_on, is_state, predicted_name, replay_of
 from decal_cli.analysis.online.plan import AS_IT_IS
-from decal_cli.api.words import computing
+from decal_cli.api.words import AROUND, computing
 from decal_cli.commands.options import ApplyOptions
 from decal_cli.commands.streams import say
-from decal_cli.data import Columns, NewRows, Stream, Writer, format_of, read_times
+from decal_cli.data import Batch, Columns, NewRows, Stream, Writer, format_of, read_times
 from decal_cli.data.output import check_new, standard_output, whole_file
 from decal_cli.data.writing import STANDARD_OUTPUT
 from decal_cli.errors import DecalError
@@ -25,47 +25,62 @@ from decal_cli.render.results.source import shares_text
 def run(options: ApplyOptions) -> None:
     """Score the rows batch by batch, and write them with what was added."""
     typed = format_of(options.output) == ".parquet"
-    to_stdout = options.output == STANDARD_OUTPUT
-    if not to_stdout:
+    if options.output != STANDARD_OUTPUT:
         check_new(options.output, "output", options.force)
     text = model_text(options.model)
+    missing: Any = "drop" if options.missing == "drop" else "error"
+    stdin = AROUND.get().stdin if options.file == "-" else None
     if is_state(text):
-        apply_state(options, replay_of(text, options.model))
+        replay = replay_of(text, options.model)
+        names = [name for name in (replay.plan.group, replay.plan.cluster) if name is not None]
+        score = () if replay.plan.score is None else (replay.plan.score,)
+        columns = Columns(score=score, group=tuple(names), logit=replay.plan.logit, missing=missing)
+        _apply_state(options, replay, NewRows(options.file, columns, (), stdin, typed))
         return
     saved = from_text(text, options.model)
-    columns = columns_for(saved, "drop" if options.missing == "drop" else "error")
-    stdin = sys.stdin.buffer if options.file == "-" else None
-    rows = NewRows(options.file, columns, saved.column_kinds, stdin, typed)
+    rows = NewRows(options.file, columns_for(saved, missing), saved.column_kinds, stdin, typed)
     fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
-    n_scored = n_unscored = n_unseen = 0
-    added: list[str] = []
-    written = standard_output() if to_stdout else whole_file(options.output, "output")
-    with written as file, computing() as progress:
-        writer = Writer(options.output, file)
+    unseen: list[int] = []
+
+    def parts() -> Iterator[tuple[Batch, Mapping[str, Any]]]:
         for each in scored(saved, rows, options.name, options.model):
-            batch, added = each.batch, list(each.added)
-            writer.write(batch.table, each.added, batch.known)
-            n_scored += len(batch.rows)
-            n_unscored += len(batch.known) - len(batch.rows)
-            n_unseen += each.unseen
-            progress(f"{n_scored:,} rows")
-        writer.close()
-    unscored_text = f"; {n_unscored:,} rows have no new score (missing score)" if n_unscored else ""
-    total = n_scored + n_unscored
-    where = "standard output" if to_stdout else options.output
-    say(f"wrote {where}: {total:,} rows; added {_added_text(saved, added)}{unscored_text}")
+            unseen.append(each.unseen)
+            yield each.batch, each.added
+
+    n_scored, n_all, added = _write(options.output, parts())
+    unscored = f"; {n_all - n_scored:,} rows have no new score (missing score)" if n_all > n_scored else ""
+    _say_written(options.output, n_all, f"{_added_text(saved, added)}{unscored}")
     if "prevalence" in saved.fitted_on:
         say(f"The model is calibrated for a population with {shares_text(saved.fitted_on['prevalence'])}.")
-    if n_unseen:
+    if any(unseen):
         say(
-            f"{n_unseen:,} of {n_scored:,} rows have a category that the model was not fitted on: it counts as a rare "
-            "one."
+            f"{sum(unseen):,} of {n_scored:,} rows have a category that the model was not fitted on: it counts as a "
+            "rare one."
         )
     if rows.source.raw.sha256() in fitted_on:
         say(
             "The model was fitted to these rows: metrics computed on them are optimistic "
             "(`decal fit` printed held-out ones)."
         )
+
+
+def _write(output: str, parts: Iterator[tuple[Batch, Mapping[str, Any]]]) -> tuple[int, int, list[str]]:
+    """Write batches with what is added to each: how many rows have it, how many there are, and the added names."""
+    n_scored = n_all = 0
+    names: list[str] = []
+    to_file = standard_output() if output == STANDARD_OUTPUT else whole_file(output, "output")
+    with to_file as file, computing() as progress:
+        writer = Writer(output, file)
+        for batch, added in parts:
+            writer.write(batch.table, added, batch.known)
+            n_scored, n_all, names = n_scored + len(batch.rows), n_all + len(batch.known), list(added)
+            progress(f"{n_scored:,} rows")
+        writer.close()
+    return n_scored, n_all, names
+
+
+def _say_written(output: str, n_all: int, added: str) -> None:
+    say(f"wrote {'standard output' if output == STANDARD_OUTPUT else output}: {n_all:,} rows; added {added}")
 
 
 def _added_text(saved: Saved, added: Sequence[str]) -> str:
@@ -79,60 +94,35 @@ def _added_text(saved: Saved, added: Sequence[str]) -> str:
     return f"{columns} (method: {saved.method}; {saved.score} does not change, {last} holds the decisions)"
 
 
-def apply_state(options: ApplyOptions, replay: Replay) -> None:
+def _apply_state(options: ApplyOptions, replay: Replay, rows: NewRows) -> None:
     """Score rows that come after those of a state by all of its forecasters; the state stays as it is."""
     plan = replay.plan
-    columns = Columns(
-        score=() if plan.score is None else (plan.score,),
-        group=tuple(name for name in (plan.group, plan.cluster) if name is not None),
-        logit=plan.logit,
-        missing="drop" if options.missing == "drop" else "error",
-    )
-    stdin = sys.stdin.buffer if options.file == "-" else None
-    rows = NewRows(options.file, columns, (), stdin, format_of(options.output) == ".parquet")
-    names = _names(options, replay, rows.names)
-    stream, batches = _stream(rows, replay)
-    check_goes_on(replay, stream, options.model)
-    predictions = replay.ahead(stream)
-    to_stdout = options.output == STANDARD_OUTPUT
-    with standard_output() if to_stdout else whole_file(options.output, "output") as file:
-        writer, first = Writer(options.output, file), 0
-        for batch in batches:
-            end = first + len(batch.rows)
-            added = {name: predictions[method][first:end] for method, name in names.items()}
-            writer.write(batch.table, added, batch.known)
-            first = end
-        writer.close()
-    total = sum(len(batch.known) for batch in batches)
-    unscored = f"; {total - first:,} rows have no prediction (missing score)" if total > first else ""
-    where = "standard output" if to_stdout else options.output
-    say(f"wrote {where}: {total:,} rows; added {', '.join(names.values())} after {replay.rows:,} rows{unscored}")
-
-
-def _names(options: ApplyOptions, replay: Replay, columns: list[str]) -> dict[str, str]:
-    """What the column of each forecaster's predictions is called."""
-    methods = [spec.key for spec in replay.plan.methods if spec.key != AS_IT_IS]
+    methods = [spec.key for spec in plan.methods if spec.key != AS_IT_IS]
     if options.name is not None and len(methods) > 1:
         raise DecalError(f"--name names one column, and the state has {len(methods)} forecasters", "leave --name out")
-    names = {method: options.name or predicted_name(replay.plan, method) for method in methods}
-    for name in names.values():
-        if name in columns:
-            raise DecalError(f"there is a column {name!r} already", "rename it in the file")
-    return names
-
-
-def _stream(rows: NewRows, replay: Replay) -> tuple[Stream, list]:
-    """The rows without labels, and the batches that they came in."""
-    plan = replay.plan
+    names = {method: options.name or predicted_name(plan, method) for method in methods}
+    if taken := [name for name in names.values() if name in rows.names]:
+        raise DecalError(f"there is a column {taken[0]!r} already", "rename it in the file")
     batches = list(rows.batches())
     known = np.concatenate([batch.known for batch in batches])
-    time, clock = np.arange(len(known)), plan.clock
-    if plan.time is not None:
-        time, clock = read_times(rows.source, plan.time)
+    time, clock = (np.arange(len(known)), plan.clock) if plan.time is None else read_times(rows.source, plan.time)
     group, cluster = (
         None if name is None else np.concatenate([batch.rows.groups[name] for batch in batches])
         for name in (plan.group, plan.cluster)
     )
     score = np.concatenate([batch.rows.score for batch in batches])
     label = np.zeros(len(score), dtype=np.uint8)
-    return Stream((), {}, (), (), clock, score, label, 0, time[known], group=group, cluster=cluster), batches
+    stream = Stream((), {}, (), (), clock, score, label, 0, time[known], group=group, cluster=cluster)
+    check_goes_on(replay, stream, options.model)
+    predictions = replay.ahead(stream)
+
+    def parts() -> Iterator[tuple[Batch, Mapping[str, Any]]]:
+        first = 0
+        for batch in batches:
+            end = first + len(batch.rows)
+            yield batch, {name: predictions[method][first:end] for method, name in names.items()}
+            first = end
+
+    n_scored, n_all, _ = _write(options.output, parts())
+    unscored = f"; {n_all - n_scored:,} rows have no prediction (missing score)" if n_all > n_scored else ""
+    _say_written(options.output, n_all, f"{', '.join(names.values())} after {replay.rows:,} rows{unscored}")

@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, replace
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
@@ -23,7 +23,7 @@ from decal_cli.declarations.option import Option, keys_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, speaking_to
 from decal_cli.render.terms import StatedTerms
-from decal_cli.roles import DECLARATIONS, DEFAULTS, ROW_UTILITIES, Role, several
+from decal_cli.roles import DECLARATIONS, DEFAULTS, ROW_UTILITIES, Role
 from decal_cli.task import SPELLINGS
 
 if TYPE_CHECKING:
@@ -58,12 +58,17 @@ def flat(command: Callable[..., Any]) -> Callable[..., None]:
     leaves an option out.
     """
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: _Group.of(hint) for name, hint in hints.items() if name != "return"}
-    # Of an option that two groups have, the first one says the help.
+    kinds: dict[str, type] = {}
     offered: dict[str, _Offered] = {}
-    for group in groups.values():
-        for each in group.offered():
-            offered.setdefault(each.name, each)
+    for name, hint in hints.items():
+        if name != "return":
+            kind, texts = get_args(hint) if get_origin(hint) is Annotated else (hint, {})
+            kinds[name] = kind
+            for each in _offered_by(kind):
+                text = texts.get(each.key, each.option.help)
+                if text is not None:
+                    # Of an option that two groups have, the first one says the help.
+                    offered.setdefault(each.name, each._replace(option=replace(each.option, help=text)))
 
     def spread(**given: Any) -> None:
         # Late: help needs none of it, and where memory is limited, what takes most of it comes first.
@@ -72,7 +77,7 @@ def flat(command: Callable[..., Any]) -> Callable[..., None]:
         with prepared(), speaking_to("line"):
             from decal_cli.commands.writing import watched
 
-            taken = _filled(groups, offered.values(), given)
+            taken = _filled(kinds, offered, given)
             with watched():
                 code = command(**taken)
         if code is not None:
@@ -83,7 +88,7 @@ def flat(command: Callable[..., Any]) -> Callable[..., None]:
     parameters = [*map(_parameter, offered.values()), _HELP_ALL]
     spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    spread.__dict__["brief"] = {each.name: each.option.brief for each in offered.values() if each.option.brief}
+    spread.__dict__["brief"] = {name: each.option.brief for name, each in offered.items() if each.option.brief}
     return spread
 
 
@@ -117,57 +122,36 @@ class _Offered(NamedTuple):
         return f"{self.key}_" if keyword.iskeyword(self.key) else self.key
 
 
-@dataclass(frozen=True)
-class _Group:
-    """A group of options, or a noun, and the help that differs for one command."""
-
-    kind: type
-    texts: Mapping[str, str | None]
-
-    @classmethod
-    def of(cls, hint: Any) -> _Group:
-        return cls(*get_args(hint)) if get_origin(hint) is Annotated else cls(hint, {})
-
-    def offered(self) -> Iterator[_Offered]:
-        """Every option of the group that this command has."""
-        for each in self._all():
-            text = self.texts.get(each.key, each.option.help)
-            if text is not None:
-                yield each._replace(option=replace(each.option, help=text))
-
-    def _all(self) -> Iterator[_Offered]:
-        if self.kind is GivenOptions:
-            return
-        if self.kind is Data:
-            yield _Offered("files", FILES, [])
-            yield from map(_of_columns, DECLARATIONS)
-            yield _Offered("engine", ENGINE)
-            yield _Offered("query", replace(Data.__dataclass_fields__["query"].metadata["option"], panel=Data.PANEL))
-            return
-        hints = {} if issubclass(self.kind, Noun) else get_type_hints(self.kind)
-        for kind in (self.kind, StatedTerms) if self.kind is Decision else (self.kind,):
-            noun = issubclass(kind, Noun | StatedTerms)
-            for each in fields(kind):
-                declared: Option | None = each.metadata.get("option")
-                if declared is None or (noun and not declared.help):
-                    continue
-                key = declared.line or (each.name if declared.key is None else declared.key)
-                if not noun:
-                    yield _Offered(key, replace(declared, kind=_plain_kind(hints[each.name])), _default(each))
-                elif key not in DECLARATIONS:
-                    shown = (each.default or None) if declared.shown is None else declared.shown
-                    panel: str = declared.panel or getattr(kind, "PANEL", "Amounts")
-                    default: Any = [] if declared.kind == list[str] else None
-                    yield _Offered(key, replace(declared, panel=panel, shown=shown), default)
-
-
-def _of_columns(key: str) -> _Offered:
-    """An option that says something of the columns."""
-    declared = DECLARATIONS[key]
-    kind: Any = bool if isinstance(DEFAULTS[key], bool) else list[str] if several(key) else str
-    more = {"shown": DEFAULTS[key] if declared.choices else None, "kind": kind, "panel": declared.panel or Data.PANEL}
-    complete = column_names if isinstance(declared, Role) else None
-    return _Offered(key, replace(declared, complete=complete, **more), {bool: False, str: None}.get(kind, []))
+def _offered_by(kind: type) -> Iterator[_Offered]:
+    """Every option of a group of options, or of a noun."""
+    if kind is GivenOptions:
+        return
+    if kind is Data:
+        yield _Offered("files", FILES, [])
+        for key, declared in DECLARATIONS.items():
+            complete = column_names if isinstance(declared, Role) else None
+            shown = DEFAULTS[key] if declared.choices else None
+            panel = declared.panel or Data.PANEL
+            empty: Any = {bool: False, str: None}.get(declared.kind, [])
+            yield _Offered(key, replace(declared, complete=complete, shown=shown, panel=panel), empty)
+        yield _Offered("engine", ENGINE)
+        yield _Offered("query", replace(Data.__dataclass_fields__["query"].metadata["option"], panel=Data.PANEL))
+        return
+    noun = issubclass(kind, Noun | StatedTerms)
+    hints = {} if noun else get_type_hints(kind)
+    for key, name in keys_of(kind, on_line=True).items():
+        each = kind.__dataclass_fields__[name]  # type: ignore[attr-defined]
+        declared, default = each.metadata["option"], None if each.default is MISSING else each.default
+        if not noun:
+            default = [] if each.default_factory is not MISSING else default
+            yield _Offered(key, replace(declared, kind=_plain_kind(hints[name])), default)
+        elif declared.help and key not in DECLARATIONS:
+            shown = (default or None) if declared.shown is None else declared.shown
+            panel = declared.panel or getattr(kind, "PANEL", "Amounts")
+            default = [] if declared.kind == list[str] else None
+            yield _Offered(key, replace(declared, panel=panel, shown=shown), default)
+    if kind is Decision:
+        yield from _offered_by(StatedTerms)
 
 
 def _plain_kind(hint: Any) -> Any:
@@ -177,27 +161,11 @@ def _plain_kind(hint: Any) -> Any:
     return next((each for each in get_args(hint) if each is not type(None)), hint)
 
 
-def _default(each: Any) -> Any:
-    """Lists are made by a factory; what has neither default nor factory is required."""
-    return [] if each.default_factory is not MISSING else None if each.default is MISSING else each.default
-
-
 def _parameter(each: _Offered) -> inspect.Parameter:
     """What Typer takes for an option or an argument: values are texts, which are read later."""
-    declared = each.option
-    several_values = get_origin(declared.kind) is list
-    kind: Any = bool if declared.kind is bool else list[str] if several_values else str if declared.required else None
-    default = inspect.Parameter.empty if declared.required else each.default
-    annotation: Any = Annotated[kind or (str | None), _typed(each)]
-    return inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _typed(each: _Offered) -> Any:
-    """What Typer calls an option or an argument."""
-    declared = each.option
+    declared, choices = each.option, each.option.choices
     shown = each.default if declared.shown is None else declared.shown
     silent = any(shown is nothing for nothing in (None, False)) or shown == []
-    choices = declared.choices
 
     def begin_so(incomplete: str) -> list[str]:
         return [choice for choice in choices if choice.startswith(incomplete)]
@@ -210,48 +178,42 @@ def _typed(each: _Offered) -> Any:
         "callback": declared.check,
         "show_default": False,
     }
-    if declared.argument:
-        return typer.Argument(**common)
-    spelt = f"--{each.key.replace('_', '-')}"
-    return typer.Option(*((spelt, declared.flag) if declared.flag else (spelt,)), **common)
+    flags = filter(None, (f"--{each.key.replace('_', '-')}", declared.flag))
+    typed = typer.Argument(**common) if declared.argument else typer.Option(*flags, **common)
+    several_values = get_origin(declared.kind) is list
+    kind: Any = bool if declared.kind is bool else list[str] if several_values else str if declared.required else None
+    default = inspect.Parameter.empty if declared.required else each.default
+    annotation: Any = Annotated[kind or (str | None), typed]
+    return inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _filled(groups: Mapping[str, _Group], offered: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def _filled(kinds: Mapping[str, type], offered: Mapping[str, _Offered], given: Mapping[str, Any]) -> dict[str, Any]:
     """What a command takes, by parameter. Errors: DecalError for a value that is none of the option's."""
-    line = {each.key: value_of(each.key, each.option, given[each.name]) for each in offered}
+    line = {each.key: value_of(each.key, each.option, given[name]) for name, each in offered.items()}
     said = GivenOptions(
         (key, value) for key, value in line.items() if not (value is None or value is False or value == [])
     )
     nouns: dict[type, Any] = {GivenOptions: said}
-    kinds = {group.kind for group in groups.values()}
-    if Data in kinds:
+    if Data in kinds.values():
         # Late: what only explains, and what scores new rows, reads no settings.
         from decal_cli.commands.settings import find_settings, working_folder
         from decal_cli.data.output import check_writable
 
-        if OutputOptions in kinds and line["output"] is not None:
+        if OutputOptions in kinds.values() and line["output"] is not None:
             check_writable(line["output"], "output")
         settings = find_settings(working_folder())
         if "baseline" in line:
-            line = {**line, "rule": line["rule"] or settings.gates, "baseline": line["baseline"] or settings.baseline}
+            line |= {"rule": line["rule"] or settings.gates, "baseline": line["baseline"] or settings.baseline}
             line |= {key: line[key] or value for key, value in settings.judging.items()}
-        nouns |= _nouns(said, settings, _source(said, settings, Halvings not in kinds) if "files" in line else ())
-    line |= {each.key: each.option.settle(line[each.key], line) for each in offered if each.option.settle}
-    return {
-        name: nouns[group.kind] if group.kind in nouns else group.kind(**_fields(group.kind, line))
-        for name, group in groups.items()
-    }
+        source = _source(said, settings, Halvings not in kinds.values()) if "files" in line else ()
+        nouns |= _nouns(said, settings, source)
+    line |= {each.key: each.option.settle(line[each.key], line) for each in offered.values() if each.option.settle}
+    return {name: nouns[kind] if kind in nouns else kind(**_fields(kind, line)) for name, kind in kinds.items()}
 
 
 def _fields(kind: type, line: Mapping[str, Any]) -> dict[str, Any]:
     """What is given of the fields of a noun, or of a group of options, by the field's name."""
-    found = {}
-    for each in fields(kind):
-        declared: Option | None = each.metadata.get("option")
-        key = "" if declared is None else declared.line or (each.name if declared.key is None else declared.key)
-        if key and line.get(key) is not None:
-            found[each.name] = line[key]
-    return found
+    return {name: line[key] for key, name in keys_of(kind, on_line=True).items() if line.get(key) is not None}
 
 
 def _nouns(line: GivenOptions, settings: Settings, source: Any) -> dict[type, Any]:

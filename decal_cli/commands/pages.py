@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from decal_cli.commands.demo import SHOWN
+from decal_cli.declarations.papers import PAPERS
 from decal_cli.errors import Exit
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -136,41 +137,36 @@ def _printed(command: str, folder: str) -> str:
     return printed
 
 
-def _exits() -> str:
-    return _table(["code", "meaning"], ([str(code.value), code.meaning] for code in Exit))
-
-
-def _metrics() -> str:
-    """A list for each family, with the sentence that its file begins with."""
-    from decal_cli.metrics import METRICS
-
-    families = dict.fromkeys(metric.family for metric in METRICS.values())
-    return "\n\n".join(f"## {name}\n\n{_family(name)}" for name in families)
-
-
 _ARROWS = {"higher": " ↑", "lower": " ↓", "zero": " → 0", "one": " → 1"}
 
 
-def _family(name: str) -> str:
-    """The sentence of a family and what all of it needs, and a line for each metric with what it needs besides."""
+def _metrics() -> str:
+    """A list for each family: the sentence that its file begins with, what all of it needs, and its metrics."""
     from decal_cli.metrics import METRICS
     from decal_cli.metrics.inputs import INPUT_KINDS
 
-    metrics = [metric for metric in METRICS.values() if metric.family == name]
-    needs = [", ".join(sorted({INPUT_KINDS[n].name for n in each.needs if INPUT_KINDS[n].absent})) for each in metrics]
-    shared = needs[0] if len(set(needs)) == 1 else ""
-    module = getmodule(metrics[0].function)
-    sentence = _first_line(module.__doc__ if module else None) + (f" Needs: {shared}." if shared else "")
-    own = [f" ({need})" if need and not shared else "" for need in needs]
-    lines = [
-        f"- `{metric.name}`{_ARROWS.get(metric.better, '')}{need}: {metric.summary}"
-        for metric, need in zip(metrics, own, strict=True)
-        if not metric.name.endswith("_null")
-    ]
-    nulls = ", ".join(f"`{metric.name}`" for metric in metrics if metric.name.endswith("_null"))
-    if nulls:
-        lines.append(f"- {nulls}: what chance alone shows of it, for a perfectly calibrated model with these scores.")
-    return "\n".join([sentence, "", *lines])
+    families: dict[str, dict[str, Any]] = {}
+    for name, metric in METRICS.items():
+        families.setdefault(metric.family, {})[name] = metric
+    parts = []
+    for family, metrics in families.items():
+        needs = {
+            name: ", ".join(sorted({INPUT_KINDS[need].name for need in metric.needs if INPUT_KINDS[need].absent}))
+            for name, metric in metrics.items()
+        }
+        shared = next(iter(needs.values())) if len(set(needs.values())) == 1 else ""
+        sentence = _first_line(getattr(getmodule(next(iter(metrics.values())).function), "__doc__", ""))
+        lines = [f"## {family}", "", sentence + (f" Needs: {shared}." if shared else ""), ""]
+        for name, metric in metrics.items():
+            own = f" ({needs[name]})" if needs[name] and not shared else ""
+            if not name.endswith("_null"):
+                lines.append(f"- `{name}`{_ARROWS.get(metric.better, '')}{own}: {metric.summary}")
+        if nulls := ", ".join(f"`{name}`" for name in metrics if name.endswith("_null")):
+            lines.append(
+                f"- {nulls}: what chance alone shows of it, for a perfectly calibrated model with these scores."
+            )
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
 
 def _methods() -> str:
@@ -198,13 +194,6 @@ def _forecasters() -> str:
         for needed in (True, False)
     }
     return f"They recalibrate the score:\n\n{lines[True]}\n\nThey predict the base rate:\n\n{lines[False]}"
-
-
-def _papers() -> str:
-    """The papers that are cited."""
-    from decal_cli.declarations.papers import PAPERS
-
-    return "\n".join(f"- {paper}: {title}" for paper, title in PAPERS.items())
 
 
 def _formats() -> str:
@@ -248,46 +237,28 @@ def _pairs() -> str:
 
 
 def _rooms() -> str:
-    """The rooms from the top floor down, each with the sentence that it begins with."""
-    floors = _floors()
-    rows = (
-        [str(floors[name]), f"[`{name}`](../decal_cli/{path.name})", _docstring(path)]
-        for name, path in sorted(_room_paths().items(), key=lambda room: (-floors[room[0]], room[0]))
-    )
-    return _table(["floor", "room", "what it is for"], rows)
+    """The rooms from the top floor down, each with the sentence that it begins with.
 
-
-def _room_paths() -> dict[str, Path]:
-    """A room is a file or a folder directly in the package."""
-    files = {path.stem: path for path in PACKAGE.glob("[!_]*.py")}
-    return files | {path.parent.name: path.parent for path in PACKAGE.glob("*/__init__.py")}
-
-
-def _floors() -> dict[str, int]:
-    """Room -> 0 where it imports no other, else one more than the highest room that it imports."""
-    imports = {name: _imports(path) - {name} for name, path in _room_paths().items()}
+    A room is a file or a folder directly in the package. It stands on the floor above all that it imports.
+    """
+    rooms = {path.stem: path for path in PACKAGE.glob("[!_]*.py")}
+    rooms |= {path.parent.name: path.parent for path in PACKAGE.glob("*/__init__.py")}
+    files = {name: [path] if path.is_file() else sorted(path.rglob("*.py")) for name, path in rooms.items()}
+    texts = {name: [path.read_text(encoding="utf-8") for path in paths] for name, paths in files.items()}
+    imports = {
+        name: set(re.findall(r"^ *from decal_cli\.(\w+)", "\n".join(each), re.M)) for name, each in texts.items()
+    }
 
     @cache
     def floor(name: str) -> int:
-        return max((floor(other) + 1 for other in imports[name]), default=0)
+        return max((floor(other) + 1 for other in imports[name] - {name}), default=0)
 
-    return {name: floor(name) for name in imports}
-
-
-def _imports(room: Path) -> set[str]:
-    files = [room] if room.is_file() else list(room.rglob("*.py"))
-    names: set[str] = set()
-    for node in (node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
-        if isinstance(node, ast.ImportFrom):
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-    return {name.split(".")[1] for name in names if name.startswith("decal_cli.")} & set(_room_paths())
-
-
-def _docstring(room: Path) -> str:
-    path = room if room.is_file() else room / "__init__.py"
-    return _first_line(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))))
+    rows = (
+        [str(floor(name)), f"[`{name}`](../decal_cli/{rooms[name].name})", _first_line(ast.get_docstring(tree))]
+        for name in sorted(rooms, key=lambda name: (-floor(name), name))
+        for tree in [ast.parse(texts[name][0])]
+    )
+    return _table(["floor", "room", "what it is for"], rows)
 
 
 def _first_line(text: str | None) -> str:
@@ -300,13 +271,13 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 _TABLES: dict[str, Callable[[], str]] = {
-    "exits": _exits,
+    "exits": lambda: _table(["code", "meaning"], ([str(code.value), code.meaning] for code in Exit)),
     "formats": _formats,
     "methods": _methods,
     "forecasters": _forecasters,
     "metrics": _metrics,
     "pairs": _pairs,
-    "papers": _papers,
+    "papers": lambda: "\n".join(f"- {paper}: {title}" for paper, title in PAPERS.items()),
     "rooms": _rooms,
 }
 """What makes each kind of block that is not a run."""

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from decal_cli.api.nouns import Decision, Rules
 from decal_cli.data.words import nearest, quote, text_of
 from decal_cli.declarations.defaults import CONFIDENCE
-from decal_cli.declarations.option import keys_of
+from decal_cli.declarations.option import Option, keys_of
 from decal_cli.documents import read_document, toml_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_SETTINGS_BYTES
 from decal_cli.render.terms import StatedTerms
-from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, several
+from decal_cli.roles import DECLARATIONS, Columns, Role
 from decal_cli.task import SPELLINGS
-
-JUDGING: dict[str, tuple[str, ...]] = {"undecided": ("fail", "pass"), "anytime": (), "family": ("none", "holm")}
-"""Keys that say how rules are judged, each with its values; none for true or false."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """What a settings file says; all empty when there is none.
 
-    path: the file, or None. input: paths as they are to be opened. columns: by key, what is said
-    of them. task: the spellings that are set. gates: rules,
-    unparsed. baseline: path to a JSON report. judging: by key of JUDGING. terms: those of the terms that are set.
+    path: the file, or None. input: paths as they are to be opened. columns: by key, what is said of them. task: the
+    spellings that are set. gates: rules, unparsed. baseline: path to a JSON report. judging: by key, how rules are
+    judged. terms: those of the terms that are set.
     """
 
     path: Path | None = None
@@ -135,25 +133,31 @@ MATRIX = _Kind(
 AMOUNT = _Kind(lambda value: isinstance(value, str) or _is_number(value), "a number")
 
 
-def _one_of(choices: tuple[str, ...]) -> _Kind:
-    return _Kind(lambda value: value in choices, " or ".join(f'"{choice}"' for choice in choices))
+_KINDS = {"utility": MATRIX, "cost_matrix": MATRIX, "confidence": SHARE, "seed": COUNT, "decisions": AMOUNT}
+_KINDS |= {"input": TEXTS, "gates": TEXTS, "names": TEXTS, "baseline": TEXT, "odds": TEXT, "unit": TEXT}
+"""What the types of declarations do not say."""
 
 
-def _of_columns(key: str) -> _Kind:
-    """What is said of the columns under a key is of the type that its declaration has."""
-    if choices := DECLARATIONS[key].choices:
-        return _one_of(choices)
-    if isinstance(DEFAULTS[key], bool):
-        return FLAG
-    return TEXTS if several(key) else TEXT if key in ROLES else VALUE
+def _kinds(noun: type, keys: Iterable[str]) -> dict[str, _Kind]:
+    """What a value must be under each key of a noun: as it is listed, else of the type that its declaration has."""
+    named = keys_of(noun)
+    options = {key: noun.__dataclass_fields__[named[key]].metadata["option"] for key in keys}  # type: ignore[attr-defined]
+    return {key: _KINDS.get(key) or _of(option) for key, option in options.items()}
 
 
-_COLUMNS = {key: _of_columns(key) for key in DECLARATIONS}
-_TASK = dict.fromkeys(SPELLINGS, NUMBER) | {"utility": MATRIX, "cost_matrix": MATRIX, "odds": TEXT}
-_JUDGING = {key: _one_of(choices) if choices else FLAG for key, choices in JUDGING.items()}
-_TERMS = dict.fromkeys(keys_of(StatedTerms), TEXT) | {"decisions": AMOUNT, "names": TEXTS}
-_OTHERS = {"input": TEXTS, "gates": TEXTS, "confidence": SHARE, "seed": COUNT, "baseline": TEXT}
-_TOP_KEYS = ("input", *DECLARATIONS, "task", "gates", "confidence", "seed", "baseline", *JUDGING, *_TERMS)
+def _of(option: Option) -> _Kind:
+    if choices := option.choices:
+        return _Kind(lambda value: value in choices, " or ".join(f'"{choice}"' for choice in choices))
+    text = TEXT if isinstance(option, Role) else VALUE
+    return {bool: FLAG, float: NUMBER, list[str]: TEXTS}.get(option.kind, text)
+
+
+_COLUMNS = _kinds(Columns, DECLARATIONS)
+_TASK = _kinds(Decision, SPELLINGS)
+_JUDGING = _kinds(Rules, ("undecided", "anytime", "family"))
+_TERMS = _kinds(StatedTerms, keys_of(StatedTerms))
+_OTHERS = {key: _KINDS[key] for key in ("input", "gates", "confidence", "seed", "baseline")}
+_TOP_KEYS = ("input", *_COLUMNS, "task", "gates", "confidence", "seed", "baseline", *_JUDGING, *_TERMS)
 
 
 def _settings(path: Path, table: Mapping[str, Any]) -> Settings:

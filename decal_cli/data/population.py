@@ -16,7 +16,7 @@ from decal_cli.tables.cells import CellTable
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population, Shares, class_shares, population_share
 from decal_cli.tables.rows import Rows
-from decal_cli.task.classes import few_names
+from decal_cli.task import few_names
 
 MAX_OFF = 1e-6
 """By how much shares of all classes may miss a sum of 1, as rounded ones do."""

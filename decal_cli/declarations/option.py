@@ -55,10 +55,11 @@ def argument(help: str, metavar: str, default: Any = None, **more: Any) -> Any:
 
 
 def declared(default: Any, option: Option) -> Any:
-    """A field of a dataclass, with its declaration."""
+    """A field of a dataclass, with its declaration; its default may say that it is a switch, or several texts."""
     start: dict[str, Any] = {} if option.required else {"default": default}
-    if default == []:
-        start = {"default_factory": list}
+    if isinstance(default, (bool, list, tuple)):
+        option = replace(option, kind=bool if isinstance(default, bool) else list[str])
+        start = {"default_factory": list} if isinstance(default, list) else start
     return field(**start, metadata={"option": option})
 
 
@@ -75,7 +76,8 @@ def options(panel: str) -> Callable[[type[T]], type[T]]:
     return of
 
 
-def keys_of(noun: type) -> dict[str, str]:
-    """Key -> field of everything that is declared in a dataclass."""
-    known = {each.name: each.metadata["option"].key for each in fields(noun) if "option" in each.metadata}
-    return {name if key is None else key: name for name, key in known.items() if key != ""}
+def keys_of(noun: type, on_line: bool = False) -> dict[str, str]:
+    """Key -> field of everything that is declared in a dataclass; on_line: as the command line calls it."""
+    known = {each.name: each.metadata["option"] for each in fields(noun) if "option" in each.metadata}
+    keys = {name: (on_line and each.line) or (name if each.key is None else each.key) for name, each in known.items()}
+    return {key: name for name, key in keys.items() if key}

@@ -1,6 +1,6 @@
 """The metrics: each declared once, measured in one way; importing this package declares them all."""
 
-import decal_cli.metrics.families  # noqa: F401  (declares them)
+import decal_cli.metrics.families  # declares them
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import METRICS, Metric, Result, Witness
 from decal_cli.metrics.inputs import Inputs

@@ -1,9 +1,9 @@
-"""Tasks: utilities of actions at the two outcomes, and the thresholds between them.
+"""Tasks: utilities of actions at two outcomes, and the thresholds between them; of several classes; of each row.
 
-Any task is a sum of tasks of two actions. Over the scores from 0 to 1, the best of several actions is the upper
-envelope of their lines (1 - p) U[a][0] + p U[a][1]. Each of its kinks is the threshold of one step, from an action to
-the next: a task of two actions. Whatever a decision is worth more than the first action on the envelope is the sum of
-what the steps are worth, so that regrets and gains are sums over steps too.
+Any task of two outcomes is a sum of tasks of two actions. Over the scores from 0 to 1, the best of several actions is
+the upper envelope of their lines (1 - p) U[a][0] + p U[a][1]. Each of its kinks is the threshold of one step, from an
+action to the next: a task of two actions. Whatever a decision is worth more than the first action on the envelope is
+the sum of what the steps are worth, so that regrets and gains are sums over steps too.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class BinaryTask(Task):
         names: Sequence[str] = (),
     ) -> BinaryTask:
         """Check a utility matrix of two rows and make it a task."""
-        rows = checked_rows(utility)
+        rows = _checked_rows(utility)
         if len(rows) != 2:
             raise DecalError(f"the utility has {len(rows)} rows, and is to be 2 x 2", "write it as 'u00,u01;u10,u11'")
         matrix = rows[0], rows[1]
@@ -270,12 +270,89 @@ class BinaryTask(Task):
         return cls.of_utility(((0.0, -cost_fn), (-cost_fp, 0.0)), decision_threshold)
 
 
+@dataclass(frozen=True)
+class ClassTask:
+    """A task of K classes as the user spells it; what it means follows from the names of the classes.
+
+    utility: a row for each action and a column for each class, () where only the price of abstention is given. names:
+    of the actions, columns: of the classes, () where none are given. abstain: the price c of abstaining from the
+    classes themselves as actions, worth 1 where right and 0 where wrong; abstaining is worth 1 - c.
+    """
+
+    utility: tuple[tuple[float, ...], ...] = ()
+    names: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    abstain: float | None = None
+
+    def for_classes(self, classes: Sequence[str]) -> ClassDecision:
+        """The task for these classes. Errors: DecalError, where its columns are not one for each of them."""
+        if not classes:
+            raise DecalError(
+                "the task has a utility for each of several classes, and the scores are of two",
+                f"name the class probabilities with {Hint('proba')}, or give a task of two classes",
+            )
+        if self.abstain is not None:
+            right = [tuple(float(k == j) for j in range(len(classes))) for k in range(len(classes))]
+            return ClassDecision((*right, (1 - self.abstain,) * len(classes)), (*classes, ABSTAIN))
+        width = len(self.utility[0])
+        if width != len(classes):
+            raise DecalError(
+                f"the utility has {width} columns, and there are {len(classes)} classes: {few_names(classes)}",
+                "give it a column for each class, in this order or with the names of the classes in a first row",
+            )
+        order = list(range(width))
+        if self.columns:
+            unknown = [name for name in self.columns if name not in classes]
+            if unknown or len(set(self.columns)) < width:
+                wrong = unknown[0] if unknown else next(n for n in self.columns if self.columns.count(n) > 1)
+                what = "is no class" if unknown else "is named twice"
+                raise DecalError(f"the utility: column {wrong!r} {what}", f"the classes are {few_names(classes)}")
+            order = [self.columns.index(name) for name in classes]
+        rows = tuple(tuple(row[k] for k in order) for row in self.utility)
+        names = self.names or (tuple(classes) if len(rows) == width else tuple(map(str, range(len(rows)))))
+        return ClassDecision(rows, names)
+
+
+@dataclass(frozen=True)
+class RowTask:
+    """Which columns say what decisions on a row are worth, and what is the same in every row.
+
+    columns: the roles that are named. cost_fp, cost_fn: of every row, None where a column says it. factor: what the
+    cost of a false positive is multiplied by.
+    """
+
+    columns: tuple[str, ...]
+    cost_fp: float | None = None
+    cost_fn: float | None = None
+    factor: float = 1.0
+
+    @property
+    def actions(self) -> tuple[str, str]:
+        """The names of the actions."""
+        return "0", "1"
+
+    def for_classes(self, classes: Sequence[str]) -> RowTask:
+        """The same: the utilities of the rows say of how many classes they are."""
+        return self
+
+
+Decision = Task | ClassDecision | RowTask
+"""Of scores of two classes; of several classes, which are known; or with utilities of each row."""
+GivenDecision = Task | ClassTask | RowTask
+"""The same before it is known which classes the rows are of."""
+
+
+def few_names(classes: Sequence[str]) -> str:
+    """Names in a message, of many the first."""
+    return ", ".join(classes[:8]) + (f", ... ({len(classes)})" if len(classes) > 8 else "")
+
+
 def task_of_rows(
     utility: Sequence[Sequence[float]], decision_threshold: float | None = None, names: Sequence[str] = ()
 ) -> Task:
     """Check a utility with a row for each action and make it a task: of two actions where it has two rows."""
-    rows = checked_rows(utility)
-    check_names(names, len(rows))
+    rows = _checked_rows(utility)
+    _check_names(names, len(rows))
     if len(rows) == 2:
         return BinaryTask.of_utility(rows, decision_threshold, names)
     if decision_threshold is not None:
@@ -297,6 +374,20 @@ def task_of_rows(
     return task
 
 
+def class_task(rows: Sequence[Sequence[float]], names: Sequence[str] = (), columns: Sequence[str] = ()) -> ClassTask:
+    """Check a utility with a row for each action and a column for each of several classes, and make it a task."""
+    width = len(rows[0])
+    if any(len(row) != width for row in rows):
+        raise DecalError("the rows of the utility are not equally long", "give every action a number for each class")
+    if columns and len(columns) != width:
+        raise DecalError(
+            f"the utility has {width} columns of numbers and {len(columns)} names of classes", "name every column"
+        )
+    _check_size(rows)
+    _check_names(names, len(rows))
+    return ClassTask(tuple(tuple(map(float, row)) for row in rows), tuple(names), tuple(columns))
+
+
 def need_two_actions(task: object | None, what: str, otherwise: str = "") -> BinaryTask | None:
     """The task where it has two actions. Errors: DecalError, where it has more actions or classes.
 
@@ -316,7 +407,7 @@ def need_two_actions(task: object | None, what: str, otherwise: str = "") -> Bin
     )
 
 
-def checked_rows(utility: Sequence[Sequence[float]]) -> UtilityRows:
+def _checked_rows(utility: Sequence[Sequence[float]]) -> UtilityRows:
     """Rows of two finite numbers each. Errors: DecalError."""
     try:
         rows = tuple((float(u0), float(u1)) for u0, u1 in utility)
@@ -327,18 +418,20 @@ def checked_rows(utility: Sequence[Sequence[float]]) -> UtilityRows:
             "the utility is not a matrix of numbers, 2 x 2 or with more rows",
             "write it as 'u00,u01;u10,u11', a row for each action",
         )
+    _check_size(rows)
+    return rows
+
+
+def _check_size(rows: Sequence[Sequence[float]]) -> None:
     if len(rows) > MAX_ACTIONS:
         raise DecalError(f"the utility has {len(rows):,} rows, and {MAX_ACTIONS} are taken at most", "leave some out")
     if not all(abs(cell) <= MAX_UTILITY for row in rows for cell in row):
         raise DecalError(
-            f"the utility holds a value that is not finite, or beyond {MAX_UTILITY:g}",
-            "give numbers in another unit",
+            f"the utility holds a value that is not finite, or beyond {MAX_UTILITY:g}", "give numbers in another unit"
         )
-    return rows
 
 
-def check_names(names: Sequence[str], actions: int) -> None:
-    """Raise a DecalError where actions lack names, or share one."""
+def _check_names(names: Sequence[str], actions: int) -> None:
     if names and len(names) != actions:
         raise DecalError(f"the utility has {actions} rows and {len(names)} names of actions", "name every row, or none")
     for number, name in enumerate(names):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import csv
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from decal_cli.documents import json_of, read_document, toml_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.limits import MAX_SETTINGS_BYTES
-from decal_cli.task.actions import BinaryTask, Task, task_of_rows
-from decal_cli.task.classes import ClassTask, abstaining, class_task
+from decal_cli.limits import MAX_SETTINGS_BYTES, MAX_UTILITY
+from decal_cli.task.actions import BinaryTask, ClassTask, RowTask, Task, class_task, task_of_rows
 
 _SHAPE = "a matrix of numbers, 2 x 2 or with more rows"
+COSTS = "cost matrix"
 
 
 def parse_odds(text: str, decision_threshold: float | None = None) -> BinaryTask:
@@ -30,34 +30,27 @@ def parse_odds(text: str, decision_threshold: float | None = None) -> BinaryTask
     return BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
 
 
-def parse_utility(text: str, decision_threshold: float | None = None, what: str = "utility") -> Task | ClassTask:
+def parse_utility(given: Any, decision_threshold: float | None = None, what: str = "utility") -> Task | ClassTask:
     """'u00,u01;u10,u11', a row for each action and maybe its name first, or a .json, .toml or .csv file of that.
 
-    With a column for each of several classes, names of the classes may stand in a first row. what: 'utility', or 'cost
-    matrix', whose numbers are utilities once their sign is turned.
+    Also rows of numbers, or a mapping of names to rows. With a column for each of several classes, names of the classes
+    may stand in a first row. what: 'utility', or 'cost matrix', whose numbers are utilities once their sign is turned.
     """
-    reader = _FILE_READERS.get(Path(text).suffix.lower())
-    if reader is None:
-        rows: Any = [row.split(",") for row in text.split(";")]
-        where = f"{what} {text!r}"
-    else:
-        where = f"{what} file {text}"
-        fix = f"name a readable file that holds {_SHAPE}"
-        rows = reader(read_document(text, where, fix, MAX_SETTINGS_BYTES), where, fix)
-    return _task_of_cells(rows, where, decision_threshold, what == COSTS)
-
-
-COSTS = "cost matrix"
-
-
-def _task_of_cells(rows: Any, where: str, decision_threshold: float | None, costs: bool = False) -> Task | ClassTask:
-    """The task of rows of cells, each maybe with its name first, or of a mapping of names to rows."""
+    rows, where = given, f"the {what}"
+    if isinstance(given, str):
+        reader = _FILE_READERS.get(Path(given).suffix.lower())
+        where = f"{what} {given!r}" if reader is None else f"{what} file {given}"
+        if reader is None:
+            rows = [row.split(",") for row in given.split(";")]
+        else:
+            fix = f"name a readable file that holds {_SHAPE}"
+            rows = reader(read_document(given, where, fix, MAX_SETTINGS_BYTES), where, fix)
     try:
         columns, rows = _header_of(rows)
         names, matrix = _named_rows(rows)
     except (TypeError, ValueError, LookupError, OverflowError):
         columns, names, matrix = (), (), []
-    if costs:
+    if what == COSTS:
         matrix = [[0.0 - cell for cell in row] for row in matrix]
     if len(matrix) >= 2 and len(matrix[0]) > 2:
         if decision_threshold is not None:
@@ -112,63 +105,82 @@ def _header_of(rows: Any) -> tuple[tuple[str, ...], Any]:
     return columns[1:] if named and len(columns) == width else columns, rows[1:]
 
 
-def task_of(
-    *,
-    threshold: float | None = None,
-    utility: str | Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | None = None,
-    cost_matrix: str | Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | None = None,
-    cost_fp: float | None = None,
-    cost_fn: float | None = None,
-    odds: str | None = None,
-    abstain: float | None = None,
-    decision_threshold: float | None = None,
-) -> Task | ClassTask | None:
-    """The task that a user named in one of its spellings; None where none was named."""
-    if (cost_fp is None) != (cost_fn is None):
-        missing = Hint("cost_fn").words if cost_fn is None else Hint("cost_fp").words
+SPELLINGS = ("threshold", "utility", "cost_matrix", "cost_fp", "cost_fn", "odds", "abstain", "decision_threshold")
+"""What a task is named by: options of the command line, keys of a settings file, keywords of the Python API."""
+
+
+def task_of(**spelled: Any) -> Task | ClassTask | None:
+    """The task that a user named in one of its SPELLINGS; None where none was named. Errors: DecalError."""
+    given = {name: value for name, value in spelled.items() if value is not None}
+    at = given.pop("decision_threshold", None)
+    costs = f"{Hint('cost_fp').words}/{Hint('cost_fn').words}"
+    if ("cost_fp" in given) != ("cost_fn" in given):
+        missing = Hint("cost_fn" if "cost_fp" in given else "cost_fp").words
         raise DecalError("one cost alone does not make a task", f"give {missing} too, or use {Hint('threshold')}")
-    named: dict[str, Callable[[], Task | ClassTask]] = {}
-    if threshold is not None:
-        named[Hint("threshold").words] = lambda: BinaryTask.of_threshold(threshold, decision_threshold)
-    if utility is not None:
-        named[Hint("utility").words] = lambda: (
-            parse_utility(utility, decision_threshold)
-            if isinstance(utility, str)
-            else _task_of_cells(utility, "the utility", decision_threshold)
-        )
-    if cost_matrix is not None:
-        named[Hint("cost_matrix").words] = lambda: (
-            parse_utility(cost_matrix, decision_threshold, COSTS)
-            if isinstance(cost_matrix, str)
-            else _task_of_cells(cost_matrix, f"the {COSTS}", decision_threshold, costs=True)
-        )
-    if cost_fp is not None and cost_fn is not None:
-        named[f"{Hint('cost_fp').words}/{Hint('cost_fn').words}"] = lambda: BinaryTask.of_costs(
-            cost_fp, cost_fn, decision_threshold
-        )
-    if odds is not None:
-        named[Hint("odds").words] = lambda: parse_odds(odds, decision_threshold)
-    if abstain is not None:
-        named[Hint("abstain").words] = lambda: abstaining(abstain)
-    if abstain is not None and decision_threshold is not None:
+    spellings: dict[str, Callable[[Any], Task | ClassTask]] = {
+        "threshold": lambda threshold: BinaryTask.of_threshold(threshold, at),
+        "utility": lambda utility: parse_utility(utility, at),
+        "cost_matrix": lambda matrix: parse_utility(matrix, at, COSTS),
+        "cost_fp": lambda cost: BinaryTask.of_costs(cost, given["cost_fn"], at),
+        "odds": lambda odds: parse_odds(odds, at),
+        "abstain": abstaining,
+    }
+    named = [name for name in spellings if name in given]
+    if at is not None and "abstain" in named:
         raise DecalError(
             f"{Hint('decision_threshold')} is for scores of two classes, and {Hint('abstain')} for several", "drop one"
         )
     if len(named) > 1:
-        raise DecalError(f"the task is given more than once: {', '.join(named)}", "keep one of them")
-    if not named:
-        if decision_threshold is not None:
+        raise _twice(costs if name == "cost_fp" else Hint(name).words for name in named)
+    if at is not None and not named:
+        raise DecalError(
+            f"{Hint('decision_threshold')} alone does not make a task",
+            f"say what the decision is worth: {Hint('threshold')}, {Hint('utility')}, {costs} or {Hint('odds')}",
+        )
+    return spellings[named[0]](given[named[0]]) if named else None
+
+
+def _twice(named: Iterable[str]) -> DecalError:
+    return DecalError(f"the task is given more than once: {', '.join(named)}", "keep one of them")
+
+
+def row_task_of(columns: Sequence[str], spelled: Mapping[str, Any]) -> RowTask:
+    """The task of columns, by role, and of what else is spelled of a task. Errors: DecalError."""
+    first = Hint(columns[0])
+    if "decision_threshold" in spelled:
+        raise DecalError(
+            f"{Hint('decision_threshold')} is one threshold, and {first} gives every row its own",
+            "drop one of them",
+        )
+    named = (*columns, *spelled)
+    of_miss = [name for name in named if name in ("amount", "cost_fn_column", "cost_fn")]
+    of_alarm = [name for name in named if name in ("cost_fp_column", "cost_fp")]
+    others = [name for name in named if name not in (*of_miss, *of_alarm)]
+    for twice in (list(named),) if others else (of_miss, of_alarm):
+        if len(twice) > 1:
+            raise _twice(f"{Hint(name)}" for name in twice)
+    if others:
+        return RowTask(tuple(columns))
+    if not of_alarm:
+        raise DecalError(f"{first} says what a miss costs", f"give {Hint('cost_fp')}, or {Hint('cost_fp_column')}, too")
+    if not of_miss:
+        raise DecalError(f"{first} says what a false alarm costs", f"give {Hint('amount')}, or {Hint('cost_fn')}, too")
+    costs = {name: spelled[name] for name in ("cost_fp", "cost_fn") if name in spelled}
+    for name, cost in costs.items():
+        if not (0 < cost <= MAX_UTILITY and math.isfinite(cost)):
             raise DecalError(
-                f"{Hint('decision_threshold')} alone does not make a task",
-                f"say what the decision is worth: {Hint('threshold')}, {Hint('utility')}, "
-                f"{Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
+                f"{Hint(name)} {cost:g} is not a positive number", "give what one such error costs, above 0"
             )
-        return None
-    return next(iter(named.values()))()
+    return RowTask(tuple(columns), **costs)
 
 
-SPELLINGS = tuple(inspect.signature(task_of).parameters)
-"""What a task is named by: options of the command line, keys of a settings file, keywords of the Python API."""
+def abstaining(price: float) -> ClassTask:
+    """The task of naming the class or abstaining, at this price."""
+    if not 0 <= price <= 1:
+        raise DecalError(
+            f"{Hint('abstain', f'{price:g}')} is not in [0, 1]", "give a part of what a right answer is worth"
+        )
+    return ClassTask(abstain=float(price))
 
 
 def _utility_entry(document: Any) -> Any:

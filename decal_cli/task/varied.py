@@ -10,13 +10,11 @@ from typing import Final, Literal
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY, MIN_PREVALENCE
-from decal_cli.task.actions import ABSTAIN, ClassDecision, Task, task_of_rows
-from decal_cli.task.by_row import RowTask
-from decal_cli.task.classes import abstaining, few_names
+from decal_cli.task.actions import ABSTAIN, ClassDecision, RowTask, Task, few_names, task_of_rows
+from decal_cli.task.spelling import abstaining
 
 N_VALUES = 21
 """Values of 'LOW:HIGH', evenly spaced."""
-_RANGE = f"give for example {Hint('prevalence_range', '0.01:0.1')}"
 PREVALENCE: Final = "prevalence"
 """What is written for the share of labels 1 where decisions are made."""
 CAPACITY: Final = "capacity"
@@ -28,7 +26,12 @@ FACTORS = tuple(float(f"{10 ** (k / 10):.3g}") for k in range(-10, 11))
 """Factors of that cost where none are named: from a tenth to ten times."""
 PRICES = "0.02:0.98:0.02"
 """Prices of abstention where none are named."""
-_FIX = "write 'ACTION:CLASS=LOW:HIGH', such as fp:fraud=1:50; or 'abstain=0.05:0.5:0.05'"
+_FIXES = {
+    "vary": "write 'ACTION:CLASS=LOW:HIGH', such as fp:fraud=1:50; or 'abstain=0.05:0.5:0.05'",
+    "prevalence_range": f"give for example {Hint('prevalence_range', '0.01:0.1')}",
+    "capacity_range": f"give for example {Hint('capacity_range', '0.01:0.2')}, or counts: 50:500",
+}
+"""What to write in place of a text that says no values."""
 
 
 @dataclass(frozen=True)
@@ -64,24 +67,16 @@ class TaskSeries:
         return self.kind if self.entry is None else ":".join(map(str, self.entry))
 
 
-def parse_varied(text: str) -> Varied:
-    """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError."""
-    name, found, given = text.rpartition("=")
-    shown = f"{Hint('vary', f'{text!r}').words}"
+def parse_varied(text: str, option: str = "vary") -> Varied:
+    """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError.
+
+    option: prevalence_range or capacity_range, whose texts are values alone, of what the option is named by.
+    """
+    shown, fix = Hint(option, f"{text!r}").words, _FIXES[option]
+    name, found, given = text.rpartition("=") if option == "vary" else (option.removesuffix("_range"), "=", text)
     if not found or not name.strip():
-        raise DecalError(f"{shown} does not say what takes which values", _FIX)
-    return Varied(name.strip(), _parse_values(given, shown, _FIX))
-
-
-def parse_prevalences(text: str) -> Varied:
-    """The share of labels 1 where decisions are made, with the same spellings of its values. Errors: DecalError."""
-    return Varied(PREVALENCE, _parse_values(text, f"{Hint('prevalence_range', f'{text!r}').words}", _RANGE))
-
-
-def parse_capacities(text: str) -> Varied:
-    """The rows that can be acted on, with the same spellings of its values. Errors: DecalError."""
-    fix = f"give for example {Hint('capacity_range', '0.01:0.2').words}, or counts: 50:500"
-    return Varied(CAPACITY, _parse_values(text, f"{Hint('capacity_range', f'{text!r}').words}", fix))
+        raise DecalError(f"{shown} does not say what takes which values", fix)
+    return Varied(name.strip(), _parse_values(given, shown, fix))
 
 
 def _parse_values(given: str, shown: str, fix: str) -> tuple[float, ...]:
@@ -90,21 +85,20 @@ def _parse_values(given: str, shown: str, fix: str) -> tuple[float, ...]:
         ends = [float(part) for part in given.split(":" if ":" in given else ",")]
         if not all(abs(value) <= MAX_UTILITY for value in ends):
             raise ValueError
-        values = _values(ends) if ":" in given else sorted(set(ends))
+        if ":" not in given:
+            values = sorted(set(ends))
+        elif len(ends) == 3:
+            values = stepped(*ends)
+        else:
+            low, high = ends
+            if not low < high:
+                raise ValueError
+            values = sorted({float(f"{low + (high - low) * k / (N_VALUES - 1):.12g}") for k in range(N_VALUES)})
     except (ValueError, OverflowError):
         raise DecalError(f"{shown}: {given!r} are no values", fix) from None
     if len(values) > MAX_THRESHOLDS:
         raise DecalError(f"{shown} names more than {MAX_THRESHOLDS} values", "take a larger step")
     return tuple(values)
-
-
-def _values(ends: Sequence[float]) -> list[float]:
-    if len(ends) == 3:
-        return stepped(*ends)
-    low, high = ends
-    if not low < high:
-        raise ValueError
-    return sorted({float(f"{low + (high - low) * k / (N_VALUES - 1):.12g}") for k in range(N_VALUES)})
 
 
 def stepped(start: float, end: float, step: float) -> list[float]:
@@ -133,10 +127,7 @@ def by_prevalence(varied: Varied, task: Task) -> TaskSeries:
     """One task where labels 1 are rarer or more frequent. Errors: DecalError, for what is no share."""
     least = MIN_PREVALENCE
     if outside := [value for value in varied.values if not least <= value <= 1 - least]:
-        raise DecalError(
-            f"the prevalence {outside[0]:g} is not a share between 0 and 1",
-            f"give for example {Hint('prevalence_range', '0.01:0.1')}",
-        )
+        raise DecalError(f"the prevalence {outside[0]:g} is not a share between 0 and 1", _FIXES["prevalence_range"])
     tasks = (task,) * len(varied.values)
     return TaskSeries(PREVALENCE, "share of labels 1", varied.values, tasks, None)
 

@@ -7,8 +7,7 @@ import decal_cli
 from decal_cli.metrics.inputs import stakes_on
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.rows import Rows
-from decal_cli.task import task_of
-from decal_cli.task.classes import abstaining
+from decal_cli.task import abstaining, task_of
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 

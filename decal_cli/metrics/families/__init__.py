@@ -1,7 +1,7 @@
 """The metrics, by what they are about and nothing else; importing this package declares them in printed order."""
 
 from decal_cli.metrics.declare import METRICS
-from decal_cli.metrics.families import (  # noqa: F401
+from decal_cli.metrics.families import (
     agents,
     calibration,
     capacity,
