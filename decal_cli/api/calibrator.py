@@ -33,7 +33,7 @@ from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import score_rows
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.roles import Columns
-from decal_cli.task import BinaryTask, need_two_actions
+from decal_cli.task import need_two_actions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -78,15 +78,20 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         (T,), 0 or more. cluster: (T,) names of what rows were sampled by, such as the patient: all folds keep clusters
         whole. Raises ValueError for what cannot be fitted.
         """
-        spec, task = parse(self.method), self._task()
+        spec, task = parse(self.method), need_two_actions(task_given(Decision.of(self.decision)), "a calibrator")
         if y is None:
             raise ValueError("This Calibrator requires y to be passed, but the target y is None.")
         X, y, cluster = indexable(X, column_or_1d(y, warn=True), cluster)
         check_classification_targets(y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         self.classes_ = np.unique(y)
+        if len(self.classes_) == 1:
+            raise ValueError(f"Classifier can't train when only one class is present: {self.classes_[0]!r}")
         if len(self.classes_) != 2:
-            raise ValueError(_classes_text(self.classes_))
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: it has "
+                f"{len(self.classes_)} classes"
+            )
         given = {} if weight is None else {"sample_weight": weight}
         base = self.estimator or LogisticRegression()
         way = "predict_proba" if hasattr(base, "predict_proba") else "decision_function"
@@ -98,11 +103,15 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         kept = np.ones(_num_samples(X), dtype=bool) if weight is None else weight > 0
+
+        def of_rows(column: Any) -> Any:
+            return column if kept.all() else np.asarray(column)[kept]
+
         roles: dict[str, Any] = {"weight": None if weight is None else weight[kept]}
         if cluster is not None:
-            roles["cluster"] = _of_rows(cluster, kept)
+            roles["cluster"] = of_rows(cluster)
         if spec.declared.takes("features"):
-            roles["features"] = {name: _of_rows(column, kept) for name, column in _columns(X).items()}
+            roles["features"] = {name: of_rows(column) for name, column in _columns(X).items()}
         data = from_arrays(_positive(predicted)[kept], label[kept], **roles)
         training, plan = data.models[0], Plan((), task, seed=self.seed)
         try:
@@ -133,14 +142,10 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         rows: dict[str, Any] = {self.calibration_.score: _positive(way(X))}
         if self.calibration_.features:
             rows |= _columns(X)
-        names = (self.calibration_.score, *self.calibration_.features)
         saved = self.calibration_
+        names = (saved.score, *saved.features)
         (batch,) = NewRows(rows_in_memory(rows, names), columns_for(saved), saved.column_kinds).batches()
         return score_rows(saved, batch.rows, "the calibrator")
-
-    def _task(self) -> BinaryTask | None:
-        task = task_given(Decision.of(self.decision))
-        return need_two_actions(task, "a calibrator")
 
     def _whole_folds(self, X: Any, label: NDArray[Any], cluster: ArrayLike) -> list[Any]:
         """The rows that each fold learns from, and those it predicts. Errors: DecalError, where one cuts a cluster."""
@@ -194,18 +199,6 @@ def _columns(X: Any) -> dict[str, Any]:
     if array.dtype.kind not in "OU":
         return {"features": array}
     return {f"x{number}": column for number, column in enumerate(array.T)}
-
-
-def _of_rows(column: Any, kept: NDArray[np.bool_]) -> Any:
-    return column if kept.all() else np.asarray(column)[kept]
-
-
-def _classes_text(classes: NDArray[Any]) -> str:
-    if len(classes) == 1:
-        return f"Classifier can't train when only one class is present: {classes[0]!r}"
-    return (
-        f"Only binary classification is supported. The type of the target is multiclass: it has {len(classes)} classes"
-    )
 
 
 @spoken

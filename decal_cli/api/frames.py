@@ -34,7 +34,12 @@ def frame_of(rows: Iterable[Sequence[Any]], library: Library) -> Any:
 
     names, *lines = rows
     columns = zip(*lines, strict=True) if lines else ([] for _ in names)
-    table = pa.table({name: _typed(name, list(values)) for name, values in zip(names, columns, strict=True)})
+    typed = {}
+    for name, each in zip(names, columns, strict=True):
+        values = list(each)
+        kind = pa.float64() if name in NUMBERS else pa.string() if all(value is None for value in values) else None
+        typed[name] = pa.array(values, kind)
+    table = pa.table(typed)
     if library == "pyarrow":
         return table
     if importlib.util.find_spec(library) is None:
@@ -46,20 +51,16 @@ def frame_of(rows: Iterable[Sequence[Any]], library: Library) -> Any:
     return polars.from_arrow(table)
 
 
-def _typed(name: str, values: list[Any]) -> Any:
-    import pyarrow as pa
-
-    if name in NUMBERS:
-        return pa.array(values, pa.float64())
-    return pa.array(values, pa.string() if all(value is None for value in values) else None)
-
-
 def with_columns(data: Any, added: Mapping[str, NDArray[Any]], known: NDArray[np.bool_]) -> Any:
     """The rows with further columns, in a frame of its own library, a mapping as a dict.
 
     added: name -> values of the rows in `known`; the others get NaN, or null where the library has it.
     """
-    columns = {name: _spread(values, known) for name, values in added.items()}
+    columns = dict(added)
+    if not known.all():
+        for name, values in added.items():
+            columns[name] = np.full(len(known), np.nan)
+            columns[name][known] = values
     home = type(data).__module__.split(".")[0]
     if isinstance(data, Mapping):
         return {**data, **columns}
@@ -76,12 +77,3 @@ def with_columns(data: Any, added: Mapping[str, NDArray[Any]], known: NDArray[np
     for name, values in columns.items():
         table = table.append_column(name, pa.array(values, mask=~known))
     return table
-
-
-def _spread(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
-    """Values of some rows as values of all, NaN elsewhere."""
-    if known.all():
-        return values
-    whole = np.full(len(known), np.nan)
-    whole[known] = values
-    return whole

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 from decal_cli.api.words import spoken
 from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STUDY_FOLDER, STUDY_THRESHOLDS, WARM_UP
-from decal_cli.declarations.option import Option, declared, keys_of, option
+from decal_cli.declarations.option import Complete, Option, declared, keys_of, option
 from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS, DEFAULTS
 from decal_cli.task import SPELLINGS, Varied
@@ -71,6 +72,18 @@ def same(noun: type, name: str, default: Any = None) -> Any:
     return declared(default, next(each for each in fields(noun) if each.name == name).metadata["option"])
 
 
+def names_in(*homes: str, also: tuple[str, ...] = ()) -> Complete:
+    """Names of registries, 'module.NAME', that begin as a value does; they are loaded when somebody completes."""
+
+    def begin_so(incomplete: str) -> list[str]:
+        registries = [home.rpartition(".") for home in homes]
+        known = [getattr(import_module(f"decal_cli.{home}"), what) for home, _, what in registries]
+        return [name for names in (also, *known) for name in names if name.startswith(incomplete)]
+
+    return begin_so
+
+
+rule_names = names_in("metrics.METRICS", "analysis.gate.COUNTED", also=("gain_recalibration", "drop(", "upper(drop("))
 OF_STREAM = ("label", "score", "group", "cluster", "positive", "logit", "missing")
 """What can be said of rows over time."""
 
@@ -86,23 +99,20 @@ class Noun:
         return {key: value for key, value in values.items() if not unsaid(value)}
 
     def __repr__(self) -> str:
-        shown = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]  # type: ignore[arg-type]
-        given = (f"{name}={_brief(value)}" for name, value, default in shown if not _same(value, default))
+        given = []
+        for each in fields(self):  # type: ignore[arg-type]
+            value, default = getattr(self, each.name), each.default
+            ours = type(value).__module__.startswith("decal_cli")
+            if value is not default and not (ours and value == default):
+                text = repr(value)
+                short = len(text) < 50 and not hasattr(value, "__array__")
+                given.append(f"{each.name}={text if short else f'<{type(value).__name__}>'}")
         return f"{type(self).__name__}({', '.join(given)})"
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (type(value).__module__.startswith("decal_cli") and bool(value == default))
 
 
 def unsaid(value: Any) -> bool:
     """Whether a field was left as it is: None, False, or nothing in it."""
     return value is None or value is False or (isinstance(value, (tuple, list, str)) and not value)
-
-
-def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) < 50 and not hasattr(value, "__array__") else f"<{type(value).__name__}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +182,9 @@ class Data(Noun):
 
     def __post_init__(self) -> None:
         source: Any = self.source
-        if isinstance(source, tuple) and len(source) == 2 and not any(map(_is_single, source)):
+        pair = isinstance(source, tuple) and len(source) == 2
+        # Two names or paths are files, and two numbers are scores.
+        if pair and not any(isinstance(each, (str, int, float)) or hasattr(each, "__fspath__") for each in source):
             object.__setattr__(self, "source", source[0])
             object.__setattr__(self, "label", source[1])
 
@@ -199,11 +211,6 @@ class Data(Noun):
     def models(self, *scores: str) -> Self:
         """The same rows with these score columns, each one model."""
         return replace(self, score=scores)
-
-
-def _is_single(value: Any) -> bool:
-    """Whether it is a name, a path or a number, not an array."""
-    return isinstance(value, (str, int, float)) or hasattr(value, "__fspath__")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -426,8 +433,10 @@ class Costs(Noun):
             return [str(text) for text in both]
         named: dict[str, float | None] = dict(both) if isinstance(both, Mapping) else {}
         named |= {"recalibrate": self.recalibrate, "post-train": self.post_train} if not named else {}
-        alone = [] if both is None or isinstance(both, Mapping) else [_number("cost", both)]
-        return alone + [f"{name}={_number('cost', cost)}" for name, cost in named.items() if cost is not None]
+        from decal_cli.api.asking import real
+
+        alone = [] if both is None or isinstance(both, Mapping) else [repr(real("cost", both))]
+        return alone + [f"{name}={real('cost', cost)!r}" for name, cost in named.items() if cost is not None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -450,8 +459,23 @@ class Rules(Noun):
 
     PANEL = "Gate"
 
-    rules: Names = declared((), Option())
-    baseline: Answer | Data | Table | Path | None = declared(None, Option())
+    rules: Names = option(
+        "Rule that must hold, such as 'gain_recalibration<=0.01', 'upper(drop(auc))<=0.01', 'rows>=500' or "
+        "'brier@group=B<=0.2'. A name with @, spaces at its ends or new lines stands in quotes, as in JSON: "
+        "'brier@group=\"a@b\"<=0.2'. Repeatable.",
+        (),
+        "-r",
+        metavar="RULE",
+        line="rule",
+        complete=rule_names,
+        brief="Rule that must hold, such as 'gain_recalibration<=0.01'. Repeatable.",
+    )
+    baseline: Answer | Data | Table | Path | None = option(
+        "What an earlier model was worth, for rules such as 'brier<=baseline+0.005' and 'drop(auc)<=0.01': a JSON "
+        "report, or a file of the rows with its scores, by which drop(..) is paired.",
+        metavar="FILE",
+        brief="Report, or rows, of an earlier model, for rules such as 'drop(auc)<=0.01'.",
+    )
     undecided: Undecided | None = option(
         "What a rule counts as that does not hold for the value, where the rows do not show that it fails.",
         choices=("fail", "pass"),
@@ -521,7 +545,15 @@ class OverTime(Noun):
         metavar="ROWS",
         kind=int,
     )
-    methods: Names = declared((), Option())
+    methods: Names = option(
+        "Replay only this forecaster, such as online-platt or 'rolling-isotonic(window=500)'. Repeatable.",
+        (),
+        metavar="METHOD",
+        line="method",
+        complete=names_in("sequential.ONLINE"),
+        shown="all; without a score, those that need none",
+        brief="Replay only this forecaster, such as online-platt. Repeatable.",
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -555,9 +587,3 @@ class Halvings(Noun):
     folder: Path = option(
         "Folder for points, tables and pictures.", STUDY_FOLDER, "-o", metavar="FOLDER", line="output", brief=True
     )
-
-
-def _number(name: str, value: Any) -> str:
-    from decal_cli.api.asking import real
-
-    return repr(real(name, value))

@@ -92,16 +92,11 @@ def spoken(function: Callable[P, T]) -> Callable[P, T]:
             raise raised(error) from None
         except UnknownKeyword as error:
             choices = [each.name for each in known.values() if each.kind is not each.VAR_KEYWORD]
-            listed = dict.fromkeys([*choices, *error.known])
-            raise TypeError(f"{verb}() has {error}; {choices_text(error.key, listed)}") from None
+            listed = [choice for choice in dict.fromkeys([*choices, *error.known]) if choice != "self"]
+            meant = near(error.key, listed) or f"choose one of {', '.join(listed)}"
+            raise TypeError(f"{verb}() has {error}; {meant}") from None
 
     return call
-
-
-def choices_text(name: str, choices: Iterable[str]) -> str:
-    """The near match of a name, or all that there are."""
-    listed = [choice for choice in choices if choice != "self"]
-    return near(name, listed) or f"choose one of {', '.join(listed)}"
 
 
 def one_of(what: str, value: Any, choices: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,6 +50,8 @@ from decal_cli.task import SPELLINGS, parse_varied
 from decal_cli.version import __version__
 
 if TYPE_CHECKING:
+    from decal_cli.analysis.evaluate import Plan
+    from decal_cli.analysis.online import Replay
     from decal_cli.analysis.sweep import Sweep, VariedSweep
 
 app = typer.Typer(
@@ -72,12 +75,11 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+VERSION = typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+
+
 @app.callback()
-def decal(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
+def decal(version: Annotated[bool, VERSION] = False) -> None:
     """Measure what acting on a classifier's scores costs, and what recalibration or post-training would gain.
 
     Results go to standard output, everything else to standard error.
@@ -155,6 +157,7 @@ def recommend(
 @under(JUDGE)
 def gate(
     decision: Annotated[Decision, WITHOUT_TERMS],
+    rules: Rules,
     options: GateOptions,
     data: Data,
     statistics: Statistics,
@@ -172,10 +175,8 @@ def gate(
 
     began = time.perf_counter()
     form, files = gate_formats(options, out)
-    given: Any = options
-    rules = Rules(options.rule, options.baseline, given.undecided, options.anytime, given.family)
     with told_to_ci(form, files):
-        if not options.rule:
+        if not rules.rules:
             example = example_rule(bool(decision.spelled))
             raise DecalError("there is no rule to judge by", f"give --rule '{example}', or gates = [..] in decal.toml")
         answer = decal_cli.gate(data, decision, rules=rules, statistics=statistics)
@@ -408,9 +409,60 @@ def online(
 
     Example: decal online preds.parquet --score p --threshold 0.3 --state state.json --rule 'e_calibration<20'
     """
-    from decal_cli.commands.online import run
+    from decal_cli.analysis.gate import outcome
+    from decal_cli.analysis.online import OnlineRule
+    from decal_cli.api.asking import asked
+    from decal_cli.api.online import KeptState, replayed
+    from decal_cli.data import as_parquet
+    from decal_cli.data.output import check_writable, only_run, write_whole
+    from decal_cli.plot import draw_replay, replay_pictures
 
-    return run(decision, replace(over_time, methods=options.method), options, data, statistics, out, said)
+    began = time.perf_counter()
+    to_file = out.output is not None and PurePath(out.output).suffix.lower() == ".parquet"
+    to_page = replace(out, output=None) if to_file else out
+    form = format_for(options.format, to_page.output, ("blocks", "data", "rows", "checks"))
+    if FORMATS[form].reads == "checks" and not options.rule:
+        raise DecalError(f"--format {form} writes rules, and there is none", "give --rule 'e_calibration<20'")
+    check_plot(options.plot)
+    if options.state is None:
+        if options.skip_known:
+            raise DecalError("--skip-known speaks of the rows that a state has", "give --state too, or leave it out")
+        answer = decal_cli.online(data, decision, over_time=over_time, rules=options.rule, statistics=statistics)
+    else:
+        check_writable(options.state, "state")
+        with only_run(options.state, "state"):
+            given = asked(data, decision, statistics, {}, over_time)
+            rules = [OnlineRule.parse(text) for text in options.rule]
+            begun = _begun(options.state, over_time, given.plan, said) if os.path.exists(options.state) else None
+            answer = replayed(given, rules, KeptState(options.state, begun, options.skip_known))
+    result = answer.result
+    result.seconds = time.perf_counter() - began
+    if to_file and out.output is not None:
+        write_whole(out.output, as_parquet(answer.predicted), "output")
+    if options.plot is not None:
+        write_whole(options.plot, draw_replay(result.judged, options.plot), "plot")
+    result.drawings = replay_pictures(result.judged) if form == "html" and pictures_possible() else ()
+    emit(result, form, to_page)
+    return outcome(result.gates)
+
+
+def _begun(state: str, over_time: OverTime, plan: Plan, said: GivenOptions) -> Replay:
+    """The replay that the state file holds. Errors: DecalError, where the line says another."""
+    from decal_cli.analysis.online import Delay, Period, check_same, online_plan, replay_of
+    from decal_cli.documents import read_document
+
+    replay = replay_of(read_document(state, f"state {state}", "name another file"), state)
+    delay, every, methods = over_time.delay, over_time.every, list(over_time.methods)
+    given = {
+        "task": plan.two_actions("online"),
+        **{name: said[name][0] for name in ("score", "group") if name in said},
+        **{name: said.get(name) for name in ("cluster", "time", "warm_up", "horizon", "seed", "confidence", "logit")},
+        "delay": None if delay is None else Delay.parse(str(delay)),
+        "every": None if every is None else Period.parse(str(every)),
+        "methods": online_plan(methods, replay.plan.warm_up, replay.plan).methods if methods else None,
+    }
+    check_same(replay.plan, {name: value for name, value in given.items() if value is not None}, state)
+    return replay
 
 
 @under(JUDGE)

@@ -33,8 +33,7 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         shown, rest = first_page(self, self.get_params(ctx))
-        sections = {titled(title, self): rows(each) for title, each in panels(shown)}
-        write_sections(formatter, sections)
+        write_sections(formatter, {titled(title, self): rows(each) for title, each in panels(shown)})
         if rest:
             formatter.write_paragraph()
             formatter.write_text(f"{rest} more options: decal {self.name} --help-all, or man decal-{self.name}")
@@ -45,21 +44,15 @@ def first_page(command: Any, parameters: list[Any]) -> tuple[list[Any], int]:
     brief: dict[str, Any] = command.callback.__dict__["brief"]
     if command.__dict__.get("whole") or len(parameters) <= MAX_BRIEF:
         return parameters, 0
-    kept = [each for each in parameters if each.name in brief or _positional(each) or is_help(each)]
-    return [_in_brief(each, brief.get(each.name)) for each in kept], len(parameters) - len(kept)
-
-
-def _in_brief(parameter: Any, text: object) -> Any:
-    if not isinstance(text, str):
-        return parameter
-    shorter = copy(parameter)
-    shorter.help = text
-    return shorter
-
-
-def is_help(parameter: Any) -> bool:
-    """Whether it is --help or --help-all."""
-    return parameter.name in ("help", "help_all")
+    kept = []
+    for each in parameters:
+        if each.name in brief or _positional(each) or each.name in ("help", "help_all"):
+            text = brief.get(each.name)
+            if isinstance(text, str):
+                each = copy(each)
+                each.help = text
+            kept.append(each)
+    return kept, len(parameters) - len(kept)
 
 
 def titled(title: str, command: Any) -> str:
@@ -121,17 +114,17 @@ def panels(parameters: Iterable[Any]) -> list[tuple[str, list[Any]]]:
     return sorted(by_title.items(), key=lambda item: -2 if item[0] == DECISION else order.get(item[0], -1))
 
 
-def by_heading(commands: Iterable[Any]) -> list[tuple[str, list[Any]]]:
+def by_heading(commands: Iterable[Any]) -> dict[str, list[Any]]:
     """Commands by the heading that each is declared with."""
     headings: dict[str, list[Any]] = {}
     for command in commands:
         headings.setdefault(command.rich_help_panel, []).append(command)
-    return list(headings.items())
+    return headings
 
 
 def summary(command: Any) -> str:
     """The first sentence of a command's help."""
-    return paragraphs(command.help)[0]
+    return description(command)[0]
 
 
 def description(command: Any) -> list[str]:

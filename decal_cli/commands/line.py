@@ -12,6 +12,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, replace
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -85,7 +86,9 @@ def flat(command: Callable[..., Any]) -> Callable[..., None]:
 
     functools.update_wrapper(spread, command)
     del spread.__wrapped__  # type: ignore[attr-defined]
-    parameters = [*map(_parameter, offered.values()), _HELP_ALL]
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    help_all = inspect.Parameter("help_all", by_name, default=False, annotation=Annotated[bool, HELP_ALL])
+    parameters = [*map(_parameter, offered.values()), help_all]
     spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     spread.__dict__["brief"] = {name: each.option.brief for name, each in offered.items() if each.option.brief}
@@ -99,14 +102,7 @@ def _help_all(context: Any, asked: bool) -> None:
         raise typer.Exit
 
 
-_HELP_ALL = inspect.Parameter(
-    "help_all",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=False,
-    annotation=Annotated[
-        bool, typer.Option("--help-all", callback=_help_all, is_eager=True, help="Show every option and exit.")
-    ],
-)
+HELP_ALL = typer.Option("--help-all", callback=_help_all, is_eager=True, help="Show every option and exit.")
 
 
 class _Offered(NamedTuple):
@@ -226,16 +222,16 @@ def _nouns(line: GivenOptions, settings: Settings, source: Any) -> dict[type, An
     columns = {**settings.columns, **{key: line[key] for key in DECLARATIONS if key in line}}
     if set(spelled) - {"cost_fp", "cost_fn", "decision_threshold"} or {"cost_fp", "cost_fn"} <= set(spelled):
         columns = {key: each for key, each in columns.items() if key not in ROW_UTILITIES or key in line}
-    terms = {**settings.terms, **{key: line[key] for key in keys_of(StatedTerms) if key in line}}
     if "capacity" not in columns and "per" not in line and "decisions" not in settings.terms:
         columns.pop("per", None)
-    sure = {"confidence": settings.confidence, "seed": settings.seed, **line}
-    beside = {key: line[key] for key in ("query", "id", "reference", "test") if key in line}
-    return {
-        Data: Data(source, **_fields(Data, {**columns, **beside})),
-        Decision: Decision(**_fields(Decision, {**columns, **spelled}), terms=StatedTerms(**terms)),
-        Statistics: Statistics(**_fields(Statistics, sure), intervals="no_intervals" not in line),
-    }
+    # Late: it brings what reads the rows.
+    from decal_cli.api.asking import asked
+
+    sure = {"confidence": settings.confidence, "seed": settings.seed}
+    beside = (*keys_of(StatedTerms), *sure, "query", "id", "reference", "test")
+    keys = {**columns, **spelled, **settings.terms, **sure, **{key: line[key] for key in beside if key in line}}
+    given = asked(Data(source), None, Statistics(intervals="no_intervals" not in line), keys)
+    return {Data: given.data, Decision: given.decision, Statistics: given.statistics}
 
 
 def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
@@ -297,16 +293,10 @@ def value_of(key: str, declared: Option, given: Any, kind: Any = None) -> Any:
     try:
         return kind(given)
     except ValueError:
+        fix = f"give for example {Hint(key).words} {EXAMPLES.get(key, '1')}"
+        for text, scale in ((given.replace(",", "."), 1), (given.removesuffix("%"), 100)):
+            with suppress(ValueError):
+                if text != given:
+                    fix = f"write {Hint(key).words} {kind(float(text) / scale):g}"
         noun = "whole number" if kind is int else "number"
-        raise DecalError(f"{Hint(key).words} {given!r} is not a {noun}", _meant(key, kind, given)) from None
-
-
-def _meant(key: str, kind: type, given: str) -> str:
-    """What to write for it."""
-    for text, scale in ((given.removesuffix("%"), 100), (given.replace(",", "."), 1)):
-        try:
-            if text != given:
-                return f"write {Hint(key).words} {kind(float(text) / scale):g}"
-        except ValueError:
-            continue
-    return f"give for example {Hint(key).words} {EXAMPLES.get(key, '1')}"
+        raise DecalError(f"{Hint(key).words} {given!r} is not a {noun}", fix) from None

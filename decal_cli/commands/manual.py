@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,34 +61,26 @@ def _page(title: str, command: Any, see: list[str], commands: Any = None, metric
     lines += [".SH DESCRIPTION", *(line for part in help.description(command) for line in (".PP", _roff(part)))]
     if commands:
         lines.append(".SH COMMANDS")
-        for heading, members in help.by_heading(commands.values()):
+        for heading, members in help.by_heading(commands.values()).items():
             lines += [f".SS {_roff(heading)}", *(_item(each.name, help.summary(each)) for each in members)]
-    lines += [".SH OPTIONS", *_options(command)]
+    lines.append(".SH OPTIONS")
+    for heading, parameters in help.panels(command.params):
+        lines += [f".SS {_roff(heading)}", *(_item(help.spelled(each), each.help or "") for each in parameters)]
     if metrics:
-        lines += [".SH METRICS", *_metric_items()]
+        from decal_cli.metrics import METRICS
+
+        lines.append(".SH METRICS")
+        for metric in METRICS.values():
+            shown = ", ".join(parameter.shown for parameter in metric.parameters)
+            lines.append(_item(metric.name + (f"({shown})" if shown else ""), metric.summary))
     lines += [".SH EXIT STATUS", *(_item(str(code.value), code.meaning) for code in Exit)]
     lines += [".SH EXAMPLES", ".nf", *(f".B {_roff(example)}" for example in help.examples(command)), ".fi"]
     lines += [".SH SEE ALSO", *(f".BR {_roff(other)} (1){',' if other != see[-1] else ''}" for other in see)]
     return "\n".join(lines) + "\n"
 
 
-def _options(command: Any) -> Iterator[str]:
-    for title, parameters in help.panels(command.params):
-        yield f".SS {_roff(title)}"
-        for parameter in parameters:
-            yield _item(help.spelled(parameter), parameter.help or "")
-
-
 def _item(term: str, text: str) -> str:
     return f".TP\n.B {_roff(term)}\n{_roff(text)}"
-
-
-def _metric_items() -> Iterator[str]:
-    from decal_cli.metrics import METRICS
-
-    for metric in METRICS.values():
-        parameters = ", ".join(parameter.shown for parameter in metric.parameters)
-        yield _item(metric.name + (f"({parameters})" if parameters else ""), metric.summary)
 
 
 def _roff(text: str) -> str:

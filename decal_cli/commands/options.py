@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from typing import Any
 
-from decal_cli.api.nouns import Data, Rules, same
+from decal_cli.api.nouns import Data, names_in, rule_names, same
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
-from decal_cli.declarations.option import Complete, argument, option, options
+from decal_cli.declarations.option import argument, option, options
 from decal_cli.render.format import Face
 from decal_cli.render.formats import DEFAULT, check_format, format_for, offered, suffixes
 
@@ -41,22 +40,7 @@ def column_names(incomplete: str) -> list[str]:
         return []
 
 
-def names_in(*homes: str, also: tuple[str, ...] = ()) -> Complete:
-    """Names of registries, 'module.NAME', that begin as a value does; they are loaded when somebody completes."""
-
-    def begin_so(incomplete: str) -> list[str]:
-        registries = [home.rpartition(".") for home in homes]
-        known = [getattr(import_module(f"decal_cli.{home}"), what) for home, _, what in registries]
-        return [name for names in (also, *known) for name in names if name.startswith(incomplete)]
-
-    return begin_so
-
-
-metric_names, method_names, online_names = map(
-    names_in, ("metrics.METRICS", "learn.methods.METHODS", "sequential.ONLINE")
-)
-pack_names = names_in("analysis.packs.PACKS")
-rule_names = names_in("metrics.METRICS", "analysis.gate.COUNTED", also=("gain_recalibration", "drop(", "upper(drop("))
+metric_names, method_names = names_in("metrics.METRICS"), names_in("learn.methods.METHODS")
 
 
 def format_option(
@@ -135,7 +119,7 @@ class EvaluateOptions(MetricOptions):
         "The measures of a field under its own names: clinical, credit or fairness (which compares the groups of "
         "--group).",
         metavar="FIELD",
-        complete=pack_names,
+        complete=names_in("analysis.packs.PACKS"),
         brief="The measures of a field: clinical, credit or fairness.",
     )
     plot: str | None = option(
@@ -182,27 +166,8 @@ class AdviceOptions:
 
 @options("Gate")
 class GateOptions:
-    """What must hold."""
+    """What is written of it."""
 
-    rule: list[str] = option(
-        "Rule that must hold, such as 'gain_recalibration<=0.01', 'upper(drop(auc))<=0.01', 'rows>=500' or "
-        "'brier@group=B<=0.2'. A name with @, spaces at its ends or new lines stands in quotes, as in JSON: "
-        "'brier@group=\"a@b\"<=0.2'. Repeatable.",
-        [],
-        "-r",
-        metavar="RULE",
-        complete=rule_names,
-        brief="Rule that must hold, such as 'gain_recalibration<=0.01'. Repeatable.",
-    )
-    baseline: str | None = option(
-        "What an earlier model was worth, for rules such as 'brier<=baseline+0.005' and 'drop(auc)<=0.01': a JSON "
-        "report, or a file of the rows with its scores, by which drop(..) is paired.",
-        metavar="FILE",
-        brief="Report, or rows, of an earlier model, for rules such as 'drop(auc)<=0.01'.",
-    )
-    undecided: str | None = same(Rules, "undecided")
-    anytime: bool = same(Rules, "anytime", False)
-    family: str | None = same(Rules, "family")
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
     write_baseline: str | None = option(
         "Write the metrics as a JSON report, a baseline for later runs, if every rule passes.",
@@ -414,16 +379,8 @@ class StudyOptions:
 
 @options("Over time")
 class OnlineOptions:
-    """Which forecasters are replayed, and how the result is written."""
+    """What a replay goes on from, what must hold, and how the result is written."""
 
-    method: list[str] = option(
-        "Replay only this forecaster, such as online-platt or 'rolling-isotonic(window=500)'. Repeatable.",
-        [],
-        metavar="METHOD",
-        complete=online_names,
-        shown="all; without a score, those that need none",
-        brief="Replay only this forecaster, such as online-platt. Repeatable.",
-    )
     state: str | None = option(
         "Go on from this file where an earlier run ended, and write it anew; it is begun where there is none.",
         metavar="STATE",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,26 +57,18 @@ def _write(folder: Path, summary: Summary, figures: bool) -> list[str]:
         by_name = {name: draw_study(summary, name) for name in STUDY_PICTURES}
         pictures = {f"{name}.png": picture for name, picture in by_name.items() if picture is not None}
         if figures:
-            files |= _figures(summary)
+            # The experiment of Perez-Lebel et al. 2025.
+            drawn = list(experiment_pictures(summary))
+            page = Experiment(summary, {name: caption for name, caption, _ in drawn})
+            files |= {FIGURES_PAGE: Markdown(Page()).document(page).encode(), **{name: png for name, _, png in drawn}}
     captions = {name: STUDY_PICTURES[name.removesuffix(".png")] for name in pictures}
     files = {"summary.md": Markdown(Page()).document(Studied(summary, captions)).encode(), **files, **pictures}
     known = [*(f"{name}.png" for name in STUDY_PICTURES), FIGURES_PAGE, *experiment_files()]
-    _remove([folder / name for name in known if name not in files])
+    for stale in (folder / name for name in known if name not in files):
+        try:
+            stale.unlink(missing_ok=True)
+        except OSError as error:
+            raise DecalError(f"{stale}: {error.strerror}", "remove it, it is of an older study") from None
     for name, content in files.items():
         write_whole(str(folder / name), content, "file")
     return list(files)
-
-
-def _figures(summary: Summary) -> dict[str, bytes]:
-    """The page of the experiment of Perez-Lebel et al. 2025, and its pictures."""
-    drawn = list(experiment_pictures(summary))
-    page = Experiment(summary, {name: caption for name, caption, _ in drawn})
-    return {FIGURES_PAGE: Markdown(Page()).document(page).encode(), **{name: png for name, _, png in drawn}}
-
-
-def _remove(stale: Sequence[Path]) -> None:
-    for path in stale:
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise DecalError(f"{path}: {error.strerror}", "remove it, it is of an older study") from None

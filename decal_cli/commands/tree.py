@@ -102,7 +102,7 @@ class Group(TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections = {
             title: [(each.name, help.summary(each)) for each in commands]
-            for title, commands in help.by_heading(COMMANDS.declared.values())
+            for title, commands in help.by_heading(COMMANDS.declared.values()).items()
         }
         sections["Options"] = help.rows(self.get_params(ctx))
         sections["Exit codes"] = [(str(code.value), code.meaning) for code in Exit]

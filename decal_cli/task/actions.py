@@ -249,7 +249,9 @@ class BinaryTask(Task):
                 f"{shown} has t* = {threshold:g}, below {MIN_THRESHOLD:g}",
                 "make the errors cost amounts that differ by less",
             )
-        at = _checked_decision(decision_threshold, _threshold(*matrix))
+        at = _threshold(*matrix) if decision_threshold is None else float(decision_threshold)
+        if not 0 <= at <= 1:
+            raise DecalError(f"decision threshold {at:g} is not in [0, 1]", "give a probability")
         return cls(matrix, tuple(names), decision_threshold=at)
 
     @classmethod
@@ -479,23 +481,17 @@ def _unit(threshold: float) -> Matrix:
 
 
 def _threshold(low: tuple[float, float], high: tuple[float, float]) -> float:
-    """Where `high` becomes the better one: read to the last bit where it stands in the rows, else divided."""
+    """Where `high` becomes the better one: read to the last bit where it stands in the rows, else divided.
+
+    A quotient that is a short decimal but for rounding is that decimal: a score of t* then acts however the task is
+    spelled.
+    """
     named = -high[0]
-    return named if (low, high) == _unit(named) else _decimal(_crossing(low, high))
-
-
-def _decimal(threshold: float) -> float:
-    """The short decimal that a quotient is but for rounding: a score of t* then acts however the task is spelled."""
+    if (low, high) == _unit(named):
+        return named
+    threshold = _crossing(low, high)
     short = float(f"{threshold:.{MAX_DIGITS}g}")
     return short if 0 < short < 1 and abs(short - threshold) <= 8 * math.ulp(threshold) else threshold
-
-
-def _checked_decision(decision_threshold: float | None, threshold: float) -> float:
-    if decision_threshold is None:
-        return threshold
-    if not 0 <= decision_threshold <= 1:
-        raise DecalError(f"decision threshold {decision_threshold:g} is not in [0, 1]", "give a probability")
-    return float(decision_threshold)
 
 
 def _show(rows: UtilityRows) -> str:
