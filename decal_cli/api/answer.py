@@ -354,12 +354,20 @@ class SweepAnswer(Answer):
         what = f"{len(self.sweep.reports[0].curves)} curves at {len(at)} thresholds"
         return _swept_gist(self.sweep.reports, what, at)
 
+    @property
+    def picture(self) -> str:
+        """What `plot` draws where no picture is named."""
+        return "decision"
+
     @spoken
-    def plot(self, picture: str = "decision", *, ax: Axes | None = None, report: int = 0) -> Axes:
-        """Draw brier, decision, roc, reliability, grouping or waterfall into `ax`, or into a figure of its own."""
+    def plot(self, picture: str | None = None, *, ax: Axes | None = None, report: int = 0) -> Axes:
+        """Draw brier, decision, roc, reliability, grouping or waterfall into `ax`, or into a figure of its own.
+
+        Where a number of the task varies: utility, actions, risk-coverage or reliability.
+        """
         from decal_cli.api.pictures import draw_sweep
 
-        return draw_sweep(self.sweep, picture, ax, report, self.result.terms)
+        return draw_sweep(self.sweep, picture or self.picture, ax, report, self.result.terms)
 
 
 class VariedAnswer(SweepAnswer):
@@ -377,12 +385,10 @@ class VariedAnswer(SweepAnswer):
         at = self.sweep.values
         return _swept_gist(self.sweep.reports, f"{self.sweep.series.title}, {len(at)} values", at)
 
-    @spoken
-    def plot(self, picture: str = "utility", *, ax: Axes | None = None, report: int = 0) -> Axes:
-        """Draw utility, actions, risk-coverage or reliability into `ax`, or into a figure of its own."""
-        from decal_cli.api.pictures import draw_varied
-
-        return draw_varied(self.sweep, picture, ax, report)
+    @property
+    def picture(self) -> str:
+        """The utility, over what varies."""
+        return "utility"
 
 
 class ReportAnswer(ReportsAnswer):

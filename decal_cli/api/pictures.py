@@ -63,30 +63,20 @@ def curves_of_models(data: Dataset, plan: Plan) -> Sweep:
     return swept(replace(data, models=alone), plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
 
 
-def draw_varied(sweep: VariedSweep, picture: str, ax: Axes | None = None, report: int = 0) -> Axes:
-    """A picture of a sweep in which a number of the task varies."""
-    of_classes = sweep.reports[0].table is not None
-    one_of("picture", picture, task_pictures(sweep.series, of_classes, ("all",)))
-    _check_report(report, len(sweep.reports))
-    axes: Axes = draw_on(sweep, picture, ax, report)
-    return axes
-
-
-def _check_report(report: int, count: int) -> None:
-    if not 0 <= report < count:
-        raise DecalError(f"report={report} is none of the {count} reports", "they count from 0")
-
-
 def draw_sweep(
-    sweep: Sweep, picture: str, ax: Axes | None = None, report: int = 0, terms: StatedTerms | None = None
+    sweep: Sweep | VariedSweep, picture: str, ax: Axes | None = None, report: int = 0, terms: StatedTerms | None = None
 ) -> Axes:
-    """A picture of curves that are computed already.
+    """A picture of curves that are computed already: over t*, or over a number of the task that varies.
 
     report: which model and group, where a picture shows one. terms: of the amounts in it.
     """
-    one_of("picture", picture, PICTURES)
-    _check_report(report, len(sweep.reports))
-    axes: Axes = draw_on(sweep, picture, ax, report, terms or StatedTerms())
+    curves: Any = sweep
+    over_t = isinstance(sweep, Sweep)
+    shown = PICTURES if over_t else task_pictures(curves.series, curves.reports[0].table is not None, ("all",))
+    one_of("picture", picture, shown)
+    if not 0 <= report < len(sweep.reports):
+        raise DecalError(f"report={report} is none of the {len(sweep.reports)} reports", "they count from 0")
+    axes: Axes = draw_on(curves, picture, ax, report, (over_t and terms) or StatedTerms())
     return axes
 
 

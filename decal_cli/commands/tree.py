@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from decal_cli.commands import help
 from decal_cli.commands.line import flat
-from decal_cli.declarations.docstring import docstring
+from decal_cli.declarations.spec import docstring
 from decal_cli.errors import Exit
 
 F = TypeVar("F", bound=Callable[..., Any])

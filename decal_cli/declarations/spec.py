@@ -7,11 +7,10 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from types import NoneType, UnionType
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from decal_cli.declarations.docstring import docstring
 from decal_cli.errors import DecalError
 
 
@@ -98,6 +97,25 @@ class Declaration:
     def text(self) -> str:
         """The whole docstring."""
         return docstring(self.function)
+
+
+@cache
+def docstring(function: Callable[..., Any]) -> str:
+    """A function's docstring, without indentation; '' for none.
+
+    It is read from the source where the interpreter strips it (PYTHONOPTIMIZE=2).
+    """
+    if function.__doc__ is not None:
+        return inspect.getdoc(function) or ""
+    import ast
+    import textwrap
+
+    try:
+        source = inspect.getsource(function)
+    except OSError:
+        return ""
+    node = ast.parse(textwrap.dedent(source)).body[0]
+    return (ast.get_docstring(node) if isinstance(node, ast.FunctionDef | ast.ClassDef) else None) or ""
 
 
 D = TypeVar("D", bound=Declaration)
