@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import binomtest, t
 
 from decal_cli.analysis.evaluate import all_choices
 from tests.helpers.command import FIXTURES, Decal, valid_json
@@ -45,6 +46,33 @@ def test_the_command_compares_in_words_and_as_data(decal: Decal, tmp_path: Path)
     assert contests[0]["thresholds"] is None and contests[0]["positives"] is None
     for option in (("--plot", "-"), ("--write-splice", str(tmp_path / "s.csv"))):
         assert "for scores of two classes" in decal(*line, *option).err
+
+
+def test_different_actions_are_counted_by_who_is_worth_more(decal: Decal, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    m = rng.dirichlet(np.full(3, 0.8), 300)
+    score = {"m": m, "n": m**2 / (m**2).sum(axis=1, keepdims=True)}
+    label = np.array([rng.choice(3, p=each) for each in m])
+    weight, cluster = rng.uniform(0.5, 2, 300), np.arange(300) // 5
+    columns = {f"{name}:{CLASSES[k]}": p[:, k] for name, p in score.items() for k in range(3)}
+    names = [CLASSES[each] for each in label]
+    pq.write_table(pa.table({"y": names, "w": weight, "c": cluster, **columns}), tmp_path / "rows.parquet")
+    acts = [np.where(p.max(axis=1) < 0.7, 3, p.argmax(axis=1)) for p in score.values()]
+    worth = [np.where(act == 3, 0.7, act == label) for act in acts]
+    apart, lead = acts[0] != acts[1], np.sign(worth[0] - worth[1])
+    line = ("compare", "rows.parquet", "--proba", "m:*", "--proba", "n:*", "--abstain", ".3", "-m", "accuracy")
+    for counted, more in ((np.ones(300), ()), (weight, ("--weight", "w", "--cluster", "c"))):
+        found = decal.json(*line, *more)["comparison"]["contests"][0]["disagreements"]
+        sides = [counted[apart & (lead == side)].sum() for side in (1, -1, 0)]
+        assert [found[key] for key in ("a_better", "b_better", "same")] == pytest.approx(sides)
+        gains = (counted * (worth[1] - worth[0]))[apart]
+        assert sum(pair["gain"] for pair in found["pairs"]) == pytest.approx(gains.sum(), abs=1e-9)
+        expected = binomtest(round(sides[0]), round(sides[0] + sides[1])).pvalue
+        if more:
+            leads, size = np.bincount(cluster[apart], (counted * lead)[apart]), np.bincount(cluster, counted)
+            freedom = size.sum() ** 2 / (size @ size) - 1
+            expected = 2 * t.cdf(-abs(leads.sum()) / np.sqrt(leads @ leads), freedom)
+        assert found["p_value"] == pytest.approx(expected)
 
 
 def test_two_files_join_on_ids(decal: Decal, tmp_path: Path) -> None:
