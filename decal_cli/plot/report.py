@@ -38,7 +38,7 @@ from decal_cli.plot.style import drawable, with_drawable_names
 from decal_cli.plot.sweeps import panels_of, utility_panel
 from decal_cli.render.blocks import Picture
 from decal_cli.render.results.page import Drawing, ReportPage, scale_of
-from decal_cli.render.results.shortened import MAX_GROUPS
+from decal_cli.render.results.source import MAX_GROUPS
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.rows import Rows

@@ -84,6 +84,8 @@ def _seen(kind: type, name: str, hint: Any) -> Callable[[Any], Any]:
 def _part(whole: Any, name: str) -> Any:
     if whole is None:
         return None
+    if isinstance(whole, Mapping):
+        return whole.get(name)
     return whole[int(name)] if name.isdigit() else getattr(whole, name)
 
 

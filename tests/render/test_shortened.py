@@ -94,9 +94,9 @@ def test_a_report_of_many_groups_says_that_it_takes_long_and_where_the_rest_is(
     decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five groups where three are many: a hundred would take half a minute."""
-    for module in ("render.results.shortened", "plot.report"):
+    for module in ("render.results.source", "plot.report"):
         monkeypatch.setattr(f"decal_cli.{module}.MAX_GROUPS", 3)
-    monkeypatch.setattr("decal_cli.render.results.shortened.N_WORST", 2)
+    monkeypatch.setattr("decal_cli.render.results.source.N_WORST", 2)
     lines = [f"{0.1 + 0.8 * (k % 7) / 6:.3f},{k % 2},g{k % 5}" for k in range(60)]
     (tmp_path / "rows.csv").write_text("\n".join(["p,y,g", *lines]) + "\n")
     done = decal("report", "rows.csv", "-s", "p", "-y", "y", "--group", "g", "-o", "page.html")

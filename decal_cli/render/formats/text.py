@@ -10,8 +10,6 @@ from decal_cli.errors import inert
 from decal_cli.render.format import BlockFormat
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from decal_cli.render import blocks as b
     from decal_cli.render.format import Page
 
@@ -34,8 +32,23 @@ class Text(BlockFormat[None]):
     name = "table"
 
     def __init__(self, page: Page) -> None:
+        import io
+
+        from rich.console import Console
+
         super().__init__(page)
-        self.console = _console(page)
+        self._prose = min(page.width, PROSE)
+        # It writes into memory. Rich would show the text in a notebook itself, and hand on none.
+        self.console = Console(
+            file=io.StringIO(),
+            width=page.width,
+            force_terminal=page.color,
+            no_color=not page.color,
+            color_system="auto" if page.color else None,
+            highlight=False,
+            legacy_windows=False,
+            force_jupyter=False,
+        )
 
     def write(self, result: Any) -> str:
         return self.written(result.blocks())
@@ -69,11 +82,6 @@ class Text(BlockFormat[None]):
         grid.add_column()
         grid.add_row(mark, text)
         self.console.print(grid, style=style, width=self._prose)
-
-    @property
-    def _prose(self) -> int:
-        """Columns of running text."""
-        return min(self.page.width, PROSE)
 
     def source_lines(self, block: b.SourceLines) -> None:
         for line in block.lines:
@@ -154,7 +162,6 @@ class Text(BlockFormat[None]):
         import textwrap
 
         wide = max(len(name) for _, facts in block.groups for name, _ in facts) + 2
-        width = min(self.page.width, PROSE)
         for number, (heading, facts) in enumerate(block.groups):
             if number:
                 self.console.print()
@@ -163,7 +170,7 @@ class Text(BlockFormat[None]):
             indent = "  " if heading else ""
             for name, words in facts:
                 first = f"{indent}{name:<{wide}}"
-                lines = textwrap.fill(words, width, initial_indent=first, subsequent_indent=" " * len(first))
+                lines = textwrap.fill(words, self._prose, initial_indent=first, subsequent_indent=" " * len(first))
                 self._line(lines or first, whole=True)
 
     def picture(self, block: b.Picture) -> None:
@@ -188,22 +195,3 @@ class Text(BlockFormat[None]):
                 line = ""
             line += part
         self._line((line, "dim"), whole=True)
-
-
-def _console(page: Page) -> Console:
-    """A console that writes into memory."""
-    import io
-
-    from rich.console import Console
-
-    return Console(
-        file=io.StringIO(),
-        width=page.width,
-        force_terminal=page.color,
-        no_color=not page.color,
-        color_system="auto" if page.color else None,
-        highlight=False,
-        legacy_windows=False,
-        # Rich would show the text in a notebook itself, and hand on none.
-        force_jupyter=False,
-    )

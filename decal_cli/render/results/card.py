@@ -8,7 +8,6 @@ from typing import Annotated, Any, NamedTuple
 
 from decal_cli.analysis.described import ReliabilityBin
 from decal_cli.analysis.evaluate import Evaluation, Report
-from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.recommend import Recommendation, amounts_of
 from decal_cli.declarations.document import Limit, Words
 from decal_cli.hints import Verb
@@ -19,8 +18,7 @@ from decal_cli.render.cells import counted, left, number, table
 from decal_cli.render.results.evaluation import MeasuredData, metric_table, name_of, undefined_reasons, unknown_lines
 from decal_cli.render.results.page import decision_words
 from decal_cli.render.results.recommendation import AdvisedData, AdvisedModel, Recommended, advice_table, advised_in
-from decal_cli.render.results.shortened import shortened
-from decal_cli.render.results.source import Provenance, shares_text, source_lines
+from decal_cli.render.results.source import Provenance, WrittenResult, shares_text, shortened, source_lines
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.version import __version__
@@ -108,7 +106,7 @@ class CardData(Provenance):
     reports: Annotated[list[CardAdviceData | CardMeasuresData], Limit(minItems=1)] = of(lambda _, card: card.entries())
 
 
-class Card:
+class Card(WrittenResult):
     """A card, for formats to write: a page of its own.
 
     recommendation: None without a decision. bins: of the score of each report, in their order.
@@ -123,8 +121,8 @@ class Card:
         bins: Sequence[Sequence[ReliabilityBin]],
         terms: StatedTerms | None = None,
     ) -> None:
-        self.evaluation, self.recommendation, self.bins = evaluation, recommendation, bins
-        self.terms = terms or StatedTerms()
+        super().__init__(evaluation, terms)
+        self.recommendation, self.bins = recommendation, bins
         self.models = [report for report in evaluation.reports if report.group is None]
         self.title = f"Model card: {', '.join(report.model for report in self.models)}"
 
@@ -197,12 +195,12 @@ class Card:
         said = [(report.model, say(report)) for report in self.models]
         return said[0][1] if len(said) == 1 else " ".join(f"{model}: {text}" for model, text in said if text)
 
-    def advised(self, say: Callable[[Report, Advice], str]) -> str:
-        """The same of each model and the advice on it; '' without a decision."""
+    def advised(self, say: Callable[[AdvisedModel], str]) -> str:
+        """The same of each model with the advice on it; '' without a decision."""
         if self.recommendation is None:
             return ""
-        advice = {report.model: advice for report, advice in self.recommendation.advised if report.group is None}
-        return self.terms.worded(self.each(lambda report: say(report, advice[report.model])))
+        advised = {each.report.model: each for each in advised_in(self.recommendation, self.terms, self.models)}
+        return self.terms.worded(self.each(lambda report: say(advised[report.model])))
 
 
 def _value(report: Report, key: str) -> float | None:
@@ -305,8 +303,9 @@ def _inputs(card: Card) -> str:
     return "; ".join(f"{each.path}, {each.rows:,} rows, SHA-256 {each.sha256}" for each in card.evaluation.inputs) + "."
 
 
-def _needed(_: Report, advice: Advice) -> str:
-    return f"About {advice.rows_needed:,} rows settle what is open in 4 of 5 cases." if advice.rows_needed else ""
+def _needed(each: AdvisedModel) -> str:
+    rows = each.advice.rows_needed
+    return f"About {rows:,} rows settle what is open in 4 of 5 cases." if rows else ""
 
 
 def _updates(card: Card) -> str:
@@ -319,16 +318,8 @@ def _updates(card: Card) -> str:
     return card.each(of_model)
 
 
-def _advice(card: Card) -> str:
-    whole = card.recommendation
-
-    def of_model(report: Report, advice: Advice) -> str:
-        if whole is None:
-            return ""
-        each = AdvisedModel(report, advice, whole, card.terms)
-        return f"{' '.join(each.lead())} Do now: {each.todo}; how sure that is: {advice.certainty}."
-
-    return card.advised(of_model)
+def _advice(each: AdvisedModel) -> str:
+    return f"{' '.join(each.lead())} Do now: {each.todo}; how sure that is: {each.advice.certainty}."
 
 
 def _limits(card: Card) -> str:
@@ -340,78 +331,83 @@ def _limits(card: Card) -> str:
 
 
 SECTIONS: dict[str, tuple[CardItem, ...]] = {
-    "Model details": (
-        CardItem("1", "What is reported", "the target population"),
-        CardItem("2", "Abstract", "a summary of the study in its authors' words"),
-        CardItem("12b", "Handling of predictors", "their scaling, coding and functional form"),
-        CardItem("12c", "Building of the model", "its type, how it was built and tuned, and internal validation"),
-        CardItem("12g", "Calculation of predictions", "the code or formula that made the scores"),
-        CardItem("15", "Output and threshold", "who chose the costs or the threshold, and why"),
-        CardItem("22", "The whole model", "its formula, code or interface, and who may use it"),
-    ),
-    "Intended use": (
-        CardItem("3a", "Background", "the setting, whether it is diagnosis or prognosis, and earlier models"),
-        CardItem("3b", "Target population and users", "whom the model is for, at which step, and who uses it"),
-        CardItem("4", "Objectives", "what the study set out to show"),
-        CardItem("27a", "Poor or missing input in use", "how it is to be recognised and handled"),
-        CardItem("27b", "Part and expertise of users", "what they have to do, and what they have to know"),
-    ),
-    "Factors": (
-        CardItem("3c", "Inequalities", "those known between groups of people"),
-        CardItem("6a", "Setting", "where the rows come from: kinds of places, how many, and where"),
-        CardItem("12d", "Differences between clusters", "clusters that no column names"),
-        CardItem("14", "Fairness", "what was done for it, and why"),
-    ),
-    "Metrics": (
-        CardItem("12e", "Measures of performance", ""),
-        CardItem("12f", "Updating", "whether the model was changed after this evaluation"),
-        CardItem("13", "Class imbalance", "whether classes were weighted or resampled to build the model"),
-    ),
-    "Evaluation data": (
-        CardItem("5a", "Sources", "how the rows were collected, and whom they represent"),
-        CardItem("5b", "Dates", "the first and the last date of the rows, and the end of follow-up"),
-        CardItem("6b", "Eligibility", "who was included and who was excluded"),
-        CardItem("6c", "Treatments", "those received, and how they were taken into account"),
-        CardItem("7", "Preparation and quality checks", "what was done to the data before decal read them"),
-        CardItem("8a", "Outcome", "what the label means, how and when it was assessed, and over which time"),
-        CardItem("8b", "Assessors of the outcome", "who judged it, where judgement was needed"),
-        CardItem("8c", "Blinding of the outcome", "whether those who assessed it knew the predictions"),
-        CardItem("9b", "Predictors", "which the model takes, and how and when they were measured"),
-        CardItem("9c", "Assessors of predictors", "who judged them, where judgement was needed"),
-        CardItem("10", "Sample size", "how this number of rows was arrived at"),
-        CardItem("11", "Missing data", "why values are missing, and how missing predictors were filled"),
-        CardItem("20a", "Flow of participants", "how the rows came to be these, and the time of follow-up"),
-        CardItem("20b", "Characteristics", "demographics, dates, treatments and main predictors"),
-        CardItem("21", "Rows and events of each analysis", "those of development and tuning"),
-    ),
-    "Training data": (
-        CardItem("9a", "Choice of predictors", "which were candidates, and how they were selected"),
-        CardItem(
-            "12a", "Use of the data", "which rows the model was developed on, and whether some of these are among them"
+    section: tuple(CardItem(*item) for item in items)
+    for section, items in {
+        "Model details": (
+            ("1", "What is reported", "the target population"),
+            ("2", "Abstract", "a summary of the study in its authors' words"),
+            ("12b", "Handling of predictors", "their scaling, coding and functional form"),
+            ("12c", "Building of the model", "its type, how it was built and tuned, and internal validation"),
+            ("12g", "Calculation of predictions", "the code or formula that made the scores"),
+            ("15", "Output and threshold", "who chose the costs or the threshold, and why"),
+            ("22", "The whole model", "its formula, code or interface, and who may use it"),
         ),
-        CardItem("16", "Development beside evaluation", "differences of setting, eligibility, outcome and predictors"),
-        CardItem("20c", "Distributions beside development", "how predictors and outcome were distributed there"),
-    ),
-    "Quantitative analyses": (
-        CardItem("23a", "Performance", "that of groups which no column names"),
-        CardItem("23b", "Performance between clusters", "that of clusters which no column names"),
-        CardItem("24", "Results of updating", "the performance of an updated model on other rows"),
-    ),
-    "Ethical considerations": (
-        CardItem("17", "Ethical approval", "the committee, and consent or its waiver"),
-        CardItem("18a", "Funding", "who paid, and the part they had"),
-        CardItem("18b", "Conflicts of interest", "those of the authors"),
-        CardItem("18c", "Protocol", "where it is, or that there is none"),
-        CardItem("18d", "Registration", "register and number, or that there is none"),
-        CardItem("18e", "Availability of the data", "where and on which terms they can be had"),
-        CardItem("18f", "Availability of the code", "where the code of the model is"),
-        CardItem("19", "Involvement of patients and the public", "whether there was any, and what it was"),
-    ),
-    "Caveats and recommendations": (
-        CardItem("25", "Interpretation", "what it means beside earlier studies"),
-        CardItem("26", "Limitations", "bias in how rows were selected or labelled, and how far results carry over"),
-        CardItem("27c", "Next steps", "plans for research"),
-    ),
+        "Intended use": (
+            ("3a", "Background", "the setting, whether it is diagnosis or prognosis, and earlier models"),
+            ("3b", "Target population and users", "whom the model is for, at which step, and who uses it"),
+            ("4", "Objectives", "what the study set out to show"),
+            ("27a", "Poor or missing input in use", "how it is to be recognised and handled"),
+            ("27b", "Part and expertise of users", "what they have to do, and what they have to know"),
+        ),
+        "Factors": (
+            ("3c", "Inequalities", "those known between groups of people"),
+            ("6a", "Setting", "where the rows come from: kinds of places, how many, and where"),
+            ("12d", "Differences between clusters", "clusters that no column names"),
+            ("14", "Fairness", "what was done for it, and why"),
+        ),
+        "Metrics": (
+            ("12e", "Measures of performance", ""),
+            ("12f", "Updating", "whether the model was changed after this evaluation"),
+            ("13", "Class imbalance", "whether classes were weighted or resampled to build the model"),
+        ),
+        "Evaluation data": (
+            ("5a", "Sources", "how the rows were collected, and whom they represent"),
+            ("5b", "Dates", "the first and the last date of the rows, and the end of follow-up"),
+            ("6b", "Eligibility", "who was included and who was excluded"),
+            ("6c", "Treatments", "those received, and how they were taken into account"),
+            ("7", "Preparation and quality checks", "what was done to the data before decal read them"),
+            ("8a", "Outcome", "what the label means, how and when it was assessed, and over which time"),
+            ("8b", "Assessors of the outcome", "who judged it, where judgement was needed"),
+            ("8c", "Blinding of the outcome", "whether those who assessed it knew the predictions"),
+            ("9b", "Predictors", "which the model takes, and how and when they were measured"),
+            ("9c", "Assessors of predictors", "who judged them, where judgement was needed"),
+            ("10", "Sample size", "how this number of rows was arrived at"),
+            ("11", "Missing data", "why values are missing, and how missing predictors were filled"),
+            ("20a", "Flow of participants", "how the rows came to be these, and the time of follow-up"),
+            ("20b", "Characteristics", "demographics, dates, treatments and main predictors"),
+            ("21", "Rows and events of each analysis", "those of development and tuning"),
+        ),
+        "Training data": (
+            ("9a", "Choice of predictors", "which were candidates, and how they were selected"),
+            (
+                "12a",
+                "Use of the data",
+                "which rows the model was developed on, and whether some of these are among them",
+            ),
+            ("16", "Development beside evaluation", "differences of setting, eligibility, outcome and predictors"),
+            ("20c", "Distributions beside development", "how predictors and outcome were distributed there"),
+        ),
+        "Quantitative analyses": (
+            ("23a", "Performance", "that of groups which no column names"),
+            ("23b", "Performance between clusters", "that of clusters which no column names"),
+            ("24", "Results of updating", "the performance of an updated model on other rows"),
+        ),
+        "Ethical considerations": (
+            ("17", "Ethical approval", "the committee, and consent or its waiver"),
+            ("18a", "Funding", "who paid, and the part they had"),
+            ("18b", "Conflicts of interest", "those of the authors"),
+            ("18c", "Protocol", "where it is, or that there is none"),
+            ("18d", "Registration", "register and number, or that there is none"),
+            ("18e", "Availability of the data", "where and on which terms they can be had"),
+            ("18f", "Availability of the code", "where the code of the model is"),
+            ("19", "Involvement of patients and the public", "whether there was any, and what it was"),
+        ),
+        "Caveats and recommendations": (
+            ("25", "Interpretation", "what it means beside earlier studies"),
+            ("26", "Limitations", "bias in how rows were selected or labelled, and how far results carry over"),
+            ("27c", "Next steps", "plans for research"),
+        ),
+    }.items()
 }
 """The items of TRIPOD+AI, each in the section of a model card that it belongs to."""
 KNOWN: dict[str, Callable[[Card], str]] = {
@@ -443,8 +439,8 @@ KNOWN: dict[str, Callable[[Card], str]] = {
     "23a": lambda card: "In the tables below.",
     "23b": _groups,
     "24": _updates,
-    "25": _advice,
+    "25": lambda card: card.advised(_advice),
     "26": _limits,
-    "27c": lambda card: card.advised(lambda _, advice: " ".join(advice.next_steps)),
+    "27c": lambda card: card.advised(lambda each: " ".join(each.advice.next_steps)),
 }
 """What a card says of items, by their number; '' where that is nothing."""

@@ -24,8 +24,15 @@ from decal_cli.numbers import Interval, alike, counts, plain, short, span
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Points, Signature, SourceLines, TextTable, Tone
 from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
-from decal_cli.render.results.shortened import MAX_GROUPS, Order, lowest_first, worst_of_each
-from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
+from decal_cli.render.results.source import (
+    MAX_GROUPS,
+    Order,
+    Provenance,
+    WrittenResult,
+    lowest_first,
+    source_lines,
+    worst_of_each,
+)
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.resample import FOLDS

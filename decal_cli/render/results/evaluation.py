@@ -56,8 +56,15 @@ from decal_cli.render.blocks import (
     TextTable,
 )
 from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, words
-from decal_cli.render.results.shortened import lowest_first, shortened
-from decal_cli.render.results.source import Provenance, WrittenResult, one_or_several, source_lines, without_labels_line
+from decal_cli.render.results.source import (
+    Provenance,
+    WrittenResult,
+    lowest_first,
+    one_or_several,
+    shortened,
+    source_lines,
+    without_labels_line,
+)
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.task import utility_text

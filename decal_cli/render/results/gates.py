@@ -13,8 +13,7 @@ from decal_cli.errors import DecalError
 from decal_cli.numbers import plain, short, span
 from decal_cli.render.blocks import Block, Check, Checks, Signature, SourceLines
 from decal_cli.render.results.evaluation import Evaluated
-from decal_cli.render.results.shortened import Order, worst_of_each
-from decal_cli.render.results.source import WrittenResult, source_lines
+from decal_cli.render.results.source import Order, WrittenResult, source_lines, worst_of_each
 from decal_cli.render.schema import data_of, keys_of
 
 DIGITS = 4

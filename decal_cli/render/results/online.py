@@ -31,7 +31,7 @@ MAX_EXPONENT = 4
 class ReplayedPlanData(View):
     """How rows were replayed. delay, every: as on the command line; horizon: null where it is not known."""
 
-    time: str | None = of(lambda _, seen: seen.evaluation.columns.get("time"))
+    time: str | None = of(".evaluation.columns.time")
     delay: Words = of("delay.text")
     every: Words = of("every.text")
     warm_up: Positive
@@ -65,10 +65,10 @@ class MethodOverTimeData(View):
     worst_v_regret: float = of(lambda method, seen: method.worst.regret / seen.judged.rows)
     worst_kink: Share = of("worst.kink")
     guarantee: Guarantee | None
-    u_cal: float = of(lambda method, _: method.losses["u_cal"])
-    cdl: float = of(lambda method, _: method.losses["cdl"])
-    dist_cal_lower: float = of(lambda method, _: method.losses["dist_cal_lower"])
-    dist_cal_upper: float = of(lambda method, _: method.losses["dist_cal_upper"])
+    u_cal: float = of("losses.u_cal")
+    cdl: float = of("losses.cdl")
+    dist_cal_lower: float = of("losses.dist_cal_lower")
+    dist_cal_upper: float = of("losses.dist_cal_upper")
 
 
 class WindowData(View):

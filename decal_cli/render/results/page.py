@@ -40,8 +40,15 @@ from decal_cli.render.results.recommendation import (
     advised_in,
     ways_of,
 )
-from decal_cli.render.results.shortened import IN_FULL, shortened
-from decal_cli.render.results.source import WrittenResult, class_payoffs, limited_actions, payoffs, source_lines
+from decal_cli.render.results.source import (
+    IN_FULL,
+    WrittenResult,
+    class_payoffs,
+    limited_actions,
+    payoffs,
+    shortened,
+    source_lines,
+)
 from decal_cli.render.terms import StatedTerms
 from decal_cli.task import ClassDecision
 

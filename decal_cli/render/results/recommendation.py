@@ -40,12 +40,12 @@ from decal_cli.numbers import (
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.evaluation import MeasuredData, name_of
-from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
     one_or_several,
     row_task_line,
+    shortened,
     source_lines,
     task_line,
     without_labels_line,
@@ -286,7 +286,7 @@ class CountsData(View):
     as_is: DecidedData = of(lambda counted, _: _Uncounted(counted.as_is))
     recalibrated: DecidedData | None
     with_features: DecidedData | None
-    threshold: AdjustedData = of(lambda _, seen: seen.report.results["threshold_adjusted"])
+    threshold: AdjustedData = of(".report.results.threshold_adjusted")
 
 
 class AmountData(View):
@@ -302,10 +302,10 @@ class AmountsData(View):
     unit: str | None = of(".terms.unit")
     per: str | None = of(".terms.per")
     decisions: Above = of(".terms.number")
-    expected_utility: AmountData = of(lambda results, _: results["expected_utility"])
-    gain_recalibration: AmountData = of(lambda results, _: results[GAINS["recalibrate"]])
-    gain_beyond: AmountData = of(lambda results, _: results["gain_beyond"])
-    gain_post_training: AmountData = of(lambda results, _: results[GAINS["post-train"]])
+    expected_utility: AmountData
+    gain_recalibration: AmountData
+    gain_beyond: AmountData
+    gain_post_training: AmountData
 
 
 class _Uncounted(NamedTuple):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from decal_cli.analysis.described import ByRow
 from decal_cli.analysis.evaluate import Evaluation, Report, resampled_cells
 from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data import Input
 from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share
-from decal_cli.hints import Hint
+from decal_cli.hints import Hint, said
+from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import RESAMPLES
 from decal_cli.numbers import Interval, alike, percent, plain, within
 from decal_cli.render.blocks import Block, Paragraph
@@ -21,6 +22,14 @@ from decal_cli.tables.population import Population
 from decal_cli.task import ABSTAIN, BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__
 
+MAX_GROUPS = 100
+"""Groups of one model that a table shows."""
+N_WORST = 20
+"""Of more groups, so many are shown."""
+IN_FULL = f"{Hint('format', 'json')} or csv"
+T = TypeVar("T")
+Order = tuple[Callable[[T], Any], str]
+"""What groups are sorted by, the worst first, and the same in words."""
 MAX_NAMES = 8
 """Columns of one role that are listed by name."""
 
@@ -125,11 +134,6 @@ class WrittenResult:
         self.evaluation = evaluation
         self.terms = terms or StatedTerms()
         self.title = "decal: " + ", ".join(item.path for item in evaluation.inputs)
-
-
-def title_of(evaluation: Evaluation) -> str:
-    """The title of a page."""
-    return "decal: " + ", ".join(item.path for item in evaluation.inputs)
 
 
 def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -> list[str]:
@@ -313,3 +317,65 @@ def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, name
             "with a label stand for all."
         )
     yield Paragraph(" ".join(sentences), strong=f"Missing labels{f' of {report.model}' if named else ''}.")
+
+
+def worst_of_each(
+    results: Sequence[Any],
+    order_of: Callable[[Sequence[Any]], Order[Any] | None],
+    whose: Callable[[Any], str] = lambda result: str(result.model),
+    in_full: str = IN_FULL,
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """Of each model, or whatever else results are of, all groups, or of more than a table shows the worst, and a note.
+
+    What they say of all rows stays. order_of: the order of many groups of one model; None keeps all of them. in_full:
+    what shows them all.
+    """
+    by_name: dict[str, list[Any]] = {}
+    for result in results:
+        by_name.setdefault(whose(result), []).append(result)
+    shown: list[Any] = []
+    notes: list[str] = []
+    for name, of_name in by_name.items():
+        groups = [result for result in of_name if result.group is not None]
+        order = order_of(groups) if len(groups) > MAX_GROUPS else None
+        if order is None:
+            shown += of_name
+            continue
+        place, by = order
+        shown += [result for result in of_name if result.group is None] + sorted(groups, key=place)[:N_WORST]
+        notes.append(
+            f"{name + ': ' if name else ''}the table shows the {N_WORST} worst of {len(groups):,} groups by {by};"
+            f" {said(in_full)} has all of them"
+        )
+    return tuple(shown), tuple(notes)
+
+
+def lowest_first(value: float | None) -> tuple[bool, float]:
+    """To sort by; what has no value comes last."""
+    return value is None, value or 0.0
+
+
+def shortened(evaluation: Evaluation, in_full: str = IN_FULL) -> Evaluation:
+    """With the worst groups of a model that has more than a table shows, worst first, and a note about the rest."""
+    reports, notes = worst_of_each(evaluation.reports, _by_metric, in_full=in_full)
+    return evaluation if not notes else replace(evaluation, reports=reports, notes=(*evaluation.notes, *notes))
+
+
+def _by_metric(reports: Sequence[Report]) -> Order[Report] | None:
+    """By what acting on the score loses, else by the first metric that has a best."""
+    defined = [
+        key
+        for key in reports[0].results
+        if parse(key).declared.better in ("lower", "higher") and any(r.results[key].value is not None for r in reports)
+    ]
+    key = next((key for key in ("regret", "regret_calibration") if key in defined), next(iter(defined), None))
+    if key is None:
+        return None
+    metric = parse(key).declared
+    sign = -1 if metric.better == "lower" else 1
+
+    def place(report: Report) -> tuple[bool, float]:
+        value = report.results[key].value
+        return lowest_first(None if value is None else sign * value)
+
+    return place, metric.title

@@ -29,8 +29,15 @@ from decal_cli.render.blocks import (
     TextTable,
 )
 from decal_cli.render.cells import left, number, reasons, table, words
-from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
-from decal_cli.render.results.source import Provenance, WrittenResult, one_or_several, source_lines
+from decal_cli.render.results.source import (
+    Order,
+    Provenance,
+    WrittenResult,
+    lowest_first,
+    one_or_several,
+    source_lines,
+    worst_of_each,
+)
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.task import ABSTAIN, CAPACITY, PREVALENCE, RowTask, TaskSeries
@@ -121,8 +128,8 @@ class SweepData(View):
 
     u_delta: Literal[1] = of(lambda *_: 1)
     amounts: ScaleData | None = of(lambda _, curves: curves if curves.terms.with_amounts else None)
-    thresholds: Annotated[list[Inside], Limit(minItems=1)] = of(lambda _, curves: curves.places)
-    prior: str | None = of(lambda _, curves: curves.sweep.grid.prior and curves.sweep.grid.prior.name)
+    thresholds: Annotated[list[Inside], Limit(minItems=1)] = of(".places")
+    prior: str | None = of(".sweep.grid.prior.name")
     grouping_loss: float | None
     curves: dict[Annotated[str, Limit(pattern="^[a-z_]+$")], CurveData]
 
@@ -167,9 +174,9 @@ class VariedCurveData(View):
 class VaryData(View):
     """Numbers by the value of what varies. own: that of the user's task, null where it has none."""
 
-    varies: str = of(lambda _, curves: curves.sweep.series.title)
-    own: float | None = of(lambda _, curves: curves.sweep.series.own)
-    at: Annotated[list[float], Limit(minItems=1)] = of(lambda _, curves: curves.sweep.series.values)
+    varies: str = of(".sweep.series.title")
+    own: float | None = of(".sweep.series.own")
+    at: Annotated[list[float], Limit(minItems=1)] = of(".sweep.series.values")
     curves: dict[str, VariedCurveData]
     risk_coverage: RiskData | None = of("risk")
 
