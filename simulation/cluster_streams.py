@@ -10,8 +10,14 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import beta
 
-from decal_cli.sequential.alarm import ClusterAlarm, log_e_process
-from decal_cli.sequential.differences import RunningDifference, RunningMeans, Runs, utility_difference
+from decal_cli.sequential.anytime import (
+    CalibrationAlarm,
+    ClusterAlarm,
+    RunningDifference,
+    RunningMeans,
+    Runs,
+    utility_difference,
+)
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import BinaryTask
@@ -74,7 +80,7 @@ def cluster_alarm_table(seed: int, share: float) -> Iterator[str]:
         by_row, by_cluster = [], []
         for stream in range(streams):
             drawn = draw(np.random.default_rng([seed, 11, number, stream]), N_CLUSTERS)
-            by_row.append(log_e_process(drawn.score, drawn.label).max())
+            by_row.append(CalibrationAlarm().advance(drawn.score, drawn.label).max())
             by_cluster.append(ClusterAlarm().advance(drawn.score, drawn.label, runs_of(drawn.size)).max())
         cells = [f"{np.mean(np.array(by_row) >= math.log(20)):.3f}"]
         for alpha in (0.05, 0.01):

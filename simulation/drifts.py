@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.sequential.alarm import first_alarm, log_e_process
+from decal_cli.sequential.anytime import CalibrationAlarm, first_alarm
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 
@@ -61,7 +61,7 @@ def run_of(rng: np.random.Generator, shift: float, slope: float) -> Alarms:
     drifted = expit((1 + slope) * log_odds(score) + shift)
     chance = np.where(np.arange(len(score)) < BEFORE, score, drifted)
     label = (rng.random(len(score)) < chance).astype(np.uint8)
-    log_e = log_e_process(score, label)
+    log_e = CalibrationAlarm().advance(score, label)
     windows = len(score) // WINDOW
     return Alarms(
         first_alarm(log_e, ALPHA), *(_first_window(score, label, level) for level in (ALPHA, ALPHA / windows))

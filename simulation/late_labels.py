@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 from scipy.special import ndtr
 
 from decal_cli.analysis.online.plan import known_after_rows
-from decal_cli.sequential.alarm import ClusterAlarm, DelayedAlarm, log_e_process
+from decal_cli.sequential.anytime import CalibrationAlarm, ClusterAlarm, DelayedAlarm
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 from simulation.cluster_streams import runs_of
@@ -56,7 +56,7 @@ def alarms(delay: int, rows: int, shift: float, streams: int, seed: int) -> tupl
     for stream in range(streams):
         drawn = overlapping(delay, rows, shift, np.random.default_rng([seed, 14, delay, stream]))
         in_blocks += DelayedAlarm().advance(*drawn, known_after_rows(rows, delay))[-1] >= math.log(20)
-        by_row += log_e_process(*drawn).max() >= math.log(20)
+        by_row += CalibrationAlarm().advance(*drawn).max() >= math.log(20)
     return in_blocks, by_row
 
 
@@ -85,6 +85,6 @@ def alike_table(seed: int, share: float) -> Iterator[str]:
         by_row = in_blocks = 0
         for stream in range(streams):
             drawn = hang_together(correlation, ALIKE_ROWS, np.random.default_rng([seed, 15, number, stream]))
-            by_row += log_e_process(*drawn).max() >= math.log(20)
+            by_row += CalibrationAlarm().advance(*drawn).max() >= math.log(20)
             in_blocks += ClusterAlarm().advance(*drawn, runs).max() >= math.log(20)
         yield f"| {correlation:g} | {streams} | {by_row / streams:.3f} | {in_blocks / streams:.3f} |"

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from decal_cli.sequential.alarm import first_alarm, log_e_process
-from decal_cli.sequential.differences import RunningDifference, utility_difference
+from decal_cli.sequential.anytime import CalibrationAlarm, RunningDifference, first_alarm, utility_difference
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
@@ -47,7 +46,7 @@ def alarm_table(seed: int, share: float) -> Iterator[str]:
         for stream in range(streams):
             rng = np.random.default_rng([seed, 1, number, stream])
             score = draw(rng, 2000)
-            highest.append(float(log_e_process(score, (rng.random(2000) < score).astype(np.uint8)).max()))
+            highest.append(float(CalibrationAlarm().advance(score, (rng.random(2000) < score).astype(np.uint8)).max()))
         cells = []
         for alpha in (0.05, 0.01):
             alarms = int(np.sum(np.array(highest) >= -math.log(alpha)))
@@ -77,7 +76,7 @@ def power_table(seed: int, share: float) -> Iterator[str]:
                 shifted = expit(log_odds(score) + SHIFT)
                 chance = np.where(np.arange(start + rows) < start, score, shifted)
                 label = (rng.random(start + rows) < chance).astype(np.uint8)
-                log_e = log_e_process(score, label)
+                log_e = CalibrationAlarm().advance(score, label)
                 # Streams with a false alarm before the shift do not count as found.
                 alarm = first_alarm(log_e, 0.05)
                 hits += alarm is not None and alarm >= start

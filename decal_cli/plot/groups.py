@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.packs import Pack
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
+from decal_cli.metrics import Result
 from decal_cli.plot.page import new_figure, ready, saved
 from decal_cli.plot.style import drawable, looks, style_of
 
@@ -59,17 +60,12 @@ def _panel(axes: Any, evaluation: Evaluation, key: str, groups: list[str], model
             axes.axvline(overall, color=look.colour, linewidth=1, linestyle=":")
         shift = (number - (len(models) - 1) / 2) * 0.6 / len(models)
         for at, group in enumerate(groups):
-            _dot(axes, of_model.get(group), key, at + shift, look.colour, look.marker)
+            result = of_model[group].results[key] if group in of_model else Result(None)
+            if result.value is not None:
+                if result.interval is not None:
+                    axes.plot(result.interval, (at + shift, at + shift), color=look.colour, linewidth=1.4)
+                axes.plot([result.value], [at + shift], color=look.colour, marker=look.marker, markersize=5)
         axes.plot([], [], color=look.colour, marker=look.marker, label=model)
     axes.plot([], [], color="0.4", linewidth=1, linestyle=":", label="all rows")
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.locator_params(axis="x", nbins=5)
-
-
-def _dot(axes: Any, report: Report | None, key: str, at: float, colour: str, marker: str) -> None:
-    if report is None or report.results[key].value is None:
-        return
-    result = report.results[key]
-    if result.interval is not None:
-        axes.plot(result.interval, (at, at), color=colour, linewidth=1.4)
-    axes.plot([result.value], [at], color=colour, marker=marker, markersize=5)

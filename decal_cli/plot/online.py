@@ -14,8 +14,7 @@ from decal_cli.analysis.online import Judged, Window
 from decal_cli.plot.page import Panel, drawn_alone, figure_of, ready, saved
 from decal_cli.plot.style import GREY, THRESHOLD, below, looks, style_of
 from decal_cli.render.blocks import Picture
-from decal_cli.sequential.alarm import MAX_LOG_E
-from decal_cli.sequential.differences import Sums
+from decal_cli.sequential.anytime import MAX_LOG_E, Sums
 
 N_PERIODS = 4
 """Periods whose reliability is drawn."""
@@ -27,7 +26,7 @@ _WIDE, _HIGH = 5.4, 4.0
 def draw_replay(judged: Judged, path: str) -> bytes:
     """All pictures side by side, in the format that the path's suffix names: png, svg or pdf."""
     form = ready(path)
-    panels = [Panel(title, None, partial(draw, judged=judged)) for title, _, draw in _panels(judged)]
+    panels = [Panel(None, partial(draw, judged=judged)) for *_, draw in _panels(judged)]
     with looks():
         return saved(figure_of([(len(panels), panels)], _WIDE, _HIGH, 1), form)
 

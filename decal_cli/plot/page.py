@@ -30,7 +30,6 @@ Draw = Callable[[Any], None]
 class Panel(NamedTuple):
     """One panel of a picture. number: of the report that it shows, None where it shows them all. high: its height."""
 
-    picture: str
     number: int | None
     draw: Draw
     high: float = 1.0

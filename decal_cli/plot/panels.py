@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from decal_cli.hints import Hint
 from decal_cli.learn.regions import IsotonicFit
 from decal_cli.metrics import Inputs, Result
 from decal_cli.metrics.families.calibration import ece
-from decal_cli.numbers import MAX_DECIMALS, short, span
+from decal_cli.numbers import MAX_DECIMALS, Interval, short, span
 from decal_cli.plot.style import (
     DOTTED,
     GREY,
@@ -39,7 +38,7 @@ from decal_cli.plot.style import (
 )
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.table import BINS, Table
+from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.task import BinaryTask
 
 MAX_DASHED = 3
@@ -52,65 +51,71 @@ MAX_TICKS = 24
 """Names along an axis."""
 
 
+def _ways(
+    axes: Any, lines: Mapping[str, tuple[str, str]], drawn: Sequence[tuple[str, Floats, Mapping[str, Floats]]]
+) -> None:
+    """Each way of deciding by its line; of several models the first two, of many only the first.
+
+    drawn: of each model and group its name, thresholds, and what is drawn of each way over them.
+    """
+    alone, few = len(drawn) == 1, len(drawn) <= MAX_DASHED
+    for number, (name, at, curves) in enumerate(drawn):
+        for place, (way, (line, words)) in enumerate(lines.items()):
+            if way in curves and (alone or place <= few):
+                label = words if alone else name if place == 0 else None
+                look = marks(number, len(at), len(drawn)) if way == "brier" else {}
+                axes.plot(at, curves[way], line, color=style_of(number).colour, label=label,
+                          lw=1.3 if place else 1.8, **look)  # fmt: skip
+
+
+def _over_thresholds(axes: Any, sweep: Sweep, title: str, measured: str) -> None:
+    axes.set(title=title, xlabel="threshold t*", ylabel=measured, xlim=_thresholds(sweep))
+    _mark_thresholds(axes, sweep.thresholds)
+    below(axes)
+
+
 def brier(axes: Any, sweep: Sweep) -> None:
     """Brier curves: as it is, calibrated, by region; of several models the first two, of many only the first."""
     at, reports = sweep.grid.thresholds, sweep.reports
-    alone, few = len(reports) == 1, len(reports) <= MAX_DASHED
-    for number, report in enumerate(reports):
-        style = style_of(number)
-        for name, (line, words) in LINES.items():
-            curve = report.curves.get(name)
-            if curve is None or (not alone and name not in ("brier", "brier_calibrated")[: 1 + few]):
-                continue
-            main = name == "brier"
-            label = words if alone else (report.name if main else None)
-            axes.plot(at, curve.value, line, color=style.colour, label=label, lw=1.8 if main else 1.3,
-                      **(marks(number, len(at), len(reports)) if main else {}))  # fmt: skip
-        if alone:
-            now, fit = report.curves["brier"], report.curves["brier_calibrated"]
-            band(axes, at, now, style.colour)
-            lost = 2 * np.maximum(now.value - fit.value, 0)
-            rate = report.table.base_rate
-            axes.plot(at, np.minimum((1 - at) * rate, at * (1 - rate)), color=GREY, lw=1, ls=DOTTED,
-                      label="better constant decision")  # fmt: skip
-            if lost.max() > 0:
-                axes.fill_between(at, fit.value, now.value, facecolor="none", edgecolor="0.6", hatch="////", lw=0,
-                                  label="miscalibration")  # fmt: skip
-    if not alone and few:
+    _ways(axes, LINES, [(r.name, at, {name: each.value for name, each in r.curves.items()}) for r in reports])
+    if len(reports) == 1:
+        now, fit = reports[0].curves["brier"], reports[0].curves["brier_calibrated"].value
+        band(axes, at, now, style_of(0).colour)
+        rate = reports[0].table.base_rate
+        axes.plot(at, np.minimum((1 - at) * rate, at * (1 - rate)), color=GREY, lw=1, ls=DOTTED,
+                  label="better constant decision")  # fmt: skip
+        if (now.value > fit).any():
+            axes.fill_between(at, fit, now.value, facecolor="none", edgecolor="0.6", hatch="////", lw=0,
+                              label="miscalibration")  # fmt: skip
+    elif len(reports) <= MAX_DASHED:
         axes.plot([], [], "-", color=GREY, label="as it is")
         axes.plot([], [], "--", color=GREY, label=LINES["brier_calibrated"][1])
-    axes.set(title="Brier curves", xlabel="threshold t*", xlim=_thresholds(sweep))
-    axes.set_ylabel("lost per decision\n(both costs add up to 1)")
+    _over_thresholds(axes, sweep, "Brier curves", "lost per decision\n(both costs add up to 1)")
     axes.set_ylim(bottom=0)
-    _mark_thresholds(axes, sweep.thresholds)
-    below(axes)
 
 
 def decision(axes: Any, sweep: Sweep) -> None:
     """Net benefit of the models, of treating all and of treating none."""
     at, reports = sweep.grid.thresholds, sweep.reports
-    top = 0.0
+    rates, curves = [r.table.base_rate for r in reports], [r.curves["net_benefit"] for r in reports]
+    for number, (report, curve) in enumerate(zip(reports, curves, strict=True)):
+        colour = style_of(number).colour
+        axes.plot(at, curve.value, "-", color=colour, label=report.name, **marks(number, len(at), len(reports)))
+        band(axes, at, curve, colour, len(reports))
     for number, report in enumerate(reports):
-        style, curve = style_of(number), report.curves["net_benefit"]
-        axes.plot(at, curve.value, "-", color=style.colour, label=report.name, **marks(number, len(at), len(reports)))
-        band(axes, at, curve, style.colour, len(reports))
-        top = max(top, float(np.max(curve.value)), reports[0].table.base_rate)
-    for number, report in enumerate(reports):
-        if number and (report.group is None or report.table.base_rate == reports[0].table.base_rate):
-            continue
-        label = "treat all" if number == 0 else f"treat all, {report.group}"
-        axes.plot(at, report.curves["net_benefit_all"].value, ls=(0, (5, 2, 1, 2)), color="0.35" if number == 0 else
-                  style_of(number).colour, lw=1.1, label=label)  # fmt: skip
+        if number == 0 or (report.group is not None and rates[number] != rates[0]):
+            label, colour = f"treat all, {report.group}", style_of(number).colour
+            if number == 0:
+                label, colour = "treat all", "0.35"
+            axes.plot(at, report.curves["net_benefit_all"].value, ls=(0, (5, 2, 1, 2)), color=colour, lw=1.1,
+                      label=label)  # fmt: skip
     axes.axhline(0, color="0.35", lw=1.1, ls=DOTTED, label="treat none")
+    top = max(0.0, rates[0], *(float(np.max(curve.value)) for curve in curves))
+    lowest = min(float(np.min(curve.value)) for curve in curves)
     # Far below zero there is nothing to see: treating all falls to minus infinity.
-    axes.set(title="Decision curve", xlabel="threshold t*", ylabel="net benefit\n(true positives per row)")
-    axes.set_xlim(_thresholds(sweep))
-    lowest = min(float(np.min(report.curves["net_benefit"].value)) for report in reports)
+    title = "Decision curve (cut off below)" if lowest < -top else "Decision curve"
+    _over_thresholds(axes, sweep, title, "net benefit\n(true positives per row)")
     axes.set_ylim(max(1.1 * lowest, -top) if lowest < -0.25 * top else -0.25 * top, 1.08 * top)
-    if lowest < -top:
-        axes.set_title("Decision curve (cut off below)")
-    _mark_thresholds(axes, sweep.thresholds)
-    below(axes)
 
 
 def roc(axes: Any, sweep: Sweep) -> None:
@@ -143,21 +148,17 @@ def worth(axes: Any, sweep: Sweep, positions: Sequence[Positions], unit: float, 
 
     unit: what turns gains for u_delta 1 into amounts, which are measured in these words.
     """
-    alone, few, (left, right) = len(positions) == 1, len(positions) <= MAX_DASHED, _thresholds(sweep)
-    for number, (report, each) in enumerate(zip(sweep.reports, positions, strict=True)):
-        won, shown = each.over_constant(), (each.at >= left) & (each.at <= right)
-        for way, (line, label) in WAY_LINES.items():
-            if way not in won or not (alone or way == "now" or (way == "recalibrate" and few)):
-                continue
-            said = label if alone else report.name if way == "now" else None
-            axes.plot(each.at[shown], unit * won[way][shown], line, color=style_of(number).colour, label=said,
-                      lw=1.8 if way == "now" else 1.3)  # fmt: skip
-    if not alone and few:
+    left, right = _thresholds(sweep)
+    drawn = []
+    for report, each in zip(sweep.reports, positions, strict=True):
+        shown = (each.at >= left) & (each.at <= right)
+        won = {way: unit * value[shown] for way, value in each.over_constant().items()}
+        drawn.append((report.name, each.at[shown], won))
+    _ways(axes, WAY_LINES, drawn)
+    if 1 < len(drawn) <= MAX_DASHED:
         axes.plot([], [], "--", color=GREY, label=WAY_LINES["recalibrate"][1])
     axes.axhline(0, color=GREY, lw=1, ls=DOTTED, label="better constant decision")
-    axes.set(title="Won over the better constant decision", xlabel="threshold t*", ylabel=words, xlim=(left, right))
-    _mark_thresholds(axes, sweep.thresholds)
-    below(axes)
+    _over_thresholds(axes, sweep, "Won over the better constant decision", words)
 
 
 def reliability_curve(axes: Any, sweep: Sweep, number: int) -> None:
@@ -353,24 +354,20 @@ def risk_coverage(axes: Any, curves: Sequence[tuple[str, RiskCoverage]]) -> None
     below(axes, 1)
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """A gain that is added to where the chain stands. estimated: it is no upper limit."""
 
     name: str
     start: float
-    gain: Result
+    gain: float
+    interval: Interval | None
+    look: dict[str, Any]
     estimated: bool = True
-    look: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def size(self) -> float:
-        return self.gain.value or 0.0
 
     @property
     def ends(self) -> tuple[float, ...]:
         """Where the chain may stand after it."""
-        return tuple(self.start + end for end in self.gain.interval or (self.size,))
+        return tuple(self.start + end for end in self.interval or (self.gain,))
 
 
 def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], task: str, terms: StatedTerms) -> None:
@@ -399,11 +396,11 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
     _say(axes, factor * now, own, said(factor * now))
     axes.axvline(factor * now, color=style.colour, lw=0.8, ls=DOTTED)
     for row, step in enumerate(steps, own + 1):
-        axes.barh(row, factor * step.size, left=factor * step.start, height=0.55, **{"lw": 0.8, **step.look})
-        if step.gain.interval is not None:
+        axes.barh(row, factor * step.gain, left=factor * step.start, height=0.55, lw=0.8, **step.look)
+        if step.interval is not None:
             axes.plot([factor * end for end in step.ends], [row, row], color="black", lw=1.1, marker="|", ms=6)
-        reach = factor * max(step.start, step.start + step.size, *step.ends)
-        _say(axes, min(reach, high), row, said(factor * step.size, "+") + (" →" if reach > high else ""))
+        reach = factor * max(step.start, step.start + step.gain, *step.ends)
+        _say(axes, min(reach, high), row, said(factor * step.gain, "+") + (" →" if reach > high else ""))
     names = [*constants, "act on the score as it is", *(step.name for step in steps)]
     axes.set_yticks(range(len(names)), map(terms.worded, names))
     axes.invert_yaxis()
@@ -429,15 +426,14 @@ def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:
     recalibration, beyond, worst = (rungs.get(name, Result(None)) for name in names)
     if recalibration.value is None:
         return []
-    steps = [_Step("recalibrated", now, recalibration, look={"color": colour})]
+    first = _Step("recalibrated", now, recalibration.value, recalibration.interval, {"color": colour})
     after = now + recalibration.value
     if beyond.value is not None:
-        steps.append(_Step("with the features", after, beyond, look={"color": "0.6"}))
-    elif worst.value is not None:
-        look = {"facecolor": "0.95", "edgecolor": "0.4", "linestyle": ":"}
-        name = "every label known\n(upper limit, no estimate)"
-        steps.append(_Step(name, after, Result(worst.value), estimated=False, look=look))
-    return steps
+        return [first, _Step("with the features", after, beyond.value, beyond.interval, {"color": "0.6"})]
+    if worst.value is None:
+        return [first]
+    look = {"facecolor": "0.95", "edgecolor": "0.4", "linestyle": ":"}
+    return [first, _Step("every label known\n(upper limit, no estimate)", after, worst.value, None, look, False)]
 
 
 def _reach(now: float, constants: Sequence[float], steps: Sequence[_Step]) -> tuple[float, float]:
@@ -450,7 +446,7 @@ def _reach(now: float, constants: Sequence[float], steps: Sequence[_Step]) -> tu
         near += [step.start, *step.ends] if step.estimated else []
     low, high = min(near), max(near)
     wide = high - low or max(abs(now), 1e-9)
-    others = [*constants, *(step.start + step.size for step in steps)]
+    others = [*constants, *(step.start + step.gain for step in steps)]
     low = min([low, *(value for value in others if low - wide <= value)])
     high = max([high, *(value for value in others if value <= high + wide)])
     return (low, high) if high > low else (low - wide, high + wide)

@@ -1,7 +1,6 @@
 """Forecasters that learn while they predict, and statistics that may be looked at after every row."""
 
-from decal_cli.sequential import forecasters  # declares them
-from decal_cli.sequential.forecaster import ONLINE, Forecaster, OnlineMethod, OnlineSpec, forecaster_of
+from decal_cli.sequential.forecasters import ONLINE, Forecaster, OnlineMethod, OnlineSpec, forecaster_of
 
 parse = ONLINE.parse
 

@@ -13,7 +13,7 @@ from decal_cli.analysis.gate import Bounded, holm, look, sequence_interval
 from decal_cli.analysis.online import Judged, OnlineRequest, Replay
 from decal_cli.data import Stream
 from decal_cli.sequential import ONLINE
-from decal_cli.sequential.differences import RunningDifference, RunningMeans, utility_difference
+from decal_cli.sequential.anytime import RunningDifference, RunningMeans, utility_difference
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask
 from simulation.cluster_streams import runs_of

@@ -10,23 +10,20 @@ from scipy.special import gammainc
 from scipy.stats import gamma
 
 from decal_cli.analysis.online.plan import known_after_rows, known_after_time
-from decal_cli.sequential.alarm import (
+from decal_cli.sequential.anytime import (
     BETS,
+    MAX_GUESS,
     MAX_LOG_E,
     RESTART,
     CalibrationAlarm,
     ClusterAlarm,
     DelayedAlarm,
-    first_alarm,
-    log_e_process,
-)
-from decal_cli.sequential.differences import (
-    MAX_GUESS,
     RunningDifference,
     RunningMeans,
     Runs,
     Sums,
     boundary,
+    first_alarm,
     log_mixture,
     utility_difference,
 )
@@ -62,17 +59,17 @@ def test_the_e_process_is_the_mixture_over_bets_and_starts() -> None:
     for number, start in enumerate((0, RESTART, 2 * RESTART), start=1):
         each = [bet.share * math.exp(bet.log_factors(score, logit, label)[start:].sum()) for bet in BETS]
         capital += sum(each) / (number * (number + 1))
-    log_e = log_e_process(score, label)
+    log_e = CalibrationAlarm().advance(score, label)
     assert log_e[-1] == pytest.approx(math.log(capital + 1 / 4), abs=1e-9)
     # What is seen after a row changes nothing before it.
-    np.testing.assert_allclose(log_e_process(score[:150], label[:150]), log_e[:150], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(CalibrationAlarm().advance(score[:150], label[:150]), log_e[:150], rtol=1e-9, atol=1e-12)
 
 
 def test_a_label_that_its_score_calls_impossible_raises_the_alarm_and_a_sure_right_score_does_not() -> None:
     score = np.array([0.0, 1.0, 0.0, 1.0, 0.0])
-    right = log_e_process(score, np.array([0, 1, 0, 1, 0], dtype=np.uint8))
+    right = CalibrationAlarm().advance(score, np.array([0, 1, 0, 1, 0], dtype=np.uint8))
     assert first_alarm(right, 0.05) is None
-    wrong = log_e_process(score, np.array([0, 1, 0, 1, 1], dtype=np.uint8))
+    wrong = CalibrationAlarm().advance(score, np.array([0, 1, 0, 1, 1], dtype=np.uint8))
     assert first_alarm(wrong, 0.05) == 4
     assert np.isfinite(wrong).all() and wrong[-1] <= MAX_LOG_E
 
@@ -84,9 +81,11 @@ def test_false_alarms_are_at_most_alpha_and_a_shift_is_found(shape: str) -> None
         rng = np.random.default_rng([9, seed])
         score = np.clip(SHAPES[shape](rng, 1000), 1e-9, 1 - 1e-9)
         coin = rng.random(1000)
-        false_alarms += first_alarm(log_e_process(score, (coin < score).astype(np.uint8)), 0.05) is not None
+        false_alarms += (
+            first_alarm(CalibrationAlarm().advance(score, (coin < score).astype(np.uint8)), 0.05) is not None
+        )
         shifted = expit(log_odds(score) + 0.5)
-        hits += first_alarm(log_e_process(score, (coin < shifted).astype(np.uint8)), 0.05) is not None
+        hits += first_alarm(CalibrationAlarm().advance(score, (coin < shifted).astype(np.uint8)), 0.05) is not None
     assert false_alarms <= 11  # P(more | .05) < .01
     assert hits >= 85
 
@@ -179,7 +178,7 @@ def test_clusters_of_one_row_are_rows_to_the_alarm() -> None:
     score, label = rng.random(400), (rng.random(400) < 0.5).astype(np.uint8)
     alarm = ClusterAlarm()
     seen = alarm.advance(score, label, runs_of(np.ones(400, dtype=np.int64)))
-    by_row = log_e_process(score, label)
+    by_row = CalibrationAlarm().advance(score, label)
     assert seen[0] == 0
     assert seen[1:] == pytest.approx(by_row[:-1], abs=1e-9)
     assert alarm.close(1) == pytest.approx(by_row[-1], abs=1e-9)
@@ -225,7 +224,7 @@ def test_false_alarms_stay_under_the_level_where_rows_cry_wolf(kind: str) -> Non
     by_row = by_cluster = 0
     for stream in range(60):
         drawn = KINDS[kind](np.random.default_rng([5, stream]), 60)
-        by_row += log_e_process(drawn.score, drawn.label).max() >= np.log(20)
+        by_row += CalibrationAlarm().advance(drawn.score, drawn.label).max() >= np.log(20)
         by_cluster += ClusterAlarm().advance(drawn.score, drawn.label, runs_of(drawn.size)).max() >= np.log(20)
     assert by_cluster <= 3 + 3 * np.sqrt(60 * 0.05 * 0.95)
     assert by_row > 15
@@ -323,4 +322,4 @@ def test_the_windows_overlap_and_their_forecasts_are_calibrated() -> None:
     assert abs(missed.mean()) < 0.01 and abs(np.mean(missed * drawn.score)) < 0.01
     apart = [float(np.corrcoef(missed[:-lag], missed[lag:])[0, 1]) for lag in (1, 5, 6)]
     assert apart[0] > 0.3 > apart[1] > 0.02 > abs(apart[2])
-    assert log_e_process(*overlapping(5, 1000, 0.0, np.random.default_rng(2))).max() > math.log(20)
+    assert CalibrationAlarm().advance(*overlapping(5, 1000, 0.0, np.random.default_rng(2))).max() > math.log(20)

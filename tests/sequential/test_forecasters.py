@@ -15,15 +15,16 @@ from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.sequential import forecaster_of, parse
-from decal_cli.sequential.forecaster import Inside, one_by_one
 from decal_cli.sequential.forecasters import (
     AlmostOneStepAhead,
     CdlForecaster,
     FadingIsotonic,
     ForecastFTPL,
     ForecastHedge,
+    Inside,
     OnlinePlatt,
     RunningMean,
+    one_by_one,
     perturbed_shares,
     projected,
     uniform,

@@ -2,7 +2,7 @@
 
 from decal_cli.analysis.online.judged import Direction, Judged, MethodReport, OnlineRule, PriorShift, judge_online
 from decal_cli.analysis.online.plan import Delay, Period, online_plan
-from decal_cli.analysis.online.replay import Replay, predicted_columns, predicted_name
+from decal_cli.analysis.online.replay import Replay, StreamClusters, Window, predicted_columns, predicted_name
 from decal_cli.analysis.online.state_file import (
     OnlineRequest,
     check_goes_on,
@@ -12,7 +12,6 @@ from decal_cli.analysis.online.state_file import (
     state_text,
     unknown_rows,
 )
-from decal_cli.analysis.online.tally import StreamClusters, Window
 
 __all__ = [
     "Delay",

@@ -23,8 +23,7 @@ import numpy as np
 
 from decal_cli.analysis.gate import ANSWERS, OPERATORS, OVER_TIME, GateRow
 from decal_cli.analysis.online.plan import AS_IT_IS, BASE_RATE, FROZEN
-from decal_cli.analysis.online.replay import Replay
-from decal_cli.analysis.online.tally import utility_of
+from decal_cli.analysis.online.replay import Replay, utility_of
 from decal_cli.data.times import NS_PER_DAY
 from decal_cli.declarations.document import Share
 from decal_cli.errors import DecalError
@@ -33,7 +32,7 @@ from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval
 from decal_cli.sequential import OnlineSpec, parse
-from decal_cli.sequential.forecaster import Guarantee
+from decal_cli.sequential.forecasters import Guarantee
 from decal_cli.tables.table import Table
 
 
@@ -97,22 +96,22 @@ def advised(replay: Replay) -> OnlineAdvice:
     if plan.baseline != AS_IT_IS or not plan.candidates:
         return OnlineAdvice("keep")
     alpha = plan.alpha / len(plan.candidates)
-    gains = {key: replay.tallies[key].gain(alpha) for key in plan.candidates}
-    winners = {key: gain for key, (gain, interval) in gains.items() if interval is not None and interval[0] > 0}
-    if BASE_RATE in replay.tallies:
-        mean, interval = replay.tallies[BASE_RATE].gain(alpha)
-        clear = interval is not None and interval[0] > 0
-        if clear and mean >= max(gain for gain, _ in gains.values()):
-            return OnlineAdvice("retrain", None, mean, interval, replay.since(BASE_RATE))
+    keys = [key for key in replay.tallies if key in (*plan.candidates, BASE_RATE)]
+    gains = {key: replay.tallies[key].gain(alpha) for key in keys}
+    clear = {key: gain for key, (gain, interval) in gains.items() if interval is not None and interval[0] > 0}
+
+    def over(action: Direction, best: str, method: str | None, threshold: float | None = None) -> OnlineAdvice:
+        return OnlineAdvice(action, method, *gains[best], replay.since(best), threshold)
+
+    if BASE_RATE in clear and clear[BASE_RATE] >= max(gains[key][0] for key in plan.candidates):
+        return over("retrain", BASE_RATE, None)
+    winners = [key for key in plan.candidates if key in clear]
     if not winners:
         return OnlineAdvice("keep")
-    best = max(winners, key=lambda key: winners[key])
-    gain, interval = gains[best]
-    since = replay.since(best)
+    best = max(winners, key=lambda key: clear[key])
     if parse(best).name == FROZEN:
-        threshold = replay.forecasters[best].acts_from(plan.task.threshold)
-        return OnlineAdvice("move-threshold", best, gain, interval, since, threshold)
-    return OnlineAdvice("recalibrate-online", best, gain, interval, since)
+        return over("move-threshold", best, best, replay.forecasters[best].acts_from(plan.task.threshold))
+    return over("recalibrate-online", best, best)
 
 
 LOSSES = tuple(parse_metric(name) for name in ("u_cal", "cdl", "dist_cal_lower", "dist_cal_upper"))
@@ -299,19 +298,16 @@ def _value(rule: OnlineRule, replay: Replay) -> float | None:
     if rule.measure == "e_calibration":
         return replay.e_value
     plan = replay.plan
-    if rule.method:
-        if rule.method not in replay.course.total:
-            raise DecalError(
-                f"rule {rule.text!r}: {rule.method} is not among the forecasters",
-                f"name one of {', '.join(replay.course.total)}",
-            )
-        gain, ends = replay.tallies[rule.method].gain(plan.alpha)
-    elif not plan.candidates:
+    if rule.method and rule.method not in replay.course.total:
+        raise DecalError(
+            f"rule {rule.text!r}: {rule.method} is not among the forecasters",
+            f"name one of {', '.join(replay.course.total)}",
+        )
+    methods = (rule.method,) if rule.method else plan.candidates
+    if not methods:
         return None
-    else:
-        alpha = plan.alpha / len(plan.candidates)
-        gains = [replay.tallies[key].gain(alpha) for key in plan.candidates]
-        gain, ends = max(gains, key=lambda each: -math.inf if each[1] is None else each[1][0])
+    gains = [replay.tallies[key].gain(plan.alpha / len(methods)) for key in methods]
+    gain, ends = max(gains, key=lambda each: -math.inf if each[1] is None else each[1][0])
     if not rule.end:
         return gain
     return None if ends is None else ends[rule.end == "upper"]

@@ -14,8 +14,7 @@ import numpy as np
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
-from decal_cli.analysis.online.replay import Replay
-from decal_cli.analysis.online.tally import digests_of
+from decal_cli.analysis.online.replay import Replay, digests_of
 from decal_cli.data import Clock, Columns, Stream, StreamColumns, shown_time
 from decal_cli.declarations.defaults import WARM_UP
 from decal_cli.documents import canonical_json, consistent, digest_of, json_of
@@ -49,10 +48,7 @@ def _document(replay: Replay) -> dict[str, Any]:
             "names": list(plan.task.names),
         },
         "columns": {
-            "score": plan.score,
-            "logit": plan.logit,
-            "time": plan.time,
-            "group": plan.group,
+            **{name: getattr(plan, name) for name in ("score", "logit", "time", "group")},
             **({} if plan.cluster is None else {"cluster": plan.cluster}),
         },
         "plan": {
@@ -60,10 +56,7 @@ def _document(replay: Replay) -> dict[str, Any]:
             "clock": plan.clock,
             "delay": plan.delay.text,
             "every": plan.every.text,
-            "warm_up": plan.warm_up,
-            "horizon": plan.horizon,
-            "seed": plan.seed,
-            "confidence": plan.confidence,
+            **{name: getattr(plan, name) for name in ("warm_up", "horizon", "seed", "confidence")},
         },
         "files": list(replay.files),
         "state": replay.state(),
@@ -138,20 +131,13 @@ def check_same(plan: OnlinePlan, given: Mapping[str, Any], shown: str) -> None:
     for name, value in given.items():
         known = getattr(plan, name)
         if value != known:
-            what = {"task": "decision", "clock": "kind of time"}.get(name, name.replace("_", "-"))
+            texts = [getattr(each, "text", each) for each in (known, value)]
+            what = "kind of time" if name == "clock" else name.replace("_", "-")
+            other = {"task": "another decision", "methods": "other forecasters"}
             raise DecalError(
-                f"{shown}: was begun with {_another(what, known, value)}",
+                f"{shown}: was begun with {other.get(name, f'{what} {texts[0]}, not {texts[1]}')}",
                 f"leave {Hint(name)} as it was, or {_ANEW}",
             )
-
-
-def _another(what: str, known: Any, value: Any) -> str:
-    if isinstance(known, BinaryTask):
-        return "another decision"
-    if isinstance(known, tuple):
-        return "other forecasters"
-    texts = [getattr(each, "text", each) for each in (known, value)]
-    return f"{what} {texts[0]}, not {texts[1]}"
 
 
 def check_goes_on(replay: Replay, stream: Stream, shown: str) -> None:
@@ -197,8 +183,14 @@ class OnlineRequest:
             every = unasked_period(stream.time, stream.clock, self.whole)
         else:
             every = Period.parse(self.every)
+        task = plan.two_actions("online")
+        if task is None:
+            raise DecalError(
+                "a replay needs the decision it is for",
+                f"give {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
+            )
         start = OnlinePlan(
-            task=_task(plan),
+            task=task,
             methods=(),
             clock=stream.clock,
             score=None if stream.score is None else str(stream.columns["score"][0]),
@@ -213,16 +205,6 @@ class OnlineRequest:
             confidence=plan.confidence,
         )
         return Replay(online_plan(self.methods, WARM_UP if self.warm_up is None else self.warm_up, start))
-
-
-def _task(plan: Plan) -> BinaryTask:
-    task = plan.two_actions("online")
-    if task is None:
-        raise DecalError(
-            "a replay needs the decision it is for",
-            f"give {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
-        )
-    return task
 
 
 MAX_FILES = 1000

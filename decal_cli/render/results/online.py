@@ -19,8 +19,8 @@ from decal_cli.render.results.gates import checks_of
 from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
-from decal_cli.sequential.alarm import MAX_LOG_E
-from decal_cli.sequential.forecaster import Guarantee
+from decal_cli.sequential.anytime import MAX_LOG_E
+from decal_cli.sequential.forecasters import Guarantee
 
 MAX_SHOWN_WINDOWS = 24
 """Windows of the table; JSON and CSV have all."""
