@@ -8,7 +8,6 @@ in a part of the rows, whose threshold is given by the others, it adds its own v
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -23,7 +22,6 @@ from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 from decal_cli.tables.units import Estimate, Units
-from decal_cli.task import BinaryTask
 
 MIN_ROWS = 10
 """Effective rows below which what is next has no interval."""
@@ -102,16 +100,20 @@ class AtCapacity:
 class WorthAtCapacity(AtCapacity):
     """The same where it is known what acting on a row is worth.
 
-    idle: the utility of each row that is not acted on, (T,). worth: what acting on it is worth more, (T,). next_worth:
-    its means at the next row of each full list, None where none is. worth_ends, utility_ends: the least and the most
-    that `worth`, and the mean utility, can be.
+    stakes: of the rows; whole: of those that the lists are made of. idle: the utility of each row that is not acted on,
+    (T,). worth: what acting on it is worth more, (T,). next_worth: its means at the next row of each full list, None
+    where none is. worth_ends, utility_ends: the least and the most that `worth`, and the mean utility, can be.
     """
 
-    idle: Floats
-    worth: Floats
-    next_worth: LocalMeans | None
-    worth_ends: Interval
-    utility_ends: Interval
+    def __init__(self, stakes: RowStakes, listed: Listed, whole: RowStakes) -> None:
+        super().__init__(stakes.rows, listed)
+        (self.idle, self.worth), (_, worth) = _by_place(stakes), _by_place(whole)
+        self.next_worth: LocalMeans | None = self.lists.at_next(worth)
+        # Labels that no row has count too, where all rows share two actions.
+        can_be = np.diff(stakes.utility, axis=0) if stakes.utility.shape == (2, 2) else worth
+        self.worth_ends: Interval = (float(can_be.min()), float(can_be.max()))
+        least, most = (self.units.mean(each(stakes.utility, axis=(0, 1))).value for each in (np.min, np.max))
+        self.utility_ends: Interval = (least, most)
 
     @cached_property
     def adds_worth(self) -> Floats:
@@ -158,46 +160,21 @@ class WorthAtCapacity(AtCapacity):
         return within((self.price - reach, self.price + reach), (full * low, full * high))
 
 
-class TaskAtCapacity(WorthAtCapacity):
-    """Valued by a task that all rows share."""
-
-    def __init__(self, at: AtCapacity, task: BinaryTask) -> None:
-        super().__init__(at.rows, at.listed)
-        (u00, u01), (u10, u11) = task.utility
-        self.idle = np.where(self.label > 0, u01, u00)
-        self.worth = np.where(self.label > 0, u11 - u01, u10 - u00)
-        rates = self.lists.rates
-        self.next_worth = None if rates is None else rates.moved(task.u_delta, -task.threshold)
-        self.worth_ends = -task.threshold * task.u_delta, (1 - task.threshold) * task.u_delta
-        self.utility_ends = min(u00, u01, u10, u11), max(u00, u01, u10, u11)
-
-
 SCORE_RANKING, AMOUNT_RANKING = "score", "amount"
 """Other orders of rows with utilities of their own: by the score alone, and by what a miss costs."""
 
 
-class StakesAtCapacity(WorthAtCapacity):
-    """Valued by the utilities of each row. whole: those of the rows that the lists are made of."""
-
-    def __init__(self, stakes: RowStakes, listed: Listed, whole: RowStakes) -> None:
-        super().__init__(stakes.rows, listed)
-        self.idle, self.worth = _by_place(stakes)
-        _, worth = _by_place(whole)
-        self.next_worth = self.lists.at_next(worth)
-        self.worth_ends = float(worth.min()), float(worth.max())
-        ends = (each(stakes.utility, axis=(0, 1)) for each in (np.min, np.max))
-        least, most = (self.units.mean(each).value for each in ends)
-        self.utility_ends = least, most
-
-
 def _by_place(stakes: RowStakes) -> tuple[Floats, Floats]:
     """The utility of each row without a place, and what a place is worth more, shape (T,) each."""
+    if len(stakes.utility) == 2 and not stakes.limited:
+        idle = stakes.payoff(0)
+        return idle, stakes.payoff(1) - idle
     place = stakes.in_place(stakes.rows.score)
     idle = stakes.payoff(place.without)
     return idle, stakes.payoff(place.with_it) - idle
 
 
-class RowsAtCapacity(StakesAtCapacity):
+class RowsAtCapacity(WorthAtCapacity):
     """The same of decisions to act or not, on labels 0 and 1."""
 
     def __init__(self, utilities: RowUtilities, listed: Listed, whole: RowUtilities) -> None:
@@ -221,35 +198,23 @@ class RowsAtCapacity(StakesAtCapacity):
         return self.adds(self.value, None if at_next is None else at_next.mean)
 
 
-def share_interval(lists: Lists, confidence: float) -> tuple[float, float, float]:
-    """Of a single list: the share of the weight that has a place, and the ends between which noise moves it."""
-    rows = lists.rows
-    assert rows.listed is None  # the lists are made of the rows as they were
-    weight = rows.weights
-    total = float(weight.sum())
-    share = float(lists.acted[0]) / total
-    off = weight * ((lists.rank >= lists.threshold[0]) - share)
-    reach = quantile(confidence) * error_of_sum(off, rows.unit) / total
-    return share, max(share - reach, 0.0), min(share + reach, 1.0)
-
-
-def upper_quantiles(lists: Lists, shares: Sequence[float]) -> Floats:
-    """The ranks from which on there are these shares of the weight, shape (k,)."""
-    order = lists.order[::-1]
-    above = np.cumsum(lists.rows.weights[order])
-    at = np.searchsorted(above, np.array(shares) * above[-1] * (1 - 1e-12))
-    return np.asarray(lists.rank[order][np.minimum(at, len(order) - 1)])
-
-
 def threshold_interval(lists: Lists, confidence: float) -> Interval:
     """Of the threshold of one full list that of a quantile (Woodruff 1952), of many that of their mean."""
     if len(lists) > 1:
         spread = float(lists.threshold.std(ddof=1)) / math.sqrt(len(lists))
         mean, reach = float(lists.threshold.mean()), quantile(confidence) * spread
         return within((mean - reach, mean + reach), (0.0, 1.0) if lists.by_score else (-math.inf, math.inf))
-    _, fewer, more = share_interval(lists, confidence)
-    low, high = upper_quantiles(lists, (more, fewer))
-    return float(low), float(high)
+    # Noise moves the share of the weight that has a place between two ends: the ranks from which on there is so much.
+    weight = lists.rows.weights
+    total = float(weight.sum())
+    share = float(lists.acted[0]) / total
+    off = weight * ((lists.rank >= lists.threshold[0]) - share)
+    reach = quantile(confidence) * error_of_sum(off, lists.rows.unit) / total
+    order = lists.order[::-1]
+    above = np.cumsum(weight[order])
+    ends = np.array((min(share + reach, 1.0), max(share - reach, 0.0))) * above[-1] * (1 - 1e-12)
+    low, high = lists.rank[order[np.minimum(np.searchsorted(above, ends), len(order) - 1)]].tolist()
+    return low, high
 
 
 def next_error(lists: Lists, at_next: LocalMeans) -> float | None:

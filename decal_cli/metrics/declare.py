@@ -15,9 +15,8 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 from decal_cli.declarations.document import Size
 from decal_cli.declarations.spec import Declaration, Registry, parameters_of
-from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.at_capacity import WorthAtCapacity
-from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.confidence import POPULATION, Interval
 from decal_cli.metrics.decisions import Change, Decisions
 from decal_cli.metrics.gaps import central
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets
@@ -80,40 +79,70 @@ class Result:
         return f"no interval: {self.no_interval}" if self.no_interval else self.reason
 
 
-F = TypeVar("F", bound=Callable[..., float | Estimate])
+F = TypeVar("F", bound=Callable[..., "float | Estimate | Measured"])
 Better = Literal["lower", "higher", "zero", "one", "neither"]
-IntervalOf = Callable[..., Interval] | Literal["normal", "wilson", "bootstrap"] | None
-"""A function that gives it, that of the estimate, or draws of the table."""
+IntervalOf = Callable[..., Interval] | Literal["normal", "wilson", "bootstrap", "own"] | None
+"""A function that gives it, that of the estimate, draws of the table, or that which the value brings with it."""
+_HOW = {
+    "normal": "mean of a per-row payoff: normal, from its standard error",
+    "wilson": "Wilson score interval",
+    "bootstrap": "bias-corrected bootstrap of the table",
+    None: "none",
+}
 Unit = Literal[
     "probability", "squared probability", "nats", "utility", "share", "count", "z", "score", "slope", "p-value"
 ]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value that knows its interval, by the confidence and the seed."""
+
+    value: float
+    interval: Callable[[float, Seed], Interval]
+
+    def __float__(self) -> float:
+        return self.value
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(Declaration):
     """A declared metric; everything decal says about it is read from here."""
 
-    function: Callable[..., float | Estimate]
+    function: Callable[..., float | Estimate | Measured]
     family: str
     better: Better
     unit: Unit
-    range: tuple[float, float]
-    size_free: bool
-    shown: bool
-    interval_text: str
-    covers: str
-    interval: IntervalOf
-    needs: tuple[type, ...]
+    range: tuple[float, float] = (-math.inf, math.inf)
+    """In multiples of u_delta where the unit is utility."""
+    size_free: bool = True
+    """Doubling every row leaves the value as it is."""
+    shown: bool = False
+    """Among the readable choice that a table prints unasked."""
+    interval: IntervalOf = "bootstrap"
+    """'normal' or 'wilson', of a metric that returns an Estimate; 'own', of one that returns a Measured; a function
+    that asks by annotation as the metric does and gets the metric's parameters and `confidence`; 'bootstrap'; or
+    None."""
+    how: str = ""
+    """How the interval is made."""
+    covers: str = POPULATION
+    """What the interval is meant to hold, or why there is none."""
+    needs: tuple[type, ...] = ()
     witness: Callable[..., Witness] | None = None
+    """A function of the metric's own arguments that gives the task at which a supremum is attained."""
     loads: str = ""
+    """A heavy module that the metric imports late."""
     noisy: bool = False
+    """Above 0 by noise alone, the more so the better the model is calibrated, so that two models cannot be compared by
+    a bootstrap of their difference."""
     rarer: int = 0
     """Rows of the rarer label below which its interval holds the truth too seldom, so that there is none."""
     side: Side | None = None
-    """Which end of its interval says something, where that is one."""
+    """Which end of its interval says something, where the other one is but what the quantity can be."""
     slow: bool = False
     """Takes seconds: measured where it is named, or every metric is."""
     value_text: Callable[..., str] | None = None
+    """A function of the metric's own arguments that writes the value, where rounding would change what it means."""
     within_cells: tuple[Callable[..., float], bool] | None = None
     """How far its value from cells of the score may be from that of the rows, and whether it rests on draws besides."""
     of_classes: Metric | None = None
@@ -122,13 +151,19 @@ class Metric(Declaration):
     """What it is where every row has utilities of its own, where it needs a task."""
 
     @property
+    def interval_text(self) -> str:
+        """How the interval is made, and when there is none."""
+        fewer = self.rarer if self.interval else 0
+        return self.how + (f"; none with fewer than {fewer} rows of the rarer label" if fewer else "")
+
+    @property
     def bounds_in_u_delta(self) -> bool:
         """Whether the range is written in multiples of the task's u_delta."""
         return self.unit == "utility"
 
     def takes(self, classes: bool) -> bool:
         """Whether it has a meaning for rows of several classes, or for those of two."""
-        of_several = bool({ClassTable, ClassRegrets} & set(self.needs))
+        of_several = self._asks(ClassTable, ClassRegrets)
         every = (Decisions, Regrets, Seed, WorthAtCapacity)
         of_any = all(kind in every or issubclass(kind, Change) for kind in self.needs)
         return (of_several or of_any or self.of_classes is not None) if classes else not of_several
@@ -139,9 +174,10 @@ class Metric(Declaration):
 
     def on(self, classes: bool, by_row: bool) -> Metric:
         """What is computed: for rows of several classes or of two; by_row: where every row has utilities of its own."""
-        if by_row and self.takes_task and self.of_rows is not None:
-            return self.of_rows
-        return self.form(classes)
+        return self.of_rows if by_row and self.of_rows is not None else self.form(classes)
+
+    def _asks(self, *kinds: type) -> bool:
+        return any(issubclass(kind, kinds) for kind in self.needs)
 
     @cached_property
     def smooth(self) -> bool:
@@ -151,24 +187,22 @@ class Metric(Declaration):
     @property
     def pairs(self) -> bool:
         """Whether what each unit adds tells how two models differ: units of held-out folds are each model's own."""
-        return self.smooth and not any(issubclass(kind, Change) for kind in self.needs)
+        return self.smooth and not self._asks(Change)
 
     @property
     def takes_task(self) -> bool:
         """Whether the value depends on the decision."""
-        return any(
-            issubclass(kind, (Task, ClassDecision, Decisions, Change, Regrets, WorthAtCapacity)) for kind in self.needs
-        )
+        return self._asks(Task, ClassDecision, Decisions, Change, Regrets, WorthAtCapacity)
 
     @property
     def shares_task(self) -> bool:
         """Whether it is for utilities that all rows share."""
-        return any(issubclass(kind, (Task, ClassDecision, ScoreRegrets, ClassRegrets)) for kind in self.needs)
+        return self._asks(Task, ClassDecision, ScoreRegrets, ClassRegrets)
 
     @property
     def decides(self) -> bool:
         """Whether it depends on the decision, of all rows or of each row."""
-        return self.takes_task or RowUtilities in self.needs
+        return self.takes_task or self._asks(RowUtilities)
 
     def bounds(self, task: Task | ClassDecision | None) -> Interval:
         """The range in the units of the value."""
@@ -180,11 +214,14 @@ class Metric(Declaration):
         """What its interval asks for, which may be more than the value does: a seed, to draw from it."""
         return _positional(self.interval) if callable(self.interval) else ()
 
+    def like(self, function: Callable[..., Any], **others: Any) -> Metric:
+        """Another function in its place, and what else is given; what only its own function has is left."""
+        own = {"witness": None, "loads": "", "value_text": None, "needs": _positional(function)}
+        return replace(self, function=function, **own | others)
+
 
 METRICS: Registry[Metric] = Registry("metric", "ece(bins=20)")
 """Every declared metric by name, in the order of declaration."""
-
-
 _family = [""]
 
 
@@ -199,135 +236,70 @@ def metric(
     unit: Unit,
     source: str,
     range: tuple[float, float] = (-math.inf, math.inf),
-    *,
-    size_free: bool = True,
-    shown: bool = False,
-    interval: IntervalOf = "bootstrap",
-    interval_text: str = "",
-    covers: str = intervals.POPULATION,
-    witness: Callable[..., Witness] | None = None,
-    loads: str = "",
-    noisy: bool = False,
-    rarer: int = 0,
-    text: Callable[..., str] | None = None,
-    side: Side | None = None,
+    **others: Any,
 ) -> Callable[[F], F]:
-    """Declare the decorated function as a metric.
+    """Declare the decorated function as a metric; others: fields of Metric.
 
-    range is in multiples of u_delta where the unit is utility. size_free: doubling every row leaves the value as it
-    is. shown: among the readable choice that a table prints unasked. interval: 'normal' or 'wilson', of a metric that
-    returns an Estimate; a function that asks by annotation as the metric does and gets the metric's parameters and
-    `confidence`; 'bootstrap'; or None. interval_text says in words how the interval is made; covers: what it is meant
-    to hold, or why there is none. witness: a function of the metric's own arguments that gives the task at which a
-    supremum is attained. loads: a heavy module that the metric imports late. noisy: above 0 by noise alone, the more so
-    the better the model is calibrated, so that two models cannot be compared by a bootstrap of their difference.
-    rarer: rows of the rarer label from which on there is an interval. text: a function of the metric's own arguments
-    that writes the value, where rounding would change what it means. side: which end of the interval says something,
-    where the other one is but what the quantity can be.
+    How the interval is made is said where it is none of the usual ones. A function that returns a Measured has that
+    one's own interval.
     """
+    declared = {"title": title, "better": better, "unit": unit, "source": source, "range": range, **others}
 
     def declare(function: F) -> F:
-        METRICS.add(
-            Metric(
-                name=function.__name__,
-                title=title,
-                source=source,
-                function=function,
-                parameters=parameters_of(function),
-                family=_family[0],
-                better=better,
-                unit=unit,
-                range=range,
-                size_free=size_free,
-                shown=shown,
-                interval_text=(interval_text or _text_of(interval)) + _from(rarer),
-                covers=covers,
-                interval=interval,
-                needs=_positional(function),
-                witness=witness,
-                loads=loads,
-                noisy=noisy,
-                rarer=rarer,
-                value_text=text,
-                side=side,
-            )
-        )
+        needs, parameters = _positional(function), parameters_of(function)
+        given = {"interval": _usual(function), **declared}
+        given = {"name": function.__name__, "how": _HOW.get(given["interval"], "analytic"), **given}
+        METRICS.add(Metric(function=function, parameters=parameters, family=_family[0], needs=needs, **given))
         return function
 
     return declare
-
-
-def for_classes(
-    name: str,
-    *,
-    interval: IntervalOf,
-    range: tuple[float, float] | None = None,
-    shown: bool | None = None,
-    slow: bool = False,
-    **texts: Any,
-) -> Callable[[F], F]:
-    """Declare what a metric of two classes is for rows of several; what is not given is as it is there.
-
-    The function has the metric's parameters, and asks by annotation for a ClassTable. Its docstring is the sentence
-    that users read of it.
-    """
-
-    def declare(function: F) -> F:
-        form = _form(name, function, interval, range, **texts)
-        shows = form.shown if shown is None else shown
-        METRICS[name] = replace(METRICS[name], of_classes=replace(form, shown=shows, slow=slow))
-        return function
-
-    return declare
-
-
-def for_rows(name: str, *, interval: IntervalOf, **texts: Any) -> Callable[[F], F]:
-    """Declare what a metric that needs a task is where every row has utilities of its own, as `for_classes` does.
-
-    The function asks by annotation for RowUtilities, and for what is held out by them.
-    """
-
-    def declare(function: F) -> F:
-        METRICS[name] = replace(METRICS[name], of_rows=_form(name, function, interval, (-math.inf, math.inf), **texts))
-        return function
-
-    return declare
-
-
-def _form(
-    name: str,
-    function: Callable[..., float | Estimate],
-    interval: IntervalOf,
-    range: tuple[float, float] | None,
-    interval_text: str = "",
-    covers: str = "",
-    source: str = "",
-    witness: Callable[..., Witness] | None = None,
-) -> Metric:
-    """What a declared metric is on other rows; what is not given is as it is on those it was declared for."""
-    of_two = METRICS[name]
-    return replace(
-        of_two,
-        function=function,
-        range=range or of_two.range,
-        interval=interval,
-        interval_text=interval_text or (of_two.interval_text if interval else "none"),
-        covers=covers or of_two.covers,
-        needs=_positional(function),
-        source=source or of_two.source,
-        witness=witness,
-        loads="",
-        value_text=None,
-    )
 
 
 def like(name: str, title: str, source: str = "", **others: Any) -> Callable[[F], F]:
     """Declare the decorated function as a metric that is in all else as another one, which is declared before it."""
     of = METRICS[name]
-    shared = ("better", "unit", "range", "size_free", "shown", "interval", "covers", "noisy", "rarer")
-    given = {each: getattr(of, each) for each in shared}
-    given["interval_text"] = of.interval_text.removesuffix(_from(of.rarer))
-    return metric(title, source=source or of.source, **given | others)
+
+    def declare(function: F) -> F:
+        new: dict[str, Any] = {
+            "name": function.__name__,
+            "title": title,
+            "source": source or of.source,
+            "family": _family[0],
+        }
+        new |= {"parameters": parameters_of(function), "side": None, "of_classes": None, "of_rows": None}
+        new |= {"interval": "own"} if _usual(function) == "own" else {}
+        METRICS.add(of.like(function, **new | others))
+        return function
+
+    return declare
+
+
+def for_classes(name: str, **others: Any) -> Callable[[F], F]:
+    """Declare what a metric of two classes is for rows of several; what is not given is as it is there.
+
+    The function has the metric's parameters, and asks by annotation for a ClassTable. Its docstring is the sentence
+    that users read of it.
+    """
+    return _form(name, "of_classes", others)
+
+
+def for_rows(name: str, **others: Any) -> Callable[[F], F]:
+    """Declare what a metric that needs a task is where every row has utilities of its own, as `for_classes` does.
+
+    The function asks by annotation for RowUtilities, and for what is held out by them.
+    """
+    return _form(name, "of_rows", {"range": (-math.inf, math.inf), **others})
+
+
+def _form(name: str, rows: str, others: dict[str, Any]) -> Callable[[F], F]:
+    def declare(function: F) -> F:
+        of_two = METRICS[name]
+        how = of_two.how if others["interval"] else _HOW[None]
+        form: dict[str, Any] = {rows: of_two.like(function, **{"how": how, **others})}
+        METRICS[name] = replace(of_two, **form)
+        return function
+
+    return declare
 
 
 Draws = Callable[..., Floats]
@@ -355,34 +327,22 @@ def null_of(name: str, title: str, source: str = "parametric bootstrap") -> Call
 
 
 def computed_null_of(
-    name: str, title: str, source: str, interval: Callable[..., Interval], **texts: Any
+    name: str, title: str, source: str, interval: Callable[..., Interval], **others: Any
 ) -> Callable[[F], F]:
     """The same where the mean is computed, not drawn: the decorated function gives it."""
     of = METRICS[name]
     texts = {
-        "interval_text": f"central range of the {name} of a calibrated model",
+        "how": f"central range of the {name} of a calibrated model",
         "covers": f"no quantity: the central range of {name} over samples of these scores from a perfectly calibrated "
         "model, of which a new sample's lies inside as often as the confidence says",
-    } | texts
-    return metric(
-        title, "neither", of.unit, source, (0, 1), size_free=False, shown=of.shown, interval=interval, **texts
-    )
+    }
+    given = {"size_free": False, "shown": of.shown, "interval": interval, **texts, **others}
+    return metric(title, "neither", of.unit, source, (0, 1), **given)
 
 
-def _from(rarer: int) -> str:
-    return f"; none with fewer than {rarer} rows of the rarer label" if rarer else ""
-
-
-def _text_of(interval: IntervalOf) -> str:
-    """How the interval is made, where the declaration does not say it."""
-    if callable(interval):
-        return "analytic"
-    return {
-        "normal": "mean of a per-row payoff: normal, from its standard error",
-        "wilson": "Wilson score interval",
-        "bootstrap": "bias-corrected bootstrap of the table",
-        None: "none",
-    }[interval]
+def _usual(function: Callable[..., Any]) -> IntervalOf:
+    """The interval of a metric whose declaration names none."""
+    return "own" if get_type_hints(function)["return"] is Measured else "bootstrap"
 
 
 def _positional(function: Callable[..., Any]) -> tuple[type, ...]:

@@ -12,7 +12,7 @@ from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
 from decal_cli.learn.held_out import ByAmount, build_by_amount
 from decal_cli.learn.probe import ClassProbed, Probed, Recalibrated, build_class_probe, build_probe, build_recalibrated
 from decal_cli.learn.regions import Regions, build_regions
-from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, StakesAtCapacity, TaskAtCapacity, WorthAtCapacity
+from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
 from decal_cli.metrics.decisions import Acting, Decisions, Featured, Recalibrating
 from decal_cli.metrics.label_shift import ReferenceScores
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets, regrets_of_rows
@@ -40,7 +40,8 @@ class InputKind(NamedTuple):
 
 
 T = TypeVar("T")
-OF_SCORES, OF_CLASSES = (Table, Task), (ClassTable, ClassDecision)
+OF_CLASSES = ClassTable, ClassDecision
+NOT_OF_SCORES = "is for scores of two classes"
 NO_CLASSES = f"needs a probability for each of several classes: {Hint('proba')}"
 NEEDS_CLASS_TASK = f"needs a task: {Hint('utility')} with a column for each class, or {Hint('abstain')}"
 NO_CAPACITY = f"needs a capacity: {Hint('capacity')}"
@@ -142,7 +143,7 @@ class Inputs:
     def of_scores(self, reason: str = NEEDS_ROWS) -> Rows:
         """Rows of two classes, each with a score. Errors: Undefined, with this reason where there are no rows."""
         if self.of_classes:
-            raise Undefined("is for scores of two classes")
+            raise Undefined(NOT_OF_SCORES)
         return self.rows_or(reason)
 
     @property
@@ -157,27 +158,24 @@ class Inputs:
             raise Undefined(NEEDS_TASK)
         if self.by_row:
             return self.get(RowStakes)
-        return self._shared[1] if self.of_classes else self.get(Task)
-
-    @property
-    def _shared(self) -> list[Any]:
-        """The table, and the task that all of its rows share."""
-        return self.all_of(OF_CLASSES if self.of_classes else OF_SCORES)
+        if self.of_classes:
+            return self.all_of(OF_CLASSES)[1]
+        return self.get(Task)
 
 
-def _featured_rows(rows: Rows) -> Rows:
+def _featured(rows: Rows) -> Rows:
     if rows.features is None:
         raise Undefined(NEEDS_ROWS if rows.counted else NEEDS_FEATURES)
     return rows
 
 
 def _scored_features(q: Inputs) -> Rows:
-    return _featured_rows(q.of_scores(NEEDS_FEATURES))
+    return _featured(q.of_scores(NEEDS_FEATURES))
 
 
-def _decision(q: Inputs, kind: type[T]) -> T:
+def _decision(q: Inputs, kind: type[T], absent: str) -> T:
     if not isinstance(q.decision, kind):
-        raise Undefined(NO_UTILITIES if kind is RowTask else INPUT_KINDS[kind].absent)
+        raise Undefined(absent)
     return q.decision
 
 
@@ -190,7 +188,7 @@ def _two_actions(q: Inputs) -> BinaryTask:
 
 def _row_stakes(q: Inputs) -> RowStakes:
     """Of the rows in an order that depends on their content alone, as folds of them need it."""
-    task, rows = _decision(q, RowTask), q.rows_or(NO_UTILITIES)
+    task, rows = _decision(q, RowTask, NO_UTILITIES), q.rows_or(NO_UTILITIES)
     # Folds of several classes know the order of content themselves.
     return row_stakes(rows if q.of_classes else rows.in_order(), task)
 
@@ -202,24 +200,14 @@ def _row_utilities(q: Inputs) -> RowUtilities:
     return stakes
 
 
-def _by_amount(q: Inputs) -> ByAmount:
-    return build_by_amount(q.get(RowUtilities), seed=q.seed)
-
-
 def _each_row(q: Inputs) -> Decisions:
     """The decisions on rows that are held each, and no row that could have been missed."""
-    return Decisions.of_rows(q.stakes) if q.by_row else Decisions.of_classes(*q._shared)
+    return Decisions.of_rows(q.stakes) if q.by_row else Decisions.of_classes(*q.all_of(OF_CLASSES))
 
 
 def _decisions(q: Inputs) -> Decisions:
     stakes = q.stakes
-    return Decisions.of_table(*q._shared) if isinstance(stakes, Task) else _each_row(q).with_unseen()
-
-
-def _acting(q: Inputs) -> Acting:
-    if q.of_classes:
-        raise Undefined("is for scores of two classes")
-    return Acting.of(q.get(Decisions))
+    return Decisions.of_table(q.get(Table), stakes) if isinstance(stakes, Task) else _each_row(q).with_unseen()
 
 
 def _regrets(q: Inputs) -> Regrets:
@@ -235,7 +223,7 @@ def _recalibrating(q: Inputs) -> Recalibrating:
     return Recalibrating.of_rows(stakes, q.seed) if q.by_row else Recalibrating.of_table(q.get(Table), stakes, q.seed)
 
 
-def _featured(q: Inputs) -> Featured:
+def _using_features(q: Inputs) -> Featured:
     stakes = q.stakes
     if q.of_classes:
         return Featured.of_classes(_each_row(q), stakes, *q.all_of((Recalibrated, ClassProbed)))
@@ -264,6 +252,12 @@ def _rows_at_capacity(q: Inputs) -> RowsAtCapacity:
     return worth
 
 
+def _acting(q: Inputs) -> Acting:
+    if q.of_classes:
+        raise Undefined(NOT_OF_SCORES)
+    return Acting.of(q.get(Decisions))
+
+
 def _reference(q: Inputs) -> ReferenceScores:
     raise Undefined(NO_REFERENCE)
 
@@ -276,15 +270,17 @@ INPUT_KINDS: dict[type, InputKind] = {
     ClassProbed: InputKind(
         "features",
         NEEDS_FEATURES,
-        lambda q: build_class_probe(_featured_rows(q.of_several), q.get(Recalibrated), seed=q.seed),
+        lambda q: build_class_probe(_featured(q.of_several), q.get(Recalibrated), seed=q.seed),
     ),
     Regions: InputKind("features", NEEDS_FEATURES, lambda q: build_regions(_scored_features(q), seed=q.seed)),
     Probed: InputKind("features", NEEDS_FEATURES, lambda q: build_probe(_scored_features(q), seed=q.seed)),
     ReferenceScores: InputKind("reference", NO_REFERENCE, _reference),
     AtCapacity: InputKind("capacity", NO_CAPACITY, lambda q: AtCapacity(*_with_lists(q.of_scores(NO_CAPACITY)))),
-    Task: InputKind("task", NEEDS_TASK, lambda q: _decision(q, Task), True),
+    Task: InputKind("task", NEEDS_TASK, lambda q: _decision(q, Task, NEEDS_TASK), True),
     BinaryTask: InputKind("task of two actions", NEEDS_TASK, _two_actions, True),
-    ClassDecision: InputKind("task of classes", NEEDS_CLASS_TASK, lambda q: _decision(q, ClassDecision), True),
+    ClassDecision: InputKind(
+        "task of classes", NEEDS_CLASS_TASK, lambda q: _decision(q, ClassDecision, NEEDS_CLASS_TASK), True
+    ),
     RowStakes: InputKind("utilities of each row", NO_UTILITIES, _row_stakes, True),
     RowUtilities: InputKind("utilities of each row", NO_UTILITIES, _row_utilities, True),
     ByAmount: InputKind(
@@ -293,12 +289,10 @@ INPUT_KINDS: dict[type, InputKind] = {
     Decisions: InputKind("task", NEEDS_TASK, _decisions, True),
     Acting: InputKind("task of two actions", NEEDS_TASK, _acting, True),
     Regrets: InputKind("task", NEEDS_TASK, _regrets, True),
-    ScoreRegrets: InputKind("task", NEEDS_TASK, lambda q: ScoreRegrets(*q.all_of(OF_SCORES)), True),
-    ClassRegrets: InputKind(
-        "task of classes", NO_CLASSES, lambda q: ClassRegrets(*q.all_of((ClassTable, ClassDecision))), True
-    ),
+    ScoreRegrets: InputKind("task", NEEDS_TASK, lambda q: ScoreRegrets(*q.all_of((Table, Task))), True),
+    ClassRegrets: InputKind("task of classes", NO_CLASSES, lambda q: ClassRegrets(*q.all_of(OF_CLASSES)), True),
     Recalibrating: InputKind("task", NEEDS_TASK, _recalibrating, True),
-    Featured: InputKind("task and features", NEEDS_TASK, _featured, True),
+    Featured: InputKind("task and features", NEEDS_TASK, _using_features, True),
     WorthAtCapacity: InputKind("capacity", NO_CAPACITY, _worth_at_capacity, True),
     RowsAtCapacity: InputKind("utilities of each row and a capacity", NO_ROWS_AT_CAPACITY, _rows_at_capacity, True),
 }
@@ -323,9 +317,11 @@ def stakes_on(rows: Rows, decision: Decision) -> RowStakes:
 def worth_at_capacity(rows: Rows, decision: Decision) -> WorthAtCapacity:
     """What the places of rows, which have lists, are worth."""
     assert rows.listed is not None  # as it says
-    if isinstance(decision, Task) and decision.two_actions is not None:
-        return TaskAtCapacity(AtCapacity(rows, rows.listed), decision.two_actions)
-    stakes, whole = stakes_on(rows, decision), stakes_on(rows.listed.lists.rows, decision)
+    both, two = (rows, rows.listed.lists.rows), decision.two_actions if isinstance(decision, Task) else None
+    if two is not None:
+        stakes, whole = (RowStakes(each, np.array(two.utility)) for each in both)
+    else:
+        stakes, whole = (stakes_on(each, decision) for each in both)
     if isinstance(stakes, RowUtilities) and isinstance(whole, RowUtilities):
         return RowsAtCapacity(stakes, rows.listed, whole)
-    return StakesAtCapacity(stakes, rows.listed, whole)
+    return WorthAtCapacity(stakes, rows.listed, whole)

@@ -26,19 +26,18 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import decal_cli.tables.table as tables
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import Witness, family, for_classes, like, metric, null_of
+from decal_cli.metrics.declare import Measured, Witness, family, for_classes, like, metric, null_of
 from decal_cli.metrics.gaps import AtLevels, Levels, as_score, at_levels, levels_or_cells, need_rows, on_exact_levels
 from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import CellRun, Floats, Ints, Table
+from decal_cli.tables.table import Floats, Ints, Table
 
 Convex = Callable[[Floats], Floats]
 
@@ -61,14 +60,6 @@ class Kink(NamedTuple):
         return self.loss / max(self.at, 1 - self.at)
 
 
-class Vertices(NamedTuple):
-    """Candidate kinks, shape (k,) each."""
-
-    at: Floats
-    loss: Floats
-    side: Ints
-
-
 class Worst(NamedTuple):
     """The worst agent: what it loses, its kinks and their weights in nu."""
 
@@ -83,89 +74,67 @@ _ENDS = (Kink(0.0, 0.0, 1), Kink(1.0, 0.0, -1))
 class LossCurve:
     """loss(mu) = (sum over scores <= mu of (pos - mu n) + convex(mu)) / T.
 
-    One pass over the levels keeps the largest loss of each chunk of them; the chunks in which the maximum can lie are
-    then worked out again, which is a few.
+    The largest loss of each chunk of levels is kept, so that few chunks are looked at where the maximum can lie.
     """
 
     def __init__(self, t: Table, convex: Convex) -> None:
-        self._table, self._convex = t, convex
-        largest, rows, positives = [], [], []
-        n_before = pos_before = 0.0
+        self._table, self._convex, self._loss = t, convex, np.empty(len(t))
+        first, rows, positives = 0, 0.0, 0.0
         for block in t.blocks():
-            starts = np.arange(0, len(block.score), CHUNK)
             n, pos = np.cumsum(block.n), np.cumsum(block.pos)
-            n += n_before
-            pos += pos_before
-            rows.append(n[starts] - block.n[starts])
-            positives.append(pos[starts] - block.pos[starts])
-            n_before, pos_before = float(n[-1]), float(pos[-1])
-            largest.append(np.maximum.reduceat(np.maximum(*self._limits(block, n, pos)), starts))
-        self._starts = np.concatenate(
-            [np.arange(low, min(low + tables.BLOCK, len(t)), CHUNK) for low in range(0, len(t), tables.BLOCK)]
-        )
-        self._ends = np.append(self._starts[1:], len(t))
-        self._largest, self._rows, self._positives = map(np.concatenate, (largest, rows, positives))
-        self._low, self._high = t.score[self._starts], t.score[self._ends - 1]
-        self._known: dict[int, Vertices] = {}
+            n += rows
+            pos += positives
+            sides = _sides(block.score, block.n, block.pos, n, pos, convex(block.score))
+            np.maximum(*sides, out=self._loss[first : first + len(n)])
+            first, rows, positives = first + len(n), float(n[-1]), float(pos[-1])
+        self._loss /= t.total
+        starts = np.arange(0, len(t), CHUNK)
+        self._largest = np.maximum.reduceat(self._loss, starts)
+        self._low, self._high = t.score[starts], t.score[np.append(starts[1:], len(t)) - 1]
 
-    def _limits(self, block: CellRun, n: Floats, pos: Floats) -> tuple[Floats, Floats]:
-        """The curve just above and just below each score; n and pos are sums up to it. Kinks lie in (0, 1)."""
-        above = block.score * n
-        np.subtract(pos, above, out=above)
-        above += self._convex(block.score)
-        below = block.n * block.score
-        below -= block.pos
-        below += above
-        above /= self._table.total
-        below /= self._table.total
-        if block.score[0] == 0:
-            below[0] = 0.0
-        if block.score[-1] == 1:
-            above[-1] = 0.0
-        return above, below
+    def _levels(self, chunks: Ints) -> Ints:
+        """The levels of these chunks."""
+        levels = (chunks[:, None] * CHUNK + np.arange(CHUNK)).ravel()
+        return levels[levels < len(self._table)]
 
-    def _points(self, chunks: Ints) -> Vertices:
-        """The candidates of these chunks."""
-        for chunk in set(chunks.tolist()) - set(self._known):
-            part = slice(int(self._starts[chunk]), int(self._ends[chunk]))
-            n, pos = self._table.n[part].astype(np.float64), self._table.pos[part].astype(np.float64)
-            block = CellRun(self._table.score[part], n, pos)
-            up_to = np.cumsum(n) + self._rows[chunk], np.cumsum(pos) + self._positives[chunk]
-            above, below = self._limits(block, *up_to)
-            larger = above >= below - _TIE
-            side = np.where(larger, 1, -1).astype(np.int64)
-            self._known[chunk] = Vertices(block.score, np.where(larger, above, below), side)
-        return Vertices(*map(np.concatenate, zip(*(self._known[chunk] for chunk in chunks.tolist()), strict=True)))
+    def _up_to(self, level: int) -> tuple[Floats, Floats]:
+        """Rows and positives from the lowest level to this one, shape (1,) each."""
+        n, pos = (each[: level + 1].sum(dtype=np.float64, keepdims=True) for each in (self._table.n, self._table.pos))
+        return n, pos
+
+    def _kink(self, level: int) -> Kink:
+        """The kink at a level, on the side on which the loss is larger."""
+        t, here = self._table, slice(level, level + 1)
+        score, n, pos = t.score[here], t.n[here] * 1.0, t.pos[here] * 1.0
+        above, below = (float(each[0]) for each in _sides(score, n, pos, *self._up_to(level), self._convex(score)))
+        side = 1 if above >= below - _TIE * t.total else -1
+        return Kink(float(score[0]), (above if side == 1 else below) / t.total, side)
 
     def _half(self) -> Kink:
         """The kink at 1/2, whether or not a score lies there."""
         last = int(np.searchsorted(self._table.score, 0.5, side="right")) - 1
-        at, rows, positives = np.array([0.5]), 0.0, 0.0
-        if last >= 0:
-            chunk = int(np.searchsorted(self._starts, last, side="right")) - 1
-            if self._table.score[last] == 0.5:
-                return _kink(self._points(np.array([chunk])), last - int(self._starts[chunk]))
-            part = slice(int(self._starts[chunk]), last + 1)
-            rows = float(self._rows[chunk] + self._table.n[part].sum(dtype=np.float64))
-            positives = float(self._positives[chunk] + self._table.pos[part].sum(dtype=np.float64))
-        return Kink(0.5, (positives - 0.5 * rows + float(self._convex(at)[0])) / self._table.total, 0)
+        if last >= 0 and self._table.score[last] == 0.5:
+            return self._kink(last)
+        rows, positives = self._up_to(last)
+        return Kink(0.5, float((positives - 0.5 * rows + self._convex(np.array([0.5])))[0]) / self._table.total, 0)
 
     def one_kink(self) -> Worst:
         """The worst agent with two actions; of several, the one with the lowest threshold."""
-        far = np.maximum(np.maximum(self._low, 1 - self._high), 0.5)
-        bound = self._largest / far
-        half = self._half()
-        first = self._points(np.array([np.argmax(bound)]))
-        reached = max(float(np.max(_alone(first))), half.alone)
+        score, half = self._table.score, self._half()
+
+        def alone(levels: Ints) -> Floats:
+            return np.asarray(self._loss[levels] / np.maximum(score[levels], 1 - score[levels]))
+
+        bound = self._largest / np.maximum(np.maximum(self._low, 1 - self._high), 0.5)
+        reached = max(float(alone(self._levels(np.argmax(bound, keepdims=True))).max()), half.alone)
         if reached <= _TIE:
             return Worst(0.0, (), ())
-        points = self._points(np.flatnonzero(bound >= reached - _TIE))
-        points = Vertices(*map(np.append, points, half))
-        alone = _alone(points)
-        best = float(alone.max())
-        tied = np.flatnonzero(alone >= best - _TIE)
-        at = int(tied[np.argmin(points.at[tied])])
-        kink = _kink(points, at)
+        levels = self._levels(np.flatnonzero(bound >= reached - _TIE))
+        lost = alone(levels)
+        best = max(float(lost.max(initial=0.0)), half.alone)
+        tied = levels[lost >= best - _TIE]
+        at_level = len(tied) and (half.alone < best - _TIE or score[tied[0]] <= 0.5)
+        kink = self._kink(int(tied[0])) if at_level else half
         return Worst(min(max(best, 0.0), 1.0), (kink,), (1 / max(kink.at, 1 - kink.at),))
 
     def highest(self) -> float:
@@ -195,25 +164,32 @@ class LossCurve:
     def _above(self, slope: float, height: float) -> list[Kink]:
         """The candidates farthest above the line through (1/2, height), at most one on either side."""
         reach = np.maximum(-slope * (self._low - 0.5), -slope * (self._high - 0.5))
-        chunks = np.flatnonzero(self._largest + reach > height + _ROUNDING)
-        if not len(chunks):
-            return []
-        points = self._points(chunks)
-        over = points.loss - slope * (points.at - 0.5) - height
+        levels = self._levels(np.flatnonzero(self._largest + reach > height + _ROUNDING))
+        at = self._table.score[levels] - 0.5
+        over = self._loss[levels] - slope * at - height
         farthest = []
-        for side in (points.at < 0.5, points.at > 0.5):
-            best = int(np.argmax(np.where(side, over, -np.inf)))
-            if side[best] and over[best] > _ROUNDING:
-                farthest.append(_kink(points, best))
+        for side in (at < 0, at > 0):
+            best = int(np.argmax(np.where(side, over, -np.inf))) if len(at) else 0
+            if len(at) and side[best] and over[best] > _ROUNDING:
+                farthest.append(self._kink(int(levels[best])))
         return farthest
 
 
-def _alone(points: Vertices) -> Floats:
-    return np.asarray(points.loss / np.maximum(points.at, 1 - points.at))
-
-
-def _kink(points: Vertices, at: int) -> Kink:
-    return Kink(float(points.at[at]), float(points.loss[at]), int(points.side[at]))
+def _sides(
+    score: Floats, n: Floats, pos: Floats, rows: Floats, positives: Floats, convex: Floats
+) -> tuple[Floats, Floats]:
+    """T times the curve just above and just below each score, by sums up to it; shape (.., m). Kinks lie in (0, 1)."""
+    above = score * rows
+    np.subtract(positives, above, out=above)
+    above += convex
+    below = n * score
+    below -= pos
+    below += above
+    if score[0] == 0:
+        below[..., 0] = 0.0
+    if score[-1] == 1:
+        above[..., -1] = 0.0
+    return above, below
 
 
 def _bridge(kinks: list[Kink]) -> tuple[Kink, Kink, float]:
@@ -229,9 +205,13 @@ def _bridge(kinks: list[Kink]) -> tuple[Kink, Kink, float]:
 
 def of_levels(t: Table) -> LossCurve:
     """CFDL of the kink: (1/T) sum n |h - mu| over levels whose score and frequency h lie on either side of mu."""
-    rate, rows = _rates(t)
-    n = np.concatenate(([0.0], np.cumsum(rows)))
-    pos = np.concatenate(([0.0], np.cumsum(rows * rate)))
+    parts = []
+    for block in t.blocks():
+        rate, which = np.unique(block.pos / block.n, return_inverse=True)
+        parts.append((rate, np.bincount(which, weights=block.n)))
+    rate, which = np.unique(np.concatenate([rate for rate, _ in parts]), return_inverse=True)
+    rows = np.bincount(which, weights=np.concatenate([rows for _, rows in parts]))
+    n, pos = (np.concatenate(([0.0], np.cumsum(each))) for each in (rows, rows * rate))
 
     def convex(mu: Floats) -> Floats:
         upto = np.searchsorted(rate, mu, side="right")
@@ -245,60 +225,28 @@ def of_constant(t: Table) -> LossCurve:
     return LossCurve(t, lambda mu: np.maximum(mu * t.total - t.positives, 0.0))
 
 
-def _rates(t: Table) -> tuple[Floats, Floats]:
-    """The distinct label frequencies of the levels, increasing, and their rows."""
-    rates, rows = [], []
-    for block in t.blocks():
-        rate, which = np.unique(block.pos / block.n, return_inverse=True)
-        rates.append(rate)
-        rows.append(np.bincount(which, weights=block.n))
-    rate, which = np.unique(np.concatenate(rates), return_inverse=True)
-    return rate, np.bincount(which, weights=np.concatenate(rows)).astype(np.float64)
-
-
 def losses_of_levels(score: Floats, n: Floats, pos: Floats, kinks: int) -> Floats:
     """cdl (two kinks) or v_cdl (one) of tables with these levels; n and pos of shape (..., m)."""
-    at = _candidates(score)
-    rate = np.divide(pos, n, out=np.zeros(pos.shape), where=n > 0)
-    convex = np.einsum("...ki,...i->...k", np.maximum(at[:, None] - rate[..., None, :], 0.0), n)
-    return _largest(at, *_sides(score, n, pos, convex), kinks)
+    rate = np.divide(pos, n, out=np.zeros(pos.shape), where=n > 0)[..., None, :]
 
+    def convex(mu: Floats) -> Floats:
+        return np.asarray(np.einsum("...ki,...i->...k", np.maximum(mu[:, None] - rate, 0.0), n))
 
-def highest_of_constant(score: Floats, n: Floats, pos: Floats) -> Floats:
-    """v_cal_kleinberg."""
-    return 2 * losses_of_constant(score, n, pos, 0)
+    return _largest(score, n, pos, convex, kinks)
 
 
 def losses_of_constant(score: Floats, n: Floats, pos: Floats, kinks: int) -> Floats:
     """u_cal (two kinks) or v_cal (one); the supremum of the curve itself (none)."""
     total, positives = n.sum(axis=-1, keepdims=True), pos.sum(axis=-1, keepdims=True)
-    convex = np.maximum(_candidates(score) * total - positives, 0.0)
-    return _largest(_candidates(score), *_sides(score, n, pos, convex), kinks)
+    return _largest(score, n, pos, lambda mu: np.maximum(mu * total - positives, 0.0), kinks)
 
 
-def _candidates(score: Floats) -> Floats:
-    return np.concatenate((score, [0.5]))
-
-
-def _sides(score: Floats, n: Floats, pos: Floats, convex: Floats) -> tuple[Floats, Floats]:
-    """The curve just above and just below each candidate, per row; only the inner side counts at 0 and 1."""
-    upto = int(np.searchsorted(score, 0.5, side="right"))
-    above, below = (np.zeros(convex.shape) for _ in range(2))
+def _largest(score: Floats, n: Floats, pos: Floats, convex: Convex, kinks: int) -> Floats:
     rows, positives = np.cumsum(n, axis=-1), np.cumsum(pos, axis=-1)
-    above[..., :-1] = positives - score * rows + convex[..., :-1]
-    below[..., :-1] = above[..., :-1] + n * score - pos
-    if upto:
-        above[..., -1] = positives[..., upto - 1] - 0.5 * rows[..., upto - 1]
-    above[..., -1] += convex[..., -1]
-    below[..., -1] = above[..., -1]
-    above[..., :-1][..., score == 1] = 0.0
-    below[..., :-1][..., score == 0] = 0.0
-    total = rows[..., -1:]
-    return above / total, below / total
-
-
-def _largest(at: Floats, above: Floats, below: Floats, kinks: int) -> Floats:
-    loss = np.maximum(np.maximum(above, below), 0.0)
+    at, upto = np.append(score, 0.5), slice(int(np.searchsorted(score, 0.5, side="right")))
+    half = (pos[..., upto] - 0.5 * n[..., upto]).sum(axis=-1, keepdims=True) + convex(at[-1:])
+    larger = np.maximum(*_sides(score, n, pos, rows, positives, convex(score)))
+    loss = np.maximum(np.concatenate((larger, half), axis=-1), 0.0) / rows[..., -1:]
     if kinks == 0:
         return np.asarray(loss.max(axis=-1))
     if kinks == 1:
@@ -531,91 +479,46 @@ _INVERTED = f"{gaps.INVERSION_TEXT}; none above {_MAX_DENSE_LEVELS} levels, nor 
 _MAX_MOVE = 1e-9
 """How far a kink moves to its open side to become a threshold."""
 Quantity = Literal["cdl", "v_cdl", "u_cal", "v_cal"]
+CurveOf = Callable[[Table], LossCurve]
+_AGENTS: dict[Quantity, tuple[CurveOf, int, Quantity]] = {
+    "cdl": (of_levels, 2, "v_cdl"),
+    "v_cdl": (of_levels, 1, "v_cdl"),
+    "u_cal": (of_constant, 2, "v_cal"),
+    "v_cal": (of_constant, 1, "v_cal"),
+}
+"""The curve whose supremum it is, over how many kinks; and the same over one."""
+NO_LOSS = "no agent loses anything"
 
 
-def _level_curve(t: Table) -> LossCurve:
-    return t.cached(of_levels, of_levels)
+def _worst_agent(t: Table, curve_of: CurveOf, kinks: int) -> Worst:
+    def worst(table: Table) -> Worst:
+        curve = table.cached(curve_of, curve_of)
+        return curve.any_kinks() if kinks == 2 else curve.one_kink()
+
+    return t.cached((curve_of, kinks), worst)
 
 
-def _constant_curve(t: Table) -> LossCurve:
-    return t.cached(of_constant, of_constant)
-
-
-def _cdl(t: Table) -> Worst:
-    return t.cached(_cdl, lambda table: _level_curve(table).any_kinks())
-
-
-def _v_cdl(t: Table) -> Worst:
-    return t.cached(_v_cdl, lambda table: _level_curve(table).one_kink())
-
-
-def _u_cal(t: Table) -> Worst:
-    return t.cached(_u_cal, lambda table: _constant_curve(table).any_kinks())
-
-
-def _v_cal(t: Table) -> Worst:
-    return t.cached(_v_cal, lambda table: _constant_curve(table).one_kink())
-
-
-_WORST = {"cdl": _cdl, "v_cdl": _v_cdl, "u_cal": _u_cal, "v_cal": _v_cal}
-_TWO_ACTIONS: dict[Quantity, Quantity] = {"cdl": "v_cdl", "v_cdl": "v_cdl", "u_cal": "v_cal", "v_cal": "v_cal"}
-_ON_LEVELS = {1: _v_cdl, 2: _cdl}
-"""By the number of kinks."""
-
-
-def _need_loss(worst: Worst) -> None:
-    if not worst.kinks:
-        raise Undefined("no agent loses anything")
-
-
-class WorstTask(NamedTuple):
-    """The task of the worst agent: utility[i][j] of action i at outcome j, in [0, 1], and the loss in this task.
-
-    Two actions for one kink, three for two; action i is best for scores between the kinks i - 1 and i.
-    """
-
-    utility: tuple[tuple[float, float], ...]
-    loss: float
-    thresholds: tuple[float, ...]
-
-
-def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto") -> WorstTask:
+def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto") -> Witness:
     """The task whose agent attains cdl, v_cdl, u_cal or v_cal; given as --utility it shows that loss.
 
     Each kink moves at most 1e-9 to the side on which the loss is larger, and stays strictly inside (0, 1). u_cal and
-    v_cal always use exact levels. Undefined where no agent loses anything.
+    v_cal always use exact levels. Two actions for one kink, three for two; action i is best for scores between the
+    kinks i - 1 and i. Undefined where no agent loses anything.
     """
-    used = at_levels(t, levels) if quantity in ("cdl", "v_cdl") else t
-    worst = _WORST[quantity](used)
-    _need_loss(worst)
-    kinks = [_moved(used.score, kink) for kink in worst.kinks]
-    wrong = [weight * kink for weight, kink in zip(worst.weights, kinks, strict=True)]
-    right = [weight * (1 - kink) for weight, kink in zip(worst.weights, kinks, strict=True)]
-    rows = [(sum(wrong[action:]), sum(right[:action])) for action in range(len(kinks) + 1)]
-    largest = max(rows[0][0], rows[-1][1])
-    return WorstTask(tuple((u0 / largest, u1 / largest) for u0, u1 in rows), worst.loss, tuple(kinks))
-
-
-def witness_of(quantity: Quantity, t: Table, levels: Levels = "auto") -> Witness:
-    """The worst task, and the worst task of two actions where that has three."""
+    curve_of, kinks, of_two = _AGENTS[quantity]
     on_levels = "cfdl" if levels == "auto" else f"cfdl(levels={levels})"
-    shown_by = on_levels if quantity in ("cdl", "v_cdl") else "external_regret"
-
-    def of(quantity: Quantity, of_two: Witness | None = None) -> Witness:
-        worst = worst_task(t, quantity, levels=levels)
-        return Witness(worst.utility, worst.thresholds, worst.loss, shown_by, of_two)
-
-    any_actions = of(quantity)
-    return any_actions if len(any_actions.utility) == 2 else of(quantity, of(_TWO_ACTIONS[quantity]))
-
-
-def _witness(quantity: Quantity) -> Callable[..., Witness]:
-    """The witness of a declaration."""
-
-    def witness(t: Table, *, levels: Levels = "auto") -> Witness:
-        return witness_of(quantity, t, levels)
-
-    return witness
+    used, shown_by = (at_levels(t, levels), on_levels) if curve_of is of_levels else (t, "external_regret")
+    worst = _worst_agent(used, curve_of, kinks)
+    if not worst.kinks:
+        raise Undefined(NO_LOSS)
+    at = [_moved(used.score, kink) for kink in worst.kinks]
+    wrong = [weight * kink for weight, kink in zip(worst.weights, at, strict=True)]
+    right = [weight * (1 - kink) for weight, kink in zip(worst.weights, at, strict=True)]
+    rows = [(sum(wrong[action:]), sum(right[:action])) for action in range(len(at) + 1)]
+    largest = max(rows[0][0], rows[-1][1])
+    utility = tuple((u0 / largest, u1 / largest) for u0, u1 in rows)
+    two = worst_task(t, of_two, levels=levels) if len(rows) > 2 else None
+    return Witness(utility, tuple(at), worst.loss, shown_by, two)
 
 
 def _moved(score: Floats, kink: Kink) -> float:
@@ -634,15 +537,15 @@ def _losses(levels: Table, rate: Floats, kinks: int) -> Floats:
     if len(levels) <= _MAX_DENSE_LEVELS:
         return losses_of_levels(levels.score, levels.n * 1.0, levels.n * rate, kinks)
     tables = (Table(levels.score, levels.n, levels.n * one) for one in np.atleast_2d(rate))
-    return np.array([_ON_LEVELS[kinks](table).loss for table in tables]).reshape(rate.shape[:-1])
+    return np.array([_worst_agent(table, of_levels, kinks).loss for table in tables]).reshape(rate.shape[:-1])
 
 
-def _inverted(kinks: int) -> Callable[..., Interval]:
-    """The interval of cdl (two kinks) or v_cdl (one)."""
+def _over_levels(t: Table, kinks: int, levels: Levels) -> Measured:
+    """cdl (two kinks) or v_cdl (one)."""
+    used = at_levels(t, levels)
+    value = _worst_agent(used, of_levels, kinks).loss
 
-    def interval(t: Table, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
-        used = at_levels(t, levels)
-        value = _ON_LEVELS[kinks](used).loss
+    def interval(confidence: float, seed: Seed) -> Interval:
         if used is t:
             need_rows(t)
         cells = t if used is t else gaps.cells(t)
@@ -657,7 +560,7 @@ def _inverted(kinks: int) -> Callable[..., Interval]:
         worlds = gaps.worlds(cells, seed.generator("agents")).summed(starts)
         return gaps.interval(value, worlds, norm, confidence, widened=gaps.WIDENED)
 
-    return interval
+    return Measured(value, interval)
 
 
 @metric(
@@ -667,13 +570,12 @@ def _inverted(kinks: int) -> Callable[..., Interval]:
     f"{cite('Hu and Wu 2024', 'def. 3.1')}; in closed form",
     (0, 1),
     size_free=False,
-    interval=_inverted(2),
-    interval_text=_INVERTED,
-    witness=_witness("cdl"),
+    how=_INVERTED,
+    witness=worst_task,
     noisy=True,
     covers=intervals.OF_LEVELS_BELOW,
 )
-def cdl(t: Table, *, levels: AtLevels = "auto") -> float:
+def cdl(t: Table, *, levels: AtLevels = "auto") -> Measured:
     """The most that any decision maker loses by acting on scores instead of on frequencies; compare it with cdl_null.
 
     sup over tasks with payoffs in [0, 1], of any number of actions, of the loss per row. It is twice the upper concave
@@ -681,23 +583,22 @@ def cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     score q_i and frequency h_i lie on different sides of mu. levels: as for cfdl, exact levels or equal-mass bins; with
     continuous scores each exact level holds one row and shows noise.
     """
-    return _cdl(at_levels(t, levels)).loss
+    return _over_levels(t, 2, levels)
 
 
 @like(
     "cdl",
     "Calibration decision loss, two actions",
     f"{cite('Hu and Wu 2024', 'def. 3.9')}; in closed form",
-    interval=_inverted(1),
-    witness=_witness("v_cdl"),
+    witness=partial(worst_task, quantity="v_cdl"),
 )
-def v_cdl(t: Table, *, levels: AtLevels = "auto") -> float:
+def v_cdl(t: Table, *, levels: AtLevels = "auto") -> Measured:
     """The most that a decision maker with two actions loses by acting on scores instead of on frequencies.
 
     sup over mu of F(mu) / max(mu, 1 - mu), with F as for cdl and payoffs in [0, 1]; at least half of cdl. cdl_threshold
     is the mu that attains it. levels: as for cfdl.
     """
-    return _v_cdl(at_levels(t, levels)).loss
+    return _over_levels(t, 1, levels)
 
 
 @metric(
@@ -716,8 +617,12 @@ def cdl_threshold(t: Table, *, levels: AtLevels = "auto") -> float:
     The mu that attains sup F(mu) / max(mu, 1 - mu), the lowest of several. Where the loss jumps, at a score, mu comes
     near that score from the side on which the loss is larger. Undefined where no agent loses anything.
     """
-    worst = _v_cdl(at_levels(t, levels))
-    _need_loss(worst)
+    return _threshold(_worst_agent(at_levels(t, levels), of_levels, 1))
+
+
+def _threshold(worst: Worst) -> float:
+    if not worst.kinks:
+        raise Undefined(NO_LOSS)
     return worst.kinks[0].at
 
 
@@ -727,7 +632,7 @@ def _null_draws(kinks: int, t: Table, levels: Levels, seed: Seed) -> Floats:
     def draws(t: Table) -> Floats:
         rng = seed.generator("agents")
         if len(used) > _MAX_DENSE_LEVELS:
-            return gaps.null_draws(used, lambda table: _ON_LEVELS[kinks](table).loss, rng)
+            return gaps.null_draws(used, lambda table: _worst_agent(table, of_levels, kinks).loss, rng)
         rows = gaps.whole_rows(used)
         return _losses(used, rng.binomial(rows, used.score, size=(gaps.N_NULL_DRAWS, len(used))) / rows, kinks)
 
@@ -752,14 +657,14 @@ def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> Floats:
     return _null_draws(1, t, levels, seed)
 
 
-def _over_constant(kinks: int, worst: Callable[[Table], Worst]) -> Callable[..., Interval]:
-    """The interval of u_cal (two kinks) or v_cal (one)."""
+def _over_constant(t: Table, kinks: int) -> Measured:
+    """u_cal (two kinks) or v_cal (one)."""
+    value = _worst_agent(t, of_constant, kinks).loss
     statistic = partial(losses_of_constant, kinks=kinks)
-
-    def interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-        return gaps.interval_of_agents(t, statistic, seed.generator("agents"), confidence, worst(t).loss)
-
-    return interval
+    return Measured(
+        value,
+        lambda confidence, seed: gaps.interval_of_agents(t, statistic, seed.generator("agents"), confidence, value),
+    )
 
 
 @metric(
@@ -768,41 +673,33 @@ def _over_constant(kinks: int, worst: Callable[[Table], Worst]) -> Callable[...,
     "share",
     f"{cite('Kleinberg et al. 2023')}; {cite('Hu and Wu 2024', 'def. 2.10')}; per row, with payoffs in [0, 1]",
     (0, 1),
-    interval=_over_constant(2, _u_cal),
-    interval_text=gaps.INVERSION_TEXT,
-    witness=_witness("u_cal"),
+    how=gaps.INVERSION_TEXT,
+    witness=partial(worst_task, quantity="u_cal"),
     rarer=10,
 )
-def u_cal(t: Table) -> float:
+def u_cal(t: Table) -> Measured:
     """The most that any decision maker loses by acting on scores instead of always on the base rate.
 
     sup over tasks with payoffs in [0, 1] of the loss per row: twice the upper concave envelope at 1/2 of
     G(mu) = max(0, payoff of always predicting b - payoff of the scores), for the payoff 1[p > mu] (y - mu). Always on
     exact levels. Kleinberg et al. 2023 sum over rows and have payoffs in [-1, 1]: their value is 2 T times this.
     """
-    return _u_cal(t).loss
+    return _over_constant(t, 2)
 
 
 @like(
     "u_cal",
     "U-calibration error, two actions",
     f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}; per row, with payoffs in [0, 1]",
-    interval=_over_constant(1, _v_cal),
-    witness=_witness("v_cal"),
+    witness=partial(worst_task, quantity="v_cal"),
 )
-def v_cal(t: Table) -> float:
+def v_cal(t: Table) -> Measured:
     """The most that a decision maker with two actions loses by acting on scores instead of always on the base rate.
 
     sup over mu of G(mu) / max(mu, 1 - mu), with G as for u_cal; at least half of u_cal. u_cal_threshold is the mu that
     attains it, and v_cal_kleinberg the measure of Kleinberg et al. 2023 without the division.
     """
-    return _v_cal(t).loss
-
-
-def _highest_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-    value = v_cal_kleinberg(t)
-    rng = seed.generator("agents")
-    return gaps.interval_of_agents(t, highest_of_constant, rng, confidence, value, most=2.0)
+    return _over_constant(t, 1)
 
 
 @like(
@@ -810,15 +707,22 @@ def _highest_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     "V-calibration error",
     f"{cite('Kleinberg et al. 2023', 'eq. 10, thm. 9')}; per row",
     range=(0, 2),
-    interval=_highest_interval,
 )
-def v_cal_kleinberg(t: Table) -> float:
+def v_cal_kleinberg(t: Table) -> Measured:
     """The largest regret per row of acting on scores instead of always on the base rate, over V-shaped scoring rules.
 
     2 sup G(mu) over mu, with G as for u_cal, not divided by max(mu, 1 - mu) as in v_cal: the supremum, cut at 0, of the
     curve v_regret of `decal sweep`. Payoffs lie in [-1, 1]; T times this is the VCal of Kleinberg et al. 2023.
     """
-    return 2 * _constant_curve(t).highest()
+    value = 2 * t.cached(of_constant, of_constant).highest()
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        rng = seed.generator("agents")
+        return gaps.interval_of_agents(
+            t, lambda score, n, pos: 2 * losses_of_constant(score, n, pos, 0), rng, confidence, value, most=2.0
+        )
+
+    return Measured(value, interval)
 
 
 @like(
@@ -833,9 +737,7 @@ def u_cal_threshold(t: Table) -> float:
     The mu that attains sup G(mu) / max(mu, 1 - mu), the lowest of several. Where the loss jumps, at a score, mu comes
     near that score from the side on which the loss is larger. Undefined where no agent loses anything.
     """
-    worst = _v_cal(t)
-    _need_loss(worst)
-    return worst.kinks[0].at
+    return _threshold(_worst_agent(t, of_constant, 1))
 
 
 MAX_NUMBERS = 1000
@@ -876,10 +778,9 @@ def _class_cdl(c: ClassTable, levels: Levels) -> WorstRule:
 def _cdl_witness(c: ClassTable, *, levels: Levels = "auto") -> Witness:
     t = as_score(c)
     if t is not None:
-        return witness_of("cdl", t, levels)
+        return worst_task(t, "cdl", levels=levels)
     rule, used = _class_cdl(c, levels), _class_levels(c, levels)
     loss = lost_over_frequencies(used, rule.utility) if len(rule.utility) else 0.0
-    _need_class_loss(rule, loss)
     return _class_witness(rule.utility, loss, "cfdl" if levels == "auto" else f"cfdl(levels={levels})")
 
 
@@ -898,7 +799,7 @@ def class_cdl(c: ClassTable, *, levels: Levels = "auto") -> float:
     8 to 32 cells of about equally many rows, fewer of more classes.
     """
     t = as_score(c)
-    return cdl(t, levels=levels) if t is not None else _class_cdl(c, levels).loss
+    return float(cdl(t, levels=levels)) if t is not None else _class_cdl(c, levels).loss
 
 
 @for_classes("cdl_null", interval=None, covers=_NOT_DRAWN, slow=True)
@@ -942,11 +843,9 @@ def _attained(c: ClassTable, utility: Floats) -> float:
 def _u_cal_witness(c: ClassTable) -> Witness:
     t = as_score(c)
     if t is not None:
-        return witness_of("u_cal", t)
+        return worst_task(t, "u_cal")
     rule, _ = _class_u_cal(c)
-    loss = _attained(c, rule.utility)
-    _need_class_loss(rule, loss)
-    return _class_witness(rule.utility, loss, "external_regret")
+    return _class_witness(rule.utility, _attained(c, rule.utility), "external_regret")
 
 
 @for_classes(
@@ -965,15 +864,12 @@ def class_u_cal(c: ClassTable) -> float:
     """
     t = as_score(c)
     if t is not None:
-        return u_cal(t)
+        return float(u_cal(t))
     rule, exact = _class_u_cal(c)
     return rule.loss if exact else max(_attained(c, rule.utility), 0.0)
 
 
-def _need_class_loss(rule: WorstRule, loss: float) -> None:
-    if not len(rule.utility) or loss <= NOTHING:
-        raise Undefined("no agent loses anything")
-
-
 def _class_witness(utility: Floats, loss: float, shown_by: str) -> Witness:
+    if not len(utility) or loss <= NOTHING:
+        raise Undefined(NO_LOSS)
     return Witness(tuple(map(tuple, utility.tolist())), (), loss, shown_by)

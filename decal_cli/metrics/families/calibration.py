@@ -49,7 +49,7 @@ def ece_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy
     size_free=False,
     shown=True,
     interval=ece_interval,
-    interval_text=gaps.INVERSION_TEXT,
+    how=gaps.INVERSION_TEXT,
     noisy=True,
     covers=intervals.OF_BINS_BELOW,
 )
@@ -103,7 +103,7 @@ def ece_null(t: Table, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") 
     size_free=False,
     shown=True,
     interval=ece_debiased_interval,
-    interval_text=DEBIASED_TEXT,
+    how=DEBIASED_TEXT,
     covers="the population's squared error for the bins that these rows have, their edges held fixed",
 )
 def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
@@ -136,7 +136,7 @@ def _rmsce_interval(t: Table, *, confidence: float, bins: int, strategy: Strateg
     (0, 1),
     size_free=False,
     interval=_cl_interval,
-    interval_text=f"the interval of ece_debiased, cut at 0, and the value itself: {DEBIASED_TEXT}",
+    how=f"the interval of ece_debiased, cut at 0, and the value itself: {DEBIASED_TEXT}",
     noisy=True,
     covers=intervals.OF_BINS_BELOW,
 )
@@ -154,7 +154,7 @@ def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     cite("Nguyen and O'Connor 2015"),
     unit="probability",
     interval=_rmsce_interval,
-    interval_text=f"the root of the interval of cl: {DEBIASED_TEXT}",
+    how=f"the root of the interval of cl: {DEBIASED_TEXT}",
 )
 def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Root of the mean squared distance, over bins, between the mean score and the frequency of label 1.
@@ -180,7 +180,7 @@ def _mce_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy)
     cite("Naeini et al. 2015"),
     unit="probability",
     interval=_mce_interval,
-    interval_text=_SIMULTANEOUS,
+    how=_SIMULTANEOUS,
     rarer=50,
 )
 def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
@@ -211,7 +211,7 @@ def _ece_exact_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     cite("Hu and Wu 2024", "def. 2.3"),
     (0, 1),
     interval=_ece_exact_interval,
-    interval_text=_INVERTED,
+    how=_INVERTED,
     noisy=True,
     covers=f"{intervals.POPULATION_BELOW}; {intervals.FEW_ROWS}",
 )
@@ -318,7 +318,7 @@ def _log_factorial(n: Floats) -> Floats:
     "Calibration error on exact levels, of a calibrated model",
     f"mean absolute deviation of the binomial: {cite('De Moivre 1730')}",
     _null_interval(_absolute),
-    interval_text=_NULL_TEXT,
+    how=_NULL_TEXT,
 )
 def ece_exact_null(t: Table) -> float:
     """Mean ece_exact that a perfectly calibrated model with these scores shows, by chance alone.
@@ -334,7 +334,7 @@ def ece_exact_null(t: Table) -> float:
     "Squared calibration error on exact levels, of a calibrated model",
     "variance of the binomial",
     _null_interval(_square),
-    interval_text=_NULL_TEXT,
+    how=_NULL_TEXT,
 )
 def k2_null(t: Table) -> float:
     """Mean k2 that a perfectly calibrated model with these scores shows, by chance alone.
@@ -399,7 +399,7 @@ def _highest(cells: Table, confidence: float) -> float:
     (0, 1),
     shown=True,
     interval=_c_emp_interval,
-    interval_text=gaps.INVERSION_TEXT,
+    how=gaps.INVERSION_TEXT,
     noisy=True,
     covers=intervals.POPULATION_BELOW,
 )
@@ -440,11 +440,11 @@ def _c_bound_text(t: Table, *, delta: float, vc: int, values: int) -> str:
     (0, math.inf),
     size_free=False,
     interval=_c_bound_interval,
-    interval_text=(
+    how=(
         "c_emp, minus and plus the margin of c_bound at delta = 1 - confidence, for all models of the class "
         "at once; and the value itself"
     ),
-    text=_c_bound_text,
+    value_text=_c_bound_text,
     covers="the population's c_emp, whatever the model and the data: so it is wide, and covers more often than it says",
 )
 def c_bound(t: Table, *, delta: Delta = 0.05, vc: VcDimension = 0, values: Values = 100) -> float:

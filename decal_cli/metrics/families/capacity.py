@@ -43,7 +43,7 @@ _NO_ONE = "no row is acted on"
     "recall at k",
     (0, 1),
     interval="wilson",
-    interval_text=_WILSON,
+    how=_WILSON,
     covers=LISTED,
     rarer=5,
 )
@@ -79,7 +79,7 @@ def _lift_interval(at: AtCapacity, *, confidence: float) -> Interval:
     "lift at k",
     range=(0, math.inf),
     interval=_lift_interval,
-    interval_text="normal for its logarithm, from what every row adds to first order",
+    how="normal for its logarithm, from what every row adds to first order",
     rarer=10,
 )
 def lift(at: AtCapacity) -> Estimate:
@@ -98,7 +98,7 @@ def lift(at: AtCapacity) -> Estimate:
     "utility",
     "worked by hand: expected utility of acting on the highest scores as far as there are places",
     interval="normal",
-    interval_text=LINEAR,
+    how=LINEAR,
     covers=LISTED,
 )
 def utility_at_capacity(at: WorthAtCapacity) -> Estimate:
@@ -138,7 +138,7 @@ def _price_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
     (-1, 1),
     size_free=False,
     interval=_price_interval,
-    interval_text=(
+    how=(
         "normal, from the noise of the labels around the threshold and that of the threshold; none where it "
         "rests on fewer than 10 rows"
     ),
@@ -168,7 +168,7 @@ def _threshold_interval(at: AtCapacity, *, confidence: float) -> Interval:
     "the k-th largest score",
     (0, 1),
     interval=_threshold_interval,
-    interval_text="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
+    how="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
     covers=f"{intervals.POPULATION}: the score from which on there is this share of its rows",
 )
 def capacity_threshold(at: AtCapacity) -> float:
@@ -197,7 +197,7 @@ def _least_gain_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
     "the k-th largest expected gain",
     size_free=False,
     interval=_least_gain_interval,
-    interval_text="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
+    how="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
     covers=LISTED,
 )
 def least_gain(at: WorthAtCapacity) -> float:
@@ -226,7 +226,7 @@ def _whole_value(at: RowsAtCapacity) -> float:
     "value detection rate at k",
     (0, 1),
     interval="normal",
-    interval_text=LINEAR,
+    how=LINEAR,
     covers=LISTED,
 )
 def value_capture(at: RowsAtCapacity) -> Estimate:
@@ -256,7 +256,7 @@ def _other(at: RowsAtCapacity, ranking: str) -> RowsAtCapacity:
     "worked by hand: utility_at_capacity with the rows in order of their scores",
     size_free=False,
     interval="normal",
-    interval_text=LINEAR,
+    how=LINEAR,
     covers=LISTED,
 )
 def eu_score_ranking(at: RowsAtCapacity) -> Estimate:
@@ -287,7 +287,7 @@ def eu_amount_ranking(at: RowsAtCapacity) -> Estimate:
     "utility_at_capacity - eu_score_ranking, paired",
     size_free=False,
     interval="normal",
-    interval_text=f"{LINEAR}; paired",
+    how=f"{LINEAR}; paired",
     covers=LISTED,
 )
 def gain_over_score_ranking(at: RowsAtCapacity) -> Estimate:

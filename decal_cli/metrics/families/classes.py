@@ -252,7 +252,7 @@ def _on_top(of: Callable[..., Any]) -> Callable[..., Any]:
 _ON_TOP = cite("Naeini et al. 2015")
 
 
-@like("ece", "ECE of the top class", _ON_TOP, interval=_on_top(calibration.ece_interval), interval_text="as for ece")
+@like("ece", "ECE of the top class", _ON_TOP, interval=_on_top(calibration.ece_interval), how="as for ece")
 def ece_top(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean distance, over bins of the highest probability, between it and how often that class is the label.
 
@@ -360,7 +360,7 @@ def row_rps(c: ClassTable) -> Floats:
     "Epstein 1969",
     (0, math.inf),
     interval="normal",
-    interval_text=intervals.MEAN,
+    how=intervals.MEAN,
 )
 def rps(c: ClassTable) -> Estimate:
     """Mean over rows of sum over j < K of (P(y <= j) - 1[y <= j])^2: for classes that stand in order.
@@ -395,7 +395,7 @@ def aurc_influence(c: ClassTable) -> Floats:
     (0, 1),
     size_free=False,
     interval="normal",
-    interval_text="normal, by what each row adds to first order",
+    how="normal, by what each row adds to first order",
 )
 def aurc(c: ClassTable) -> Estimate:
     """Mean over coverages i / T of the share of errors among the i rows with the highest top probability.
@@ -504,7 +504,7 @@ def _promise_interval(c: ClassTable, decision: ClassDecision, seed: Seed, *, con
     size_free=False,
     shown=True,
     interval=_promise_interval,
-    interval_text=(
+    how=(
         "bias-corrected: 400 draws of what rows of about one promise are worth; the low end less what chance gives a "
         "calibrated model; and the value itself"
     ),

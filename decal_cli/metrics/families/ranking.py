@@ -171,7 +171,7 @@ def auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     (0, 1),
     shown=True,
     interval=auc_interval,
-    interval_text=(
+    how=(
         f"variance of {cite('DeLong et al. 1988')}, on the logit scale; with fewer than 10 rows of "
         "a label, and where every pair is in order, Wilson's interval with the rows of the rarer label"
     ),
@@ -280,7 +280,7 @@ def _kendall_interval(probed: Probed, *, confidence: float) -> Interval:
     (-1, 1),
     size_free=False,
     interval=_kendall_interval,
-    interval_text=_FISHER,
+    how=_FISHER,
     covers=_OF_RANKS,
 )
 def kendall(probed: Probed) -> float:

@@ -51,7 +51,7 @@ def _scaled(task: Task, interval: Interval) -> Interval:
     size_free=False,
     shown=True,
     interval=_calibration_interval,
-    interval_text=regret_cells.CLIPPED_TEXT,
+    how=regret_cells.CLIPPED_TEXT,
     covers=intervals.OF_BINS_BELOW,
 )
 def regret_calibration(q: Regrets, *, bins: Bins = BINS) -> float:
@@ -78,7 +78,7 @@ ByMethod = Annotated[Method, "the calibrator that is chosen inside the folds, or
     size_free=False,
     shown=True,
     interval="normal",
-    interval_text=grouping.WIDENED_OF_TWO,
+    how=grouping.WIDENED_OF_TWO,
     covers=intervals.LEARNED,
 )
 def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") -> Estimate:
@@ -129,8 +129,8 @@ def _threshold_text(t: Table, task: BinaryTask) -> str:
     cite("Perez-Lebel et al. 2025", "prop. 3.3"),
     (0, 1),
     interval=_crossing,
-    interval_text=grouping.CROSSINGS,
-    text=_threshold_text,
+    how=grouping.CROSSINGS,
+    value_text=_threshold_text,
     covers="where the population's isotonic fit crosses t*; 0 or 1 where acting on every row, or on none, may be best",
 )
 def threshold_adjusted(t: Table, task: BinaryTask) -> float:
@@ -161,7 +161,7 @@ def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
     size_free=False,
     shown=True,
     interval=_loss_interval,
-    interval_text="one-sided, normal, with second-order term; the upper end is 0.25, the largest that there is",
+    how="one-sided, normal, with second-order term; the upper end is 0.25, the largest that there is",
     covers="the population's grouping loss, which is at least the lower end: nothing says how much such trees miss",
     side="at least",
 )
@@ -197,7 +197,7 @@ def _bracketed(bound: Literal["lower", "upper", "sharp", "middle"]) -> Callable[
     title="Grouping regret, lower bound",
     source=cite("Perez-Lebel et al. 2025", "thm. 3.4"),
     interval=_bracketed("lower"),
-    interval_text=f"{grouping.JITTERED}; and the value itself",
+    how=f"{grouping.JITTERED}; and the value itself",
     covers=f"the lower bound on the population's regret; {grouping.UNLESS_UNSEEN}",
 )
 def regret_grouping_lower(regions: Regions, task: Task) -> float:
@@ -214,7 +214,7 @@ def regret_grouping_lower(regions: Regions, task: Task) -> float:
     "Grouping regret, upper bound",
     cite("Perez-Lebel et al. 2025", "thm. 3.5"),
     interval=_bracketed("upper"),
-    interval_text=grouping.BRACKET.format("upper"),
+    how=grouping.BRACKET.format("upper"),
     covers=f"the upper bound on the population's regret; {grouping.UNLESS_UNSEEN}",
 )
 def regret_grouping_upper(regions: Regions, task: Task) -> float:
@@ -231,7 +231,7 @@ def regret_grouping_upper(regions: Regions, task: Task) -> float:
     "Grouping regret, sharp upper bound",
     f"{cite('Perez-Lebel et al. 2025', 'thm. 3.5')}, for probabilities in [0, 1]",
     interval=_bracketed("sharp"),
-    interval_text=grouping.BRACKET.format("sharp upper"),
+    how=grouping.BRACKET.format("sharp upper"),
     covers=f"the sharp upper bound on the population's regret; {grouping.UNLESS_UNSEEN}",
 )
 def regret_grouping_upper_sharp(regions: Regions, task: Task) -> float:
@@ -250,7 +250,7 @@ def regret_grouping_upper_sharp(regions: Regions, task: Task) -> float:
     f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, with the sharp upper bound",
     shown=True,
     interval=_bracketed("middle"),
-    interval_text=grouping.BRACKET.format("sharp upper"),
+    how=grouping.BRACKET.format("sharp upper"),
     covers=f"the population's grouping regret, {grouping.AS_TREES_SEE}",
 )
 def regret_grouping(regions: Regions, task: Task) -> float:
@@ -285,7 +285,7 @@ def _regret_interval(
     size_free=False,
     shown=True,
     interval=_regret_interval,
-    interval_text=grouping.REGRET,
+    how=grouping.REGRET,
     covers="the population's regret, as far as the features show it to such trees or to the probe",
 )
 def regret(q: ScoreRegrets, regions: Regions, task: Task) -> float:
@@ -305,7 +305,7 @@ def _worst_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins
     "Worst-case grouping regret",
     f"{cite('Perez-Lebel et al. 2025', 'prop. 3.1')}, with labels for true probabilities",
     interval=_worst_interval,
-    interval_text=(
+    how=(
         "400 draws of the bins' frequencies, as observed, less their noise, and at t* where they may be, the "
         "bias shown taken off; and the value itself"
     ),
@@ -327,7 +327,7 @@ def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     "gain_recalibration",
     "Gain beyond recalibration",
     f"held-out counterpart of {cite('Perez-Lebel et al. 2025', 'def. 3.6')}; chosen as docs/probe.md describes",
-    interval_text=grouping.WIDENED_HELD_OUT,
+    how=grouping.WIDENED_HELD_OUT,
 )
 def gain_beyond(change: Featured) -> Estimate:
     """Expected gain in utility per decision from post-training on the features, beyond recalibration.
@@ -346,7 +346,7 @@ def gain_beyond(change: Featured) -> Estimate:
     "gain_recalibration",
     "Gain of post-training",
     f"held-out counterpart of {cite('Perez-Lebel et al. 2025', 'def. 3.6')}; chosen as docs/probe.md describes",
-    interval_text=grouping.OF_SUM,
+    how=grouping.OF_SUM,
     covers=f"{intervals.LEARNED}, over acting on the score as it is",
 )
 def gain_post_training(recalibrating: Recalibrating, featured: Featured) -> Estimate:
@@ -436,7 +436,7 @@ def _flagging(u: RowUtilities, flagged: ByAmount) -> Decisions:
     "a threshold on the cost of a miss, cross-fitted in 5 folds",
     size_free=False,
     interval="normal",
-    interval_text="mean of a per-row payoff on held-out rows: normal, from its standard error",
+    how="mean of a per-row payoff on held-out rows: normal, from its standard error",
     covers="the mean utility, in the population, of the thresholds that the folds learned",
 )
 def eu_by_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:
@@ -455,7 +455,7 @@ def eu_by_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:
     "expected_utility - eu_by_amount, paired",
     size_free=False,
     interval="normal",
-    interval_text=f"{MEAN_PAYOFF}; paired, on held-out rows",
+    how=f"{MEAN_PAYOFF}; paired, on held-out rows",
     covers="the score's mean utility in the population, less that of the thresholds that the folds learned",
 )
 def gain_over_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:

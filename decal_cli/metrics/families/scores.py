@@ -336,7 +336,7 @@ _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
     (0, 1),
     shown=True,
     interval="normal",
-    interval_text=intervals.MEAN,
+    how=intervals.MEAN,
 )
 def brier(t: Table) -> Estimate:
     """Mean squared difference between score and label.
@@ -354,7 +354,7 @@ def brier(t: Table) -> Estimate:
     (0, math.inf),
     shown=True,
     interval="normal",
-    interval_text=intervals.MEAN,
+    how=intervals.MEAN,
     rarer=5,
 )
 def log_loss(t: Table, *, eps: Clip = 0.0) -> Estimate:
@@ -386,7 +386,7 @@ def _corp_mcb_interval(t: Table, seed: Seed, *, confidence: float, loss: LossNam
     (0, math.inf),
     shown=True,
     interval=_corp_mcb_interval,
-    interval_text=_REPLAYED,
+    how=_REPLAYED,
     covers=(
         "what the best monotone recalibration would take away in the population; the value, fitted and judged "
         "on the same rows, is too large"
@@ -413,7 +413,7 @@ def _corp_dsc_interval(t: Table, seed: Seed, *, confidence: float, loss: LossNam
     (0, math.log(2)),
     shown=True,
     interval=_corp_dsc_interval,
-    interval_text=_REPLAYED,
+    how=_REPLAYED,
     covers=(
         "what the best monotone recalibration would save in the population, 0 where it is constant; the "
         "value, fitted and judged on the same rows, is too large"
@@ -446,7 +446,7 @@ def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName) -> interv
     f"{cite('Dimitriadis et al. 2021')} (CORP)",
     (0, math.log(2)),
     interval=_corp_unc_interval,
-    interval_text="Wilson score interval of the base rate, both ends put into the loss",
+    how="Wilson score interval of the base rate, both ends put into the loss",
 )
 def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> float:
     """Loss of always saying the base rate: a property of the data, not of the model.
@@ -467,7 +467,7 @@ def _refinement_loss_interval(t: Table, seed: Seed, *, confidence: float) -> int
     cite("Tasche 2021", "prop. 2.6"),
     (0, 0.25),
     interval=_refinement_loss_interval,
-    interval_text=_REPLAYED,
+    how=_REPLAYED,
     covers=(
         "what the best monotone recalibration would leave in the population; the value, fitted and judged on "
         "the same rows, is too small"
@@ -497,7 +497,7 @@ def _irreducible_loss_interval(t: Table, regions: Regions, seed: Seed, *, confid
     (-1, 1.25),
     size_free=False,
     interval=_irreducible_loss_interval,
-    interval_text=f"one-sided, from those of refinement_loss and grouping_loss: {cite('Zou and Donner 2008')}",
+    how=f"one-sided, from those of refinement_loss and grouping_loss: {cite('Zou and Donner 2008')}",
     covers="the population's irreducible loss, which is at most the upper end: nothing says how much trees miss",
     side="at most",
 )
@@ -522,7 +522,7 @@ def _refinement_lower_interval(t: Table, seed: Seed, *, confidence: float) -> in
     cite("Tasche 2021", "prop. 5.5"),
     (0, 0.25),
     interval=_refinement_lower_interval,
-    interval_text=_REPLAYED,
+    how=_REPLAYED,
     covers="the population's value of the bound, not the refinement loss",
 )
 def refinement_lower(t: Table) -> float:
@@ -585,7 +585,7 @@ def _slope_interval(t: Table, *, confidence: float) -> intervals.Interval:
     "slope",
     cite("Cox 1958"),
     interval=_slope_interval,
-    interval_text=_SANDWICH,
+    how=_SANDWICH,
     covers="the slope of the population's best logistic curve",
 )
 def calibration_slope(t: Table) -> float:
@@ -607,7 +607,7 @@ def _intercept_interval(t: Table, *, confidence: float) -> intervals.Interval:
     "slope",
     cite("Cox 1958"),
     interval=_intercept_interval,
-    interval_text=_SANDWICH,
+    how=_SANDWICH,
     covers="the intercept of the population's best logistic curve",
 )
 def calibration_intercept(t: Table) -> float:
@@ -647,7 +647,7 @@ def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Int
     "calibration in the large",
     (0, math.inf),
     interval=_observed_expected_interval,
-    interval_text="normal on the log scale, by the delta method for a ratio",
+    how="normal on the log scale, by the delta method for a ratio",
 )
 def observed_expected(t: Table) -> float:
     """Number of positives divided by the number that the scores predict; below 1, the scores predict too many.
@@ -747,7 +747,7 @@ def _loss_moments(t: Table, loss: Loss, centre: Floats) -> tuple[float, float]:
     cite("Kleinberg et al. 2023", "eq. 4, 5"),
     (-1, math.inf),
     interval=_regret_interval,
-    interval_text=(
+    how=(
         "mean of a per-row difference, from its skewness and its standard error, at least the one that the "
         f"calibration line expects: {cite('Hall 1992')}"
     ),
@@ -803,7 +803,7 @@ def _cfdl_interval(t: Table, seed: Seed, *, confidence: float, rule: Rule, kink:
     (0, math.inf),
     size_free=False,
     interval=_cfdl_interval,
-    interval_text=f"{gaps.INVERSION_TEXT}; none for exact levels that hold few rows",
+    how=f"{gaps.INVERSION_TEXT}; none for exact levels that hold few rows",
     noisy=True,
     covers=intervals.OF_LEVELS_BELOW,
 )

@@ -438,7 +438,7 @@ def _sm_cal_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     f"{cite('Hu and Wu 2024', 'def. 2.5')}; {cite('Kakade and Foster 2008')}",
     (0, 1),
     interval=_sm_cal_interval,
-    interval_text=gaps.INVERSION_TEXT,
+    how=gaps.INVERSION_TEXT,
     noisy=True,
     covers=intervals.POPULATION_BELOW,
 )
@@ -523,7 +523,7 @@ def _dist_cal_lower_interval(t: Table, *, confidence: float) -> Interval:
     ),
     (0, 1),
     interval=_dist_cal_lower_interval,
-    interval_text="normal, from the standard error of the test functions' mean; 0 is in it unless c_emp_pvalue rejects",
+    how="normal, from the standard error of the test functions' mean; 0 is in it unless c_emp_pvalue rejects",
     loads="scipy.optimize",
     noisy=True,
     covers="the population's value of the bound: the distance itself may be larger",

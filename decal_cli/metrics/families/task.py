@@ -59,7 +59,7 @@ def _utility_share_interval(t: Table, task: Task, seed: Seed, *, confidence: flo
     (-math.inf, 1),
     shown=True,
     interval=_utility_share_interval,
-    interval_text=(
+    how=(
         "Fieller's, for the ratio, with errors from 200 replicates drawn from the smoothed calibration "
         "curve, with and without the bias that they show"
     ),
@@ -143,7 +143,7 @@ def _swap_regret_interval(q: Regrets, seed: Seed, *, confidence: float) -> Inter
     cite("Hu and Wu 2024", "def. 2.8"),
     (0, 1),
     interval=_swap_regret_interval,
-    interval_text=regret_cells.CLIPPED_TEXT,
+    how=regret_cells.CLIPPED_TEXT,
     covers=intervals.POPULATION_BELOW,
 )
 def swap_regret(q: Regrets) -> float:
@@ -188,7 +188,7 @@ def _cfdl_interval(q: Regrets, seed: Seed, *, confidence: float, levels: Levels)
     (0, 1),
     size_free=False,
     interval=_cfdl_interval,
-    interval_text=regret_cells.CLIPPED_TEXT,
+    how=regret_cells.CLIPPED_TEXT,
     covers=intervals.OF_LEVELS_BELOW,
 )
 def cfdl(q: Regrets, *, levels: AtLevels = "auto") -> float:
@@ -299,7 +299,7 @@ def false_positive_rate(d: Acting) -> Estimate:
     cite("Kerr et al. 2016"),
     (-math.inf, 1),
     interval="normal",
-    interval_text="ratio of two means: normal, from its linearised standard error",
+    how="ratio of two means: normal, from its linearised standard error",
 )
 def net_benefit_standardised(d: Acting) -> Estimate:
     """Net benefit as a share of the most that it can be, which is the base rate.
@@ -342,7 +342,7 @@ def _gini_interval(t: Table, *, confidence: float) -> Interval:
     "Somers' D of label and score: 2 AUC - 1",
     (-1, 1),
     interval=_gini_interval,
-    interval_text="from that of auc",
+    how="from that of auc",
 )
 def gini(t: Table) -> float:
     """How well the order of the scores separates the labels; 0 for no information, 1 for a perfect order.
@@ -388,7 +388,7 @@ def _ks_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     "Kolmogorov-Smirnov distance of two samples",
     (0, 1),
     interval=_ks_interval,
-    interval_text=(
+    how=(
         "test inversion: the worlds, with the observed distances times a factor or less their noise, in "
         "which what is seen is not extreme; and the value itself"
     ),
