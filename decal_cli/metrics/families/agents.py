@@ -78,24 +78,31 @@ class LossCurve:
     """
 
     def __init__(self, t: Table, convex: Convex) -> None:
-        self._table, self._convex, self._loss = t, convex, np.empty(len(t))
-        first, rows, positives = 0, 0.0, 0.0
+        self._table, self._convex = t, convex
+        chunks, rows, positives = [], 0.0, 0.0
         for block in t.blocks():
             n, pos = np.cumsum(block.n), np.cumsum(block.pos)
             n += rows
             pos += positives
-            sides = _sides(block.score, block.n, block.pos, n, pos, convex(block.score))
-            np.maximum(*sides, out=self._loss[first : first + len(n)])
-            first, rows, positives = first + len(n), float(n[-1]), float(pos[-1])
-        self._loss /= t.total
+            loss = np.maximum(*_sides(block.score, block.n, block.pos, n, pos, convex(block.score)))
+            starts = np.arange(0, len(n), CHUNK)
+            before = (each[starts] - own[starts] for each, own in ((n, block.n), (pos, block.pos)))
+            chunks.append((np.maximum.reduceat(loss, starts) / t.total, *before))
+            rows, positives = float(n[-1]), float(pos[-1])
+        self._largest, self._rows, self._positives = map(np.concatenate, zip(*chunks, strict=True))
         starts = np.arange(0, len(t), CHUNK)
-        self._largest = np.maximum.reduceat(self._loss, starts)
         self._low, self._high = t.score[starts], t.score[np.append(starts[1:], len(t)) - 1]
 
-    def _levels(self, chunks: Ints) -> Ints:
-        """The levels of these chunks."""
-        levels = (chunks[:, None] * CHUNK + np.arange(CHUNK)).ravel()
-        return levels[levels < len(self._table)]
+    def _points(self, chunks: Ints) -> tuple[Ints, Floats, Floats]:
+        """The levels of these chunks, their scores, and the larger limit of the curve at each, shape (k,)."""
+        t, level = self._table, chunks[:, None] * CHUNK + np.arange(CHUNK)
+        there, level = level < len(t), np.minimum(level, len(t) - 1)
+        score, n, pos = t.score[level], np.where(there, t.n[level], 0.0), np.where(there, t.pos[level], 0.0)
+        rows, positives = (
+            np.cumsum(each, axis=1) + before[chunks, None] for each, before in ((n, self._rows), (pos, self._positives))
+        )
+        loss = np.maximum(*_sides(score, n, pos, rows, positives, self._convex(score))) / t.total
+        return level[there], score[there], loss[there]
 
     def _up_to(self, level: int) -> tuple[Floats, Floats]:
         """Rows and positives from the lowest level to this one, shape (1,) each."""
@@ -120,21 +127,17 @@ class LossCurve:
 
     def one_kink(self) -> Worst:
         """The worst agent with two actions; of several, the one with the lowest threshold."""
-        score, half = self._table.score, self._half()
-
-        def alone(levels: Ints) -> Floats:
-            return np.asarray(self._loss[levels] / np.maximum(score[levels], 1 - score[levels]))
-
         bound = self._largest / np.maximum(np.maximum(self._low, 1 - self._high), 0.5)
-        reached = max(float(alone(self._levels(np.argmax(bound, keepdims=True))).max()), half.alone)
+        half, (_, score, loss) = self._half(), self._points(np.argmax(bound, keepdims=True))
+        reached = max(float((loss / np.maximum(score, 1 - score)).max()), half.alone)
         if reached <= _TIE:
             return Worst(0.0, (), ())
-        levels = self._levels(np.flatnonzero(bound >= reached - _TIE))
-        lost = alone(levels)
-        best = max(float(lost.max(initial=0.0)), half.alone)
-        tied = levels[lost >= best - _TIE]
+        levels, score, loss = self._points(np.flatnonzero(bound >= reached - _TIE))
+        alone = loss / np.maximum(score, 1 - score)
+        best = max(float(alone.max(initial=0.0)), half.alone)
+        tied = np.flatnonzero(alone >= best - _TIE)
         at_level = len(tied) and (half.alone < best - _TIE or score[tied[0]] <= 0.5)
-        kink = self._kink(int(tied[0])) if at_level else half
+        kink = self._kink(int(levels[tied[0]])) if at_level else half
         return Worst(min(max(best, 0.0), 1.0), (kink,), (1 / max(kink.at, 1 - kink.at),))
 
     def highest(self) -> float:
@@ -164,11 +167,10 @@ class LossCurve:
     def _above(self, slope: float, height: float) -> list[Kink]:
         """The candidates farthest above the line through (1/2, height), at most one on either side."""
         reach = np.maximum(-slope * (self._low - 0.5), -slope * (self._high - 0.5))
-        levels = self._levels(np.flatnonzero(self._largest + reach > height + _ROUNDING))
-        at = self._table.score[levels] - 0.5
-        over = self._loss[levels] - slope * at - height
+        levels, at, loss = self._points(np.flatnonzero(self._largest + reach > height + _ROUNDING))
+        over = loss - slope * (at - 0.5) - height
         farthest = []
-        for side in (at < 0, at > 0):
+        for side in (at < 0.5, at > 0.5):
             best = int(np.argmax(np.where(side, over, -np.inf))) if len(at) else 0
             if len(at) and side[best] and over[best] > _ROUNDING:
                 farthest.append(self._kink(int(levels[best])))
@@ -185,10 +187,8 @@ def _sides(
     below = n * score
     below -= pos
     below += above
-    if score[0] == 0:
-        below[..., 0] = 0.0
-    if score[-1] == 1:
-        above[..., -1] = 0.0
+    below[..., score == 0] = 0.0
+    above[..., score == 1] = 0.0
     return above, below
 
 
@@ -242,6 +242,7 @@ def losses_of_constant(score: Floats, n: Floats, pos: Floats, kinks: int) -> Flo
 
 
 def _largest(score: Floats, n: Floats, pos: Floats, convex: Convex, kinks: int) -> Floats:
+    n = np.broadcast_to(n, pos.shape)
     rows, positives = np.cumsum(n, axis=-1), np.cumsum(pos, axis=-1)
     at, upto = np.append(score, 0.5), slice(int(np.searchsorted(score, 0.5, side="right")))
     half = (pos[..., upto] - 0.5 * n[..., upto]).sum(axis=-1, keepdims=True) + convex(at[-1:])
