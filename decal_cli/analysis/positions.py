@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from decal_cli.analysis.flowchart import Advice
-from decal_cli.curves.held_out import gains
+from decal_cli.curves.battery import gains
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.probe import Probed, all_deals

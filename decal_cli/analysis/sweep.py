@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from decal_cli.analysis.described import by_row_of, cluster_notes, clusters_of, listed_rows, moving
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, shown_of, with_lists
 from decal_cli.curves import FeaturedRows, Grid, curves_of
+from decal_cli.curves.crossings import Lowest, lowest_curve, same_rows
 from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, MetricCurve
-from decal_cli.curves.lowest import Lowest, lowest_curve, same_rows
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.population import parse_capacity
 from decal_cli.errors import DecalError, Undefined

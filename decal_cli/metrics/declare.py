@@ -327,7 +327,7 @@ def null_of(name: str, title: str, source: str = "parametric bootstrap") -> Call
 
 
 def computed_null_of(
-    name: str, title: str, source: str, interval: Callable[..., Interval], **others: Any
+    name: str, title: str, source: str, interval: IntervalOf = "own", **others: Any
 ) -> Callable[[F], F]:
     """The same where the mean is computed, not drawn: the decorated function gives it."""
     of = METRICS[name]

@@ -21,7 +21,7 @@ from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.tables.classes import MIN_LEVEL_ROWS, ClassLevels, ClassTable
 from decal_cli.tables.clusters import residual_products
 from decal_cli.tables.resample import TIE, as_whole
-from decal_cli.tables.table import BINS, Floats, Ints, Strategy, Table
+from decal_cli.tables.table import BINS, Floats, Ints, Table
 
 GapNorm = Callable[[Floats, Floats], Floats]
 """(share of rows, gap) of levels along the last axis -> the calibration error."""
@@ -146,13 +146,12 @@ def central(draws: Floats, confidence: float) -> Interval:
 DEBIASED_TEXT = "score interval; variance of the bins' squared gaps with its second-order term"
 
 
-def ece_debiased_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+def debiased_interval(levels: Table, confidence: float) -> Interval:
     """Interval of theta = sum_k P(bin k) (E[p | k] - E[y | k])^2, the population's value for these edges.
 
     The thetas that the value is less than z standard errors away from, the error being the one it has at that theta:
     with the error at the value, small values look sharper than they are and theta lies above the interval too often.
     """
-    levels = t.bins(bins, strategy)
     value, (slope, floor) = debiased_square(levels), variance_terms(levels)
     z2 = quantile(confidence) ** 2
     flat = math.sqrt(z2 * floor)
@@ -230,9 +229,9 @@ def levels_or_cells(c: ClassTable, levels: Levels) -> ClassLevels:
     return c.in_cells(int(np.clip(_MAX_NUMBERS // len(c.classes), *_CELLS)))
 
 
-def need_rows(t: Table) -> None:
+def need_rows(t: Table | ClassTable) -> None:
     """Raise Undefined where levels hold too few rows for what they show to estimate anything but noise."""
-    if levels_used(t) != "exact":
+    if not (t.levels_count if isinstance(t, ClassTable) else levels_used(t) == "exact"):
         raise Undefined(f"the median level holds fewer than {MIN_LEVEL_ROWS} rows")
 
 

@@ -15,7 +15,7 @@ from decal_cli.learn.regions import Regions, build_regions
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
 from decal_cli.metrics.decisions import Acting, Decisions, Featured, Recalibrating
 from decal_cli.metrics.label_shift import ReferenceScores
-from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets, regrets_of_rows
+from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, RowRegrets, ScoreRegrets
 from decal_cli.tables.aggregated import NEEDS_ROWS
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.listed import Listed
@@ -212,7 +212,7 @@ def _decisions(q: Inputs) -> Decisions:
 
 def _regrets(q: Inputs) -> Regrets:
     if q.by_row:
-        return regrets_of_rows(q.stakes)
+        return RowRegrets(q.stakes)
     return q.get(ClassRegrets) if q.of_classes else q.get(ScoreRegrets)
 
 

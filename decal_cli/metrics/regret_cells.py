@@ -8,7 +8,6 @@ how their cells lose; what is asked of cells is the same.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -16,20 +15,19 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.errors import Undefined
 from decal_cli.learn.regions import bounds_of_bins
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.decisions import Decisions, decide
-from decal_cli.metrics.gaps import Levels, at_levels, levels_or_cells, need_rows
+from decal_cli.metrics.gaps import Levels, at_levels, levels_or_cells
 from decal_cli.metrics.grouping import sides
 from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.clusters import root_of
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
+from decal_cli.tables.table import Floats, Ints, Table, tabulate
 from decal_cli.tables.units import Units
 from decal_cli.task import ClassDecision, Task, task_of_rows
 
@@ -60,57 +58,11 @@ class SwitchGains(NamedTuple):
         return np.asarray(np.maximum(self.up * gain, -self.down * gain).sum(axis=(-2, -1)))
 
 
-def switch_gains(n: Floats, pos: Floats, one_over: Floats, total: float, task: Task, below: Floats) -> SwitchGains:
-    """Of cells with rows n, positives, one over their effective rows, shape (cells,) each.
-
-    below: how many of the rows are decided below each step of the task, shape (steps, cells).
-    """
-    rows = 1 / np.maximum(one_over, 1e-300)
-    threshold, size = np.array(task.thresholds)[:, None], np.array(task.shares)[:, None]
-    # One more row of t* in each cell: one that shows a single class errs as well.
-    rate = (pos / n * rows + threshold) / (rows + 1)
-    spread = rate * (1 - threshold) ** 2 + (1 - rate) * threshold**2
-    share = below / n
-    return SwitchGains(
-        (pos - threshold * n) / total, n / total * np.sqrt(spread * one_over), size * share, size * (1 - share)
-    )
-
-
-class Moved(NamedTuple):
-    """What other actions would add in place of the one that is taken, (A,); and a root of their covariance, (A, r)."""
-
-    gain: Floats
-    root: Floats
-    taken: int
-
-
-def best_of_each(moved: Sequence[Moved], rng: np.random.Generator, confidence: float) -> Interval:
-    """For the sum of what the best action adds in each cell, were it none to keep the one that is taken."""
-
-    def lost(gain: Floats) -> Floats:
-        return np.maximum(gain.max(axis=-1), 0.0)
-
-    seen, biased, value = np.zeros(N_REGRET_DRAWS), np.zeros(N_REGRET_DRAWS), 0.0
-    for gain, root, taken in moved:
-        noise = rng.standard_normal((N_REGRET_DRAWS, root.shape[1])) @ root.T
-        noise[:, taken] = 0.0
-        pulled = gaps.shrunken(gain, PULL * np.sqrt((root**2).sum(axis=1)))
-        value += float(lost(gain))
-        seen += lost(gain + noise)
-        biased += lost(pulled + noise) - lost(pulled)
+def clipped(value: float, seen: Floats, biased: Floats, confidence: float) -> Interval:
+    """From draws about what is seen, and from what chance adds where parts that noise may explain are 0."""
     tail = (1 - confidence) / 2
     low = value - float(np.quantile(biased, 1 - tail))
     return holding((max(low, 0.0), float(np.quantile(seen, 1 - tail))), value)
-
-
-def clipped_interval(seen: SwitchGains, rng: np.random.Generator, confidence: float) -> Interval:
-    """For the regret that the population's gains would give; all steps of a cell share its noise."""
-    value, tail = max(float(seen.lost(seen.gain)), 0.0), (1 - confidence) / 2
-    noise = seen.error * rng.standard_normal((N_REGRET_DRAWS, 1, seen.gain.shape[-1]))
-    pulled = gaps.shrunken(seen.gain, PULL * seen.error)
-    biased = seen.lost(pulled + noise) - seen.lost(pulled)
-    low = value - float(np.quantile(biased, 1 - tail))
-    return holding((max(low, 0.0), float(np.quantile(seen.lost(seen.gain + noise), 1 - tail))), value)
 
 
 class _Bin(NamedTuple):
@@ -144,7 +96,7 @@ class RowCells:
     """Rows in cells. cells: the table of these; of_row: the number of each row's, (T,); acts: its decision, (T,)."""
 
     def __init__(self, utilities: RowUtilities, cells: Table, of_row: Ints, acts: NDArray[np.bool_]) -> None:
-        self.levels, self.of_row = cells, of_row
+        self.cells = cells
         self.rate: Floats = cells.pos / cells.n
         order = np.argsort(of_row, kind="stable")
         starts = np.searchsorted(of_row[order], np.arange(1, len(cells)))
@@ -155,45 +107,27 @@ class RowCells:
         """Per decision."""
         return float(sum(float(each.lost(rate)) for each, rate in zip(self.bins, self.rate, strict=True)))
 
-    def worst(self, utilities: RowUtilities) -> float:
-        """What knowing every label adds to recalibrated decisions: the sharp bound, with the loss c (1 - c)."""
-        inside = (utilities.threshold > 0) & (utilities.threshold < 1)
-        rate = self.rate[self.of_row[inside]]
-        most = rate * (1 - rate)
-        bound = np.zeros(len(inside))
-        bounds = bounds_of_bins(most, rate, utilities.threshold[inside])
-        bound[inside] = utilities.u_delta[inside] * bounds.sharp
-        return utilities.rows.units.mean(bound).value
-
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
-        """For the regret that the population's frequencies would give, as `clipped_interval` has it."""
-        error = self._error()
-        noise = error * rng.standard_normal((N_REGRET_DRAWS, len(self.bins)))
-        biased, seen = np.zeros(len(noise)), np.zeros(len(noise))
-        for k, each in enumerate(self.bins):
-            rate, reach = float(self.rate[k]), PULL * float(error[k])
-            seen += each.lost(rate + noise[:, k])
-            biased += each.pulled(rate, reach, noise[:, k]) - each.pulled(rate, reach, np.zeros(1))
-        tail = (1 - confidence) / 2
-        low = self.value - float(np.quantile(biased, 1 - tail))
-        return holding((max(low, 0.0), float(np.quantile(seen, 1 - tail))), self.value)
-
-    def null(self, rng: np.random.Generator) -> Floats:
-        """The value in draws of labels from the mean scores of cells, shape (N_NULL_DRAWS,)."""
-        cells = self.levels
-        pos = np.array([cells.design.relabelled(cells, rng, cells.score)[0] for _ in range(gaps.N_NULL_DRAWS)])
-        lost = (each.lost(rate) for each, rate in zip(self.bins, (pos / cells.n).T, strict=True))
-        return np.asarray(sum(lost), dtype=np.float64)
-
-    def _error(self) -> Floats:
-        """Standard errors of the frequencies, shape (bins,)."""
-        one_over = gaps.concentration(self.levels)
+        """For the regret that the population's frequencies would give."""
+        one_over = gaps.concentration(self.cells)
         rows = 1 / np.maximum(one_over, 1e-300)
         middle = np.array([each.at[:, -1].sum() / max(each.size[:, -1].sum(), 1e-300) for each in self.bins])
         # One more row of the bin's mean threshold: a bin that shows a single class errs as well.
-        rate = (self.rate * rows + middle) / (rows + 1)
-        spread = rate * (1 - middle) ** 2 + (1 - rate) * middle**2
-        return np.asarray(np.sqrt(spread * one_over))
+        rates = (self.rate * rows + middle) / (rows + 1)
+        error = np.sqrt((rates * (1 - middle) ** 2 + (1 - rates) * middle**2) * one_over)
+        noise = error * rng.standard_normal((N_REGRET_DRAWS, len(self.bins)))
+        biased, seen = np.zeros((2, len(noise)))
+        for each, rate, reach, moved in zip(self.bins, self.rate, PULL * error, noise.T, strict=True):
+            seen += each.lost(rate + moved)
+            biased += each.pulled(rate, reach, moved) - each.pulled(rate, reach, np.zeros(1))
+        return clipped(self.value, seen, biased, confidence)
+
+    def null(self, rng: np.random.Generator) -> Floats:
+        """The value in draws of labels from the mean scores of cells, shape (N_NULL_DRAWS,)."""
+        cells = self.cells
+        pos = np.array([cells.design.relabelled(cells, rng, cells.score)[0] for _ in range(gaps.N_NULL_DRAWS)])
+        lost = (each.lost(rate) for each, rate in zip(self.bins, (pos / cells.n).T, strict=True))
+        return np.asarray(sum(lost), dtype=np.float64)
 
 
 def _bin(utilities: RowUtilities, acts: NDArray[np.bool_], which: Ints) -> _Bin:
@@ -236,6 +170,8 @@ class Cells(Lost, Protocol):
 class Regrets(ABC):
     """Decisions as they are made, on rows that can be put in cells."""
 
+    table: Table | ClassTable
+
     @abstractmethod
     def swaps(self) -> Lost:
         """All rows that get one action as one cell."""
@@ -248,33 +184,26 @@ class Regrets(ABC):
     def levels(self, levels: Levels) -> Cells:
         """Levels of the score, or bins with their mean scores in place of the scores."""
 
-    @abstractmethod
-    def need_rows(self) -> None:
-        """Raise Undefined where levels hold too few rows for what they show to estimate anything but noise."""
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreRegrets(Regrets):
     """On scores of two classes."""
 
-    t: Table
+    table: Table
     task: Task
 
     def swaps(self) -> Lost:
-        return Swaps(Decisions.of_table(self.t, self.task))
+        return Swaps(Decisions.of_table(self.table, self.task))
 
     def bins(self, bins: int) -> ScoreCells:
-        cells = self.t.bins(bins)
-        below = [sides(self.t, cells, step)[0] * self.t.total for step in self.task.steps]
+        cells = self.table.bins(bins)
+        below = [sides(self.table, cells, step)[0] * self.table.total for step in self.task.steps]
         return ScoreCells(cells, np.array(below), self.task)
 
     def levels(self, levels: Levels) -> Cells:
-        cells = at_levels(self.t, levels)
+        cells = at_levels(self.table, levels)
         at = np.array(self.task.decision_thresholds)[:, None]
         return ScoreCells(cells, np.where(cells.score < at, cells.n, 0.0), self.task)
-
-    def need_rows(self) -> None:
-        need_rows(self.t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,14 +218,26 @@ class ScoreCells:
     def parts(self) -> SwitchGains:
         """What each step would add in each cell."""
         n, pos = np.asarray(self.cells.n, dtype=np.float64), np.asarray(self.cells.pos, dtype=np.float64)
-        return switch_gains(n, pos, gaps.concentration(self.cells), self.cells.total, self.task, self.below)
+        one_over, total = gaps.concentration(self.cells), self.cells.total
+        rows = 1 / np.maximum(one_over, 1e-300)
+        threshold, size = np.array(self.task.thresholds)[:, None], np.array(self.task.shares)[:, None]
+        # One more row of t* in each cell: one that shows a single class errs as well.
+        rate = (pos / n * rows + threshold) / (rows + 1)
+        error = n / total * np.sqrt((rate * (1 - threshold) ** 2 + (1 - rate) * threshold**2) * one_over)
+        share = self.below / n
+        return SwitchGains((pos - threshold * n) / total, error, size * share, size * (1 - share))
 
     @property
     def value(self) -> float:
         return self.task.u_delta * max(float(self.parts.lost(self.parts.gain)), 0.0)
 
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
-        low, high = clipped_interval(self.parts, rng, confidence)
+        """All steps of a cell share its noise."""
+        gain, error, lost = self.parts.gain, self.parts.error, self.parts.lost
+        noise = error * rng.standard_normal((N_REGRET_DRAWS, 1, gain.shape[-1]))
+        pulled = gaps.shrunken(gain, PULL * error)
+        biased = lost(pulled + noise) - lost(pulled)
+        low, high = clipped(max(float(lost(gain)), 0.0), lost(gain + noise), biased, confidence)
         return self.task.u_delta * low, self.task.u_delta * min(high, 1.0)
 
     def null(self, rng: np.random.Generator) -> Floats:
@@ -305,75 +246,58 @@ class ScoreCells:
         return self.task.u_delta * np.array([self.parts.lost((pos - at * cells.n) / cells.total) for pos in draws])
 
 
-def regrets_of_rows(u: RowStakes) -> Regrets:
+class RowRegrets(Regrets):
     """Where every row has stakes of its own."""
-    return ThresholdRegrets(u) if isinstance(u, RowUtilities) else StakesRegrets(u)
 
-
-@dataclass(frozen=True, eq=False)
-class ThresholdRegrets(Regrets):
-    """Where every row has a threshold of its own."""
-
-    u: RowUtilities
-
-    def swaps(self) -> Lost:
-        acts = self.u.acts(self.u.rows.score)
-        actions, of_row = np.unique(acts, return_inverse=True)
-        decided = replace(self.u.rows, score=actions[of_row].astype(np.float64))
-        return RowCells(self.u, decided.table, of_row, acts)
-
-    def bins(self, bins: int) -> RowCells:
-        rows = self.u.rows
-        of_row = _of_row(rows, rows.table.bin_starts(bins))
-        return RowCells(self.u, rows.table.bins(bins), of_row, self.u.acts(rows.score))
-
-    def levels(self, levels: Levels) -> Cells:
-        cells, of_row = _at_levels(self.u.rows, levels)
-        return RowCells(self.u, cells, of_row, self.u.acts(cells.score[of_row]))
-
-    def need_rows(self) -> None:
-        need_rows(self.u.rows.table)
-
-
-@dataclass(frozen=True, eq=False)
-class StakesRegrets(Regrets):
-    """Where every row has its own utilities of any number of actions and classes."""
-
-    u: RowStakes
+    def __init__(self, u: RowStakes) -> None:
+        self.u = u
+        self.table = u.rows.class_table if u.rows.classes else u.rows.table
 
     @cached_property
     def _taken(self) -> Ints:
         return self.u.response(self.u.rows.score)
 
-    def _cells(self, cell: Ints, action: Ints) -> Cells:
-        units, score = self.u.rows.units, self.u.rows.score
+    def _cells(self, cell: Ints, action: Ints, table: Table | None) -> Cells:
+        """table: the cells, where rows have scores."""
+        rows, score = self.u.rows, self.u.rows.score
+        if isinstance(self.u, RowUtilities) and table is not None:
+            return RowCells(self.u, table, cell, action == 1)
         of_classes = score if score.ndim > 1 else np.column_stack((1 - score, score))
-        return StakesCells(units, units.sampling.squares(units.weight), self.u.utility, of_classes, cell, action)
+        square = rows.units.sampling.squares(rows.units.weight)
+        return StakesCells(rows.units, square, self.u.utility, of_classes, cell, action)
 
     def swaps(self) -> Lost:
-        return self._cells(np.unique(self._taken, return_inverse=True)[1], self._taken)
+        actions, cell = np.unique(self._taken, return_inverse=True)
+        decided = replace(self.u.rows, score=actions[cell].astype(np.float64)) if not self.u.rows.classes else None
+        return self._cells(cell, self._taken, None if decided is None else decided.table)
 
     def bins(self, bins: int) -> Cells:
         rows = self.u.rows
         if rows.classes:
             worth = np.sort(self.u.expected_each(rows.score), axis=0)
-            margins = cells_of_margins(self._taken, worth[-1] - worth[-2], rows.weight, bins)
-            return self._cells(margins.of_row, self._taken)
-        return self._cells(_of_row(rows, rows.table.bin_starts(bins)), self._taken)
+            cell, _ = cells_of_margins(self._taken, worth[-1] - worth[-2], rows.weight, bins)
+            return self._cells(cell, self._taken, None)
+        return self._cells(_of_row(rows, rows.table.bin_starts(bins)), self._taken, rows.table.bins(bins))
 
     def levels(self, levels: Levels) -> Cells:
         rows = self.u.rows
         if rows.classes:
             used = levels_or_cells(rows.class_table, levels)
-            return self._cells(used.of_row, self.u.response(used.score[used.of_row]))
-        cells, of_row = _at_levels(rows, levels)
-        return self._cells(of_row, self.u.response(cells.score[of_row]))
+            return self._cells(used.of_row, self.u.response(used.score[used.of_row]), None)
+        cells = at_levels(rows.table, levels)
+        starts = np.arange(len(rows.table)) if cells is rows.table else rows.table.bin_starts()
+        of_row = _of_row(rows, starts)
+        return self._cells(of_row, self.u.response(cells.score[of_row]), cells)
 
-    def need_rows(self) -> None:
-        if self.u.rows.classes:
-            need_class_rows(self.u.rows.class_table)
-        else:
-            need_rows(self.u.rows.table)
+
+def worst_of_rows(u: RowUtilities, bins: int) -> float:
+    """What knowing every label adds to recalibrated decisions: the sharp bound, with the loss c (1 - c)."""
+    table, inside = u.rows.table, (u.threshold > 0) & (u.threshold < 1)
+    cells = table.bins(bins)
+    rate = (cells.pos / cells.n)[_of_row(u.rows, table.bin_starts(bins))[inside]]
+    bound = np.zeros(len(inside))
+    bound[inside] = u.u_delta[inside] * bounds_of_bins(rate * (1 - rate), rate, u.threshold[inside]).sharp
+    return u.rows.units.mean(bound).value
 
 
 def _of_row(rows: Rows, starts: Ints) -> Ints:
@@ -381,31 +305,14 @@ def _of_row(rows: Rows, starts: Ints) -> Ints:
     return np.searchsorted(rows.table.score[starts], rows.score, side="right") - 1
 
 
-def _at_levels(rows: Rows, levels: Levels) -> tuple[Table, Ints]:
-    """Levels of the score, or bins in their place, and the number of each row's."""
-    table = rows.table
-    cells = at_levels(table, levels)
-    return cells, _of_row(rows, np.arange(len(table)) if cells is table else table.bin_starts())
-
-
 N_DRAWS = 400
 
 
-class MarginCells(NamedTuple):
-    """Cells of rows that take one action with about one margin. of_row: each row's cell, (T,); action: of each cell."""
+def cells_of_margins(action: Ints, margin: Floats, weight: Floats | None, bins: int) -> tuple[Ints, Ints]:
+    """Cells of rows that take one action with about one margin: equal-mass bins of it, of the rows of each action.
 
-    of_row: Ints
-    action: Ints
-
-
-def margin_cells(c: ClassTable, decision: ClassDecision, bins: int = BINS) -> MarginCells:
-    """The cells of every action taken: equal-mass bins of the margin among its rows."""
-    key = "margin cells", decision, bins
-    return c.cached(key, lambda: cells_of_margins(*decide(c, decision)[0:3:2], c.weight, bins))
-
-
-def cells_of_margins(action: Ints, margin: Floats, weight: Floats | None, bins: int) -> MarginCells:
-    """The same of any decisions on rows, with how much the second-best action is worth less; shape (T,) each."""
+    margin: how much the second-best action is worth less, (T,). Gives each row's cell, (T,), and the action of each.
+    """
     number, actions = np.empty(len(action), dtype=np.int64), list[int]()
     for taken in np.unique(action):
         here = np.flatnonzero(action == taken)
@@ -414,7 +321,7 @@ def cells_of_margins(action: Ints, margin: Floats, weight: Floats | None, bins: 
         edges = table.score[table.bin_starts(bins)]
         number[here] = np.searchsorted(edges, of_action, side="right") - 1 + len(actions)
         actions += [int(taken)] * len(edges)
-    return MarginCells(number, np.array(actions))
+    return number, np.array(actions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -489,47 +396,40 @@ class StakesCells:
 class ClassRegrets(Regrets):
     """On the probabilities of several classes."""
 
-    c: ClassTable
+    table: ClassTable
     decision: ClassDecision
 
     @cached_property
     def _as_scores(self) -> ScoreRegrets | None:
         """Two classes are a score and its task; None of more."""
-        if len(self.c.classes) > 2:
+        if len(self.table.classes) > 2:
             return None
         rows = tuple((row[0], row[1]) for row in self.decision.utility)
-        return ScoreRegrets(self.c.one_vs_rest(1), task_of_rows(rows, names=self.decision.actions))
+        return ScoreRegrets(self.table.one_vs_rest(1), task_of_rows(rows, names=self.decision.actions))
 
     @property
     def _utility(self) -> Floats:
         return np.array(self.decision.utility, dtype=np.float64)
 
     def _cells(self, cell: Ints, of_cell: Ints) -> Cells:
-        c, square = self.c, self.c.effect * self.c.units.weight**2
+        c, square = self.table, self.table.effect * self.table.units.weight**2
         return StakesCells(c.units, square, self._utility, c.score, cell, of_cell[cell])
 
     def swaps(self) -> Lost:
-        return Swaps(Decisions.of_classes(self.c, self.decision))
+        return Swaps(Decisions.of_classes(self.table, self.decision))
 
     def bins(self, bins: int) -> Cells:
         if self._as_scores is not None and self._as_scores.task.two_actions is not None:
             return self._as_scores.bins(bins)
-        return self._cells(*margin_cells(self.c, self.decision, bins))
+        c, key = self.table, ("margin cells", self.decision, bins)
+        decided = decide(c, self.decision)
+        return self._cells(*c.cached(key, lambda: cells_of_margins(decided.action, decided.margin, c.weight, bins)))
 
     def levels(self, levels: Levels) -> Cells:
         if self._as_scores is not None:
             return self._as_scores.levels(levels)
-        used = levels_or_cells(self.c, levels)
+        used = levels_or_cells(self.table, levels)
         return self._cells(used.of_row, best_actions(used.score, self._utility))
-
-    def need_rows(self) -> None:
-        need_class_rows(self.c)
-
-
-def need_class_rows(c: ClassTable) -> None:
-    """Raise Undefined where levels hold too few rows for what they show to estimate anything but noise."""
-    if not c.levels_count:
-        raise Undefined("the median level holds fewer than 30 rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -550,21 +450,24 @@ class Swaps:
         return float(self.gains.max(axis=1).sum())
 
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
-        moved = [Moved(self.gains[a], self._noise(a), a) for a in np.unique(self.d.action).tolist()]
-        low, high = best_of_each(moved, rng, confidence)
-        return low, max(min(high, self.d.most), self.value)
+        """The noise holds a row that could have been missed, which might have shown another label."""
 
-    def _noise(self, action: int) -> Floats:
-        """A root of the covariance of what giving each other action in place of this one adds, (A, A).
+        def lost(gain: Floats) -> Floats:
+            return np.maximum(gain.max(axis=-1), 0.0)
 
-        It holds a row that could have been missed, which might have shown another label.
-        """
-        units, actions = self._reduced
+        seen, biased, value = np.zeros(N_REGRET_DRAWS), np.zeros(N_REGRET_DRAWS), 0.0
+        # Units that differ in action, label and cluster alone.
+        units, actions = self.d.units.by(self.d.action)
         worth = self.d.stakes[:, units.label]
-        influence = np.where(actions == action, worth - worth[action], 0.0) / units.total
-        return root_of(units.covariance(influence) + np.diag(np.full(len(worth), self.d.one_row)))
-
-    @cached_property
-    def _reduced(self) -> tuple[Units, Ints]:
-        """Units that differ in action, label and cluster alone, and the action of each."""
-        return self.d.units.by(self.d.action)
+        for taken in np.unique(self.d.action).tolist():
+            influence = np.where(actions == taken, worth - worth[taken], 0.0) / units.total
+            root = root_of(units.covariance(influence) + np.diag(np.full(len(worth), self.d.one_row)))
+            noise = rng.standard_normal((N_REGRET_DRAWS, root.shape[1])) @ root.T
+            noise[:, taken] = 0.0
+            gain = self.gains[taken]
+            pulled = gaps.shrunken(gain, PULL * np.sqrt((root**2).sum(axis=1)))
+            value += float(lost(gain))
+            seen += lost(gain + noise)
+            biased += lost(pulled + noise) - lost(pulled)
+        low, high = clipped(value, seen, biased, confidence)
+        return low, max(min(high, self.d.most), self.value)

@@ -12,8 +12,7 @@ from decal_cli.analysis.described import ActionCounts, regimes_of
 from decal_cli.analysis.positions import Positions
 from decal_cli.analysis.recommend import amounts_in
 from decal_cli.analysis.sweep import RiskCoverage, Sweep, Swept
-from decal_cli.curves.nulls import consistency_band
-from decal_cli.curves.roc import Roc
+from decal_cli.curves.roc import Roc, consistency_band
 from decal_cli.hints import Hint
 from decal_cli.learn.regions import IsotonicFit
 from decal_cli.metrics import Inputs, Result
@@ -292,7 +291,7 @@ def class_reliability(axes: Any, c: ClassTable, name: str) -> None:
     Of many classes, those with the largest ECE have a colour.
     """
     diagonal(axes)
-    errors = c.each_class(("ece", BINS, "mass"), ece)
+    errors = c.each_class(("ece", BINS, "mass"), lambda t: ece(t).value)
     order = sorted(range(len(c.classes)), key=lambda k: -errors[k])
     named = sorted(order[:MAX_NAMED])
     for k in order[MAX_NAMED:]:

@@ -21,7 +21,7 @@ from decal_cli.curves import (
     parse_prior,
     parse_thresholds,
 )
-from decal_cli.curves.nulls import consistency_band
+from decal_cli.curves.roc import consistency_band
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.learn.probe import build_probe

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from decal_cli.curves.lowest import lowest_curve, same_rows
+from decal_cli.curves.crossings import lowest_curve, same_rows
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.render.results.sweep import verdict
 from decal_cli.tables.rows import Rows

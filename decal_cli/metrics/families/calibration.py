@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval, holding, quantile, wilson_ends
-from decal_cli.metrics.declare import computed_null_of, family, like, metric, null_of
-from decal_cli.metrics.gaps import DEBIASED_TEXT, ece_debiased_interval, need_rows
+from decal_cli.metrics.declare import Measured, computed_null_of, family, like, metric, null_of
+from decal_cli.metrics.gaps import DEBIASED_TEXT, debiased_interval, need_rows
 from decal_cli.tables.classes import MIN_LEVEL_ROWS
 from decal_cli.tables.estimate import MeanEstimate, dot
 from decal_cli.tables.resample import as_whole
@@ -33,13 +34,6 @@ _SIMULTANEOUS = (
 )
 
 
-def ece_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    cells = gaps.cells(t, max(gaps.MAX_ERROR_CELLS, 16 * bins))
-    worlds = gaps.worlds(cells, seed.generator("bins")).summed(cells.bin_starts(bins, strategy))
-    value, least = ece(t, bins=bins, strategy=strategy), gaps.whole(cells, confidence)
-    return gaps.interval(value, worlds, gaps.total, confidence, least_high=least)
-
-
 @metric(
     "ECE",
     "lower",
@@ -48,12 +42,11 @@ def ece_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy
     (0, 1),
     size_free=False,
     shown=True,
-    interval=ece_interval,
     how=gaps.INVERSION_TEXT,
     noisy=True,
     covers=intervals.OF_BINS_BELOW,
 )
-def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
+def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     """Mean distance, over bins, between the mean score and the frequency of label 1; compare it with ece_null.
 
     sum over bins of (rows in the bin / T) |frequency - mean score|. mass: edges are the i/k quantiles of the scores,
@@ -62,7 +55,14 @@ def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     width: edges are i/k; a score equal to an interior edge belongs to the upper bin. Noise keeps it above 0 for a
     calibrated model.
     """
-    return gaps.value(t.bins(bins, strategy), gaps.mean_gap)
+    value = gaps.value(t.bins(bins, strategy), gaps.mean_gap)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        cells = gaps.cells(t, max(gaps.MAX_ERROR_CELLS, 16 * bins))
+        worlds = gaps.worlds(cells, seed.generator("bins")).summed(cells.bin_starts(bins, strategy))
+        return gaps.interval(value, worlds, gaps.total, confidence, least_high=gaps.whole(cells, confidence))
+
+    return Measured(value, interval)
 
 
 def ece_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
@@ -102,11 +102,10 @@ def ece_null(t: Table, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") 
     (-0.5, 1),
     size_free=False,
     shown=True,
-    interval=ece_debiased_interval,
     how=DEBIASED_TEXT,
     covers="the population's squared error for the bins that these rows have, their edges held fixed",
 )
-def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
+def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     """Mean squared distance between score and frequency over bins, less its noise; near 0 for a calibrated model.
 
     sum over bins of (rows in the bin / T) ((frequency - mean score)^2 - frequency (1 - frequency) / (rows - 1)),
@@ -115,17 +114,20 @@ def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float
     levels = t.bins(bins, strategy)
     if not gaps.noise(levels).some.any():
         raise Undefined("no bin holds two rows")
-    return gaps.debiased_square(levels)
+    return Measured(gaps.debiased_square(levels), lambda confidence, _: debiased_interval(levels, confidence))
 
 
-def _cl_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    low, high = ece_debiased_interval(t, confidence=confidence, bins=bins, strategy=strategy)
-    return holding((max(low, 0.0), max(high, 0.0)), cl(t, bins=bins, strategy=strategy))
+def _of_squares(t: Table, bins: int, strategy: Strategy, power: float = 1.0) -> Measured:
+    """A power of the mean squared gap of bins."""
+    levels = t.bins(bins, strategy)
+    value = gaps.value(levels, gaps.mean_square)
 
+    def interval(confidence: float, seed: Seed) -> Interval:
+        low, high = debiased_interval(levels, confidence)
+        low, high = holding((max(low, 0.0), max(high, 0.0)), value)
+        return low**power, high**power
 
-def _rmsce_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    low, high = _cl_interval(t, confidence=confidence, bins=bins, strategy=strategy)
-    return low**0.5, high**0.5
+    return Measured(value**power, interval)
 
 
 @metric(
@@ -135,17 +137,16 @@ def _rmsce_interval(t: Table, *, confidence: float, bins: int, strategy: Strateg
     f"{cite('Hu and Wu 2024', 'def. 2.4')}, on bins",
     (0, 1),
     size_free=False,
-    interval=_cl_interval,
     how=f"the interval of ece_debiased, cut at 0, and the value itself: {DEBIASED_TEXT}",
     noisy=True,
     covers=intervals.OF_BINS_BELOW,
 )
-def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
+def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     """Mean squared distance, over bins, between the mean score and the frequency of label 1.
 
     sum over bins of (rows in the bin / T) (frequency - mean score)^2, with the bins of ece.
     """
-    return gaps.value(t.bins(bins, strategy), gaps.mean_square)
+    return _of_squares(t, bins, strategy)
 
 
 @like(
@@ -153,25 +154,14 @@ def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     "Root mean squared calibration error",
     cite("Nguyen and O'Connor 2015"),
     unit="probability",
-    interval=_rmsce_interval,
     how=f"the root of the interval of cl: {DEBIASED_TEXT}",
 )
-def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
+def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     """Root of the mean squared distance, over bins, between the mean score and the frequency of label 1.
 
     The square root of cl.
     """
-    return gaps.value(t.bins(bins, strategy), gaps.mean_square) ** 0.5
-
-
-def _mce_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    levels = t.bins(bins, strategy)
-    rows, rate = 1 / gaps.concentration(levels), levels.pos / levels.n
-    # The upper end of the bin of the largest gap will do; its lower end must hold whichever bin that is.
-    sides = wilson_ends(rate, rows, confidence), wilson_ends(rate, rows, 1 - (1 - confidence) / len(levels))
-    (low, high), (lowest, highest) = (ends - levels.score for ends in sides)
-    least = np.maximum(lowest, -highest).max()
-    return max(float(least), 0.0), float(np.maximum(high, -low).max())
+    return _of_squares(t, bins, strategy, 0.5)
 
 
 @like(
@@ -179,16 +169,25 @@ def _mce_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy)
     "Maximum calibration error",
     cite("Naeini et al. 2015"),
     unit="probability",
-    interval=_mce_interval,
     how=_SIMULTANEOUS,
     rarer=50,
 )
-def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
+def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     """Largest distance, over bins, between the mean score and the frequency of label 1.
 
     max over bins of |frequency - mean score|, with the bins of ece; where bins hold few rows it is mostly noise.
     """
-    return gaps.value(t.bins(bins, strategy), gaps.largest)
+    levels = t.bins(bins, strategy)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        rows, rate = 1 / gaps.concentration(levels), levels.pos / levels.n
+        # The upper end of the bin of the largest gap will do; its lower end must hold whichever bin that is.
+        sides = wilson_ends(rate, rows, confidence), wilson_ends(rate, rows, 1 - (1 - confidence) / len(levels))
+        (low, high), (lowest, highest) = (ends - levels.score for ends in sides)
+        least = np.maximum(lowest, -highest).max()
+        return max(float(least), 0.0), float(np.maximum(high, -low).max())
+
+    return Measured(gaps.value(levels, gaps.largest), interval)
 
 
 family("levels")
@@ -198,41 +197,35 @@ _INVERTED = f"{gaps.INVERSION_TEXT}; none where the median level holds fewer tha
 _NULL_TEXT = "central range for a calibrated model: normal, from the exact variance"
 
 
-def _ece_exact_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-    need_rows(t)
-    worlds = gaps.worlds(t, seed.generator("levels"))
-    return gaps.interval(ece_exact(t), worlds, gaps.total, confidence, least_high=gaps.whole(t, confidence))
-
-
 @metric(
     "Calibration error on exact levels",
     "lower",
     "probability",
     cite("Hu and Wu 2024", "def. 2.3"),
     (0, 1),
-    interval=_ece_exact_interval,
     how=_INVERTED,
     noisy=True,
     covers=f"{intervals.POPULATION_BELOW}; {intervals.FEW_ROWS}",
 )
-def ece_exact(t: Table) -> float:
+def ece_exact(t: Table) -> Measured:
     """Mean distance between each distinct score and its frequency of label 1; for scores with few distinct values.
 
     sum n_i |q_i - h_i| / T. With continuous scores each level holds one row and this measures noise: compare it with
     ece_exact_null.
     """
-    return t.sum(lambda block: np.abs(block.n * block.score - block.pos)) / t.total
+    value = t.sum(lambda block: np.abs(block.n * block.score - block.pos)) / t.total
+    return _on_levels(t, value, gaps.total, lambda whole: whole)
 
 
-def _k2_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-    need_rows(t)
-    share = t.n / t.total
+def _on_levels(t: Table, value: float, norm: gaps.Norm, least_high: Callable[[float], float]) -> Measured:
+    """An error on exact levels; least_high: the least that its upper end is, by that of |E[label - score]|."""
 
-    def square(gap: Floats) -> Floats:
-        return np.asarray((gap**2 / share).sum(axis=-1))
+    def interval(confidence: float, seed: Seed) -> Interval:
+        need_rows(t)
+        worlds, least = gaps.worlds(t, seed.generator("levels")), least_high(gaps.whole(t, confidence))
+        return gaps.interval(value, worlds, norm, confidence, least_high=least)
 
-    worlds = gaps.worlds(t, seed.generator("levels"))
-    return gaps.interval(k2(t), worlds, square, confidence, least_high=gaps.whole(t, confidence) ** 2)
+    return Measured(value, interval)
 
 
 @like(
@@ -240,40 +233,34 @@ def _k2_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     "Squared calibration error on exact levels",
     cite("Hu and Wu 2024", "def. 2.4"),
     unit="squared probability",
-    interval=_k2_interval,
 )
-def k2(t: Table) -> float:
+def k2(t: Table) -> Measured:
     """Mean squared distance between each distinct score and its frequency of label 1.
 
     sum n_i (q_i - h_i)^2 / T. With continuous scores each level holds one row and this measures noise: compare it with
     k2_null.
     """
-    return t.sum(lambda block: (block.n * block.score - block.pos) ** 2 / block.n) / t.total
+    value, share = t.sum(lambda block: (block.n * block.score - block.pos) ** 2 / block.n) / t.total, t.n / t.total
+    return _on_levels(t, value, lambda gap: np.asarray((gap**2 / share).sum(axis=-1)), lambda whole: whole**2)
 
 
 Term = Callable[[CellRun], tuple[Floats, Floats]]
 """Mean and variance, for each level, of an error of a calibrated model."""
 
 
-def _null(t: Table, term: Term) -> MeanEstimate:
-    """Mean and standard deviation of the sum of a term over independent levels, divided by T; computed once."""
-    return t.cached(term, lambda table: _moments(table, term))
+def _null(t: Table, term: Term) -> Measured:
+    """The mean of the sum of a term over independent levels, divided by T; computed once."""
 
+    def moments(table: Table) -> MeanEstimate:
+        mean = variance = 0.0
+        for block in table.blocks():
+            of_level, spread = term(block)
+            mean += float(of_level.sum())
+            variance += float(spread.sum())
+        return MeanEstimate(mean / table.total, math.sqrt(max(variance, 0.0)) / table.total)
 
-def _null_interval(term: Term) -> Callable[..., Interval]:
-    def interval(t: Table, *, confidence: float) -> Interval:
-        return intervals.normal(_null(t, term), confidence, 0.0, 1.0)
-
-    return interval
-
-
-def _moments(t: Table, term: Term) -> MeanEstimate:
-    mean = variance = 0.0
-    for block in t.blocks():
-        of_level, spread = term(block)
-        mean += float(of_level.sum())
-        variance += float(spread.sum())
-    return MeanEstimate(mean / t.total, math.sqrt(max(variance, 0.0)) / t.total)
+    found = t.cached(term, moments)
+    return Measured(found.mean, lambda confidence, _: intervals.normal(found, confidence, 0.0, 1.0))
 
 
 def _absolute(block: CellRun) -> tuple[Floats, Floats]:
@@ -317,31 +304,29 @@ def _log_factorial(n: Floats) -> Floats:
     "ece_exact",
     "Calibration error on exact levels, of a calibrated model",
     f"mean absolute deviation of the binomial: {cite('De Moivre 1730')}",
-    _null_interval(_absolute),
     how=_NULL_TEXT,
 )
-def ece_exact_null(t: Table) -> float:
+def ece_exact_null(t: Table) -> Measured:
     """Mean ece_exact that a perfectly calibrated model with these scores shows, by chance alone.
 
     sum E|X_i - n_i q_i| / T with X_i binomial; computed, not drawn. Rows of unequal weight at one score count as
     n_i^2 / n2_i rows of equal weight.
     """
-    return _null(t, _absolute).mean
+    return _null(t, _absolute)
 
 
 @computed_null_of(
     "k2",
     "Squared calibration error on exact levels, of a calibrated model",
     "variance of the binomial",
-    _null_interval(_square),
     how=_NULL_TEXT,
 )
-def k2_null(t: Table) -> float:
+def k2_null(t: Table) -> Measured:
     """Mean k2 that a perfectly calibrated model with these scores shows, by chance alone.
 
     sum q_i (1 - q_i) / T, times n2_i / n_i for weighted rows; computed, not drawn.
     """
-    return _null(t, _square).mean
+    return _null(t, _square)
 
 
 family("interval")
@@ -359,25 +344,20 @@ Values = Annotated[int, "number of values that the models of the class can take;
 
 def _reach(t: Table) -> float:
     """max minus min of the prefix sums of label minus score over the sorted levels, 0 included."""
-    return t.cached(_reach, _walk)
+
+    def walked(table: Table) -> float:
+        at = high = low = 0.0
+        for block in table.blocks():
+            walk = at + np.cumsum(block.pos - block.n * block.score)
+            at, high, low = float(walk[-1]), max(high, float(walk.max())), min(low, float(walk.min()))
+        return high - low
+
+    return t.cached(_reach, walked)
 
 
-def _walk(t: Table) -> float:
-    at = high = low = 0.0
-    for block in t.blocks():
-        walk = at + np.cumsum(block.pos - block.n * block.score)
-        at, high, low = float(walk[-1]), max(high, float(walk.max())), min(low, float(walk.min()))
-    return high - low
-
-
-def _range(walk: Floats) -> Floats:
+def span(walk: Floats) -> Floats:
+    """max minus min of walks that start at 0, shape (.., m) to (..)."""
     return np.asarray(np.maximum(walk.max(axis=-1), 0.0) - np.minimum(walk.min(axis=-1), 0.0))
-
-
-def _c_emp_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-    cells = gaps.cells(t)
-    walks = gaps.worlds(cells, seed.generator("interval")).mapped(lambda gap: np.cumsum(gap, axis=-1))
-    return gaps.interval(c_emp(t), walks, _range, confidence, least_high=_highest(cells, confidence))
 
 
 def _highest(cells: Table, confidence: float) -> float:
@@ -398,17 +378,23 @@ def _highest(cells: Table, confidence: float) -> float:
     cite("Gao et al. 2017", "def. 2"),
     (0, 1),
     shown=True,
-    interval=_c_emp_interval,
     how=gaps.INVERSION_TEXT,
     noisy=True,
     covers=intervals.POPULATION_BELOW,
 )
-def c_emp(t: Table) -> float:
+def c_emp(t: Table) -> Measured:
     """Largest absolute sum of label - score over the rows in any interval of scores, divided by T; needs no bins.
 
     max over intervals I of |sum over p in I of (y - p)| / T: the range of the prefix sums over sorted scores.
     """
-    return _reach(t) / t.total
+    value = _reach(t) / t.total
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        cells = gaps.cells(t)
+        walks = gaps.worlds(cells, seed.generator("interval")).mapped(partial(np.cumsum, axis=-1))
+        return gaps.interval(value, walks, span, confidence, least_high=_highest(cells, confidence))
+
+    return Measured(value, interval)
 
 
 def _margin(t: Table, delta: float, vc: int, values: int) -> float:
@@ -423,13 +409,8 @@ def _margin(t: Table, delta: float, vc: int, values: int) -> float:
     return 4 * complexity + math.sqrt(2 * math.log(2 / delta) / rows)
 
 
-def _c_bound_interval(t: Table, *, confidence: float, delta: float, vc: int, values: int) -> Interval:
-    margin, value = _margin(t, 1 - confidence, vc, values), c_emp(t)
-    return holding((max(value - margin, 0.0), value + margin), c_bound(t, delta=delta, vc=vc, values=values))
-
-
-def _c_bound_text(t: Table, *, delta: float, vc: int, values: int) -> str:
-    return "vacuous" if c_bound(t, delta=delta, vc=vc, values=values) >= 1 else ""
+def _c_bound_text(t: Table, **parameters: Any) -> str:
+    return "vacuous" if c_bound(t, **parameters).value >= 1 else ""
 
 
 @metric(
@@ -439,7 +420,6 @@ def _c_bound_text(t: Table, *, delta: float, vc: int, values: int) -> str:
     f"{cite('Gao et al. 2017', 'thm. 2, claim 4')}; for one model, with the Rademacher range of a walk",
     (0, math.inf),
     size_free=False,
-    interval=_c_bound_interval,
     how=(
         "c_emp, minus and plus the margin of c_bound at delta = 1 - confidence, for all models of the class "
         "at once; and the value itself"
@@ -447,7 +427,7 @@ def _c_bound_text(t: Table, *, delta: float, vc: int, values: int) -> str:
     value_text=_c_bound_text,
     covers="the population's c_emp, whatever the model and the data: so it is wide, and covers more often than it says",
 )
-def c_bound(t: Table, *, delta: Delta = 0.05, vc: VcDimension = 0, values: Values = 100) -> float:
+def c_bound(t: Table, *, delta: Delta = 0.05, vc: VcDimension = 0, values: Values = 100) -> Measured:
     """Upper bound on the interval calibration error of the population; it holds with probability 1 - delta.
 
     For one model that was fixed before these rows were seen (vc=0): c_emp + 2 R + sqrt(2 ln(1/delta) / T), where
@@ -455,7 +435,14 @@ def c_bound(t: Table, *, delta: Delta = 0.05, vc: VcDimension = 0, values: Value
     c_emp + 4 R + sqrt(2 ln(2/delta) / T), where R = sqrt((2 vc (ln(T / vc) + 1) + 4 ln(values + 1)) / T). Printed as
     vacuous from 1 on, which no error exceeds. With weights, T is the number of effective rows.
     """
-    return c_emp(t) + _margin(t, delta, vc, values)
+    error = c_emp(t).value
+    bound = error + _margin(t, delta, vc, values)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        margin = _margin(t, 1 - confidence, vc, values)
+        return holding((max(error - margin, 0.0), error + margin), bound)
+
+    return Measured(bound, interval)
 
 
 @metric(
@@ -497,31 +484,14 @@ def range_above(x: float) -> float:
     return max(1 - 8 / math.pi**2 * inside, 0.0)
 
 
-def _splits(walk: Floats, steps: Floats) -> Floats:
-    """sum steps_i (W_i^2 + (W_m - W_i)^2) of walks W_1 .. W_m, shape (.., m); steps from the first score on to 1."""
-    rest = walk[..., -1:] - walk
-    # Below the lowest score all rows are on one side.
-    lowest = (1 - steps.sum()) * walk[..., -1] ** 2
-    return np.asarray((walk**2 + rest**2) @ steps + lowest)
-
-
-def _atb_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-    cells = gaps.cells(t)
-    steps = np.diff(cells.score, append=1.0)
-    walks = gaps.worlds(cells, seed.generator("interval")).mapped(lambda gap: np.cumsum(gap, axis=-1))
-    least_high = gaps.whole(cells, confidence) ** 2 / 2
-    return gaps.interval(atb(t), walks, lambda walk: _splits(walk, steps), confidence, least_high=least_high)
-
-
 @like(
     "c_emp",
     "Averaged two-bin calibration error",
     cite("Hartline et al. 2025"),
     unit="squared probability",
     shown=False,
-    interval=_atb_interval,
 )
-def atb(t: Table) -> float:
+def atb(t: Table) -> Measured:
     """Squared calibration error of two bins, averaged over where they meet; truthful, and without bins to choose.
 
     The mean over v uniform in [0, 1] of (sum over p <= v of (p - y) / T)^2 + (sum over p > v of (p - y) / T)^2. No
@@ -534,4 +504,19 @@ def atb(t: Table) -> float:
         squares, sums = squares + dot(steps, before * before), sums + dot(steps, before)
         at, reached = float(walk[-1]), float(block.score[-1])
     squares, sums = squares + (1 - reached) * at * at, sums + (1 - reached) * at
-    return max(2 * (squares - at * sums) + at * at, 0.0) / t.total**2
+    value = max(2 * (squares - at * sums) + at * at, 0.0) / t.total**2
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        cells = gaps.cells(t)
+        steps = np.diff(cells.score, append=1.0)
+
+        def splits(walk: Floats) -> Floats:
+            rest = walk[..., -1:] - walk
+            # Below the lowest score all rows are on one side.
+            return np.asarray((walk**2 + rest**2) @ steps + (1 - steps.sum()) * walk[..., -1] ** 2)
+
+        walks = gaps.worlds(cells, seed.generator("interval")).mapped(partial(np.cumsum, axis=-1))
+        least_high = gaps.whole(cells, confidence) ** 2 / 2
+        return gaps.interval(value, walks, splits, confidence, least_high=least_high)
+
+    return Measured(value, interval)

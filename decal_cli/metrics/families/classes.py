@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import wraps
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -17,16 +15,16 @@ from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import decide
-from decal_cli.metrics.declare import family, for_classes, like, metric, null_of
+from decal_cli.metrics.declare import Measured, family, for_classes, like, metric, null_of
 from decal_cli.metrics.families import calibration
-from decal_cli.metrics.families.calibration import Bins, By, ece_exact
+from decal_cli.metrics.families.calibration import Bins, By, ece_exact, span
 from decal_cli.metrics.families.ranking import components, delong
 from decal_cli.metrics.families.scores import Clip
 from decal_cli.metrics.gaps import (
     AtCells,
     as_score,
     at_levels,
-    ece_debiased_interval,
+    debiased_interval,
     levels_or_cells,
     variance_terms,
 )
@@ -100,12 +98,6 @@ def _promised_squares(c: ClassTable, decision: ClassDecision) -> Floats:
         for column, of_class in zip(c.score[part].T, squares, strict=True):
             total[part] += column * of_class[action[part]]
     return total
-
-
-def reach(gap: Floats) -> Floats:
-    """Largest sum over an interval of levels, in size; shape (.., m) to (..)."""
-    walk = np.cumsum(gap, axis=-1)
-    return np.asarray(np.maximum(walk.max(axis=-1), 0.0) - np.minimum(walk.min(axis=-1), 0.0))
 
 
 def risk_at(t: Table, coverage: Floats) -> tuple[Floats, Floats]:
@@ -236,24 +228,11 @@ def auc_weighted(c: ClassTable) -> Estimate:
     return c.units.linear(value, lambda: _auc_influence(c, weighted=True)).within(0.0, 1.0)
 
 
-def _on_top(of: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a table, of the highest probability of each row and whether its class is the label."""
-
-    @wraps(of)
-    def on_top(c: ClassTable, *others: Any, **parameters: Any) -> Any:
-        return of(c.top, *others, **parameters)
-
-    on_top.__annotations__ = {
-        name: ClassTable if hint == "Table" else hint for name, hint in of.__annotations__.items()
-    }
-    return on_top
-
-
 _ON_TOP = cite("Naeini et al. 2015")
 
 
-@like("ece", "ECE of the top class", _ON_TOP, interval=_on_top(calibration.ece_interval), how="as for ece")
-def ece_top(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") -> float:
+@like("ece", "ECE of the top class", _ON_TOP, how="as for ece")
+def ece_top(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     """Mean distance, over bins of the highest probability, between it and how often that class is the label.
 
     ece of the confidence max_k p_k for the event that its class is the label. Noise keeps it above 0 for a calibrated
@@ -275,14 +254,18 @@ def ece_top_null(c: ClassTable, seed: Seed, *, bins: Bins = BINS, strategy: By =
     return calibration.ece_draws(c.top, seed, bins, strategy)
 
 
-@like("ece_debiased", "Squared ECE of the top class, debiased", interval=_on_top(ece_debiased_interval))
+def _top_interval(c: ClassTable, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+    return debiased_interval(c.top.bins(bins, strategy), confidence)
+
+
+@like("ece_debiased", "Squared ECE of the top class, debiased", interval=_top_interval)
 def ece_top_debiased(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") -> Estimate:
     """Mean squared distance of ece_top, less its noise; near 0 for a calibrated model.
 
     ece_debiased of the confidence max_k p_k; it stays squared, and is negative about half of the time for a calibrated
     model.
     """
-    value = calibration.ece_debiased(c.top, bins=bins, strategy=strategy)
+    value = calibration.ece_debiased(c.top, bins=bins, strategy=strategy).value
     further = variance_terms(c.top.bins(bins, strategy))[1]
     return c.units.linear(value, lambda: _top_debiased_influence(c, bins, strategy), further)
 
@@ -304,7 +287,7 @@ def ece_classwise(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") ->
     Bins as for ece, of each class for itself.
     """
     key = "ece", bins, strategy
-    return float(np.mean(c.each_class(key, lambda t: calibration.ece(t, bins=bins, strategy=strategy))))
+    return float(np.mean(c.each_class(key, lambda t: calibration.ece(t, bins=bins, strategy=strategy).value)))
 
 
 @metric(
@@ -426,7 +409,7 @@ def cal_l1(c: ClassTable, *, levels: AtCells = "auto") -> float:
     """
     t = as_score(c)
     if t is not None:
-        return 2 * ece_exact(at_levels(t, levels))
+        return 2 * ece_exact(at_levels(t, levels)).value
     used = levels_or_cells(c, levels)
     rows = used.counts.sum(axis=1, keepdims=True)
     return float(np.abs(used.counts - rows * used.score).sum() / rows.sum())
@@ -482,7 +465,9 @@ def _reaches(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> 
         cells = promises(c, decision, MAX_PROMISE_CELLS)
         spread = np.sqrt(cells.null if null else cells.noise)
         noise = spread * seed.generator("classes").standard_normal((N_DRAWS, len(spread)))
-        return reach(noise if null else cells.gap + noise), float(reach(cells.gap))
+        walks = (np.cumsum(each, axis=-1) for each in (noise if null else cells.gap + noise, cells.gap))
+        drawn, centre = (span(walk) for walk in walks)
+        return drawn, float(centre)
 
     return c.cached(("reaches", decision, seed, null), draws)
 
@@ -517,7 +502,7 @@ def utility_calibration(c: ClassTable, decision: ClassDecision) -> float:
     The promise is v = max_a sum_k U[a][k] p_k; max over intervals of v of |sum over rows inside (v - U[a][y])| / T, the
     prefix sums' maximum less their minimum. Compare it with utility_calibration_null.
     """
-    return float(reach(promises(c, decision).gap))
+    return float(span(np.cumsum(promises(c, decision).gap)))
 
 
 @null_of(

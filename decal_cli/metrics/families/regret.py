@@ -23,7 +23,7 @@ from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.decisions import Decisions, Featured, Recalibrating
 from decal_cli.metrics.declare import family, for_rows, like, metric
 from decal_cli.metrics.families.task import MEAN_PAYOFF
-from decal_cli.metrics.regret_cells import Regrets, ScoreRegrets, ThresholdRegrets
+from decal_cli.metrics.regret_cells import Regrets, ScoreRegrets, worst_of_rows
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.seed import Seed
@@ -414,7 +414,7 @@ def row_regret_grouping_worst(u: RowUtilities, *, bins: Bins = BINS) -> float:
     mean of u_delta t* (1 - c) over rows where c >= t*, and of u_delta c (1 - t*) over the others, where c is the
     frequency of label 1 in the bin of the row and t* its threshold.
     """
-    return ThresholdRegrets(u).bins(bins).worst(u)
+    return worst_of_rows(u, bins)
 
 
 def need_amounts(u: RowUtilities) -> None:

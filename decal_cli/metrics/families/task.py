@@ -18,7 +18,7 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import Acting, Decisions
 from decal_cli.metrics.declare import family, like, metric, null_of
 from decal_cli.metrics.families.ranking import auc_interval, delong
-from decal_cli.metrics.gaps import AtLevels, Levels
+from decal_cli.metrics.gaps import AtLevels, Levels, need_rows
 from decal_cli.metrics.label_shift import ReferenceScores
 from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.seed import Seed
@@ -176,7 +176,7 @@ def external_regret(d: Decisions) -> Estimate:
 
 def _cfdl_interval(q: Regrets, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
     if levels == "exact":
-        q.need_rows()
+        need_rows(q.table)
     return q.levels(levels).interval(seed.generator("task"), confidence)
 
 
