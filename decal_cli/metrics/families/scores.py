@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -14,9 +15,9 @@ from decal_cli.errors import Undefined
 from decal_cli.learn.regions import Regions
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps, grouping
-from decal_cli.metrics.confidence import Interval, holding, quantile, skewed
-from decal_cli.metrics.declare import family, like, metric
-from decal_cli.metrics.gaps import AtLevels, Levels, at_levels, need_rows
+from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.declare import Measured, family, like, metric
+from decal_cli.metrics.gaps import AtLevels, at_levels, need_rows
 from decal_cli.tables import estimate
 from decal_cli.tables.cells import CellTable, LogLoss, PowerLoss
 from decal_cli.tables.estimate import CellRun, MeanEstimate, dot
@@ -97,16 +98,17 @@ class CorpParts(NamedTuple):
 
 def corp_parts(t: Table, name: LossName = "brier") -> CorpParts:
     """The isotonic decomposition of a loss."""
-    return t.cached(("corp", name), lambda table: _parts(table, LOSSES[name]))
+    loss = LOSSES[name]
 
+    def parts(table: Table) -> CorpParts:
+        pools = table.isotonic
+        at0, at1 = loss(pools.pos / pools.n)
+        refined = (dot(pools.n - pools.pos, at0) + dot(pools.pos, at1)) / table.total
+        unc = constant_loss(table.base_rate, loss)
+        # Never negative but for rounding: the fit is the best of all monotone ones, and the constant is one of these.
+        return CorpParts(max(table.mean_of(loss).value - refined, 0.0), max(unc - refined, 0.0), unc, refined)
 
-def _parts(t: Table, loss: Loss) -> CorpParts:
-    pools = t.isotonic
-    at0, at1 = loss(pools.pos / pools.n)
-    refined = (dot(pools.n - pools.pos, at0) + dot(pools.pos, at1)) / t.total
-    unc = constant_loss(t.base_rate, loss)
-    # Never negative but for rounding: the fit is the best of all monotone ones, and the constant is one of these.
-    return CorpParts(max(t.mean_of(loss).value - refined, 0.0), max(unc - refined, 0.0), unc, refined)
+    return t.cached(("corp", name), parts)
 
 
 def constant_loss(rate: float, loss: Loss) -> float:
@@ -115,22 +117,15 @@ def constant_loss(rate: float, loss: Loss) -> float:
     return float((1 - rate) * at0 + rate * at1)
 
 
-class Replays(NamedTuple):
-    """Parts and bounds in draws less those of the world they are drawn from, shape (draws,) each."""
-
-    mcb: Floats
-    dsc: Floats
-    refined: Floats
-    lower: Floats
-    upper: Floats
+Part = Literal["mcb", "dsc", "refined", "lower", "upper"]
 
 
-def replays(t: Table, name: LossName, seed: Seed) -> Replays:
-    """What chance does to the parts: rows and labels drawn in a smoothed world, whose own parts are known."""
-    return t.cached(("replays", name, seed), lambda table: _replays(table, name, seed.generator("loss")))
+def _replays(t: Table, name: LossName, seed: Seed) -> dict[Part, Floats]:
+    """What chance does to parts and bounds: in draws of a smoothed world less those of that world, (draws,) each."""
+    return t.cached(("replays", name, seed), lambda table: _replayed(table, name, seed.generator("loss")))
 
 
-def _replays(t: Table, name: LossName, rng: np.random.Generator) -> Replays:
+def _replayed(t: Table, name: LossName, rng: np.random.Generator) -> dict[Part, Floats]:
     cells = gaps.coarse(t, BINS, _CELLS)
     chance = gaps.smoothed(cells)
     if name == "log":
@@ -150,33 +145,32 @@ def _replays(t: Table, name: LossName, rng: np.random.Generator) -> Replays:
     rate, own = t.base_rate, float((cells.n * chance).sum()) / cells.total
     wider = math.sqrt(max(rate * (1 - rate), 1e-300) / max(own * (1 - own), 1e-300))
     middle = errors.mean(axis=0)
-    return Replays(*(middle + (errors - middle) * min(max(wider, 0.5), 2.0)).T)
+    errors = middle + (errors - middle) * min(max(wider, 0.5), 2.0)
+    return dict(zip(get_args(Part), errors.T, strict=True))
 
 
 def _all(t: Table, name: LossName) -> tuple[float, ...]:
     part = corp_parts(t, name)
-    return part.mcb, part.dsc, part.refined, lower_refinement(t).value, upper_refinement(t).value
+    return part.mcb, part.dsc, part.refined, lower_refinement(t), upper_refinement(t)
 
 
-def less_chance(value: float, errors: Floats, confidence: float, low: float = 0.0, high: float = math.inf) -> Interval:
-    """The value less the mean error of its replays, -/+ z of their widened standard deviations; and the value itself.
+def less_chance(t: Table, part: Part, value: float, name: LossName, high: float = math.inf) -> Measured:
+    """A part, with the interval of it less the mean error of its replays, -/+ z of their widened standard deviations.
 
-    Gaps of the smoothed world are drawn towards 0, and what smaller gaps show varies less.
+    The value is in it. Gaps of the smoothed world are drawn towards 0, and what smaller gaps show varies less.
     """
-    middle, reach = value - float(errors.mean()), _WIDENED * quantile(confidence) * float(errors.std(ddof=1))
-    start, end = (min(max(edge, low), high) for edge in (middle - reach, middle + reach))
-    return holding((start, end), value)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        errors = _replays(t, name, seed)[part]
+        middle = value - float(errors.mean())
+        reach = _WIDENED * intervals.quantile(confidence) * float(errors.std(ddof=1))
+        return intervals.holding(intervals.within((middle - reach, middle + reach), (0.0, high)), value)
+
+    return Measured(value, interval)
 
 
-class Event(NamedTuple):
-    """The event {score >= cut}, and the value that it attains."""
-
-    cut: float
-    value: float
-
-
-def lower_refinement(t: Table) -> Event:
-    """max over t of the isotonic fit's Brier curve, (1 - t) FN + t FP for {fit >= t}; the cut is that t.
+def lower_refinement(t: Table) -> float:
+    """max over t of the isotonic fit's Brier curve, (1 - t) FN + t FP for {fit >= t}.
 
     The curve of a calibrated fit is concave with its kinks at the fitted values, so one of these attains it.
     """
@@ -185,23 +179,19 @@ def lower_refinement(t: Table) -> Event:
     missed = np.concatenate(([0.0], np.cumsum(pools.pos, dtype=np.float64)[:-1]))
     negatives = pools.n - pools.pos
     alarms = negatives.sum(dtype=np.float64) - np.concatenate(([0.0], np.cumsum(negatives, dtype=np.float64)[:-1]))
-    curve = ((1 - fit) * missed + fit * alarms) / t.total
-    best = int(curve.argmax())
-    return Event(float(fit[best]), float(curve[best]))
+    return float((((1 - fit) * missed + fit * alarms) / t.total).max())
 
 
-def upper_refinement(t: Table) -> Event:
+def upper_refinement(t: Table) -> float:
     """b (1 - b) (1 - corr^2) for the event {score >= cut} of pools that correlates best with the label."""
     base = t.base_rate
     pools = t.isotonic
     if len(pools) < 2:
-        return Event(math.inf, base * (1 - base))
+        return base * (1 - base)
     rows = (t.total - np.cumsum(pools.n, dtype=np.float64)[:-1]) / t.total
     hits = (t.positives - np.cumsum(pools.pos, dtype=np.float64)[:-1]) / t.total
     explained = np.maximum(hits - rows * base, 0.0) ** 2 / (rows * (1 - rows))
-    best = int(explained.argmax())
-    start = t.pools[best + 1]
-    return Event(float(t.score[start]), max(base * (1 - base) - float(explained[best]), 0.0))
+    return max(base * (1 - base) - float(explained.max()), 0.0)
 
 
 def concavity_gap(t: Table) -> float:
@@ -246,14 +236,6 @@ class CalibrationLine(NamedTuple):
     slope: MeanEstimate
 
 
-class _Slopes(NamedTuple):
-    """Gradient and curvature of the log-likelihood, and the summed squares of the per-row gradients, at one point."""
-
-    gradient: Floats
-    curvature: Floats
-    squares: Floats
-
-
 def calibration_line(t: Table) -> CalibrationLine:
     """The maximum-likelihood fit, made once per table; Undefined where there is none."""
     return t.cached(calibration_line, _fit)
@@ -262,15 +244,15 @@ def calibration_line(t: Table) -> CalibrationLine:
 def _fit(t: Table) -> CalibrationLine:
     _check(t)
     start = np.array([0.0, 1.0])
-    if len(t.cells) < len(t):
-        start, _ = climb(lambda at: _slopes(t.cells, at), start, _TOLERANCE)
-    line, slopes = climb(lambda at: _slopes(t, at), start, _TOLERANCE)
-    inverse = np.linalg.inv(slopes.curvature)
-    squares = [inverse @ (slopes.squares + missed) @ inverse for missed in _missed(t, line)]
-    errors = np.sqrt(np.maximum(np.max([np.diag(each) for each in squares], axis=0), 0.0))
-    return CalibrationLine(
-        *(MeanEstimate(float(value), float(error)) for value, error in zip(line, errors, strict=True))
-    )
+    for table in (t.cells, t) if len(t.cells) < len(t) else (t,):
+        start, (_, curvature, squares) = climb(partial(_slopes, table), start, _TOLERANCE)
+    inverse = np.linalg.inv(curvature)
+    # Rows that could have been missed are of label 0, or of label 1.
+    alike = estimate.MISSED_ROWS * t.unit**2 / t.total
+    missed = _moments(t, start, lambda b, fit: [b.n * fit**2, b.n * (1 - fit) ** 2])
+    each = [inverse @ (squares + alike * _square(of_label)) @ inverse for of_label in missed]
+    errors = np.sqrt(np.maximum(np.max([np.diag(one) for one in each], axis=0), 0.0))
+    return CalibrationLine(*map(MeanEstimate, start.tolist(), errors.tolist()))
 
 
 def _check(t: Table) -> None:
@@ -285,27 +267,31 @@ def _check(t: Table) -> None:
         raise Undefined("a threshold separates the labels, so the likelihood has no maximum")
 
 
+class _Slopes(NamedTuple):
+    """Gradient and curvature of the log-likelihood, and the summed squares of the per-row gradients, at one point."""
+
+    gradient: Floats
+    curvature: Floats
+    squares: Floats
+
+
 def _slopes(t: Table, at: Floats) -> _Slopes:
-    """One pass over the levels."""
-    intercept, slope = at
-    total = np.zeros((3, 3))
-    for block in t.blocks():
-        x, n, pos, n2, pos2 = log_odds(block.score), block.n, block.pos, block.n2, block.pos2
-        fit = expit(intercept + slope * x)
-        weights = pos - n * fit, n * fit * (1 - fit), pos2 * (1 - fit) ** 2 + (n2 - pos2) * fit**2
-        total += [(weight.sum(), dot(weight, x), dot(weight * x, x)) for weight in weights]
-    gradient, curvature, squares = total
+    gradient, curvature, squares = _moments(
+        t,
+        at,
+        lambda b, fit: [b.pos - b.n * fit, b.n * fit * (1 - fit), b.pos2 * (1 - fit) ** 2 + (b.n2 - b.pos2) * fit**2],
+    )
     return _Slopes(gradient[:2], _square(curvature), _square(squares))
 
 
-def _missed(t: Table, at: Floats) -> list[Floats]:
-    """What rows that could have been missed, of label 0 or of label 1, would add to the summed squares."""
-    total = np.zeros((2, 3))
+def _moments(t: Table, at: Floats, weights_of: Callable[[CellRun, Floats], list[Floats]]) -> list[Floats]:
+    """Weights of the levels at a line's fit, times 1, x and x^2, x the log-odds; one pass over the levels."""
+    total: Any = 0.0
     for block in t.blocks():
-        x, n = log_odds(block.score), block.n
-        fit = expit(at[0] + at[1] * x)
-        total += [(weight.sum(), dot(weight, x), dot(weight * x, x)) for weight in (n * fit**2, n * (1 - fit) ** 2)]
-    return [estimate.MISSED_ROWS * t.unit**2 * _square(moments / t.total) for moments in total]
+        x = log_odds(block.score)
+        weights = weights_of(block, expit(at[0] + at[1] * x))
+        total = total + np.array([(each.sum(), dot(each, x), dot(each * x, x)) for each in weights])
+    return list(total)
 
 
 def _square(moments: Floats) -> Floats:
@@ -368,16 +354,6 @@ def log_loss(t: Table, *, eps: Clip = 0.0) -> Estimate:
     return t.mean_of(logarithmic(eps)).within(0.0, math.inf)
 
 
-def _corp_mcb(t: Table, loss: LossName) -> float:
-    if loss == "log":
-        need_finite_log(t)
-    return corp_parts(t, loss).mcb
-
-
-def _corp_mcb_interval(t: Table, seed: Seed, *, confidence: float, loss: LossName) -> intervals.Interval:
-    return less_chance(_corp_mcb(t, loss), replays(t, loss, seed).mcb, confidence)
-
-
 @metric(
     "Miscalibration (isotonic)",
     "lower",
@@ -385,24 +361,21 @@ def _corp_mcb_interval(t: Table, seed: Seed, *, confidence: float, loss: LossNam
     f"{cite('Dimitriadis et al. 2021')} (CORP)",
     (0, math.inf),
     shown=True,
-    interval=_corp_mcb_interval,
     how=_REPLAYED,
     covers=(
         "what the best monotone recalibration would take away in the population; the value, fitted and judged "
         "on the same rows, is too large"
     ),
 )
-def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
+def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> Measured:
     """Loss that the best monotone recalibration, fitted on these same rows, removes.
 
     The loss of the scores minus that of their isotonic fit: brier = corp_mcb - corp_dsc + corp_unc. It is fitted and
     evaluated on the same rows, so that a calibrated model is above 0 as well.
     """
-    return _corp_mcb(t, loss)
-
-
-def _corp_dsc_interval(t: Table, seed: Seed, *, confidence: float, loss: LossName) -> intervals.Interval:
-    return less_chance(corp_parts(t, loss).dsc, replays(t, loss, seed).dsc, confidence, 0.0, _MAX_LOSS[loss])
+    if loss == "log":
+        need_finite_log(t)
+    return less_chance(t, "mcb", corp_parts(t, loss).mcb, loss)
 
 
 @metric(
@@ -412,7 +385,6 @@ def _corp_dsc_interval(t: Table, seed: Seed, *, confidence: float, loss: LossNam
     f"{cite('Dimitriadis et al. 2021')} (CORP)",
     (0, math.log(2)),
     shown=True,
-    interval=_corp_dsc_interval,
     how=_REPLAYED,
     covers=(
         "what the best monotone recalibration would save in the population, 0 where it is constant; the "
@@ -420,23 +392,12 @@ def _corp_dsc_interval(t: Table, seed: Seed, *, confidence: float, loss: LossNam
     ),
     rarer=20,
 )
-def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
+def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> Measured:
     """Loss that the isotonic fit of the scores saves compared with always saying the base rate.
 
     The loss of the base rate minus that of the isotonic fit: brier = corp_mcb - corp_dsc + corp_unc.
     """
-    return corp_parts(t, loss).dsc
-
-
-def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName) -> intervals.Interval:
-    rate = t.base_rate
-    neg2, pos2 = t.confusion().squares[0]
-    squares = pos2 * (1 - rate) ** 2 + neg2 * rate**2
-    rows = rate * (1 - rate) * t.total**2 / squares if squares > 0 else t.effective_rows
-    low, high = intervals.wilson(rate, 1.0, rows, confidence)
-    ends = [constant_loss(rate, LOSSES[loss]) for rate in (low, high)]
-    # It is largest at one half, and falls to either side.
-    return max(min(ends), 0.0), _MAX_LOSS[loss] if low < 0.5 < high else max(ends)
+    return less_chance(t, "dsc", corp_parts(t, loss).dsc, loss, _MAX_LOSS[loss])
 
 
 @metric(
@@ -445,19 +406,25 @@ def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName) -> interv
     "squared probability",
     f"{cite('Dimitriadis et al. 2021')} (CORP)",
     (0, math.log(2)),
-    interval=_corp_unc_interval,
     how="Wilson score interval of the base rate, both ends put into the loss",
 )
-def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> float:
+def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> Measured:
     """Loss of always saying the base rate: a property of the data, not of the model.
 
     b (1 - b) for the Brier score; the entropy of b with loss=log.
     """
-    return corp_parts(t, loss).unc
 
+    def interval(confidence: float, seed: Seed) -> Interval:
+        rate = t.base_rate
+        neg2, pos2 = t.confusion().squares[0]
+        squares = pos2 * (1 - rate) ** 2 + neg2 * rate**2
+        rows = rate * (1 - rate) * t.total**2 / squares if squares > 0 else t.effective_rows
+        low, high = intervals.wilson(rate, 1.0, rows, confidence)
+        ends = [constant_loss(rate, LOSSES[loss]) for rate in (low, high)]
+        # It is largest at one half, and falls to either side.
+        return max(min(ends), 0.0), _MAX_LOSS[loss] if low < 0.5 < high else max(ends)
 
-def _refinement_loss_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:
-    return less_chance(corp_parts(t).refined, replays(t, "brier", seed).refined, confidence, 0.0, 0.25)
+    return Measured(corp_parts(t, loss).unc, interval)
 
 
 @metric(
@@ -466,27 +433,18 @@ def _refinement_loss_interval(t: Table, seed: Seed, *, confidence: float) -> int
     "squared probability",
     cite("Tasche 2021", "prop. 2.6"),
     (0, 0.25),
-    interval=_refinement_loss_interval,
     how=_REPLAYED,
     covers=(
         "what the best monotone recalibration would leave in the population; the value, fitted and judged on "
         "the same rows, is too small"
     ),
 )
-def refinement_loss(t: Table) -> float:
+def refinement_loss(t: Table) -> Measured:
     """Brier score that remains after the best monotone recalibration of the scores.
 
     corp_unc - corp_dsc, the mean of f (1 - f) over the isotonic fit f: the part that no recalibration can remove.
     """
-    return corp_parts(t).refined
-
-
-def _irreducible_loss_interval(t: Table, regions: Regions, seed: Seed, *, confidence: float) -> intervals.Interval:
-    refined = _refinement_loss_interval(t, seed, confidence=intervals.one_sided(confidence))
-    grouped, (low, _) = grouping.loss(regions).mean, grouping.loss_interval(regions, confidence)
-    middle, reach = sum(refined) / 2, (refined[1] - refined[0]) / 2
-    high = middle - grouped + math.hypot(reach, grouped - low)
-    return intervals.holding((0.0, min(max(high, 0.0), 0.25)), irreducible_loss(t, regions))
+    return less_chance(t, "refined", corp_parts(t).refined, "brier", 0.25)
 
 
 @metric(
@@ -496,23 +454,26 @@ def _irreducible_loss_interval(t: Table, regions: Regions, seed: Seed, *, confid
     cite("Tasche 2021", "prop. 2.6"),
     (-1, 1.25),
     size_free=False,
-    interval=_irreducible_loss_interval,
     how=f"one-sided, from those of refinement_loss and grouping_loss: {cite('Zou and Donner 2008')}",
     covers="the population's irreducible loss, which is at most the upper end: nothing says how much trees miss",
     side="at most",
 )
-def irreducible_loss(t: Table, regions: Regions) -> float:
+def irreducible_loss(t: Table, regions: Regions) -> Measured:
     """Brier score that remains when decisions rest on the true probability, as far as the features show it.
 
     refinement_loss - grouping_loss, so that brier = irreducible_loss + grouping_loss + corp_mcb: what nobody can
     remove, what only the features can, and what recalibration can.
     """
-    return corp_parts(t).refined - grouping.loss(regions).mean
+    refined, grouped = refinement_loss(t), grouping.loss(regions).mean
+    value = refined.value - grouped
 
+    def interval(confidence: float, seed: Seed) -> Interval:
+        low, high = refined.interval(intervals.one_sided(confidence), seed)
+        least = grouping.loss_interval(regions, confidence)[0]
+        high = (low + high) / 2 - grouped + math.hypot((high - low) / 2, grouped - least)
+        return intervals.holding((0.0, min(max(high, 0.0), 0.25)), value)
 
-def _refinement_lower_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:
-    value = lower_refinement(t).value
-    return less_chance(value, replays(t, "brier", seed).lower, confidence, 0.0, 0.25)
+    return Measured(value, interval)
 
 
 @metric(
@@ -521,30 +482,24 @@ def _refinement_lower_interval(t: Table, seed: Seed, *, confidence: float) -> in
     "squared probability",
     cite("Tasche 2021", "prop. 5.5"),
     (0, 0.25),
-    interval=_refinement_lower_interval,
     how=_REPLAYED,
     covers="the population's value of the bound, not the refinement loss",
 )
-def refinement_lower(t: Table) -> float:
+def refinement_lower(t: Table) -> Measured:
     """Lower bound on the refinement loss: the highest point of the Brier curve of the isotonic fit.
 
     max over t of the mean of (1 - t) y 1[f < t] + t (1 - y) 1[f >= t], where f is the isotonic fit.
     """
-    return lower_refinement(t).value
+    return less_chance(t, "lower", lower_refinement(t), "brier", 0.25)
 
 
-def _refinement_upper_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:
-    value = upper_refinement(t).value
-    return less_chance(value, replays(t, "brier", seed).upper, confidence, 0.0, 0.25)
-
-
-@like("refinement_lower", "Refinement loss, upper bound", interval=_refinement_upper_interval)
-def refinement_upper(t: Table) -> float:
+@like("refinement_lower", "Refinement loss, upper bound")
+def refinement_upper(t: Table) -> Measured:
     """Upper bound on the refinement loss: the variance left unexplained by the best single event of the isotonic fit.
 
     b (1 - b) (1 - corr^2) for the event {isotonic fit > v} that correlates best with the label; corr is at least 0.
     """
-    return upper_refinement(t).value
+    return less_chance(t, "upper", upper_refinement(t), "brier", 0.25)
 
 
 @metric(
@@ -575,30 +530,25 @@ def spiegelhalter_z(t: Table) -> float:
     return t.sum(excess) / math.sqrt(below)
 
 
-def _slope_interval(t: Table, *, confidence: float) -> intervals.Interval:
-    return intervals.normal(calibration_line(t).slope, confidence)
-
-
 @metric(
     "Calibration slope",
     "one",
     "slope",
     cite("Cox 1958"),
-    interval=_slope_interval,
     how=_SANDWICH,
     covers="the slope of the population's best logistic curve",
 )
-def calibration_slope(t: Table) -> float:
+def calibration_slope(t: Table) -> Measured:
     """Slope of the log-odds of the labels on the log-odds of the scores; below 1, the scores are too extreme.
 
     The maximum-likelihood slope s of logit P(y = 1) = a + s logit p. Undefined with scores of exactly 0 or 1, with one
     class only, and where a threshold separates the labels.
     """
-    return calibration_line(t).slope.mean
+    return _of_line(calibration_line(t).slope)
 
 
-def _intercept_interval(t: Table, *, confidence: float) -> intervals.Interval:
-    return intervals.normal(calibration_line(t).intercept, confidence)
+def _of_line(estimate: MeanEstimate) -> Measured:
+    return Measured(estimate.mean, lambda confidence, _: intervals.normal(estimate, confidence))
 
 
 @metric(
@@ -606,38 +556,15 @@ def _intercept_interval(t: Table, *, confidence: float) -> intervals.Interval:
     "zero",
     "slope",
     cite("Cox 1958"),
-    interval=_intercept_interval,
     how=_SANDWICH,
     covers="the intercept of the population's best logistic curve",
 )
-def calibration_intercept(t: Table) -> float:
+def calibration_intercept(t: Table) -> Measured:
     """Log-odds of label 1 at a score of one half.
 
     The maximum-likelihood intercept a of logit P(y = 1) = a + s logit p, fitted together with the slope.
     """
-    return calibration_line(t).intercept.mean
-
-
-def _expected(t: Table) -> float:
-    expected = t.sum(lambda block: block.n * block.score)
-    if expected <= 0:
-        raise Undefined("every score is 0, so that no positives are expected")
-    return expected
-
-
-def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Interval:
-    expected = _expected(t) / t.total
-    ratio = t.base_rate / expected
-
-    def residual(score: Floats) -> Floats:
-        return np.stack((-ratio * score / expected, (1 - ratio * score) / expected))
-
-    slope = -ratio / expected
-    if ratio == 0:
-        return 0.0, intervals.wilson(0.0, 1.0, t.effective_rows, confidence)[1] / expected
-    error = t.mean_of(PowerLoss(residual, ((0.0, slope), (1 / expected, slope)))).error
-    factor = math.exp(intervals.quantile(confidence) * error / ratio)
-    return ratio / factor, ratio * factor
+    return _of_line(calibration_line(t).intercept)
 
 
 @metric(
@@ -646,15 +573,31 @@ def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Int
     "share",
     "calibration in the large",
     (0, math.inf),
-    interval=_observed_expected_interval,
     how="normal on the log scale, by the delta method for a ratio",
 )
-def observed_expected(t: Table) -> float:
+def observed_expected(t: Table) -> Measured:
     """Number of positives divided by the number that the scores predict; below 1, the scores predict too many.
 
     sum of labels / sum of scores.
     """
-    return t.positives / _expected(t)
+    expected = t.sum(lambda block: block.n * block.score) / t.total
+    if expected <= 0:
+        raise Undefined("every score is 0, so that no positives are expected")
+    ratio = t.base_rate / expected
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        if ratio == 0:
+            return 0.0, intervals.wilson(0.0, 1.0, t.effective_rows, confidence)[1] / expected
+
+        def residual(score: Floats) -> Floats:
+            return np.stack((-ratio * score / expected, (1 - ratio * score) / expected))
+
+        slope = -ratio / expected
+        error = t.mean_of(PowerLoss(residual, ((0.0, slope), (1 / expected, slope)))).error
+        factor = math.exp(intervals.quantile(confidence) * error / ratio)
+        return ratio / factor, ratio * factor
+
+    return Measured(ratio, interval)
 
 
 family("rules")
@@ -692,24 +635,6 @@ def loss_of(rule: Rule, kink: float) -> Loss:
     return v_shaped
 
 
-def _need_finite_rule(t: Table, rule: Rule) -> None:
-    if rule == "log":
-        need_finite_log(t)
-
-
-def _regret_interval(t: Table, *, confidence: float, rule: Rule, kink: float) -> Interval:
-    loss = loss_of(rule, kink)
-    constant = loss(np.array([t.base_rate]))
-    # The base rate is the best constant: that it is estimated itself does not matter to the first order.
-    estimate = t.mean_of(lambda score: loss(score) - constant)
-    centre = constant + estimate.value
-    second, third = _loss_moments(t, loss, centre)
-    if second <= 0:
-        raise Undefined("every row loses as much by the score as by the base rate, which shows no error")
-    widened = MeanEstimate(estimate.value, estimate.error * _more_error(t, loss, centre))
-    return skewed(widened, third / second**1.5, t.effective_rows, confidence)
-
-
 def _more_error(t: Table, loss: Loss, centre: Floats) -> float:
     """How many times the rows' error the calibration line expects, at least 1.
 
@@ -728,25 +653,12 @@ def _more_error(t: Table, loss: Loss, centre: Floats) -> float:
     return math.sqrt(max(expected / seen, 1.0)) if seen > 0 else 1.0
 
 
-def _loss_moments(t: Table, loss: Loss, centre: Floats) -> tuple[float, float]:
-    """Means over rows of the square and the cube of loss - centre, where the centre depends on the label."""
-    second = third = 0.0
-    for block in t.blocks():
-        off = loss(block.score) - centre
-        weighted = off * off
-        weighted *= np.stack((block.n - block.pos, block.pos))
-        second += float(weighted.sum())
-        third += dot(weighted.ravel(), off.ravel())
-    return second / t.total, third / t.total
-
-
 @metric(
     "Regret to the base rate",
     "lower",
     "squared probability",
     cite("Kleinberg et al. 2023", "eq. 4, 5"),
     (-1, math.inf),
-    interval=_regret_interval,
     how=(
         "mean of a per-row difference, from its skewness and its standard error, at least the one that the "
         f"calibration line expects: {cite('Hall 1992')}"
@@ -754,16 +666,35 @@ def _loss_moments(t: Table, loss: Loss, centre: Floats) -> tuple[float, float]:
     covers=f"{intervals.POPULATION}; no interval where every row loses as much by the score as by the base rate",
     rarer=10,
 )
-def rule_regret(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5) -> float:
+def rule_regret(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5) -> Measured:
     """Loss of the scores by a proper scoring rule, less that of always saying the base rate; below 0, they beat it.
 
     brier: (p - y)^2. log: -ln of the probability of the label. spherical: 1 - p_y / sqrt(p^2 + (1 - p)^2), where p_y is
     the probability of the label. v: y - kink, with the sign - where p >= kink, else +; its payoffs lie in [-1, 1], and
     its regret is the curve v_regret of `decal sweep` at the kink.
     """
-    _need_finite_rule(t, rule)
+    if rule == "log":
+        need_finite_log(t)
     loss = loss_of(rule, kink)
-    return t.mean_of(loss).value - constant_loss(t.base_rate, loss)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        constant = loss(np.array([t.base_rate]))
+        # The base rate is the best constant: that it is estimated itself does not matter to the first order.
+        estimate = t.mean_of(lambda score: loss(score) - constant)
+        centre = constant + estimate.value
+        second = third = 0.0
+        for block in t.blocks():
+            off = loss(block.score) - centre
+            weighted = off * off
+            weighted *= np.stack((block.n - block.pos, block.pos))
+            second += float(weighted.sum()) / t.total
+            third += dot(weighted.ravel(), off.ravel()) / t.total
+        if second <= 0:
+            raise Undefined("every row loses as much by the score as by the base rate, which shows no error")
+        widened = MeanEstimate(estimate.value, estimate.error * _more_error(t, loss, centre))
+        return intervals.skewed(widened, third / second**1.5, t.effective_rows, confidence)
+
+    return Measured(t.mean_of(loss).value - constant_loss(t.base_rate, loss), interval)
 
 
 def divergence(score: Floats, rate: Floats, rule: Rule, kink: float) -> Floats:
@@ -774,27 +705,6 @@ def divergence(score: Floats, rate: Floats, rule: Rule, kink: float) -> Floats:
     return np.asarray(np.maximum(lost, 0.0))
 
 
-def _cfdl_interval(t: Table, seed: Seed, *, confidence: float, rule: Rule, kink: float, levels: Levels) -> Interval:
-    used = at_levels(t, levels)
-    if used is t:
-        need_rows(t)
-    if rule == "log" and (used.score[0] == 0 or used.score[-1] == 1):
-        raise Undefined("the loss of a certain score has no bound")
-    cells = t if used is t else gaps.cells(t)
-    starts = np.arange(len(t)) if used is t else cells.bin_starts()
-    bins = cells.merge_levels(starts)
-    share = bins.n / bins.total
-
-    def norm(gap: Floats) -> Floats:
-        rate = np.clip(bins.score + gap / share, 0.0, 1.0)
-        return np.asarray((divergence(bins.score, rate, rule, kink) * share).sum(axis=-1))
-
-    worlds = gaps.worlds(cells, seed.generator("rules")).summed(starts)
-    least_high = _LEAST_BEND[rule] * gaps.whole(cells, confidence) ** 2
-    value = rule_cfdl(t, rule=rule, kink=kink, levels=levels)
-    return gaps.interval(value, worlds, norm, confidence, least_high=least_high, most=_MOST[rule])
-
-
 @metric(
     "Calibration decision loss of a scoring rule",
     "lower",
@@ -802,12 +712,11 @@ def _cfdl_interval(t: Table, seed: Seed, *, confidence: float, rule: Rule, kink:
     cite("Hu and Wu 2024", "def. 2.14, prop. 2.16"),
     (0, math.inf),
     size_free=False,
-    interval=_cfdl_interval,
     how=f"{gaps.INVERSION_TEXT}; none for exact levels that hold few rows",
     noisy=True,
     covers=intervals.OF_LEVELS_BELOW,
 )
-def rule_cfdl(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5, levels: AtLevels = "auto") -> float:
+def rule_cfdl(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5, levels: AtLevels = "auto") -> Measured:
     """Loss by a proper scoring rule that saying the frequency of each level, instead of its score, would remove.
 
     sum n_i d(h_i, q_i) / T, where d is the divergence of the rule: (h - q)^2 for brier, so that this is k2; the
@@ -815,9 +724,30 @@ def rule_cfdl(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5, levels: 
     rule_regret, levels as for cfdl.
     """
     used = at_levels(t, levels)
-    _need_finite_rule(used, rule)
+    if rule == "log":
+        need_finite_log(used)
 
     def lost(block: CellRun) -> Floats:
         return block.n * divergence(block.score, block.pos / block.n, rule, kink)
 
-    return used.sum(lost) / used.total
+    value = used.sum(lost) / used.total
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        if used is t:
+            need_rows(t)
+        if rule == "log" and (used.score[0] == 0 or used.score[-1] == 1):
+            raise Undefined("the loss of a certain score has no bound")
+        cells = t if used is t else gaps.cells(t)
+        starts = np.arange(len(t)) if used is t else cells.bin_starts()
+        bins = cells.merge_levels(starts)
+        share = bins.n / bins.total
+
+        def norm(gap: Floats) -> Floats:
+            rate = np.clip(bins.score + gap / share, 0.0, 1.0)
+            return np.asarray((divergence(bins.score, rate, rule, kink) * share).sum(axis=-1))
+
+        worlds = gaps.worlds(cells, seed.generator("rules")).summed(starts)
+        least_high = _LEAST_BEND[rule] * gaps.whole(cells, confidence) ** 2
+        return gaps.interval(value, worlds, norm, confidence, least_high=least_high, most=_MOST[rule])
+
+    return Measured(value, interval)
