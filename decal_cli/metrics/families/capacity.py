@@ -6,7 +6,6 @@ import math
 
 from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import need_rows_to_hold_out
-from decal_cli.metrics import at_capacity
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.at_capacity import (
     AMOUNT_RANKING,
@@ -17,8 +16,9 @@ from decal_cli.metrics.at_capacity import (
     threshold_interval,
 )
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import family, like, metric
+from decal_cli.metrics.declare import Measured, family, like, metric
 from decal_cli.metrics.families.regret import need_amounts
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.units import Estimate
 
 family("capacity")
@@ -27,9 +27,6 @@ family("capacity")
 _WILSON = f"{intervals.WILSON}, with the error of a share whose threshold moves with the rows"
 LINEAR = "normal, from what every row adds to first order, with the threshold that moves with the rows"
 LISTED = f"{intervals.POPULATION}, where the same share of its rows can be acted on"
-
-
-FREE = "places are free, so that the decision threshold is what counts"
 
 
 _NO_POSITIVES = "no row has label 1"
@@ -126,10 +123,6 @@ def capacity_cost(at: WorthAtCapacity) -> Estimate:
     return at.cost
 
 
-def _price_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
-    return at.price_interval(confidence)
-
-
 @metric(
     "Worth of one more place",
     "neither",
@@ -137,14 +130,13 @@ def _price_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
     "shadow price of the capacity; frequency at the threshold: local linear regression, Fan 1993",
     (-1, 1),
     size_free=False,
-    interval=_price_interval,
     how=(
         "normal, from the noise of the labels around the threshold and that of the threshold; none where it "
         "rests on fewer than 10 rows"
     ),
     covers="the population's utility of acting on the row that is next",
 )
-def shadow_price(at: WorthAtCapacity) -> float:
+def shadow_price(at: WorthAtCapacity) -> Measured:
     """Utility that one more place would add: what acting on the next row is worth, by the labels of rows like it.
 
     u_delta (q - t*), where q is the frequency of label 1 at the score of the next row, by a straight line through the
@@ -152,13 +144,18 @@ def shadow_price(at: WorthAtCapacity) -> float:
     worth on rows with about the same expected gain. Of several lists the mean, of one more place in each. 0 where
     places are free.
     """
-    return at.price
+    return Measured(at.price, lambda confidence, _: at.price_interval(confidence))
 
 
-def _threshold_interval(at: AtCapacity, *, confidence: float) -> Interval:
-    if not at.lists.full.any():
-        raise Undefined(FREE)
-    return at_capacity.threshold_interval(at.lists, confidence)
+def _threshold(at: AtCapacity) -> Measured:
+    """The mean over lists of the lowest rank that is acted on."""
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        if not at.lists.full.any():
+            raise Undefined("places are free, so that the decision threshold is what counts")
+        return threshold_interval(at.lists, confidence)
+
+    return Measured(float(at.lists.threshold.mean()), interval)
 
 
 @metric(
@@ -167,27 +164,20 @@ def _threshold_interval(at: AtCapacity, *, confidence: float) -> Interval:
     "score",
     "the k-th largest score",
     (0, 1),
-    interval=_threshold_interval,
     how="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
     covers=f"{intervals.POPULATION}: the score from which on there is this share of its rows",
 )
-def capacity_threshold(at: AtCapacity) -> float:
+def capacity_threshold(at: AtCapacity) -> Measured:
     """Lowest score that is acted on: the k-th largest one, or the decision threshold where places are free.
 
     With several lists, such as those of days, the mean of their thresholds.
     """
     if not at.lists.by_score:
         raise Undefined("rows are ranked by what acting on them is expected to win, which least_gain is about")
-    return float(at.lists.threshold.mean())
+    return _threshold(at)
 
 
 family("places")
-
-
-def _least_gain_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
-    if not at.lists.full.any():
-        raise Undefined(FREE)
-    return threshold_interval(at.lists, confidence)
 
 
 @metric(
@@ -196,11 +186,10 @@ def _least_gain_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
     "utility",
     "the k-th largest expected gain",
     size_free=False,
-    interval=_least_gain_interval,
     how="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
     covers=LISTED,
 )
-def least_gain(at: WorthAtCapacity) -> float:
+def least_gain(at: WorthAtCapacity) -> Measured:
     """Lowest expected gain of acting that is acted on: the k-th largest one, or 0 where places are free.
 
     The expected gain of a row is p (U11 - U01) - (1 - p) (U00 - U10) with its own utilities; of more actions or
@@ -209,7 +198,7 @@ def least_gain(at: WorthAtCapacity) -> float:
     """
     if at.lists.by_score:
         raise Undefined("rows are ranked by their score, which capacity_threshold is about")
-    return float(at.lists.threshold.mean())
+    return _threshold(at)
 
 
 def _whole_value(at: RowsAtCapacity) -> float:

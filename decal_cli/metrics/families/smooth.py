@@ -29,7 +29,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import family, like, metric
+from decal_cli.metrics.declare import Measured, family, like, metric
 from decal_cli.metrics.families import calibration
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.seed import Seed
@@ -45,7 +45,9 @@ _MAX_PRODUCTS = 1 << 21
 
 def smooth_error(score: Floats, residual: Floats) -> float:
     """The width s with int |smoothed residual at width s| = s; residuals sum to the mean residual, shape (m,)."""
-    modes = _modes(score, residual)
+    # sum residual cos(k pi score), each residual shared between the two nearest points of the grid.
+    nodes = shared_by_nodes(score * N_HEAT_CELLS, residual, N_HEAT_CELLS + 1)
+    modes = np.ascontiguousarray(np.fft.rfft(nodes, 2 * N_HEAT_CELLS).real[:_N_MODES])
     low = high = 1.0
     at_low = at_high = _error(modes, high) - high
     while at_low < 0:
@@ -68,12 +70,6 @@ def smooth_error(score: Floats, residual: Floats) -> float:
     return width
 
 
-def _modes(score: Floats, residual: Floats) -> Floats:
-    """sum residual cos(k pi score), each residual shared between the two nearest points of the grid."""
-    nodes = shared_by_nodes(score * N_HEAT_CELLS, residual, N_HEAT_CELLS + 1)
-    return np.ascontiguousarray(np.fft.rfft(nodes, 2 * N_HEAT_CELLS).real[:_N_MODES])
-
-
 def shared_by_nodes(at: Floats, values: Floats, nodes: int) -> Floats:
     """Values at positions from 0 to nodes - 1, each shared between the two nearest nodes, shape (nodes,)."""
     node = np.minimum(at.astype(np.int64), nodes - 2)
@@ -83,14 +79,10 @@ def shared_by_nodes(at: Floats, values: Floats, nodes: int) -> Floats:
     )
 
 
-def _damped(modes: Floats, width: float) -> Floats:
-    k = np.arange(min(int(_REACH / (np.pi * width)) + 2, len(modes)))
-    return np.asarray(modes[: len(k)] * np.exp(-((k * np.pi * width) ** 2) / 2))
-
-
 def _error(modes: Floats, width: float) -> float:
     """int over [0, 1] of |c_0 + 2 sum c_k cos(k pi t)|, from its zeros and its antiderivative."""
-    c = _damped(modes, width)
+    waves = np.arange(min(int(_REACH / (np.pi * width)) + 2, len(modes)))
+    c = modes[: len(waves)] * np.exp(-((waves * np.pi * width) ** 2) / 2)
     points = 1 << max(int(4 * len(c)).bit_length(), 8)
     values = np.fft.irfft(c, 2 * points)[: points + 1] * 2 * points
     turn = np.flatnonzero(values[1:] * values[:-1] < 0)
@@ -151,10 +143,6 @@ _DENSITY = 1e-4
 
 def relplot_error(score: Floats, n: Floats, pos: Floats) -> float:
     """relplot.smECE of rows with these levels, shape (m,) each."""
-    return _relplot_error(score, n, pos, _relplot_width(score, n, pos))
-
-
-def _relplot_width(score: Floats, n: Floats, pos: Floats) -> float:
     wide, narrow = 1.0, 0.0
     for _ in range(_N_BISECTIONS):
         middle = (wide + narrow) / 2
@@ -162,7 +150,7 @@ def _relplot_width(score: Floats, n: Floats, pos: Floats) -> float:
             narrow = middle
         else:
             wide = middle
-    return wide
+    return _relplot_error(score, n, pos, wide)
 
 
 def _relplot_error(score: Floats, n: Floats, pos: Floats, width: float) -> float:
@@ -306,7 +294,8 @@ def best_functions(t: Table) -> TestFunctions:
         at = np.union1d(at, t.score)
         # Nodes a rounding error apart make slopes of nothing.
         at = np.append(at[np.append(True, np.diff(at) > 1e-9)][:-1], 1.0)
-    return valid(_program(at, _shared(at, t.score, t.n - t.pos), _shared(at, t.score, t.pos * 1.0)))
+    place = np.interp(t.score, at, np.arange(len(at)))
+    return valid(_program(at, *(shared_by_nodes(place, each, len(at)) for each in (t.n - t.pos, t.pos * 1.0))))
 
 
 def valid(pair: TestFunctions) -> TestFunctions:
@@ -322,16 +311,6 @@ def valid(pair: TestFunctions) -> TestFunctions:
     top = np.clip(np.divide(linear, -2 * bend, out=np.zeros_like(bend), where=bend < 0), 0, steps)
     most = max(float(excess.max()), float((excess[:-1] + (linear + bend * top) * top).max()))
     return TestFunctions(at, u0 - most, u1 - most)
-
-
-def _shared(at: Floats, score: Floats, weight: Floats) -> Floats:
-    """Weights of scores shared between the nodes on either side: sum weight u(score) = sum shared u(at)."""
-    node = np.clip(np.searchsorted(at, score, side="right") - 1, 0, len(at) - 2)
-    upper = weight * (score - at[node]) / (at[node + 1] - at[node])
-    k = len(at)
-    return np.asarray(
-        np.bincount(node, weight - upper, minlength=k) + np.bincount(node + 1, upper, minlength=k), dtype=np.float64
-    )
 
 
 def _program(at: Floats, weight0: Floats, weight1: Floats) -> TestFunctions:
@@ -400,8 +379,9 @@ def _levels(t: Table) -> Table:
     return t if len(t) <= _MAX_EXACT else t.bins(_N_CELLS, "width")
 
 
-def _gap(score: Floats, n: Floats, pos: Floats) -> Floats:
-    return np.asarray((n * score - pos) / n.sum(axis=-1, keepdims=True))
+def _gap(t: Table) -> Floats:
+    """Mean score less label of each level, as far as it adds to that of the rows."""
+    return np.asarray((t.n * t.score - t.pos) / t.n.sum())
 
 
 def _parts(t: Table) -> tuple[float, float]:
@@ -409,26 +389,10 @@ def _parts(t: Table) -> tuple[float, float]:
 
     def parts(table: Table) -> tuple[float, float]:
         levels = _levels(table)
-        unmatched, matched = unmatched_and_matched(levels.score, _gap(levels.score, levels.n, levels.pos)[None])
+        unmatched, matched = unmatched_and_matched(levels.score, _gap(levels)[None])
         return float(unmatched[0]), float(matched[0])
 
     return t.cached(_parts, parts)
-
-
-def _sm_cal_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-    cells = gaps.cells(gaps.cells(t), _DRAWN_ON)
-
-    def smooth(gap: Floats) -> Floats:
-        return np.asarray(np.sum(unmatched_and_matched(cells.score, gap), axis=0))
-
-    return gaps.interval(
-        sm_cal(t),
-        gaps.worlds(cells, seed.generator("smooth")),
-        smooth,
-        confidence,
-        # The error is more than that of all rows together: this end is held to more than the confidence.
-        least_high=gaps.whole(cells, (1 + confidence) / 2),
-    )
 
 
 @metric(
@@ -437,18 +401,30 @@ def _sm_cal_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     "probability",
     f"{cite('Hu and Wu 2024', 'def. 2.5')}; {cite('Kakade and Foster 2008')}",
     (0, 1),
-    interval=_sm_cal_interval,
     how=gaps.INVERSION_TEXT,
     noisy=True,
     covers=intervals.POPULATION_BELOW,
 )
-def sm_cal(t: Table) -> float:
+def sm_cal(t: Table) -> Measured:
     """Largest mean of (score - label) times a smooth function of the score; no bins, and continuous in the scores.
 
     max over 1-Lipschitz z with |z| <= 1 of sum (p - y) z(p) / T. It is exact up to 131,072 distinct scores; above that,
     it uses the mean scores of cells of width 1/65,536, which changes it by less than 1/65,536.
     """
-    return min(sum(_parts(t)), 1.0)
+    value = min(sum(_parts(t)), 1.0)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        cells = gaps.cells(gaps.cells(t), _DRAWN_ON)
+
+        def smooth(gap: Floats) -> Floats:
+            return np.asarray(np.sum(unmatched_and_matched(cells.score, gap), axis=0))
+
+        # The error is more than that of all rows together: this end is held to more than the confidence.
+        least_high = gaps.whole(cells, (1 + confidence) / 2)
+        worlds = gaps.worlds(cells, seed.generator("smooth"))
+        return gaps.interval(value, worlds, smooth, confidence, least_high=least_high)
+
+    return Measured(value, interval)
 
 
 def _sm_ece(t: Table, method: str = "exact") -> float:
@@ -456,34 +432,13 @@ def _sm_ece(t: Table, method: str = "exact") -> float:
         levels = _levels(table)
         if method == "relplot":
             return relplot_error(levels.score, levels.n, levels.pos)
-        return smooth_error(levels.score, _gap(levels.score, levels.n, levels.pos))
+        return smooth_error(levels.score, _gap(levels))
 
     return t.cached((_sm_ece, method), error)
 
 
-def _sm_ece_interval(t: Table, seed: Seed, *, confidence: float, method: Method) -> Interval:
-    cells, width = gaps.cells(t, _WAVES_ON), max(_sm_ece(t), _NARROWEST)
-
-    # Smoothed at one width w, a world's error is at least w just where the width that equals its error is at least w.
-    def smoothed(modes: Floats) -> Floats:
-        return error_of_modes(modes, width)
-
-    waves = gaps.worlds(cells, seed.generator("smooth")).mapped(lambda gap: modes_at(cells.score, gap, width))
-    # Without waves that are short for it, a world's own width is a little too small.
-    lost = min(_sm_ece(t) / max(float(widths(waves.gap[None], width)[0]), 1e-300), 2.0)
-    return gaps.interval(
-        _sm_ece(t, method),
-        waves,
-        smoothed,
-        confidence,
-        truth=lambda waves: np.minimum(lost * widths(waves, width), 1.0),
-        least_high=gaps.whole(cells, confidence),
-        widened=gaps.WIDENED,
-    )
-
-
-@like("sm_cal", "Smooth ECE", cite("Blasiok and Nakkiran 2023"), interval=_sm_ece_interval)
-def sm_ece(t: Table, *, method: Method = "exact") -> float:
+@like("sm_cal", "Smooth ECE", cite("Blasiok and Nakkiran 2023"))
+def sm_ece(t: Table, *, method: Method = "exact") -> Measured:
     """ECE with a kernel instead of bins: mean absolute score - label after smoothing over neighbouring scores.
 
     int |sum (p - y) K(t, p) / T| dt, where K is the Gaussian reflected at 0 and 1, and its width equals the value
@@ -492,7 +447,26 @@ def sm_ece(t: Table, *, method: Method = "exact") -> float:
     number of that package, which ends its search at a width up to 1/1024 larger and takes a mean over 200 points: the
     two differ by about 2e-5.
     """
-    return min(max(_sm_ece(t, method), 0.0), 1.0)
+    value = _sm_ece(t, method)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        cells, width = gaps.cells(t, _WAVES_ON), max(_sm_ece(t), _NARROWEST)
+        waves = gaps.worlds(cells, seed.generator("smooth")).mapped(lambda gap: modes_at(cells.score, gap, width))
+        # Without waves that are short for it, a world's own width is a little too small.
+        lost = min(_sm_ece(t) / max(float(widths(waves.gap[None], width)[0]), 1e-300), 2.0)
+        # Smoothed at one width w, a world's error is at least w just where the width that equals its error is at least
+        # w.
+        return gaps.interval(
+            value,
+            waves,
+            lambda modes: error_of_modes(modes, width),
+            confidence,
+            truth=lambda waves: np.minimum(lost * widths(waves, width), 1.0),
+            least_high=gaps.whole(cells, confidence),
+            widened=gaps.WIDENED,
+        )
+
+    return Measured(min(max(value, 0.0), 1.0), interval)
 
 
 def _lower(t: Table) -> MeanEstimate:
@@ -507,12 +481,6 @@ def _lower(t: Table) -> MeanEstimate:
     return t.cached(_lower, bound)
 
 
-def _dist_cal_lower_interval(t: Table, *, confidence: float) -> Interval:
-    low, high = intervals.normal(MeanEstimate(dist_cal_lower(t), _lower(t).error), confidence, 0.0, 1.0)
-    # The best of many functions is above 0 by noise alone: the interval excludes 0 only where calibration is rejected.
-    return (0.0 if calibration.c_emp_pvalue(t) > 1 - confidence else low), high
-
-
 @metric(
     "Distance to calibration, lower bound",
     "lower",
@@ -522,13 +490,12 @@ def _dist_cal_lower_interval(t: Table, *, confidence: float) -> Interval:
         f"{cite('Hu and Wu 2024', 'def. 2.6')}"
     ),
     (0, 1),
-    interval=_dist_cal_lower_interval,
     how="normal, from the standard error of the test functions' mean; 0 is in it unless c_emp_pvalue rejects",
     loads="scipy.optimize",
     noisy=True,
     covers="the population's value of the bound: the distance itself may be larger",
 )
-def dist_cal_lower(t: Table) -> float:
+def dist_cal_lower(t: Table) -> Measured:
     """Scores must move at least this far, on average, to become calibrated; never below half of sm_cal.
 
     The mean of u_y(p) for the best functions u_0, u_1 of slopes up to 1 with (1 - g) u_0(g) + g u_1(g) <= 0 on [0, 1]:
@@ -541,7 +508,15 @@ def dist_cal_lower(t: Table) -> float:
         matched = max(matched - 1 / _N_CELLS, 0.0)
     low, high = float(t.score[0]), float(t.score[-1])
     spread, reach = high - low, max(high, 1 - low)
-    return min(max(unmatched, (spread * unmatched + 2 * matched) / (spread + 2 * reach), _lower(t).mean), 1.0)
+    bound = _lower(t)
+    value = min(max(unmatched, (spread * unmatched + 2 * matched) / (spread + 2 * reach), bound.mean), 1.0)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        low, high = intervals.normal(MeanEstimate(value, bound.error), confidence, 0.0, 1.0)
+        # The best of many functions is above 0 by noise alone: 0 is outside only where calibration is rejected.
+        return (0.0 if calibration.c_emp_pvalue(t) > 1 - confidence else low), high
+
+    return Measured(value, interval)
 
 
 @metric(

@@ -16,9 +16,9 @@ from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import decisions, gaps, label_shift, regret_cells
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import Acting, Decisions
-from decal_cli.metrics.declare import family, like, metric, null_of
+from decal_cli.metrics.declare import Measured, family, like, metric, null_of
 from decal_cli.metrics.families.ranking import auc_interval, delong
-from decal_cli.metrics.gaps import AtLevels, Levels, need_rows
+from decal_cli.metrics.gaps import AtLevels, need_rows
 from decal_cli.metrics.label_shift import ReferenceScores
 from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.seed import Seed
@@ -46,11 +46,6 @@ def expected_utility(d: Decisions) -> Estimate:
     return d.utility
 
 
-def _utility_share_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
-    ends = crossfit.share_range(t, crossfit.switches(task), seed.generator("task"), confidence)
-    return intervals.holding(ends, utility_share(t, task))
-
-
 @metric(
     "Share of possible utility",
     "higher",
@@ -58,14 +53,13 @@ def _utility_share_interval(t: Table, task: Task, seed: Seed, *, confidence: flo
     f"relative utility: {cite('Baker et al. 2009')}; the bound is that of the isotonic fit",
     (-math.inf, 1),
     shown=True,
-    interval=_utility_share_interval,
     how=(
         "Fieller's, for the ratio, with errors from 200 replicates drawn from the smoothed calibration "
         "curve, with and without the bias that they show"
     ),
     covers=f"{intervals.POPULATION}; no interval where what these scores can give is within its noise",
 )
-def utility_share(t: Table, task: Task) -> float:
+def utility_share(t: Table, task: Task) -> Measured:
     """Gain over the better constant action, as a share of the gain that the best threshold on these scores reaches.
 
     (EU - best constant) / (EU of acting on the isotonic fit - best constant). 1: all that these scores can give; 0: no
@@ -75,7 +69,13 @@ def utility_share(t: Table, task: Task) -> float:
     headroom = decisions.headroom(t, task)
     if headroom <= _MIN_HEADROOM:
         raise Undefined("no threshold on these scores beats the better constant action")
-    return min((decisions.advantage(t, task) - decisions.best_constant(t, task)) / headroom, 1.0)
+    value = min((decisions.advantage(t, task) - decisions.best_constant(t, task)) / headroom, 1.0)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        ends = crossfit.share_range(t, crossfit.switches(task), seed.generator("task"), confidence)
+        return intervals.holding(ends, value)
+
+    return Measured(value, interval)
 
 
 @metric("Net benefit", "higher", "share", cite("Vickers and Elkin 2006"), (-math.inf, 1), shown=True, interval="normal")
@@ -132,28 +132,24 @@ def utility_at_stake(d: Decisions) -> Estimate:
     return d.units.mean(d.worth.max(axis=0)) - d.units.mean(d.worth[d.best_constant])
 
 
-def _swap_regret_interval(q: Regrets, seed: Seed, *, confidence: float) -> Interval:
-    return q.swaps().interval(seed.generator("task"), confidence)
-
-
 @metric(
     "Swap regret",
     "lower",
     "utility",
     cite("Hu and Wu 2024", "def. 2.8"),
     (0, 1),
-    interval=_swap_regret_interval,
     how=regret_cells.CLIPPED_TEXT,
     covers=intervals.POPULATION_BELOW,
 )
-def swap_regret(q: Regrets) -> float:
+def swap_regret(q: Regrets) -> Measured:
     """Utility per row that the best fixed rule 'where you decided a, decide b instead' adds.
 
     max over maps of actions to actions of the mean gain: each group of equal decisions is changed where that pays.
     Where rows have stakes of their own, each of a group gets the action that its stakes make best at the label shares
     of the group.
     """
-    return q.swaps().value
+    swaps = q.swaps()
+    return Measured(swaps.value, lambda confidence, seed: swaps.interval(seed.generator("task"), confidence))
 
 
 @metric(
@@ -174,12 +170,6 @@ def external_regret(d: Decisions) -> Estimate:
     return d.mean(d.worth[best] - d.won, d.stakes[best] - d.stakes)
 
 
-def _cfdl_interval(q: Regrets, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
-    if levels == "exact":
-        need_rows(q.table)
-    return q.levels(levels).interval(seed.generator("task"), confidence)
-
-
 @metric(
     "Calibration decision loss for this task",
     "lower",
@@ -187,11 +177,10 @@ def _cfdl_interval(q: Regrets, seed: Seed, *, confidence: float, levels: Levels)
     cite("Hu and Wu 2024", "def. 2.14"),
     (0, 1),
     size_free=False,
-    interval=_cfdl_interval,
     how=regret_cells.CLIPPED_TEXT,
     covers=intervals.OF_LEVELS_BELOW,
 )
-def cfdl(q: Regrets, *, levels: AtLevels = "auto") -> float:
+def cfdl(q: Regrets, *, levels: AtLevels = "auto") -> Measured:
     """Utility per row gained by acting on the frequency of each level instead of on its score; compare with cfdl_null.
 
     mean over rows of U(best action for h_i) - U(action for q_i), where the action for q_i is the one that is taken at
@@ -199,7 +188,14 @@ def cfdl(q: Regrets, *, levels: AtLevels = "auto") -> float:
     equal-mass bin; auto takes exact levels where the median level holds 30 rows or more, because levels of one row show
     only noise. Of several classes, cells of the probabilities take the place of bins.
     """
-    return q.levels(levels).value
+    cells = q.levels(levels)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        if levels == "exact":
+            need_rows(q.table)
+        return cells.interval(seed.generator("task"), confidence)
+
+    return Measured(cells.value, interval)
 
 
 @null_of("cfdl", "Calibration decision loss of a calibrated model")
@@ -330,26 +326,25 @@ def interventions_avoided(d: Acting) -> Estimate:
     return (INTERVENTIONS * d.units.mean(avoided)).within(-math.inf, INTERVENTIONS)
 
 
-def _gini_interval(t: Table, *, confidence: float) -> Interval:
-    low, high = auc_interval(t, confidence=confidence)
-    return 2 * low - 1, 2 * high - 1
-
-
 @metric(
     "Gini coefficient",
     "higher",
     "share",
     "Somers' D of label and score: 2 AUC - 1",
     (-1, 1),
-    interval=_gini_interval,
     how="from that of auc",
 )
-def gini(t: Table) -> float:
+def gini(t: Table) -> Measured:
     """How well the order of the scores separates the labels; 0 for no information, 1 for a perfect order.
 
     2 AUC - 1.
     """
-    return 2 * delong(t).value - 1
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        low, high = auc_interval(t, confidence=confidence)
+        return 2 * low - 1, 2 * high - 1
+
+    return Measured(2 * delong(t).value - 1, interval)
 
 
 def _walk(pos: Floats, neg: Floats) -> Floats:
@@ -358,36 +353,12 @@ def _walk(pos: Floats, neg: Floats) -> Floats:
     return np.asarray(np.cumsum(ones - zeros, axis=-1))
 
 
-def _largest(walk: Floats) -> Floats:
-    return np.asarray(np.abs(walk).max(axis=-1))
-
-
-def _smooth_positives(cells: Table) -> Floats:
-    """The positives of each cell if its bin had one frequency: the walk of the cells themselves is rough by noise."""
-    starts = cells.bin_starts(int(np.clip(cells.rarer_rows / _ROWS_OF_BIN, 2, BINS)))
-    bins = cells.merge_levels(starts)
-    return np.asarray(np.repeat(bins.pos / bins.n, np.diff(starts, append=len(cells))) * cells.n)
-
-
-def _ks_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-    value, cells, rng = ks(t), gaps.cells(t), seed.generator("practice")
-    unit = gaps.concentration(cells) * cells.n
-    pos = _smooth_positives(cells)
-    neg, shape = cells.n - pos, (gaps.N_WORLD_DRAWS, len(cells))
-    walk = _walk(pos, neg)
-    noise = _walk(unit * rng.poisson(pos / unit, shape), unit * rng.poisson(neg / unit, shape)) - walk
-    noise *= _WIDER
-    less = gaps.shrunken(walk, gaps.LESS[:, None] * noise.std(axis=0))
-    return gaps.interval(value, gaps.Worlds(walk, less, noise, (1.0, 0.0)), _largest, confidence, observed=value)
-
-
 @metric(
     "Kolmogorov-Smirnov statistic",
     "higher",
     "share",
     "Kolmogorov-Smirnov distance of two samples",
     (0, 1),
-    interval=_ks_interval,
     how=(
         "test inversion: the worlds, with the observed distances times a factor or less their noise, in "
         "which what is seen is not extreme; and the value itself"
@@ -396,7 +367,7 @@ def _ks_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     rarer=50,
     covers=intervals.POPULATION_BELOW,
 )
-def ks(t: Table) -> float:
+def ks(t: Table) -> Measured:
     """Largest distance between the distributions of the score among labels 1 and among labels 0.
 
     max over s of |P(p <= s | y = 1) - P(p <= s | y = 0)|: the largest difference of sensitivity and false positive
@@ -409,7 +380,24 @@ def ks(t: Table) -> float:
         zeros = negatives + np.cumsum(block.n - block.pos)
         largest = max(largest, float(np.abs(ones / t.positives - zeros / t.negatives).max()))
         positives, negatives = float(ones[-1]), float(zeros[-1])
-    return min(largest, 1.0)
+    value = min(largest, 1.0)
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        cells, rng = gaps.cells(t), seed.generator("practice")
+        # The positives of each cell if its bin had one frequency: the walk of the cells themselves is rough by noise.
+        starts = cells.bin_starts(int(np.clip(cells.rarer_rows / _ROWS_OF_BIN, 2, BINS)))
+        bins = cells.merge_levels(starts)
+        pos = np.repeat(bins.pos / bins.n, np.diff(starts, append=len(cells))) * cells.n
+        unit = gaps.concentration(cells) * cells.n
+        neg, shape = cells.n - pos, (gaps.N_WORLD_DRAWS, len(cells))
+        walk = _walk(pos, neg)
+        noise = _walk(unit * rng.poisson(pos / unit, shape), unit * rng.poisson(neg / unit, shape)) - walk
+        noise *= _WIDER
+        less = gaps.shrunken(walk, gaps.LESS[:, None] * noise.std(axis=0))
+        worlds = gaps.Worlds(walk, less, noise, (1.0, 0.0))
+        return gaps.interval(value, worlds, lambda walk: np.abs(walk).max(axis=-1), confidence, observed=value)
+
+    return Measured(value, interval)
 
 
 @metric(
