@@ -14,70 +14,34 @@ from decal_cli.learn.probe import Probed
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval, quantile
-from decal_cli.metrics.declare import family, like, metric, null_of
+from decal_cli.metrics.declare import Measured, family, like, metric, null_of
 from decal_cli.metrics.families import scores
 from decal_cli.tables.clusters import design_effect
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Ints, Table
+from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Table
 from decal_cli.tables.units import Estimate
 
 
 def rank_spearman(x: Floats, y: Floats, weight: Floats) -> float:
-    """Correlation of the mid-ranks; NaN where a column does not vary."""
-    ranks = [_mid_ranks(column, weight) for column in (x, y)]
-    total = float(weight.sum())
-    first, second = (rank - dot(weight, rank) / total for rank in ranks)
-    norm = math.sqrt(dot(weight * first, first) * dot(weight * second, second))
-    return dot(weight * first, second) / norm if norm > 0 else math.nan
+    """Correlation of the mid-ranks of weighted rows; NaN where a column does not vary."""
+    off = []
+    for column in (x, y):
+        place = np.unique(column, return_inverse=True)[1]
+        mass = np.bincount(place, weight)
+        rank = (np.cumsum(mass) - mass / 2)[place]
+        off.append(rank - dot(weight, rank) / float(weight.sum()))
+    norm = math.sqrt(dot(weight * off[0], off[0]) * dot(weight * off[1], off[1]))
+    return dot(weight * off[0], off[1]) / norm if norm > 0 else math.nan
 
 
 def rank_kendall(x: Floats, y: Floats, weight: Floats) -> float:
-    """tau-b: pairs of rows in one order less those in the other, over those that are not tied; NaN where all are."""
-    ranks = [np.unique(column, return_inverse=True)[1] for column in (x, y)]
-    order = np.lexsort(ranks[::-1])
-    (x_rank, y_rank), weight = (rank[order] for rank in ranks), weight[order]
-    tied_x, tied_y = _tied(x_rank, weight), _tied(y_rank, weight)
-    tied = _tied(x_rank * (int(y_rank.max()) + 1) + y_rank, weight)
-    pairs = _pairs_of(np.array([weight.sum()]), np.array([dot(weight, weight)]))
-    norm = math.sqrt(max(pairs - tied_x, 0.0) * max(pairs - tied_y, 0.0))
-    ordered = pairs - tied_x - tied_y + tied - 2 * _discordant(y_rank, weight)
-    return ordered / norm if norm > 0 else math.nan
+    """tau-b of weighted rows: pairs in one order less those in the other, over those not tied; NaN where all are."""
+    from scipy.stats import weightedtau
 
-
-def _mid_ranks(column: Floats, weight: Floats) -> Floats:
-    place = np.unique(column, return_inverse=True)[1]
-    mass = np.bincount(place, weight)
-    return np.asarray((np.cumsum(mass) - mass / 2)[place])
-
-
-def _pairs_of(total: Floats, squares: Floats) -> float:
-    """Weight of the pairs of different rows within groups of these sums of weights and of their squares."""
-    return float((total**2 - squares).sum()) / 2
-
-
-def _tied(rank: Ints, weight: Floats) -> float:
-    place = np.unique(rank, return_inverse=True)[1]
-    total, squares = (np.bincount(place, mass).astype(np.float64) for mass in (weight, weight**2))
-    return _pairs_of(total, squares)
-
-
-def _discordant(rank: Ints, weight: Floats) -> float:
-    """Weight of the pairs whose first row has the higher rank.
-
-    Two ranks differ first at one bit: among rows that agree in all bits above it, those with the bit set that come
-    before each row without it.
-    """
-    lost = 0.0
-    for bit in range(int(rank.max()).bit_length()):
-        order = np.argsort(rank >> (bit + 1), kind="stable")
-        group, high, mass = rank[order] >> (bit + 1), (rank[order] >> bit) & 1, weight[order]
-        before = np.cumsum(mass * high)
-        start = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
-        above = before - np.repeat(np.append(0.0, before)[start], np.diff(start, append=len(rank)))
-        lost += dot(mass * (1 - high), above)
-    return lost
+    of_row = weight.tolist()
+    return float(weightedtau(x, y, rank=np.arange(len(x)), weigher=of_row.__getitem__, additive=False).statistic)
 
 
 family("ranking")
@@ -246,13 +210,15 @@ def concavity_gap_null(t: Table, seed: Seed) -> Floats:
 Correlation = Callable[[Floats, Floats, Floats], float]
 
 
-def _correlation(probed: Probed, of: Correlation) -> float:
+def _correlation(probed: Probed, of: Correlation, less: int, variance: Callable[[float], float]) -> Measured:
+    """less: rows that say nothing, in the error on Fisher's scale; variance: by the correlation, times the rows."""
     if not len(probed.probe):
         raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
     value = of(probed.score, probed.probe, probed.weight)
     if math.isnan(value):
         raise Undefined("the score, or the probability by the features, is the same on every row")
-    return min(max(value, -1.0), 1.0)
+    value = min(max(value, -1.0), 1.0)
+    return Measured(value, lambda confidence, _: _fisher(probed, value, less, variance(value), confidence))
 
 
 def _fisher(probed: Probed, value: float, less: int, variance: float, confidence: float) -> Interval:
@@ -268,10 +234,6 @@ def _fisher(probed: Probed, value: float, less: int, variance: float, confidence
     return math.tanh(math.atanh(value) - reach), math.tanh(math.atanh(value) + reach)
 
 
-def _kendall_interval(probed: Probed, *, confidence: float) -> Interval:
-    return _fisher(probed, kendall(probed), 4, 0.437, confidence)
-
-
 @metric(
     "Kendall's tau of score and features",
     "higher",
@@ -279,33 +241,26 @@ def _kendall_interval(probed: Probed, *, confidence: float) -> Interval:
     f"tau-b: {cite('Tasche 2021', 'prop. 3.7')}",
     (-1, 1),
     size_free=False,
-    interval=_kendall_interval,
     how=_FISHER,
     covers=_OF_RANKS,
 )
-def kendall(probed: Probed) -> float:
+def kendall(probed: Probed) -> Measured:
     """How far the score orders rows as the probability does that held-out rows get by the features; 1: alike.
 
     Kendall's tau-b of the score and the probe's cross-fitted probability. A score that orders all rows as the true
     probability does is sufficient: recalibration is then all that post-training can add.
     """
-    return _correlation(probed, rank_kendall)
-
-
-def _spearman_interval(probed: Probed, *, confidence: float) -> Interval:
-    value = spearman(probed)
-    return _fisher(probed, value, 3, 1 + value**2 / 2, confidence)
+    return _correlation(probed, rank_kendall, 4, lambda value: 0.437)
 
 
 @like(
     "kendall",
     "Spearman's rho of score and features",
     f"rank correlation: {cite('Tasche 2021', 'prop. 3.7')}",
-    interval=_spearman_interval,
 )
-def spearman(probed: Probed) -> float:
+def spearman(probed: Probed) -> Measured:
     """Rank correlation of the score with the probability that held-out rows get by the features; 1: the same order.
 
     The correlation of the mid-ranks of the score and of the probe's cross-fitted probability, as for kendall.
     """
-    return _correlation(probed, rank_spearman)
+    return _correlation(probed, rank_spearman, 3, lambda value: 1 + value**2 / 2)

@@ -21,21 +21,17 @@ from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import decisions, grouping, regret_cells
 from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.decisions import Decisions, Featured, Recalibrating
-from decal_cli.metrics.declare import family, for_rows, like, metric
+from decal_cli.metrics.declare import Measured, family, for_rows, like, metric
 from decal_cli.metrics.families.task import MEAN_PAYOFF
 from decal_cli.metrics.regret_cells import Regrets, ScoreRegrets, worst_of_rows
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Floats, Table
+from decal_cli.tables.table import BINS, Table
 from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, Task
 
 family("regret")
-
-
-def _calibration_interval(q: Regrets, seed: Seed, *, confidence: float, bins: int) -> Interval:
-    return q.bins(bins).interval(seed.generator("regret"), confidence)
 
 
 def _scaled(task: Task, interval: Interval) -> Interval:
@@ -50,11 +46,10 @@ def _scaled(task: Task, interval: Interval) -> Interval:
     (0, 1),
     size_free=False,
     shown=True,
-    interval=_calibration_interval,
     how=regret_cells.CLIPPED_TEXT,
     covers=intervals.OF_BINS_BELOW,
 )
-def regret_calibration(q: Regrets, *, bins: Bins = BINS) -> float:
+def regret_calibration(q: Regrets, *, bins: Bins = BINS) -> Measured:
     """Utility per decision lost by acting on p as it is instead of on the calibrated p; noise biases it upward.
 
     u_delta * sum |c(bin) - t*| / T over the rows where c(bin) >= t* and p >= decision threshold disagree, where c is
@@ -63,7 +58,8 @@ def regret_calibration(q: Regrets, *, bins: Bins = BINS) -> float:
     times equal-mass bins of the margin between their expected utilities, and each cell loses what its best action adds.
     Noise alone moves bins across t*: base decisions on gain_recalibration.
     """
-    return q.bins(bins).value
+    cells = q.bins(bins)
+    return Measured(cells.value, lambda confidence, seed: cells.interval(seed.generator("regret"), confidence))
 
 
 ByMethod = Annotated[Method, "the calibrator that is chosen inside the folds, or isotonic"]
@@ -112,14 +108,11 @@ def gain_over_constant(change: Recalibrating) -> Estimate:
     return change.over_constant.gain.within(-change.before.most, change.before.most)
 
 
-def _crossing(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    value = threshold_adjusted(t, task)
-    return holding(crossfit.threshold_range(t, task.threshold, seed.generator("regret"), confidence), value)
-
-
 def _threshold_text(t: Table, task: BinaryTask) -> str:
     """The shortest decimal that decides every row as the adjusted threshold does."""
-    return shortest_deciding_as(t.score, threshold_adjusted(t, task))
+    value = threshold_adjusted(t, task).value
+    level = int(np.searchsorted(t.score, value))
+    return shortest_between(float(t.score[level - 1]) if level else -math.inf, value)
 
 
 @metric(
@@ -128,12 +121,11 @@ def _threshold_text(t: Table, task: BinaryTask) -> str:
     "score",
     cite("Perez-Lebel et al. 2025", "prop. 3.3"),
     (0, 1),
-    interval=_crossing,
     how=grouping.CROSSINGS,
     value_text=_threshold_text,
     covers="where the population's isotonic fit crosses t*; 0 or 1 where acting on every row, or on none, may be best",
 )
-def threshold_adjusted(t: Table, task: BinaryTask) -> float:
+def threshold_adjusted(t: Table, task: BinaryTask) -> Measured:
     """Act when score >= this threshold: that equals acting when the recalibrated score >= t*.
 
     The smallest score whose isotonic fit is at least t*; the smallest score of all where every fit is. Undefined where
@@ -145,11 +137,12 @@ def threshold_adjusted(t: Table, task: BinaryTask) -> float:
         raise Undefined(
             f"no recalibrated score reaches t* = {task.threshold:g} (the highest is {fitted[-1]:.3g}): decide 0"
         )
-    return float(t.score[t.pools[reached[0]]])
+    value = float(t.score[t.pools[reached[0]]])
 
+    def interval(confidence: float, seed: Seed) -> Interval:
+        return holding(crossfit.threshold_range(t, task.threshold, seed.generator("regret"), confidence), value)
 
-def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
-    return grouping.loss_interval(regions, confidence)
+    return Measured(value, interval)
 
 
 @metric(
@@ -160,19 +153,18 @@ def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
     (-1, 1),
     size_free=False,
     shown=True,
-    interval=_loss_interval,
     how="one-sided, normal, with second-order term; the upper end is 0.25, the largest that there is",
     covers="the population's grouping loss, which is at least the lower end: nothing says how much such trees miss",
     side="at least",
 )
-def grouping_loss(regions: Regions) -> float:
+def grouping_loss(regions: Regions) -> Measured:
     """Variance of the true probability among rows of equal score that the features show; 0 or below: they show none.
 
     In each of 15 equal-mass bins, a tree of at most 5 leaves is grown on one half of the rows and evaluated on the
     other; the noise of the leaves and the spread of the isotonic fit within the bin are subtracted. It is on the scale
     of (p - y)^2.
     """
-    return grouping.loss(regions).mean
+    return Measured(grouping.loss(regions).mean, lambda confidence, _: grouping.loss_interval(regions, confidence))
 
 
 _grouping_regret = partial(metric, better="lower", unit="utility", range=(0, grouping.MOST_REGRET), size_free=False)
@@ -293,18 +285,13 @@ def regret(q: ScoreRegrets, regions: Regions, task: Task) -> float:
 
     regret_calibration + regret_grouping.
     """
-    return regret_calibration(q) + regret_grouping(regions, task)
-
-
-def _worst_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins: int) -> Interval:
-    return _scaled(task, grouping.worst(t, task, seed.generator("regret"), confidence, bins))
+    return regret_calibration(q).value + regret_grouping(regions, task)
 
 
 @like(
     "regret_grouping_lower",
     "Worst-case grouping regret",
     f"{cite('Perez-Lebel et al. 2025', 'prop. 3.1')}, with labels for true probabilities",
-    interval=_worst_interval,
     how=(
         "400 draws of the bins' frequencies, as observed, less their noise, and at t* where they may be, the "
         "bias shown taken off; and the value itself"
@@ -312,7 +299,7 @@ def _worst_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins
     covers=intervals.OF_BINS,
     rarer=10,
 )
-def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
+def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> Measured:
     """Utility per decision that knowing every label would add to recalibration: an upper limit, not an estimate.
 
     Mean over 15 bins of u_delta t* (1 - c) where the frequency of label 1, c, is at least t*, and of u_delta c (1 - t*)
@@ -320,7 +307,12 @@ def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     """
     levels = t.bins(bins)
     rate = levels.pos / levels.n
-    return task.u_delta * float(grouping.worst_bound(rate, levels.n / t.total, task))
+    value = task.u_delta * float(grouping.worst_bound(rate, levels.n / t.total, task))
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        return _scaled(task, grouping.worst(t, task, seed.generator("regret"), confidence, bins))
+
+    return Measured(value, interval)
 
 
 @like(
@@ -372,12 +364,6 @@ def shortest_between(below: float, value: float) -> str:
         if below < float(rounded) <= value:
             return f"{rounded.normalize():f}"
     return repr(float(value))
-
-
-def shortest_deciding_as(score: Floats, value: float) -> str:
-    """The shortest decimal that decides every one of these increasing scores as the value does."""
-    level = int(np.searchsorted(score, value))
-    return shortest_between(float(score[level - 1]) if level else -math.inf, value)
 
 
 family("gains")
