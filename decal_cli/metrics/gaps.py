@@ -300,6 +300,13 @@ def worlds(levels: Table, rng: np.random.Generator) -> Worlds:
     return Worlds(gap, less, noise, (calibrated / max(drawn, 1e-300), bend / max(drawn, 1e-300)))
 
 
+def worlds_of(t: Table, used: Table, rng: np.random.Generator) -> tuple[Table, Table, Worlds]:
+    """Of exact levels, where these are used, else of bins: what chance is drawn on, they, and their gaps."""
+    drawn_on = t if used is t else cells(t)
+    starts = np.arange(len(t)) if used is t else drawn_on.bin_starts()
+    return drawn_on, drawn_on.merge_levels(starts), worlds(drawn_on, rng).summed(starts)
+
+
 def _frequency(levels: Table) -> Floats:
     """The score plus the gap of its bin, with two more rows in each: a bin that holds one class may err as well."""
     bins = levels.bins()

@@ -110,16 +110,11 @@ def bracket(
     value, added = (0.0, 0.0) if calibration is None else (float(calibration(bins.rate)), calibration(rate))
     ends = []
     for bound, top, drawn_bound in zip(plug_in, raised, draws, strict=True):
-        low, high = _corrected(float(bound) + value, drawn_bound + added, confidence)
-        ends.append((low, min(high + float(top - bound), 1.0)))
+        # Bias-corrected and normal, of what cannot be negative.
+        drawn = drawn_bound + added
+        middle, reach = 2 * (float(bound) + value) - float(drawn.mean()), quantile(confidence) * float(drawn.std())
+        ends.append((max(middle - reach, 0.0), min(max(middle + reach, 0.0) + float(top - bound), 1.0)))
     return Brackets(*ends)
-
-
-def _corrected(value: float, draws: Floats, confidence: float) -> Interval:
-    """The bias-corrected normal interval of a quantity that cannot be negative."""
-    reach = quantile(confidence) * float(draws.std())
-    middle = 2 * value - float(draws.mean())
-    return max(middle - reach, 0.0), max(middle + reach, 0.0)
 
 
 NEAR = 2.0
@@ -171,8 +166,14 @@ def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bin
     value, ends = float(worst_bound(rate, share, task)), []
     # The frequencies spread at most as observed, and at least as noise does not explain; or those near t* are at it,
     # where noise takes most. Each of these may be the world.
-    at_thresholds = [_drawn_to(rate, rows, threshold) for threshold in task.thresholds]
-    for spread in (rate, _less_noise(rate, rows, share, t.base_rate), *at_thresholds):
+    spreads, noise = [rate], t.base_rate * (1 - t.base_rate) / rows
+    explained = max(float(share @ ((rate - t.base_rate) ** 2 - noise)), 0.0)
+    kept = explained / (explained + noise) if explained else np.zeros_like(noise)
+    spreads.append(t.base_rate + kept * (rate - t.base_rate))
+    for threshold in task.thresholds:
+        error = np.sqrt(threshold * (1 - threshold) / rows)
+        spreads.append(np.where(np.abs(rate - threshold) <= NEAR * error, threshold, rate))
+    for spread in spreads:
         known = (spread * rows + t.base_rate) / (rows + 1)
         draws = worst_bound(rng.binomial(counts, known, shares.shape) / counts, shares, task)
         # Noise takes from what bends down: the value lies as far below the truth as the draws lie below their world.
@@ -180,20 +181,6 @@ def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bin
         ends.append(np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2]) - draws.mean() + value + bias)
     low, high = float(min(one[0] for one in ends)), float(max(one[1] for one in ends))
     return within(holding((low, high), value), (0.0, MOST_REGRET))
-
-
-def _less_noise(rate: Floats, rows: Floats, share: Floats, base_rate: float) -> Floats:
-    """Frequencies of bins, drawn towards the base rate by the part of their spread that noise explains."""
-    noise = base_rate * (1 - base_rate) / rows
-    spread = max(float(share @ ((rate - base_rate) ** 2 - noise)), 0.0)
-    kept = spread / (spread + noise) if spread else np.zeros_like(noise)
-    return np.asarray(base_rate + kept * (rate - base_rate))
-
-
-def _drawn_to(rate: Floats, rows: Floats, threshold: float) -> Floats:
-    """Frequencies of bins; the threshold in place of those within NEAR standard errors of it."""
-    error = np.sqrt(threshold * (1 - threshold) / rows)
-    return np.where(np.abs(rate - threshold) <= NEAR * error, threshold, rate)
 
 
 def worst_bound(rate: Floats, share: Floats, task: Task) -> Floats:

@@ -178,7 +178,7 @@ AT_THRESHOLD = (
 
 def _at_threshold(name: str) -> Reach:
     def reach(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
-        task: Task = inputs.all_of((Task,))[0]
+        task = inputs.get(Task)
         metric, total = METRICS[name], 0.0
         for threshold in task.decision_thresholds:
             cell = t.straddled(threshold)
@@ -237,12 +237,12 @@ def of_curves(t: Table, thresholds: Iterable[float]) -> tuple[float, float] | No
 
 @_of("swap_regret")
 def _swapped(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
-    return _decided(t, inputs.all_of((Task,))[0])
+    return _decided(t, inputs.get(Task))
 
 
 @_of("utility_share")
 def _share(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
-    task: Task = inputs.all_of((Task,))[0]
+    task = inputs.get(Task)
     headroom = decisions.headroom(t, task)
     if headroom <= 0:
         return 0.0
@@ -253,13 +253,13 @@ def _share(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
 
 @_of("gain_recalibration", drawn=True)
 def _learned(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
-    task: Task = inputs.all_of((Task,))[0]
+    task = inputs.get(Task)
     return _refined(t, task) + _decided(t, task)
 
 
 @_of("gain_over_constant", drawn=True)
 def _learned_over_constant(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
-    return _refined(t, inputs.all_of((Task,))[0])
+    return _refined(t, inputs.get(Task))
 
 
 @_of("threshold_adjusted", drawn=True)
@@ -270,7 +270,7 @@ def _widest(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
 @_of("regret_calibration")
 def _binned_regret(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
     """|c - t*| of a bin, times the rows that it decides wrongly, changes by at most 2 for each row that moves."""
-    task: Task = inputs.all_of((Task,))[0]
+    task = inputs.get(Task)
     rows = 4 * float(t.n[_cut(t, parameters)].sum())
     cut = {cell for at in task.decision_thresholds if (cell := t.straddled(at)) is not None}
     return task.u_delta * (rows + sum(float(t.n[cell]) for cell in cut)) / t.total
@@ -279,6 +279,6 @@ def _binned_regret(t: CellTable, inputs: Inputs, parameters: Parameters) -> floa
 @_of("regret_grouping_worst")
 def _binned_worst(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
     """A bin loses the lesser of what its negatives and its positives are worth."""
-    task: Task = inputs.all_of((Task,))[0]
+    task = inputs.get(Task)
     cut = _cut(t, parameters)
     return 2 * task.u_delta * task.in_steps(lambda step: float(sum(w[cut].sum() for w in _worth(t, step.threshold))))

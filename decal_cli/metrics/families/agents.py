@@ -549,16 +549,13 @@ def _over_levels(t: Table, kinks: int, levels: Levels) -> Measured:
     def interval(confidence: float, seed: Seed) -> Interval:
         if used is t:
             need_rows(t)
-        cells = t if used is t else gaps.cells(t)
-        starts = np.arange(len(t)) if used is t else cells.bin_starts()
-        bins = cells.merge_levels(starts)
+        _, bins, worlds = gaps.worlds_of(t, used, seed.generator("agents"))
         if len(bins) > _MAX_DENSE_LEVELS:
             raise Undefined(f"no interval above {_MAX_DENSE_LEVELS} levels")
 
         def norm(gap: Floats) -> Floats:
             return _losses(bins, np.clip(bins.score + gap * (bins.total / bins.n), 0.0, 1.0), kinks)
 
-        worlds = gaps.worlds(cells, seed.generator("agents")).summed(starts)
         return gaps.interval(value, worlds, norm, confidence, widened=gaps.WIDENED)
 
     return Measured(value, interval)

@@ -40,64 +40,57 @@ MAX_PROMISE_CELLS = 2048
 
 
 class Promises(NamedTuple):
-    """Rows by their promise, shape (m,) each, in cells of at most MAX_PROMISE_CELLS: sums over rows, divided by T.
-
-    gap: of promise less utility. noise: of the variance of that gap. null: of its variance were the model calibrated.
-    """
-
-    gap: Floats
-    noise: Floats
-    null: Floats
-
-
-def promises(c: ClassTable, decision: ClassDecision, most: int | None = None) -> Promises:
-    """The levels of the promise, in increasing order; most: at most so many runs of them."""
-    return c.cached(("promises", decision, most), lambda: _promises(c, decision, most))
-
-
-class _ByPromise(NamedTuple):
-    """Rows in order of their promise: their numbers, promises, promises less utilities, weights, (T,) each.
-
-    starts: the first row of each level.
+    """Rows in order of their promise, by the row's own probabilities: numbers, promises, and weights times promise less
+    utility, (T,) each; and the first row of each level.
     """
 
     order: Ints
     promise: Floats
     gap: Floats
-    weight: Floats
     starts: Ints
 
 
-def _by_promise(c: ClassTable, decision: ClassDecision) -> _ByPromise:
-    decided = decide(c, decision)
-    order = np.argsort(decided.promise, kind="stable")
-    promise = decided.promise[order]
-    starts = np.flatnonzero(np.concatenate(([True], promise[1:] != promise[:-1])))
-    weight = np.ones(len(c)) if c.weight is None else c.weight[order]
-    return _ByPromise(order, promise, promise - decided.won[order], weight, starts)
+def _promises(c: ClassTable, decision: ClassDecision) -> Promises:
+    def ordered() -> Promises:
+        decided = decide(c, decision)
+        order = np.argsort(decided.promise, kind="stable")
+        promise = decided.promise[order]
+        starts = np.flatnonzero(np.concatenate(([True], promise[1:] != promise[:-1])))
+        gap = promise - decided.won[order]
+        return Promises(order, promise, gap if c.weight is None else c.weight[order] * gap, starts)
+
+    return c.cached(("promises", decision), ordered)
 
 
-def _promises(c: ClassTable, decision: ClassDecision, most: int | None) -> Promises:
-    order, promise, gap, weight, starts = c.cached(("by promise", decision), lambda: _by_promise(c, decision))
-    if most is not None and len(starts) > most:
-        starts = starts[np.unique(np.linspace(0, len(starts), most, endpoint=False).astype(np.int64))]
-    gaps = np.add.reduceat(weight * gap, starts) / c.total
-    if most is None:
-        return Promises(gaps, gaps, gaps)
-    squared = _promised_squares(c, decision)[order] - promise**2
-    weight2 = c.effect * weight**2
-    noise, null = (np.add.reduceat(weight2 * each, starts) / c.total**2 for each in (gap**2, squared))
-    return Promises(gaps, noise, np.maximum(null, 0.0))
+def _draws_of_promises(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> tuple[Floats, float]:
+    """Draws of utility_calibration, about the gaps seen or about none, and what the cells themselves give.
 
+    At most MAX_PROMISE_CELLS runs of levels are the cells, of which the variance of the gap is that of the rows, or
+    that which it has by the rows' own probabilities.
+    """
 
-def _promised_squares(c: ClassTable, decision: ClassDecision) -> Floats:
-    """The expected squared utility of each row's action by the row's own probabilities, shape (T,)."""
-    squares, action, total = np.array(decision.utility).T ** 2, decide(c, decision).action, np.zeros(len(c))
-    for start in range(0, len(c), BLOCK):
-        part = slice(start, start + BLOCK)
-        for column, of_class in zip(c.score[part].T, squares, strict=True):
-            total[part] += column * of_class[action[part]]
-    return total
+    def draws() -> tuple[Floats, float]:
+        order, promise, gap, starts = _promises(c, decision)
+        if len(starts) > MAX_PROMISE_CELLS:
+            cut = np.linspace(0, len(starts), MAX_PROMISE_CELLS, endpoint=False)
+            starts = starts[np.unique(cut.astype(np.int64))]
+        sums = np.add.reduceat(gap, starts) / c.total
+        if null:
+            squares, action, expected = np.array(decision.utility).T ** 2, decide(c, decision).action, np.zeros(len(c))
+            for first in range(0, len(c), BLOCK):
+                part = slice(first, first + BLOCK)
+                for column, of_class in zip(c.score[part].T, squares, strict=True):
+                    expected[part] += column * of_class[action[part]]
+            weight2 = np.ones(len(c)) if c.weight is None else c.weight[order] ** 2
+            variance = weight2 * (expected[order] - promise**2)
+        else:
+            variance = gap**2
+        spread = np.sqrt(np.maximum(np.add.reduceat(c.effect * variance, starts) / c.total**2, 0.0))
+        noise = spread * seed.generator("classes").standard_normal((N_DRAWS, len(spread)))
+        drawn, centre = (span(np.cumsum(each, axis=-1)) for each in (noise if null else sums + noise, sums))
+        return drawn, float(centre)
+
+    return c.cached(("draws of promises", decision, seed, null), draws)
 
 
 def risk_at(t: Table, coverage: Floats) -> tuple[Floats, Floats]:
@@ -151,19 +144,14 @@ def brier(c: ClassTable) -> Estimate:
     return c.units.mean(row_brier(c)).within(0.0, 2.0)
 
 
-def row_log_loss(c: ClassTable, eps: float) -> Floats:
-    """Minus the logarithm of the probability of each row's label, shape (T,). Errors: Undefined, where it is 0."""
+@for_classes("log_loss", interval="normal")
+def log_loss(c: ClassTable, *, eps: Clip = 0.0) -> Estimate:
+    """Mean negative natural logarithm of the probability that the row gives to its label."""
     chance = np.clip(c.of_label, eps, 1 - eps) if eps else c.of_label
     if not eps and (wrong := int(np.count_nonzero(chance == 0))):
         rows = f"{wrong:,} row{'s have' if wrong > 1 else ' has'}"
         raise Undefined(f"is infinite: {rows} a label of probability exactly 0; log_loss(eps=1e-6) clips the scores")
-    return -np.log(chance)
-
-
-@for_classes("log_loss", interval="normal")
-def log_loss(c: ClassTable, *, eps: Clip = 0.0) -> Estimate:
-    """Mean negative natural logarithm of the probability that the row gives to its label."""
-    return c.units.mean(row_log_loss(c, eps)).within(0.0, math.inf)
+    return c.units.mean(-np.log(chance)).within(0.0, math.inf)
 
 
 def row_right(c: ClassTable, k: int) -> Floats:
@@ -267,7 +255,18 @@ def ece_top_debiased(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass")
     """
     value = calibration.ece_debiased(c.top, bins=bins, strategy=strategy).value
     further = variance_terms(c.top.bins(bins, strategy))[1]
-    return c.units.linear(value, lambda: _top_debiased_influence(c, bins, strategy), further)
+
+    def influence() -> Floats:
+        """The bins held fixed."""
+        cut, top = c.top.bins(bins, strategy), c.score.max(axis=1)
+        starts = c.top.bin_starts(bins, strategy)
+        place = np.searchsorted(c.top.score[starts], top, side="right") - 1
+        gap = np.asarray(cut.pos / cut.n) - cut.score
+        mean = float((cut.n * gap**2).sum() / cut.total)
+        right = (c.predicted == c.label).astype(np.float64)
+        return np.asarray(gap[place] ** 2 - mean + 2 * gap[place] * (right - top - gap[place]))
+
+    return c.units.linear(value, influence, further)
 
 
 @metric(
@@ -309,13 +308,6 @@ def ece_classwise_null(c: ClassTable, seed: Seed, *, bins: Bins = BINS, strategy
     return float(np.mean(c.each_class(key, lambda t: calibration.ece_null(t, seed, bins=bins, strategy=strategy))))
 
 
-def _pair_auc(c: ClassTable, j: int, k: int) -> float:
-    """How well the probability of class j tells the rows of j from those of k."""
-    which = (c.label == j) | (c.label == k)
-    weight = None if c.weight is None else c.weight[which]
-    return delong(tabulate(np.ascontiguousarray(c.score[which, j]), c.label[which] == j, weight)).value
-
-
 @like("auc_weighted", "AUC of pairs of classes", "Hand and Till 2001", interval=None)
 def auc_pairs(c: ClassTable) -> float:
     """Mean over pairs of classes of how well their probabilities tell their rows apart: Hand and Till's M.
@@ -326,14 +318,14 @@ def auc_pairs(c: ClassTable) -> float:
     seen = np.flatnonzero(c.count(c.label, len(c.classes)))
     if len(seen) < 2:
         raise Undefined("needs rows of two classes at least")
-    pairs = [(j, k) for j in seen.tolist() for k in seen.tolist() if j != k]
-    return float(np.mean([_pair_auc(c, j, k) for j, k in pairs]))
 
+    def of_pair(j: int, k: int) -> float:
+        """How well the probability of class j tells the rows of j from those of k."""
+        which = (c.label == j) | (c.label == k)
+        weight = None if c.weight is None else c.weight[which]
+        return delong(tabulate(np.ascontiguousarray(c.score[which, j]), c.label[which] == j, weight)).value
 
-def row_rps(c: ClassTable) -> Floats:
-    """sum_{j < K} (P(y <= j) - 1[y <= j])^2 of each row, shape (T,)."""
-    reached = np.cumsum(c.score[:, :-1], axis=1)
-    return np.asarray(((reached - (c.label[:, None] <= np.arange(len(c.classes) - 1))) ** 2).sum(axis=1))
+    return float(np.mean([of_pair(j, k) for j in seen.tolist() for k in seen.tolist() if j != k]))
 
 
 @metric(
@@ -350,24 +342,9 @@ def rps(c: ClassTable) -> Estimate:
 
     The order of the classes is that of their columns.
     """
-    return c.units.mean(row_rps(c)).within(0.0, len(c.classes) - 1.0)
-
-
-def _risks(c: ClassTable) -> Floats:
-    """Expected errors among the surest rows up to each row, by coverage, shape (T,)."""
-    t = c.top
-    n, wrong = np.asarray(t.n[::-1], dtype=np.float64), np.asarray((t.n - t.pos)[::-1], dtype=np.float64)
-    before, errors = np.cumsum(n) - n, np.cumsum(wrong) - wrong
-    place = np.repeat(np.arange(len(n)), n.astype(np.int64))
-    inside = np.arange(1, len(place) + 1) - before[place]
-    return np.asarray((errors[place] + inside * (wrong / n)[place]) / np.arange(1, len(place) + 1))
-
-
-def aurc_influence(c: ClassTable) -> Floats:
-    """What each row adds to aurc, to first order, shape (T,)."""
-    right, wrong = area_influence(c.top)
-    place = np.searchsorted(c.top.score, c.score.max(axis=1))
-    return np.where(row_right(c, 1) > 0, right[place], wrong[place])
+    reached = np.cumsum(c.score[:, :-1], axis=1)
+    off = reached - (c.label[:, None] <= np.arange(len(c.classes) - 1))
+    return c.units.mean((off**2).sum(axis=1)).within(0.0, len(c.classes) - 1.0)
 
 
 @metric(
@@ -388,7 +365,20 @@ def aurc(c: ClassTable) -> Estimate:
     """
     if c.weight is not None:
         raise Undefined("is for rows without weights")
-    return c.units.linear(float(_risks(c).mean()), lambda: aurc_influence(c)).within(0.0, 1.0)
+    t = c.top
+    n, wrong = np.asarray(t.n[::-1], dtype=np.float64), np.asarray((t.n - t.pos)[::-1], dtype=np.float64)
+    before, errors = np.cumsum(n) - n, np.cumsum(wrong) - wrong
+    # Expected errors among the surest rows up to each row, over these rows.
+    place = np.repeat(np.arange(len(n)), n.astype(np.int64))
+    upto = np.arange(1, len(place) + 1)
+    risks = (errors[place] + (upto - before[place]) * (wrong / n)[place]) / upto
+
+    def influence() -> Floats:
+        of_right, of_wrong = area_influence(t)
+        level = np.searchsorted(t.score, c.score.max(axis=1))
+        return np.where(row_right(c, 1) > 0, of_right[level], of_wrong[level])
+
+    return c.units.linear(float(risks.mean()), influence).within(0.0, 1.0)
 
 
 @metric(
@@ -435,17 +425,6 @@ def _auc_influence(c: ClassTable, weighted: bool) -> Floats:
     return added
 
 
-def _top_debiased_influence(c: ClassTable, bins: int, strategy: Strategy) -> Floats:
-    """Of the debiased squared ECE of the top class, its bins held fixed, shape (T,)."""
-    cut, top = c.top.bins(bins, strategy), c.score.max(axis=1)
-    right = (c.predicted == c.label).astype(np.float64)
-    starts = c.top.bin_starts(bins, strategy)
-    place = np.searchsorted(c.top.score[starts], top, side="right") - 1
-    gap = np.asarray(cut.pos / cut.n) - cut.score
-    value = float((cut.n * gap**2).sum() / cut.total)
-    return np.asarray(gap[place] ** 2 - value + 2 * gap[place] * (right - top - gap[place]))
-
-
 family("actions")
 
 
@@ -458,28 +437,6 @@ def regret_calibration_null(q: ClassRegrets, seed: Seed, *, bins: EqualMassBins 
     return q.bins(bins).null(seed.generator("classes"))
 
 
-def _reaches(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> tuple[Floats, float]:
-    """Draws of utility_calibration, about the gaps seen or about none, and what the cells themselves give."""
-
-    def draws() -> tuple[Floats, float]:
-        cells = promises(c, decision, MAX_PROMISE_CELLS)
-        spread = np.sqrt(cells.null if null else cells.noise)
-        noise = spread * seed.generator("classes").standard_normal((N_DRAWS, len(spread)))
-        walks = (np.cumsum(each, axis=-1) for each in (noise if null else cells.gap + noise, cells.gap))
-        drawn, centre = (span(walk) for walk in walks)
-        return drawn, float(centre)
-
-    return c.cached(("reaches", decision, seed, null), draws)
-
-
-def _promise_interval(c: ClassTable, decision: ClassDecision, seed: Seed, *, confidence: float) -> Interval:
-    value, (draws, centre) = utility_calibration(c, decision), _reaches(c, decision, seed, null=False)
-    low, high = intervals.bias_corrected(value, draws, confidence, centre)
-    # Draws about gaps that are noise do not show all that noise adds: of a calibrated model the low end is 0.
-    chance = gaps.central(_reaches(c, decision, seed, null=True)[0], confidence)[1]
-    return intervals.holding((max(min(low, value - chance), 0.0), max(high, 0.0)), value)
-
-
 @metric(
     "Utility calibration error",
     "lower",
@@ -488,7 +445,6 @@ def _promise_interval(c: ClassTable, decision: ClassDecision, seed: Seed, *, con
     (0, 1),
     size_free=False,
     shown=True,
-    interval=_promise_interval,
     how=(
         "bias-corrected: 400 draws of what rows of about one promise are worth; the low end less what chance gives a "
         "calibrated model; and the value itself"
@@ -496,13 +452,23 @@ def _promise_interval(c: ClassTable, decision: ClassDecision, seed: Seed, *, con
     noisy=True,
     covers=intervals.POPULATION_BELOW,
 )
-def utility_calibration(c: ClassTable, decision: ClassDecision) -> float:
+def utility_calibration(c: ClassTable, decision: ClassDecision) -> Measured:
     """Largest gap per row, over all intervals of the utility that the model promises, between promise and utility.
 
     The promise is v = max_a sum_k U[a][k] p_k; max over intervals of v of |sum over rows inside (v - U[a][y])| / T, the
     prefix sums' maximum less their minimum. Compare it with utility_calibration_null.
     """
-    return float(span(np.cumsum(promises(c, decision).gap)))
+    _, _, gap, starts = _promises(c, decision)
+    value = float(span(np.cumsum(np.add.reduceat(gap, starts) / c.total)))
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        draws, centre = _draws_of_promises(c, decision, seed, null=False)
+        low, high = intervals.bias_corrected(value, draws, confidence, centre)
+        # Draws about gaps that are noise do not show all that noise adds: of a calibrated model the low end is 0.
+        chance = gaps.central(_draws_of_promises(c, decision, seed, null=True)[0], confidence)[1]
+        return intervals.holding((max(min(low, value - chance), 0.0), max(high, 0.0)), value)
+
+    return Measured(value, interval)
 
 
 @null_of(
@@ -516,4 +482,4 @@ def utility_calibration_null(c: ClassTable, decision: ClassDecision, seed: Seed)
     The sums of up to 4,096 runs of rows are drawn 400 times, with the variance that labels drawn from the probabilities
     give them.
     """
-    return _reaches(c, decision, seed, null=True)[0]
+    return _draws_of_promises(c, decision, seed, null=True)[0]

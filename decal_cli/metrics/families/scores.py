@@ -737,16 +737,13 @@ def rule_cfdl(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5, levels: 
             need_rows(t)
         if rule == "log" and (used.score[0] == 0 or used.score[-1] == 1):
             raise Undefined("the loss of a certain score has no bound")
-        cells = t if used is t else gaps.cells(t)
-        starts = np.arange(len(t)) if used is t else cells.bin_starts()
-        bins = cells.merge_levels(starts)
+        cells, bins, worlds = gaps.worlds_of(t, used, seed.generator("rules"))
         share = bins.n / bins.total
 
         def norm(gap: Floats) -> Floats:
             rate = np.clip(bins.score + gap / share, 0.0, 1.0)
             return np.asarray((divergence(bins.score, rate, rule, kink) * share).sum(axis=-1))
 
-        worlds = gaps.worlds(cells, seed.generator("rules")).summed(starts)
         least_high = _LEAST_BEND[rule] * gaps.whole(cells, confidence) ** 2
         return gaps.interval(value, worlds, norm, confidence, least_high=least_high, most=_MOST[rule])
 
