@@ -342,8 +342,9 @@ def _post_training(s: Setup, first: MetricCurve, second: MetricCurve) -> MetricC
     if first.expectation is None or second.expectation is None:
         return sum_of
     mean, parts = first.expectation + second.expectation, (first.expectation_interval, second.expectation_interval)
-    ends = _ends_of_sum(mean, *((None, None) if part is None else part for part in parts))
-    return replace(sum_of, expectation=mean, expectation_interval=ends or None)
+    ends = _ends_of_sum(mean, *(part or (None, None) for part in parts))
+    interval = (float(ends[0]), float(ends[1])) if ends else None
+    return replace(sum_of, expectation=mean, expectation_interval=interval)
 
 
 def _ends_of_sum(value: Any, *parts: tuple[Any, Any]) -> tuple[Any, ...]:

@@ -160,18 +160,18 @@ class DecidedRows(NamedTuple):
 
 def decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
     """The best action for every row's probabilities."""
-    return c.cached(("decided", decision), lambda: _decide(c, decision))
 
+    def decided() -> DecidedRows:
+        promise, margin = np.empty((2, len(c)))
+        action = np.empty(len(c), dtype=np.int64)
+        for part, worth, first in best_by_block(c.score, np.array(decision.utility)):
+            rows = np.arange(len(first))
+            action[part], promise[part] = first, worth[first, rows]
+            worth[first, rows] = -np.inf
+            margin[part] = promise[part] - worth.max(axis=0)
+        return DecidedRows(action, promise, margin, np.array(decision.utility)[action, c.label])
 
-def _decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
-    promise, margin = np.empty(len(c)), np.empty(len(c))
-    action = np.empty(len(c), dtype=np.int64)
-    for part, worth, first in best_by_block(c.score, np.array(decision.utility)):
-        rows = np.arange(len(first))
-        action[part], promise[part] = first, worth[first, rows]
-        worth[first, rows] = -np.inf
-        margin[part] = promise[part] - worth.max(axis=0)
-    return DecidedRows(action, promise, margin, np.array(decision.utility)[action, c.label])
+    return c.cached(("decided", decision), decided)
 
 
 @dataclass(frozen=True)
@@ -304,18 +304,19 @@ def _units_of(at: Confusion) -> tuple[Units, Ints]:
     return Units(label, at.weight[used].T.ravel(), sampling, at.share_known, rows, kind), action
 
 
-Response = Callable[[Floats], Ints]
-"""The best action of each unit by some scores."""
-
-
-def response_to(stakes: Task | ClassDecision | RowStakes) -> Response:
-    """The best actions of a task, or of rows with stakes of their own."""
+def _by_scores(units: Units, stakes: Task | ClassDecision | RowStakes, *scores: Floats) -> list[Decisions]:
+    """The best actions of a task, or of rows with stakes of their own, by scores of the rows in all deals."""
     if isinstance(stakes, RowStakes):
-        return stakes.response
-    if isinstance(stakes, ClassDecision):
-        return lambda score: best_actions(score, np.array(stakes.utility))
-    at = np.array(stakes.thresholds) * (1 - TIE)
-    return lambda score: np.searchsorted(at, score, side="right")
+        deals, of_rows = len(units) // len(stakes.rows), stakes
+        utility = of_rows.utility if of_rows.utility.ndim == 2 else np.tile(of_rows.utility, deals)
+        actions = [np.concatenate([of_rows.response(part) for part in np.split(score, deals)]) for score in scores]
+    elif isinstance(stakes, ClassDecision):
+        utility = np.array(stakes.utility, dtype=np.float64)
+        actions = [best_actions(score, utility) for score in scores]
+    else:
+        utility, at = np.array(stakes.undominated, dtype=np.float64), np.array(stakes.thresholds) * (1 - TIE)
+        actions = [np.searchsorted(at, score, side="right") for score in scores]
+    return [Decisions(units, utility, action) for action in actions]
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,23 +338,23 @@ class Recalibrating(Change):
     def of_table(cls, t: Table, task: Task, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
         """Errors: Undefined, where there are too few rows to hold some out."""
         held = held_out.of_table(t, seed, method)
+        (after,) = _by_scores(held.units, task, held.recalibrated)
         now = np.searchsorted(task.decision_thresholds, held.score, side="right")
-        stakes = np.array(task.undominated, dtype=np.float64)
-        before, after = (Decisions(held.units, stakes, act) for act in (now, response_to(task)(held.recalibrated)))
-        return cls(before, after, WIDENED, lambda other: cls.of_table(t, task, seed, other))
+        return cls(replace(after, action=now), after, WIDENED, lambda other: cls.of_table(t, task, seed, other))
 
     @classmethod
     def of_rows(cls, u: RowStakes, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
         """Where every row has stakes of its own, by scores of two classes; the rows in the order of their content."""
         held = held_out.of_rows(u.rows, seed, method)
-        before, after = _of_deals(u, held.units, held.score, held.recalibrated)
+        before, after = _by_scores(held.units, u, held.score, held.recalibrated)
         return cls(before, after, WIDENED, lambda other: cls.of_rows(u, seed, other))
 
     @classmethod
     def of_classes(cls, now: Decisions, stakes: ClassDecision | RowStakes, recalibrated: Recalibrated) -> Recalibrating:
         """On the probabilities of several classes, by scalings that have not seen the rows."""
-        before, after = _of_class_deals(now, stakes, recalibrated.all_deals)
-        return cls(before, after)
+        deals = len(recalibrated.all_deals) // len(now.units)
+        (after,) = _by_scores(now.units.dealt(deals), stakes, recalibrated.all_deals)
+        return cls(replace(after, action=np.tile(now.action, deals)), after)
 
     @property
     def over_constant(self) -> Change:
@@ -376,11 +377,7 @@ class Featured(Change):
     def of_scores(cls, probed: Probed, stakes: Task | RowStakes) -> Featured:
         """On scores of two classes. Errors: Undefined, where there are too few rows to hold some out."""
         dealt = all_deals(probed)
-        if isinstance(stakes, RowStakes):
-            before, after = _of_deals(stakes, dealt.units, dealt.recalibrated, dealt.probe)
-        else:
-            matrix, respond = np.array(stakes.undominated), response_to(stakes)
-            before, after = (Decisions(dealt.units, matrix, respond(s)) for s in (dealt.recalibrated, dealt.probe))
+        before, after = _by_scores(dealt.units, stakes, dealt.recalibrated, dealt.probe)
         return cls(before, after, WIDENED, dealt.judge)
 
     @classmethod
@@ -388,8 +385,8 @@ class Featured(Change):
         cls, now: Decisions, stakes: ClassDecision | RowStakes, recalibrated: Recalibrated, probed: ClassProbed
     ) -> Featured:
         """On the probabilities of several classes."""
-        _, before = _of_class_deals(now, stakes, recalibrated.all_deals)
-        _, after = _of_class_deals(now, stakes, probed.score)
+        units = now.units.dealt(len(probed.score) // len(now.units))
+        before, after = _by_scores(units, stakes, recalibrated.all_deals, probed.score)
         return cls(before, after, WIDENED)
 
     @property
@@ -441,38 +438,22 @@ def post_training(recalibrating: Recalibrating, featured: Featured) -> Estimate:
     return SumOfGains(value, np.zeros(len(units)), units, extra=variance, missed=0.0, parts=parts)
 
 
-def _of_deals(u: RowStakes, units: Units, *scores: Floats) -> list[Decisions]:
-    """The decisions by scores of these rows, in all deals, where every row has stakes of its own."""
-    deals = len(units) // len(u.rows)
-    stakes = u.utility if u.utility.ndim == 2 else np.tile(u.utility, deals)
-    responses = ([u.response(part) for part in np.split(score, deals)] for score in scores)
-    return [Decisions(units, stakes, np.concatenate(response)) for response in responses]
-
-
-def _of_class_deals(now: Decisions, stakes: ClassDecision | RowStakes, score: Floats) -> tuple[Decisions, Decisions]:
-    """The decisions as they are, and by probabilities of several classes, on the same rows in all deals."""
-    rows = len(now.units)
-    deals, respond = len(score) // rows, response_to(stakes)
-    utility = now.stakes if now.stakes.ndim == 2 else np.tile(now.stakes, deals)
-    action = np.concatenate([respond(part) for part in np.split(score, deals)])
-    before = Decisions(now.units.dealt(deals), utility, np.tile(now.action, deals))
-    return before, replace(before, action=action)
-
-
 def headroom(t: Table, task: Task) -> float:
-    """What acting on the isotonic fit adds to the best constant action."""
-    return task.in_steps(lambda step: _headroom(t, step.threshold))
+    """What acting on the isotonic fit adds to the best constant action.
 
+    The fit acts above the cut that leaves the least worth below it, so that no fit is needed.
+    """
 
-def _headroom(t: Table, threshold: float) -> float:
-    """The fit acts above the cut that leaves the least worth below it, so that no fit is needed."""
-    n = pos = worth = least = 0.0
-    for block in t.blocks():
-        rows, positives = n + np.cumsum(block.n), pos + np.cumsum(block.pos)
-        below = positives - threshold * rows
-        n, pos, worth = float(rows[-1]), float(positives[-1]), float(below[-1])
-        least = min(least, float(below.min()))
-    return (min(worth, 0.0) - least) / t.total
+    def of_step(step: BinaryTask) -> float:
+        n = pos = worth = least = 0.0
+        for block in t.blocks():
+            rows, positives = n + np.cumsum(block.n), pos + np.cumsum(block.pos)
+            below = positives - step.threshold * rows
+            n, pos, worth = float(rows[-1]), float(positives[-1]), float(below[-1])
+            least = min(least, float(below.min()))
+        return (min(worth, 0.0) - least) / t.total
+
+    return task.in_steps(of_step)
 
 
 def advantage(t: Table, task: Task) -> float:
