@@ -348,7 +348,7 @@ def _post_training(s: Setup, first: MetricCurve, second: MetricCurve) -> MetricC
 
 
 def _ends_of_sum(value: Any, *parts: tuple[Any, Any]) -> tuple[Any, ...]:
-    """As metrics.held_out adds the errors of gains; () where they have none."""
+    """As metrics.decisions adds the errors of gains; () where they have none."""
     if any(low is None for low, _ in parts):
         return ()
     reach = np.hypot(*(high - low for low, high in parts)) / 2
