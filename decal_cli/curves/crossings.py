@@ -87,9 +87,13 @@ class BrierDifference:
 
     def at(self, threshold: float) -> tuple[float, float]:
         """D at a threshold in (0, 1], and its standard error."""
-        k = min(max(int(np.searchsorted(self.edge, threshold, side="left")) - 1, 0), len(self.alpha) - 1)
-        value = float(self.alpha[k] + self.beta[k] * threshold)
-        return value, float(self._error(np.array([threshold]), np.array([value]), np.array([k]))[0])
+        at = np.array([threshold])
+        k = self._segment_of(at)
+        value = self.alpha[k] + self.beta[k] * at
+        return float(value[0]), float(self._error(at, value, k)[0])
+
+    def _segment_of(self, thresholds: Floats) -> NDArray[np.int64]:
+        return np.clip(np.searchsorted(self.edge, thresholds, side="left") - 1, 0, len(self.alpha) - 1)
 
     def _error(self, t: Floats, value: Floats, k: NDArray[np.int64]) -> Floats:
         costs = np.stack([1 - t, t], axis=1)
@@ -133,7 +137,7 @@ class BrierDifference:
 
     def areas_to(self, thresholds: Floats) -> Floats:
         """The integral of D from 0 to each threshold."""
-        k = np.clip(np.searchsorted(self.edge, thresholds, side="left") - 1, 0, len(self.alpha) - 1)
+        k = self._segment_of(thresholds)
         low = self.edge[k]
         return self.area[k] + self.alpha[k] * (thresholds - low) + self.beta[k] * (thresholds**2 - low**2) / 2
 
@@ -159,13 +163,12 @@ class BrierDifference:
             return ()
         sign, at = np.sign(value[where]), t[where]
         breaks = np.flatnonzero((sign[1:] != sign[:-1]) | (np.diff(at) > MAX_GAP)) + 1
-        return tuple(self._lead(part) for part in np.split(where, breaks))
-
-    def _lead(self, where: NDArray[np.int64]) -> Lead:
-        t, value, error = self.ends
-        best = where[int(np.argmax(np.abs(value[where])))]
-        side: Side = "a" if value[best] > 0 else "b"
-        return Lead(side, *(float(x) for x in (t[where[0]], t[where[-1]], abs(value[best]), error[best], t[best])))
+        leads = []
+        for part in np.split(where, breaks):
+            best = part[int(np.argmax(np.abs(value[part])))]
+            numbers = (t[part[0]], t[part[-1]], abs(value[best]), error[best], t[best])
+            leads.append(Lead("a" if value[best] > 0 else "b", *map(float, numbers)))
+        return tuple(leads)
 
     def crossings(self, z: float) -> tuple[Crossing, ...]:
         """Crossings beyond noise: one between neighbouring leads of different sides, where splicing saves most."""
@@ -185,7 +188,7 @@ class BrierDifference:
 def brier_difference(pairs: PairTable) -> BrierDifference:
     """The difference of the two Brier curves of a pair table; O(k log k)."""
     edge, first, last, side = _segments(pairs)
-    (n, pos), (n2, pos2) = _counts(pairs)
+    n, pos, n2, pos2 = (np.asarray(each, dtype=np.float64) for each in (pairs.n, pairs.pos, *pairs.squares_of_rows))
 
     def over_segments(n: Floats, pos: Floats, sign: Floats) -> Floats:
         """Sums over the pairs that disagree on each segment, at label 1 and at label 0, shape (s, 2)."""
@@ -226,12 +229,6 @@ def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float
         difference = ((1 - t) * lost1 - t * lost0 - value * (at1.sum() + at0.sum())) / on_cells.total
         largest[k] = np.max(np.abs(difference[looked]) / error[looked])
     return max(float(np.quantile(largest, confidence)), quantile(confidence))
-
-
-def _counts(pairs: PairTable) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """Rows and positives of each pair as float64, and their sums of squared weights."""
-    n, pos, n2, pos2 = (np.asarray(each, dtype=np.float64) for each in (pairs.n, pairs.pos, *pairs.squares_of_rows))
-    return (n, pos), (n2, pos2)
 
 
 def _segments(pairs: PairTable) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp], Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,10 +66,13 @@ class MetricCurve:
         return MetricCurve(kind, factor * self.value, low, high, reason=self.reason)
 
 
-def _of_metric(name: str, heading: str, block: Block, unit: str = "utility per decision", says: str = "") -> CurveKind:
-    """The curve of a metric for u_delta 1: title, range and source are those of the metric."""
+def _of_metric(
+    name: str, heading: str, block: Block, unit: str = "utility per decision", says: str = "", **others: Any
+) -> CurveKind:
+    """The curve of a metric for u_delta 1: title, range and source are those of the metric, unless others are given."""
     metric = METRICS[name]
-    return CurveKind(name, metric.title, heading, block, unit, metric.range, metric.source, says)
+    kind = CurveKind(name, metric.title, heading, block, unit, metric.range, metric.source, says)
+    return replace(kind, **others)
 
 
 def _brier(name: str, title: str, heading: str) -> CurveKind:
@@ -77,6 +80,7 @@ def _brier(name: str, title: str, heading: str) -> CurveKind:
     return CurveKind(name, title, heading, "loss", "utility lost per decision", (0, 1), cite("Tasche 2021", "def. 5.1"))
 
 
+_LIFT = "precision over the base rate"
 _NET_BENEFIT = _of_metric(
     *("net_benefit", "net benefit", "decision", "true positives per row"),
     says="true positives per row, less the false positives at the rate of exchange that t* sets",
@@ -105,15 +109,10 @@ _ALL = (
     _of_metric("gain_post_training", "gain of post-training", "regret"),
     _NET_BENEFIT,
     replace(_NET_BENEFIT, name="net_benefit_all", title="Net benefit, treat all", heading="treat all", says=""),
-    CurveKind(
-        name="interventions_avoided",
+    _of_metric(
+        *("interventions_avoided", "interventions avoided", "decision", "per 100 rows, compared with treating all"),
         says="of 100 rows, compared with treating all",
         title="Interventions avoided",
-        heading="interventions avoided",
-        block="decision",
-        unit="per 100 rows, compared with treating all",
-        range=(-math.inf, 100),
-        source=cite("Vickers and Elkin 2006"),
     ),
     _of_metric(
         *("threshold_adjusted", "adjusted threshold", "decision", "score"),
@@ -133,24 +132,8 @@ _ALL = (
     _of_metric("utility_at_capacity", "utility with these places", "capacity"),
     _of_metric("capacity_cost", "cost of the limit", "capacity"),
     _of_metric("sensitivity", "recall", "ranking", "share"),
-    CurveKind(
-        name="false_positive_rate",
-        title="False positive rate",
-        heading="false positive rate",
-        block="ranking",
-        unit="share",
-        range=(0, 1),
-        source="1 - specificity",
-    ),
+    _of_metric("false_positive_rate", "false positive rate", "ranking", "share", source="1 - specificity"),
     _of_metric("ppv", "precision", "ranking", "share"),
-    CurveKind(
-        name="lift",
-        title="Lift",
-        heading="lift",
-        block="ranking",
-        unit="precision over the base rate",
-        range=(0, math.inf),
-        source="precision over the base rate",
-    ),
+    CurveKind("lift", "Lift", "lift", "ranking", _LIFT, (0, math.inf), _LIFT),
 )
 CURVE_KINDS: dict[str, CurveKind] = {kind.name: kind for kind in _ALL}
