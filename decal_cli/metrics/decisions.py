@@ -456,21 +456,6 @@ def headroom(t: Table, task: Task) -> float:
     return task.in_steps(of_step)
 
 
-def advantage(t: Table, task: Task) -> float:
-    """What the decisions add to always taking the first action."""
-
-    def of_step(step: BinaryTask) -> float:
-        fp, tp = t.confusion(step.decision_threshold).weight[1]
-        return float(tp - step.threshold * (tp + fp)) / t.total
-
-    return task.in_steps(of_step)
-
-
-def best_constant(t: Table, task: Task) -> float:
-    """What the best constant action adds to always taking the first one."""
-    return task.in_steps(lambda step: max(0.0, t.base_rate - step.threshold))
-
-
 def calibration_regret(rate: Floats, below: Floats, above: Floats, threshold: Floats | float) -> Floats:
     """Regret of acting on p in bins with these frequencies, per unit of u_delta; shape (.., bins) to (..).
 

@@ -69,7 +69,8 @@ def utility_share(t: Table, task: Task) -> Measured:
     headroom = decisions.headroom(t, task)
     if headroom <= _MIN_HEADROOM:
         raise Undefined("no threshold on these scores beats the better constant action")
-    value = min((decisions.advantage(t, task) - decisions.best_constant(t, task)) / headroom, 1.0)
+    won = -external_regret(Decisions.of_table(t, task)).value
+    value = min(won / (task.u_delta * headroom), 1.0)
 
     def interval(confidence: float, seed: Seed) -> Interval:
         ends = crossfit.share_range(t, crossfit.switches(task), seed.generator("task"), confidence)
