@@ -150,12 +150,20 @@ class WorthAtCapacity(AtCapacity):
         return float(self.next_worth.mean.mean()) * float(self.lists.full.mean())
 
     def price_interval(self, confidence: float) -> Interval:
-        """Of `price`. Errors: Undefined, where too few rows are near the threshold."""
-        error = None if self.next_worth is None else next_error(self.lists, self.next_worth)
-        if error is None:
+        """Of `price`: from the noise of the rows, and from that of the threshold, as a row further down is another row.
+
+        Errors: Undefined, where too few rows are near the threshold.
+        """
+        at_next, full = self.next_worth, float(self.lists.full.mean())
+        if at_next is None or at_next.effective < MIN_ROWS:
             raise Undefined("no list is full, or too few rows are near its threshold")
-        full = float(self.lists.full.mean())
-        reach = quantile(confidence) * error * full
+        noise = at_next.error if at_next.error > 0 else 0.5 * at_next.range / at_next.effective
+        if len(at_next.mean) > 1:
+            place = float(at_next.mean.std(ddof=1)) / math.sqrt(len(at_next.mean))
+        else:
+            low, high = threshold_interval(self.lists, ONE_ERROR)
+            place = abs(float(at_next.slope[0])) * (high - low) / 2
+        reach = quantile(confidence) * math.hypot(noise, place) * full
         low, high = self.worth_ends
         return within((self.price - reach, self.price + reach), (full * low, full * high))
 
@@ -215,19 +223,3 @@ def threshold_interval(lists: Lists, confidence: float) -> Interval:
     ends = np.array((min(share + reach, 1.0), max(share - reach, 0.0))) * above[-1] * (1 - 1e-12)
     low, high = lists.rank[order[np.minimum(np.searchsorted(above, ends), len(order) - 1)]].tolist()
     return low, high
-
-
-def next_error(lists: Lists, at_next: LocalMeans) -> float | None:
-    """Standard error of a mean at the next rows, over full lists; None where too few rows say it.
-
-    From the noise of the rows, and from that of the threshold: a row further down is another row.
-    """
-    if at_next.effective < MIN_ROWS:
-        return None
-    noise = at_next.error if at_next.error > 0 else 0.5 * at_next.range / at_next.effective
-    if len(at_next.mean) > 1:
-        place = float(at_next.mean.std(ddof=1)) / math.sqrt(len(at_next.mean))
-    else:
-        low, high = threshold_interval(lists, ONE_ERROR)
-        place = abs(float(at_next.slope[0])) * (high - low) / 2
-    return math.hypot(noise, place)

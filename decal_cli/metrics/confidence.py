@@ -42,7 +42,7 @@ def one_sided(confidence: float) -> float:
 def normal(estimate: MeanEstimate, confidence: float, low: float = -math.inf, high: float = math.inf) -> Interval:
     """estimate -/+ z standard errors, cut to the range the quantity can have."""
     reach = quantile(confidence) * estimate.error
-    return min(max(low, estimate.mean - reach), high), max(min(high, estimate.mean + reach), low)
+    return within((estimate.mean - reach, estimate.mean + reach), (low, high))
 
 
 def skewed(estimate: MeanEstimate, skewness: float, rows: float, confidence: float) -> Interval:

@@ -81,7 +81,10 @@ def intervals(
     if pairs.effective_rows < FEWEST_ROWS:
         return intervals
     by_draws = bootstrapped(rest, drawn, pairs.cells.tables, pairs.cells, confidence, a.seed)
-    return intervals | {spec: within(each, _bounds(spec, a)) for spec, each in by_draws.items()}
+    for spec, each in by_draws.items():
+        low, high = spec.declared.form(a.of_classes).bounds(a.task)
+        intervals[spec] = within(each, (low - high, high - low))
+    return intervals
 
 
 def difference(spec: MetricSpec, a: Inputs, b: Inputs, pairs: PairTable | None = None) -> Estimate | None:
@@ -107,12 +110,6 @@ def difference(spec: MetricSpec, a: Inputs, b: Inputs, pairs: PairTable | None =
         if small:
             return replace(apart, missed=0.0)
     return apart
-
-
-def _bounds(spec: MetricSpec, inputs: Inputs) -> Interval:
-    """What a difference can be."""
-    low, high = spec.declared.form(inputs.of_classes).bounds(inputs.task)
-    return low - high, high - low
 
 
 def method(metric: Metric, of_classes: bool = False, by_row: bool = False) -> Method | None:

@@ -37,12 +37,6 @@ class LocalMeans(NamedTuple):
     effective: float
     range: float
 
-    def moved(self, scale: float, by: float) -> LocalMeans:
-        """The means of scale (number + by)."""
-        return LocalMeans(
-            scale * (self.mean + by), scale * self.slope, scale * self.error, self.effective, scale * self.range
-        )
-
 
 class Neighbours:
     """The rows that rank around some places, by whose numbers means at these places are estimated.
