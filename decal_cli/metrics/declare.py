@@ -305,30 +305,25 @@ def _form(name: str, rows: str, others: dict[str, Any]) -> Callable[[F], F]:
 Draws = Callable[..., Floats]
 
 
-def null_of(name: str, title: str, source: str = "parametric bootstrap") -> Callable[[Draws], Callable[..., float]]:
+def null_of(name: str, title: str, source: str = "parametric bootstrap") -> Callable[[Draws], Callable[..., Measured]]:
     """Declare the value that chance alone gives a metric of a perfectly calibrated model: the mean of its draws.
 
     The decorated function gives the draws. The unit, and whether a table prints it unasked, are those of the metric,
     which is declared before it. Its interval is the central range of the draws.
     """
 
-    def declare(draws: Draws) -> Callable[..., float]:
+    def declare(draws: Draws) -> Callable[..., Measured]:
         @wraps(draws)
-        def mean(*given: Any, **parameters: Any) -> float:
-            return float(draws(*given, **parameters).mean())
+        def mean(*given: Any, **parameters: Any) -> Measured:
+            drawn = draws(*given, **parameters)
+            return Measured(float(drawn.mean()), lambda confidence, _: central(drawn, confidence))
 
-        @wraps(draws)
-        def interval(*given: Any, confidence: float, **parameters: Any) -> Interval:
-            return central(draws(*given, **parameters), confidence)
-
-        return computed_null_of(name, title, source, interval)(mean)
+        return computed_null_of(name, title, source)(mean)
 
     return declare
 
 
-def computed_null_of(
-    name: str, title: str, source: str, interval: IntervalOf = "own", **others: Any
-) -> Callable[[F], F]:
+def computed_null_of(name: str, title: str, source: str, **others: Any) -> Callable[[F], F]:
     """The same where the mean is computed, not drawn: the decorated function gives it."""
     of = METRICS[name]
     texts = {
@@ -336,7 +331,7 @@ def computed_null_of(
         "covers": f"no quantity: the central range of {name} over samples of these scores from a perfectly calibrated "
         "model, of which a new sample's lies inside as often as the confidence says",
     }
-    given = {"size_free": False, "shown": of.shown, "interval": interval, **texts, **others}
+    given = {"size_free": False, "shown": of.shown, "interval": "own", **texts, **others}
     return metric(title, "neither", of.unit, source, (0, 1), **given)
 
 

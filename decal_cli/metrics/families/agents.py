@@ -808,7 +808,7 @@ def class_cdl_null(c: ClassTable, seed: Seed, *, levels: Levels = "auto") -> flo
     """
     t = as_score(c)
     if t is not None:
-        return cdl_null(t, seed, levels=levels)
+        return cdl_null(t, seed, levels=levels).value
     used = _class_levels(c, levels)
 
     def mean() -> float:

@@ -305,7 +305,9 @@ def ece_classwise_null(c: ClassTable, seed: Seed, *, bins: Bins = BINS, strategy
     ece_null of each class against the rest, averaged.
     """
     key = "ece_null", bins, strategy, seed
-    return float(np.mean(c.each_class(key, lambda t: calibration.ece_null(t, seed, bins=bins, strategy=strategy))))
+    return float(
+        np.mean(c.each_class(key, lambda t: calibration.ece_null(t, seed, bins=bins, strategy=strategy).value))
+    )
 
 
 @like("auc_weighted", "AUC of pairs of classes", "Hand and Till 2001", interval=None)
