@@ -40,7 +40,6 @@ from decal_cli.metrics.families.task import (
 from decal_cli.metrics.gaps import at_levels
 from decal_cli.metrics.regret_cells import ScoreRegrets, SwitchGains
 from decal_cli.tables import resample as draw
-from decal_cli.tables.cells import CellTable
 from decal_cli.tables.estimate import one_missed
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.resample import TIE
@@ -138,7 +137,7 @@ def _without_features(s: Setup) -> Iterator[MetricCurve]:
     recalibrated, calibration_regret = _meanwhile(s, lambda: _recalibration(s), lambda: _calibration_regret(s))
     known, pools = s.table.design.share_known, s.table.isotonic
     segments, fitted = levels_of(s.segments, known), levels_of(pools, known, pools.pos / pools.n)
-    now = _of_decisions(s, "brier", segments, _lost, _brier(s.table))
+    now = _of_decisions(s, "brier", segments, _lost, s.table.mean_of(scores.squared).value)
     yield now
     yield _of_decisions(s, "brier_calibrated", fitted, _lost, fitted.brier)
     gain = recalibrated()
@@ -183,15 +182,6 @@ def _second_thread(process: int) -> ThreadPoolExecutor:
 def _lost(d: Acting) -> Estimate:
     """Cost-weighted loss per row: Tasche 2021, eq. 3.3a."""
     return -expected_utility(d)
-
-
-def _brier(t: Table) -> float:
-    """The Brier score, twice the exact area under the Brier curve: Tasche 2021, eq. 4.2a."""
-    if isinstance(t, CellTable):  # whose mean scores do not know it, and whose sums do
-        return t.mean_of(scores.squared).value
-    if t.one_row_each:  # the same with a third of the work
-        return t.sum(lambda b: (b.pos - b.score) ** 2) / t.total
-    return t.sum(lambda b: b.pos * (1 - b.score) ** 2 + (b.n - b.pos) * b.score**2) / t.total
 
 
 def _decided(keyed: Keyed, at: Floats, which: Ints) -> Iterator[Acting]:

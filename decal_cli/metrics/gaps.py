@@ -23,27 +23,9 @@ from decal_cli.tables.clusters import residual_products
 from decal_cli.tables.resample import TIE, as_whole
 from decal_cli.tables.table import BINS, Floats, Ints, Table
 
-GapNorm = Callable[[Floats, Floats], Floats]
-"""(share of rows, gap) of levels along the last axis -> the calibration error."""
-
 N_NULL_DRAWS = 400
 MAX_NULL_LEVELS = 4096
 """Above this many levels, labels are drawn on as many equal-mass cells; the scores in one cell hardly differ."""
-
-
-def mean_gap(share: Floats, gap: Floats) -> Floats:
-    """sum share |gap|."""
-    return np.asarray((share * np.abs(gap)).sum(axis=-1))
-
-
-def mean_square(share: Floats, gap: Floats) -> Floats:
-    """sum share gap^2."""
-    return np.asarray((share * gap**2).sum(axis=-1))
-
-
-def largest(share: Floats, gap: Floats) -> Floats:
-    """max |gap|."""
-    return np.asarray(np.abs(gap).max(axis=-1))
 
 
 def observed(levels: Table) -> Floats:
@@ -56,9 +38,9 @@ def shrunken(gap: Floats, by: Floats) -> Floats:
     return np.asarray(np.maximum(np.abs(gap) - by, 0.0) * np.sign(gap))
 
 
-def value(levels: Table, norm: GapNorm) -> float:
-    """The plug-in value: the norm of the observed gaps."""
-    return float(norm(levels.n / levels.total, observed(levels)))
+def mean_square(levels: Table) -> float:
+    """sum share gap^2."""
+    return float((levels.n / levels.total * observed(levels) ** 2).sum())
 
 
 def concentration(levels: Table) -> Floats:
@@ -108,21 +90,21 @@ def debiased_square(levels: Table) -> float:
     return float((share * ((rate - levels.score[some]) ** 2 - variance)).sum())
 
 
-def shrunk(levels: Table) -> Floats:
-    """The gaps of the levels, times the factor that removes the noise from their mean square."""
-    gap = observed(levels)
-    plug_in = float(mean_square(levels.n / levels.total, gap))
-    return gap * math.sqrt(min(max(debiased_square(levels), 0.0) / plug_in, 1.0)) if plug_in > 0 else gap
-
-
 def spread(t: Table, gap: Floats) -> Floats:
     """Each level with the gap of its equal-mass bin."""
     return np.repeat(gap, np.diff(t.bin_starts(), append=len(t)))
 
 
 def smoothed(t: Table) -> Floats:
-    """A probability for each level: its score plus the shrunk gap of its equal-mass bin."""
-    return np.clip(t.score + spread(t, shrunk(t.bins())), 0.0, 1.0)
+    """A probability for each level: its score plus the gap of its equal-mass bin, shrunk.
+
+    The gaps of the bins are multiplied by the factor that removes the noise from their mean square.
+    """
+    bins = t.bins()
+    gap, plug_in = observed(bins), mean_square(bins)
+    if plug_in > 0:
+        gap = gap * math.sqrt(min(max(debiased_square(bins), 0.0) / plug_in, 1.0))
+    return np.clip(t.score + spread(t, gap), 0.0, 1.0)
 
 
 def null_draws(t: Table, statistic: Callable[[Table], float], rng: np.random.Generator) -> Floats:

@@ -55,7 +55,8 @@ def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     width: edges are i/k; a score equal to an interior edge belongs to the upper bin. Noise keeps it above 0 for a
     calibrated model.
     """
-    value = gaps.value(t.bins(bins, strategy), gaps.mean_gap)
+    levels = t.bins(bins, strategy)
+    value = float((levels.n / levels.total * np.abs(gaps.observed(levels))).sum())
 
     def interval(confidence: float, seed: Seed) -> Interval:
         cells = gaps.cells(t, max(gaps.MAX_ERROR_CELLS, 16 * bins))
@@ -120,7 +121,7 @@ def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measu
 def _of_squares(t: Table, bins: int, strategy: Strategy, power: float = 1.0) -> Measured:
     """A power of the mean squared gap of bins."""
     levels = t.bins(bins, strategy)
-    value = gaps.value(levels, gaps.mean_square)
+    value = gaps.mean_square(levels)
 
     def interval(confidence: float, seed: Seed) -> Interval:
         low, high = debiased_interval(levels, confidence)
@@ -187,7 +188,7 @@ def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
         least = np.maximum(lowest, -highest).max()
         return max(float(least), 0.0), float(np.maximum(high, -low).max())
 
-    return Measured(gaps.value(levels, gaps.largest), interval)
+    return Measured(float(np.abs(gaps.observed(levels)).max()), interval)
 
 
 family("levels")
