@@ -359,29 +359,24 @@ def over_constant(levels: ClassLevels, rows: ClassLevels | None = None) -> Worst
 
     rows: those that the agent is to lose most on, where these are not the levels themselves.
     """
-    return _worst(levels, _against_constant, lambda shown: shown.share.sum(axis=0)[None], rows or levels)
+    return _worst(levels, lambda shown: shown.share.sum(axis=0)[None], rows or levels)
 
 
 def over_frequencies(levels: ClassLevels) -> WorstRule:
     """What acting on each level's class frequencies wins over acting on its probabilities, at the most."""
-    return _worst(levels, _against_frequencies, lambda shown: shown.share, levels)
+    return _worst(levels, lambda shown: shown.share, levels)
 
 
 def most_over_frequencies(levels: ClassLevels) -> float:
     """The value of the same program, without its agent."""
-    program = _against_frequencies(levels)
+    program = _program(levels, levels.share)
     return max(program.cut(program.pairs(), np.zeros((len(program.points),) * 2))[0], 0.0)
 
 
-def _against_constant(levels: ClassLevels) -> _Program:
-    rate = levels.share.sum(axis=0)
-    return _Program(np.vstack((levels.score, rate)), np.vstack((-levels.share, rate)))
-
-
-def _against_frequencies(levels: ClassLevels) -> _Program:
-    share = levels.share
-    rate = share / share.sum(axis=1, keepdims=True)
-    return _Program(np.vstack((levels.score, rate)), np.vstack((-share, share)))
+def _program(levels: ClassLevels, compared: Floats) -> _Program:
+    """compared: what the best action is taken for in comparison, class shares of shape (c, K)."""
+    rate = compared / compared.sum(axis=1, keepdims=True)
+    return _Program(np.vstack((levels.score, rate)), np.vstack((-levels.share, compared)))
 
 
 def lost_over_frequencies(levels: ClassLevels, utility: Floats) -> float:
@@ -390,20 +385,13 @@ def lost_over_frequencies(levels: ClassLevels, utility: Floats) -> float:
     return float((levels.share @ utility.T).max(axis=1).sum() - won.sum())
 
 
-def _worst(
-    levels: ClassLevels,
-    program_of: Callable[[ClassLevels], _Program],
-    compared: Callable[[ClassLevels], Floats],
-    shown: ClassLevels,
-) -> WorstRule:
-    """The agent of a program, which does not depend on the order of levels and classes.
-
-    compared: what the best action is taken for in comparison, class shares of shape (c, K).
-    """
+def _worst(levels: ClassLevels, compared: Callable[[ClassLevels], Floats], shown: ClassLevels) -> WorstRule:
+    """The agent of a program, which does not depend on the order of levels and classes."""
     classes = np.lexsort((levels.score.sum(axis=0), levels.counts.sum(axis=0)))
     score = np.round(levels.score[:, classes], N_ROUNDED)
     order = np.lexsort(score.T)
-    program = program_of(ClassLevels(order, score[order], levels.counts[order][:, classes]))
+    ordered = ClassLevels(order, score[order], levels.counts[order][:, classes])
+    program = _program(ordered, compared(ordered))
     pairs, margin = program.pairs(), np.zeros((len(program.points),) * 2)
     value, payoffs = program.cut(pairs, margin)
     if value <= NOTHING:
