@@ -285,6 +285,7 @@ def test_an_embedding_that_is_null_is_missing(tmp_path: Path, kind: pa.DataType)
         ({"emb": LISTS, "x": [1, 2, 3, 4]}, ("emb", "x"), ["column 'emb' holds lists and is one of 2"]),
         ({"emb": [["a"], ["b"], ["c"], ["d"]]}, ("emb",), ["column 'emb', row 1", "not a list of numbers"]),
         ({"emb": [[], [], [], []]}, ("emb",), ["every list is empty"]),
+        ({"emb": [[1.0], [], [1.0], [1.0]]}, ("emb",), ["column 'emb', row 2", "list of 0 values where"]),
         ({"x1": [1.0, 2.0, float("inf"), 4.0]}, ("x1",), ["column 'x1', row 3", "feature is inf"]),
         ({"x1": [{"k": 1}] * 4}, ("x1",), ["column 'x1', row 1", "is not a number"]),
     ],
