@@ -15,6 +15,10 @@ baseline, above 0 where it became worse; it goes without max and gap, and its bo
 difference between two groups of a column, of those that have 30 rows in the denominator of the metric; its interval
 holds whichever pair has it. rows and positives are the rows of a model and group, and those of label 1; they stand
 alone, with a scope. A name in quotes may hold anything; one without ends at the next @, and loses spaces at its ends.
+
+Rules that may be judged again after every batch of rows rest on betting confidence sequences of bounded means. At each
+look all rows enter again, once each, from the first row on and in the order of the file; nothing is kept between looks.
+What bets on a row was fixed by the rows before it (Waudby-Smith and Ramdas 2024).
 """
 
 from __future__ import annotations
@@ -198,6 +202,7 @@ def gate(
     for rule in rules:
         _check_bound(rule, task, bool(dataset.classes))
     evaluation = evaluate(dataset, plan, progress)
+    notes = evaluation.notes
     differences: tuple[Report, ...] = ()
     dropped: tuple[Report, ...] = ()
     choices = choices_of([rule for rule in rules if rule.change == "delta"])
@@ -205,55 +210,37 @@ def gate(
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
         differences = paired.as_reports()
     if baseline is not None:
-        baseline = replace(baseline, ours=_circumstances(evaluation))
-        lost = choices_of([rule for rule in rules if rule.change == "drop"])
-        dropped, notes = drops(lost, dataset, evaluation, baseline, progress) if lost else ((), ())
+        given = None if dataset.capacity is None else dataset.capacity.text
+        limit = limit_text(given, dataset.columns.get("per"))
+        stakes = {} if evaluation.by_row is None else {"stakes": evaluation.by_row.text}
+        baseline = replace(baseline, ours=Circumstances(limit, **stakes))
         if any(rule.baseline for rule in rules):
-            notes = (*baseline.note(evaluation.inputs), *notes)
-        evaluation = replace(evaluation, notes=(*evaluation.notes, *notes))
+            notes += baseline.note(evaluation.inputs)
+        if lost := choices_of([rule for rule in rules if rule.change == "drop"]):
+            dropped, more = drops(lost, dataset, evaluation, baseline, progress)
+            notes += more
     gaps = _gaps(rules, dataset, plan, progress)
     rows = judge(rules, evaluation.reports, baseline, differences, task, dropped, plan.confidence, undecided, gaps)
     if anytime:
-        rows = _watched(rules, rows, dataset, plan, baseline, undecided)
+        if baseline is not None:
+            _need_first_rows(dataset, baseline)
+        by_text = {rule.text: rule for rule in rules}
+        rows = tuple(_watch(by_text[row.rule], row, dataset, plan, baseline, undecided) for row in rows)
     if family == "holm":
         rows = _together(rows, 1 - plan.confidence, undecided)
     if anytime or family == "holm":
-        evaluation = replace(
-            evaluation, notes=(*evaluation.notes, _promise(plan.confidence, anytime, family, undecided))
-        )
-    return GateOutcome(evaluation, rows)
-
-
-def _promise(confidence: float, anytime: bool, family: Family, undecided: Undecided) -> str:
-    """What is promised of clear failures, in words."""
-    of_what = "any rule that holds fails clearly" if family == "holm" else "a rule that holds fails clearly"
-    looks = " at any look, of all looks at these rows in the order of the file," if anytime else ""
-    rest = "" if undecided == "pass" else "; what is not shown fails as well, which this does not count"
-    return f"the chance that {of_what}{looks} is at most {100 * (1 - confidence):.3g} %{rest}"
-
-
-def _watched(
-    rules: Sequence[Rule],
-    judged: Sequence[GateRow],
-    dataset: Dataset,
-    plan: Plan,
-    baseline: Baseline | None,
-    undecided: Undecided,
-) -> tuple[GateRow, ...]:
-    """The rules judged on rows in their order, so that they may be judged again when there are more of them."""
-    if baseline is not None and baseline.rows is not None:
-        for model in dataset.models:
-            before = baseline.model_like(model.name)
-            if before is not None:
-                need_same_rows(before, model, baseline.path)
-    by_text = {rule.text: rule for rule in rules}
-    return tuple(_watch(by_text[row.rule], row, dataset, plan, baseline, undecided) for row in judged)
+        of_what = "any rule that holds fails clearly" if family == "holm" else "a rule that holds fails clearly"
+        looks = " at any look, of all looks at these rows in the order of the file," if anytime else ""
+        rest = "" if undecided == "pass" else "; what is not shown fails as well, which this does not count"
+        notes += (f"the chance that {of_what}{looks} is at most {100 * (1 - plan.confidence):.3g} %{rest}",)
+    return GateOutcome(replace(evaluation, notes=notes), rows)
 
 
 def _watch(
     rule: Rule, row: GateRow, dataset: Dataset, plan: Plan, baseline: Baseline | None, undecided: Undecided
 ) -> GateRow:
-    if rule.counted or row.bound is None or rule.choice is None:
+    """The rule judged on rows in their order, so that it may be judged again when there are more of them."""
+    if row.bound is None or rule.choice is None:
         return row
     try:
         if rule.over:
@@ -290,35 +277,36 @@ def _values_in_order(
         parts = dict(model.rows.by_group())
         return bounded_rows(choice, Inputs(parts[row.group], plan.decision_of(dataset.classes), plan.seed))
 
-    models = {model.name: model for model in dataset.models}
-    task = plan.shared_by(dataset.classes)
+    def reach(rows: Bounded) -> float:
+        """The most that two models can differ by on one row."""
+        task = plan.shared_by(dataset.classes)
+        if choice.name == "expected_utility" and task is not None:
+            return float(np.ptp(np.array(task.undominated, dtype=np.float64), axis=0).max())
+        return rows.high - rows.low
+
     if rule.change == "delta":
         first, second = (of(model) for model in on_same_rows(dataset).models)
-        return second.less(first, reach_of(choice, first, task))
-    now = of(models[row.model])
+        return second.less(first, reach(first))
+    model = next(model for model in dataset.models if model.name == row.model)
+    now = of(model)
     if not rule.change:
         return now
     kept = None if baseline is None else baseline.model_like(row.model)
-    if kept is None or not same_rows(kept, models[row.model]):
+    if kept is None or not same_rows(kept, model):
         raise Undefined("needs the baseline's scores of the same rows: a file of rows with the earlier scores")
-    before = of(kept.with_classes(models[row.model].rows.classes))
-    better, reach = choice.declared.better, reach_of(choice, now, task)
+    before, better = of(kept.with_classes(model.rows.classes)), choice.declared.better
     if better not in ("lower", "higher"):
         raise Undefined("has no better direction, so that nothing of it is lost")
-    return before.less(now, reach) if better == "higher" else now.less(before, reach)
+    return before.less(now, reach(now)) if better == "higher" else now.less(before, reach(now))
 
 
 def _together(rows: Sequence[GateRow], risk: float, undecided: Undecided) -> tuple[GateRow, ...]:
     """Clear failures by Holm 1979, so that all of them together are wrong with at most this probability."""
     chances = [_chance(row, risk) for row in rows]
-    kept = holm([chance for chance in chances if chance is not None], risk)
-    sure = iter(kept)
+    sure = iter(holm([chance for chance in chances if chance is not None], risk))
     together = []
     for row, chance in zip(rows, chances, strict=True):
-        if chance is None:
-            together.append(row)
-            continue
-        clear = next(sure)
+        clear = chance is None or next(sure)
         row = replace(row, chance=chance)
         if row.answer == "failed" and row.shown and not clear:
             row = replace(row, answer="not shown", shown=False, passed=undecided == "pass", since=None)
@@ -331,8 +319,7 @@ def _chance(row: GateRow, risk: float) -> float | None:
     if row.chance is not None or row.interval is None or row.estimate is None or row.bound is None:
         return row.chance
     over = -(row.distance or 0.0)
-    end = row.interval[0] if row.estimate > row.bound else row.interval[1]
-    reach = abs(row.estimate - end)
+    reach = abs(row.estimate - row.interval[0 if row.estimate > row.bound else 1])
     if reach <= 0:
         return 1.0 if over <= 0 else 0.0
     return NormalDist().cdf(-quantile(1 - risk) * over / reach)
@@ -357,24 +344,19 @@ def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progres
     return tuple(reports)
 
 
-def _circumstances(evaluation: Evaluation) -> Circumstances:
-    given, by_row = evaluation.capacity, evaluation.by_row
-    limit = limit_text(None if given is None else given.text, evaluation.columns.get("per"))
-    return Circumstances(limit) if by_row is None else Circumstances(limit, by_row.text)
-
-
 def parse_rule(text: str) -> Rule:
     """Parse a gate rule; a DecalError says what is wrong with it."""
+
+    def refused(problem: str, fix: str = _EXAMPLE) -> DecalError:
+        return DecalError(f"rule {text!r}{problem}", fix)
+
     # In hexadecimal digits nothing of a quoted name is taken for grammar.
     plain = _QUOTED.sub(lambda name: f'{name[1]}"{name[2].encode("utf-8", "surrogatepass").hex()}"', text.strip())
     match = _RULE.fullmatch(plain)
     # Of '=<' the expression takes the second half for the operator; after '@model' an equals sign lacks its name.
     if match is None or (match["side"].endswith("=") and "@" not in match["side"]):
         *others, last = OPERATORS
-        raise DecalError(
-            f"rule {text!r} does not parse: it needs a metric, an operator ({', '.join(others)} or {last}) and a bound",
-            _EXAMPLE,
-        )
+        raise refused(f" does not parse: it needs a metric, an operator ({', '.join(others)} or {last}) and a bound")
     side = _SIDE.fullmatch(match["side"])
     over, inner = (side["over"], side["inner"]) if side else ("", match["side"])
     name, *scopes = inner.split("@")
@@ -383,61 +365,51 @@ def parse_rule(text: str) -> Rule:
     for part in scopes:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in ("model", "group") or not equals or not value:
-            raise DecalError(f"rule {text!r}: scope '@{part}' does not parse", "write @model=NAME or @group=NAME")
-        scope.append((key, _name(value, text) if value.startswith('"') else value))
+            raise refused(f": scope '@{part}' does not parse", "write @model=NAME or @group=NAME")
+        if value.startswith('"'):
+            try:
+                quoted = bytes.fromhex(value[1:-1]).decode("utf-8", "surrogatepass")
+                value = str(json.loads(quoted, strict=False))
+            except ValueError:
+                raise refused(": a name in quotes does not parse", _QUOTING) from None
+        scope.append((key, value))
     counted = name.strip() if name.strip() in COUNTED else ""
     try:
         choice = None if counted else parse(changed["metric"] if changed else name)
     except DecalError as error:
         if name.strip() in OVER_TIME:
-            raise DecalError(
-                f"rule {text!r} is about rows in the order of time", f"use: decal online {Hint('rule')}"
-            ) from None
-        raise DecalError(f"rule {text!r}: {error.problem}", error.fix or _EXAMPLE) from None
-    bound = _BOUND.fullmatch(match["bound"].strip())
+            raise refused(" is about rows in the order of time", f"use: decal online {Hint('rule')}") from None
+        raise refused(f": {error.problem}", error.fix or _EXAMPLE) from None
+    given = match["bound"].strip()
+    bound = _BOUND.fullmatch(given)
     if bound is None or not (bound["baseline"] or bound["number"]):
-        raise DecalError(f"rule {text!r}: bound {match['bound'].strip()!r} is not a number or baseline", _EXAMPLE)
-    number = re.sub(r"\s", "", bound["number"] or "0")
-    if bound["baseline"] and bound["number"] and number[0] not in "+-":
-        raise DecalError(f"rule {text!r}: baseline and its tolerance need a sign between them", _EXAMPLE)
+        raise refused(f": bound {given!r} is not a number or baseline")
+    number, baseline = re.sub(r"\s", "", bound["number"] or "0"), bool(bound["baseline"])
+    if baseline and bound["number"] and number[0] not in "+-":
+        raise refused(": baseline and its tolerance need a sign between them")
     if not abs(float(number)) < math.inf:
-        raise DecalError(
-            f"rule {text!r}: bound {match['bound'].strip()} is infinite, so no value can fail it", _EXAMPLE
-        )
-    if counted and (over or bound["baseline"]):
-        raise DecalError(
-            f"rule {text!r}: {counted} goes without {over + '(..)' if over else 'a baseline'}",
-            f"write '{counted}>=500'",
-        )
+        raise refused(f": bound {given} is infinite, so no value can fail it")
+    if counted and (over or baseline):
+        without = f"{over}(..)" if over else "a baseline"
+        raise refused(f": {counted} goes without {without}", f"write '{counted}>=500'")
     change: Literal["", "delta", "drop"] = (
         "" if changed is None else "delta" if changed["change"] == "delta" else "drop"
     )
     of_model = change == "delta" and any(key == "model" for key, _ in scope)
-    if change and (over in ("max", "gap") or bound["baseline"] or of_model):
+    if change and (over in ("max", "gap") or baseline or of_model):
         without = "max, gap, a baseline and @model" if change == "delta" else "max, gap and 'baseline' as its bound"
-        raise DecalError(
-            f"rule {text!r}: {change}(..) goes without {without}",
+        raise refused(
+            f": {change}(..) goes without {without}",
             f"write '{change}(brier)<=0', 'upper({change}(brier))<=0.001' or '{change}(brier)@group=B<=0'",
         )
     if change == "drop" and choice is not None and choice.declared.better == "neither":
-        raise DecalError(
-            f"rule {text!r}: neither a lower nor a higher {choice.name} is better, so nothing of it is lost",
+        raise refused(
+            f": neither a lower nor a higher {choice.name} is better, so nothing of it is lost",
             f"write '{choice.name}<=baseline+..', or drop(..) of another metric",
         )
     if over == "gap" and any(key == "group" for key, _ in scope):
-        raise DecalError(
-            f"rule {text!r}: gap(..) compares all groups of a column", f"drop the group: 'gap({name.strip()})<=0.1'"
-        )
-    baseline = bool(bound["baseline"])
+        raise refused(": gap(..) compares all groups of a column", f"drop the group: 'gap({name.strip()})<=0.1'")
     return Rule(text.strip(), over, choice, tuple(scope), match["op"], baseline, float(number), change, counted)
-
-
-def _name(digits: str, rule: str) -> str:
-    """What a name was before its quotes were read as digits."""
-    try:
-        return str(json.loads(bytes.fromhex(digits[1:-1]).decode("utf-8", "surrogatepass"), strict=False))
-    except ValueError:
-        raise DecalError(f"rule {rule!r}: a name in quotes does not parse", _QUOTING) from None
 
 
 def _as_named(name: str) -> str:
@@ -450,26 +422,21 @@ def _check_bound(rule: Rule, task: Task | ClassDecision | None, of_classes: bool
     """Raise a DecalError where the bound lies outside of what the rule's side can be."""
     if task is None and rule.choice is not None and rule.choice.declared.bounds_in_u_delta:
         return
-    low, high = _possible(rule, task, of_classes)
-    rounding = 0.0 if rule.counted else 1e-9 * max(abs(low), abs(high))
-    if low - rounding <= rule.number <= high + rounding:
-        return
-    never = "fail" if (rule.number > high) == rule.operator.startswith("<") else "pass"
-    what = "the difference from the baseline" if rule.baseline else rule.side
-    raise DecalError(
-        f"rule {rule.text!r}: {what} lies from {low:g} to {high:g}, so no value can {never} it",
-        "give a bound within that range",
-    )
-
-
-def _possible(rule: Rule, task: Task | ClassDecision | None, of_classes: bool) -> tuple[float, float]:
-    """The least and the greatest number that may stand where the rule's number stands; finite."""
     low, high = (0.0, math.inf) if rule.choice is None else rule.choice.declared.form(of_classes).bounds(task)
     if rule.change or rule.baseline:
         low, high = low - high, high - low
     elif rule.over == "gap":
         low, high = 0.0, high - low
-    return max(low, -MAX_UTILITY), min(high, MAX_UTILITY)
+    low, high = max(low, -MAX_UTILITY), min(high, MAX_UTILITY)
+    rounding = 0.0 if rule.counted else 1e-9 * max(abs(low), abs(high))
+    if low - rounding <= rule.number <= high + rounding:
+        return
+    never = "fail" if (rule.number > high) == rule.at_most else "pass"
+    what = "the difference from the baseline" if rule.baseline else rule.side
+    raise DecalError(
+        f"rule {rule.text!r}: {what} lies from {low:g} to {high:g}, so no value can {never} it",
+        "give a bound within that range",
+    )
 
 
 def judge(
@@ -499,7 +466,10 @@ def judge(
         candidates = gaps if rule.over == "gap" else {"": reports, "delta": differences, "drop": dropped}[rule.change]
         scoped = [report for report in candidates if rule.applies_to(report)]
         if rule.change == "delta" and not differences:
-            rows.append(GateRow(rule.text, "", None, None, None, None, _not_two_models(reports)))
+            names = list(dict.fromkeys(report.model for report in reports))
+            count = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
+            why = f"delta(..) needs exactly two models, {Hint('score', ('A', 'B')).words}; {count}"
+            rows.append(GateRow(rule.text, "", None, None, None, None, why))
         elif not scoped:
             rows.append(GateRow(rule.text, "", None, None, None, None, _nothing_in_scope(rule, candidates)))
         elif rule.over == "max":
@@ -511,6 +481,60 @@ def judge(
                 row = _judge(rule, report.model, report.group, [report], baseline, task)
                 rows.append(row if rule.counted else _by_interval(row, rule, report, confidence, undecided))
     return tuple(rows)
+
+
+def _judge(
+    rule: Rule,
+    model: str,
+    group: str | None,
+    reports: Sequence[Report],
+    baseline: Baseline | None,
+    task: Task | ClassDecision | None,
+) -> GateRow:
+    """A rule on one report, or on those of a model's groups."""
+    value = bound = None
+    reasons = []
+    try:
+        value = _value(rule, reports)
+    except Undefined as undefined:
+        reasons.append(undefined.reason)
+    try:
+        bound = rule.number
+        if rule.baseline and baseline is not None and rule.choice is not None:
+            bound = None
+            if rule.over in ("max", "gap"):
+                raise Undefined(f"{rule.over}(..) goes without a baseline")
+            bound = baseline.result_of(rule.choice, model, group, task)[0] + rule.number
+    except Undefined as undefined:
+        reasons.append(undefined.reason)
+    if value is None or bound is None:
+        return GateRow(rule.text, model, group, value, bound, None, reasons[0])
+    passed = OPERATORS[rule.operator](value, bound)
+    distance = bound - value if rule.at_most else value - bound
+    return GateRow(rule.text, model, group, value, bound, passed, answer=ANSWERS[passed], distance=distance)
+
+
+def _value(rule: Rule, reports: Sequence[Report]) -> float:
+    """What stands left of the operator."""
+    if rule.counted:
+        count = getattr(reports[0], rule.counted)
+        if count is None:
+            raise Undefined(f"{rule.counted} is for labels of two classes")
+        return float(count)
+    values = []
+    for report in reports:
+        result = report.results[rule.key]
+        if result.value is not None:
+            values.append(result.value)
+        elif rule.over == "max":
+            raise Undefined(f"undefined in group {report.group}: {result.reason}")
+        else:
+            raise Undefined(f"{rule.measure} is undefined: {result.reason}{_instead(rule, result.reason)}")
+    if not rule.needs_interval:
+        return max(values)
+    if result.interval is None:
+        raise Undefined(f"{rule.measure} has no interval here")
+    return result.interval[1 if rule.over == "upper" else 0]
 
 
 def _by_interval(row: GateRow, rule: Rule, report: Report, confidence: float, undecided: Undecided) -> GateRow:
@@ -532,53 +556,9 @@ def _by_interval(row: GateRow, rule: Rule, report: Report, confidence: float, un
     return replace(row, shown=False, passed=undecided == "pass", answer="not shown")
 
 
-def _judge(
-    rule: Rule,
-    model: str,
-    group: str | None,
-    reports: Sequence[Report],
-    baseline: Baseline | None,
-    task: Task | ClassDecision | None,
-) -> GateRow:
-    """A rule on one report, or on those of a model's groups."""
-    value, no_value = _or_reason(lambda: _value(rule, reports))
-    bound, no_bound = _or_reason(lambda: _bound(rule, model, group, baseline, task))
-    if value is None or bound is None:
-        return GateRow(rule.text, model, group, value, bound, None, no_value or no_bound)
-    passed = OPERATORS[rule.operator](value, bound)
-    distance = bound - value if rule.at_most else value - bound
-    return GateRow(rule.text, model, group, value, bound, passed, answer=ANSWERS[passed], distance=distance)
-
-
-def _or_reason(number: Callable[[], float]) -> tuple[float | None, str | None]:
-    try:
-        return number(), None
-    except Undefined as undefined:
-        return None, undefined.reason
-
-
-def _value(rule: Rule, reports: Sequence[Report]) -> float:
-    """What stands left of the operator."""
-    if rule.over == "max":
-        return max(_in_group(rule, report) for report in reports)
-    if rule.counted:
-        count = getattr(reports[0], rule.counted)
-        if count is None:
-            raise Undefined(f"{rule.counted} is for labels of two classes")
-        return float(count)
-    result = reports[0].results[rule.key]
-    if result.value is None:
-        raise Undefined(f"{rule.measure} is undefined: {result.reason}{_instead(rule, result.reason)}")
-    if not rule.needs_interval:
-        return result.value
-    if result.interval is None:
-        raise Undefined(f"{rule.measure} has no interval here")
-    return result.interval[1 if rule.over == "upper" else 0]
-
-
 def _instead(rule: Rule, reason: str | None) -> str:
     """A rule that can be judged on what is there."""
-    if reason == Undefined(NEEDS_FEATURES).reason and rule.operator in ("<=", "<"):
+    if reason == Undefined(NEEDS_FEATURES).reason and rule.at_most:
         return f"; without them 'gain_recalibration{rule.operator}{rule.number:g}' asks what recalibration would win"
     return f"; without one {example_rule(False)!r} can be judged" if reason == Undefined(NEEDS_TASK).reason else ""
 
@@ -586,30 +566,6 @@ def _instead(rule: Rule, reason: str | None) -> str:
 def example_rule(decides: bool) -> str:
     """A rule that most data can be judged by. decides: whether a decision is named."""
     return "gain_recalibration<=0.01" if decides else "brier<=0.2"
-
-
-def _in_group(rule: Rule, report: Report) -> float:
-    result = report.results[rule.key]
-    if result.value is None:
-        raise Undefined(f"undefined in group {report.group}: {result.reason}")
-    return result.value
-
-
-def _bound(
-    rule: Rule, model: str, group: str | None, baseline: Baseline | None, task: Task | ClassDecision | None
-) -> float:
-    """What stands right of the operator."""
-    if not rule.baseline or baseline is None or rule.choice is None:
-        return rule.number
-    if rule.over in ("max", "gap"):
-        raise Undefined(f"{rule.over}(..) goes without a baseline")
-    return baseline.value_of(rule.choice, model, group, task) + rule.number
-
-
-def _not_two_models(reports: Sequence[Report]) -> str:
-    names = list(dict.fromkeys(report.model for report in reports))
-    count = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
-    return f"delta(..) needs exactly two models, {Hint('score', ('A', 'B')).words}; {count}"
 
 
 def _nothing_in_scope(rule: Rule, reports: Sequence[Report]) -> str:
@@ -737,18 +693,26 @@ def bounded_rows(spec: MetricSpec, inputs: Inputs) -> Bounded:
         raise Undefined("looks at rows one by one: without weights, counts, a capacity or another prevalence")
     if inputs.by_row:
         raise Undefined("has no bound known beforehand where every row has utilities of its own")
-    values = _brier(rows) if spec.name == "brier" else _decided(spec.name, rows, inputs)
-    return values if rows.cluster is None else _by_cluster(values, rows)
+    values = _of_each_row(spec.name, rows, inputs)
+    if rows.cluster is None:
+        return values
+    # The mean of each cluster is one number, in their order; the last one may go on, and waits.
+    cluster = np.asarray(rows.cluster)
+    starts = np.append(0, np.flatnonzero(cluster[1:] != cluster[:-1]) + 1)
+    if len(np.unique(cluster[starts])) < len(starts):
+        raise Undefined("needs the rows of a cluster one after the other")
+    means = np.add.reduceat(values.values, starts) / np.diff(np.append(starts, len(cluster)))
+    if len(means) < 2:
+        raise Undefined("needs two clusters")
+    return Bounded(means[:-1], values.low, values.high)
 
 
-def _brier(rows: Rows) -> Bounded:
-    if rows.classes:
-        hit = np.eye(len(rows.classes))[rows.label]
-        return Bounded(((np.asarray(rows.score) - hit) ** 2).sum(axis=1), 0.0, 2.0)
-    return Bounded((np.asarray(rows.score, dtype=np.float64) - rows.label) ** 2, 0.0, 1.0)
-
-
-def _decided(name: str, rows: Rows, inputs: Inputs) -> Bounded:
+def _of_each_row(name: str, rows: Rows, inputs: Inputs) -> Bounded:
+    score, label = np.asarray(rows.score, dtype=np.float64), np.asarray(rows.label, dtype=np.int64)
+    if name == "brier":
+        if rows.classes:
+            return Bounded(((score - np.eye(len(rows.classes))[label]) ** 2).sum(axis=1), 0.0, 2.0)
+        return Bounded((score - label) ** 2, 0.0, 1.0)
     if rows.classes:
         decisions = inputs.all_of((Decisions,))[0]
         if name != "expected_utility":
@@ -756,9 +720,8 @@ def _decided(name: str, rows: Rows, inputs: Inputs) -> Bounded:
         worth = np.asarray(decisions.won)[: len(rows)]
         return Bounded(worth, float(decisions.stakes.min()), float(decisions.stakes.max()))
     task: Task = inputs.all_of((Task,))[0]
-    label = np.asarray(rows.label, dtype=np.int64)
     # Ties go to the later action, as for every decision.
-    action = np.searchsorted(np.array(task.decision_thresholds), np.asarray(rows.score, dtype=np.float64), side="right")
+    action = np.searchsorted(np.array(task.decision_thresholds), score, side="right")
     utility = np.array(task.undominated, dtype=np.float64)
     if name == "expected_utility":
         return Bounded(utility[action, label], float(utility.min()), float(utility.max()))
@@ -773,37 +736,21 @@ def _decided(name: str, rows: Rows, inputs: Inputs) -> Bounded:
     return Bounded((action == label if name == "accuracy" else action == 1).astype(np.float64), 0.0, 1.0)
 
 
-def reach_of(spec: MetricSpec, rows: Bounded, task: Task | ClassDecision | None) -> float:
-    """The most that two models can differ by on one row."""
-    if spec.name == "expected_utility" and task is not None:
-        utility = np.array(task.undominated, dtype=np.float64)
-        return float(np.ptp(utility, axis=0).max())
-    return rows.high - rows.low
-
-
-def _by_cluster(values: Bounded, rows: Rows) -> Bounded:
-    """The mean of each cluster as one number, in their order; the last one may go on, and waits."""
-    cluster = np.asarray(rows.cluster)
-    starts = np.append(0, np.flatnonzero(cluster[1:] != cluster[:-1]) + 1)
-    if len(np.unique(cluster[starts])) < len(starts):
-        raise Undefined("needs the rows of a cluster one after the other")
-    sizes = np.diff(np.append(starts, len(cluster)))
-    means = np.add.reduceat(values.values, starts) / sizes
-    if len(means) < 2:
-        raise Undefined("needs two clusters")
-    return Bounded(means[:-1], values.low, values.high)
-
-
-def need_same_rows(before: Predictions, now: Predictions, path: str) -> None:
+def _need_first_rows(dataset: Dataset, baseline: Baseline) -> None:
     """Raise a DecalError unless the rows of an earlier look are the first of these rows, as they were."""
-    earlier, rows = before.with_classes(now.rows.classes).rows, now.rows
-    changed = 0 if len(earlier) > len(rows) else first_changed(earlier, rows)
-    if len(earlier) > len(rows) or changed is not None:
-        where = "it has more rows" if len(earlier) > len(rows) else f"row {(changed or 0) + 1} differs"
-        raise DecalError(
-            f"the rows of {path} are not the first rows of these: {where}",
-            f"a sequence goes on where rows are only added: without {Hint('anytime')}, or from new rows on",
-        )
+    for model in dataset.models:
+        before = baseline.model_like(model.name)
+        if before is None:
+            continue
+        earlier = before.with_classes(model.rows.classes).rows
+        longer = len(earlier) > len(model.rows)
+        changed = None if longer else first_changed(earlier, model.rows)
+        if longer or changed is not None:
+            where = "it has more rows" if longer else f"row {(changed or 0) + 1} differs"
+            raise DecalError(
+                f"the rows of {baseline.path} are not the first rows of these: {where}",
+                f"a sequence goes on where rows are only added: without {Hint('anytime')}, or from new rows on",
+            )
 
 
 def holm(chances: list[float], risk: float) -> list[bool]:
