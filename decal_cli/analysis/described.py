@@ -1,4 +1,4 @@
-"""What acting on a score is worth, beside the best constant decision and perfect knowledge, or beside no limit."""
+"""What a report says of rows beside their metrics: what decisions are worth, counts, bins, clusters, places, shifts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from decal_cli.tables.cells import CellTable
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.clusters import FEW_CLUSTERS, MIN_CLUSTERS, Clustered, design_effect
 from decal_cli.tables.estimate import MeanEstimate
-from decal_cli.tables.listed import Capacity, Listed, listed
+from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.population import Population
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
@@ -90,12 +90,9 @@ def worth_of(inputs: Inputs, confidence: float | None) -> Worth | LimitedWorth |
     best = decisions.best_constant
     over = decisions.mean(decisions.won - decisions.worth[best], decisions.stakes - decisions.stakes[best])
     ideal = decisions.units.mean(decisions.worth.max(axis=0))
-    constant = decisions.constant(best)
-    return Worth(measured(decisions.utility), measured(over), constant.value, _name(inputs, best), ideal.value)
-
-
-def _name(inputs: Inputs, action: int) -> str:
-    return inputs.decision.taken[action] if isinstance(inputs.decision, Task | ClassDecision) else str(action)
+    constant, task = decisions.constant(best), inputs.decision
+    name = task.taken[best] if isinstance(task, Task | ClassDecision) else str(best)
+    return Worth(measured(decisions.utility), measured(over), constant.value, name, ideal.value)
 
 
 @dataclass(frozen=True)
@@ -152,25 +149,16 @@ class ByClass:
     decisions: Absent[ActionCounts | None]
 
 
-def by_class(inputs: Inputs) -> ByClass:
-    """The counts of rows of several classes."""
-    c = inputs.get(ClassTable)
+def count_classes(c: ClassTable) -> tuple[ClassCounts, ...]:
+    """The counts of each class."""
     size = len(c.classes)
-    rows, predicted = c.count(c.label, size), c.count(c.predicted, size)
     agreeing = np.where(c.predicted == c.label, c.label, size)
-    right = c.count(agreeing, size + 1)[:size]
-    numbers = zip(c.classes, rows.tolist(), predicted.tolist(), right.tolist(), strict=True)
-    return ByClass(tuple(ClassCounts(*each) for each in numbers), _by_action(inputs))
+    counts = c.count(c.label, size), c.count(c.predicted, size), c.count(agreeing, size + 1)[:size]
+    return tuple(map(ClassCounts, c.classes, *(each.tolist() for each in counts)))
 
 
-def by_action(inputs: Inputs) -> ActionCounts | None:
-    """Rows of scores by action and label, where a task of two classes has more than two actions; else None."""
-    task = inputs.task
-    return None if inputs.of_classes or task is None or task.two_actions is not None else _by_action(inputs)
-
-
-def _by_action(inputs: Inputs) -> ActionCounts | None:
-    """None where no task says it of all rows."""
+def count_cells(inputs: Inputs) -> ActionCounts | None:
+    """Rows by action and label; None where no task says it of all rows."""
     task, decisions = inputs.decision, inputs.find(Decisions)
     if decisions is None or not isinstance(task, Task | ClassDecision):
         return None
@@ -233,13 +221,15 @@ class CountedStep:
 class DecisionCounts:
     """Decisions of one model on its rows; total: the rows, or their summed weight.
 
+    Each step is made of the held-out decisions that its gain is computed from, so a gain is the sum of the changes of
+    the counts times the utilities.
     recalibrated: from as_is, on held-out rows; with_features: from recalibrated. None where that gain is undefined.
     """
 
     total: float
     as_is: Decided
-    recalibrated: CountedStep | None
-    with_features: CountedStep | None
+    recalibrated: CountedStep | None = None
+    with_features: CountedStep | None = None
 
 
 def count_decisions(inputs: Inputs) -> DecisionCounts | None:
@@ -252,21 +242,17 @@ def count_decisions(inputs: Inputs) -> DecisionCounts | None:
     cells = (acts & positive, acts & ~positive, ~acts & positive, ~acts & ~positive)
     as_is = Decided(*(float(weight[cell].sum()) for cell in cells))
     total = acting.units.total
-    recalibrated = with_features = None
-    if as_is.positives > 0 and as_is.negatives > 0:
-        recalibrated = _step(as_is, inputs, Recalibrating, total)
-        if recalibrated is not None:
-            with_features = _step(recalibrated.decided, inputs, Featured, total)
-    return DecisionCounts(total, as_is, recalibrated, with_features)
-
-
-def _step(before: Decided, inputs: Inputs, kind: type[Change], total: float) -> CountedStep | None:
-    """The decisions after a change; None where it is undefined. The probe's weights have another total."""
-    change = inputs.find(kind)
-    if change is None:
-        return None
-    counted = change.decisions.times(total / change.before.units.total)
-    return CountedStep(before.changed(counted), counted, change.gain.value)
+    steps: list[CountedStep] = []
+    before = as_is
+    for kind in (Recalibrating, Featured) if as_is.positives > 0 and as_is.negatives > 0 else ():
+        change = inputs.find(kind)
+        if change is None:
+            break
+        # The probe's weights have another total.
+        counted = change.decisions.times(total / change.before.units.total)
+        before = before.changed(counted)
+        steps.append(CountedStep(before, counted, change.gain.value))
+    return DecisionCounts(total, as_is, *steps)
 
 
 def count_actions(inputs: Inputs) -> Mapping[str, tuple[float, ...]]:
@@ -320,7 +306,7 @@ class ByRow:
 
 def by_row_of(dataset: Dataset, task: RowTask) -> ByRow:
     """Of the rows that the first model is evaluated on."""
-    utilities = utilities_for(dataset, task)[0]
+    utilities = row_stakes(dataset.models[0].rows, task)
     inside, amount = np.empty(0), float("inf")
     if isinstance(utilities, RowUtilities):
         inside = utilities.threshold[(utilities.threshold > 0) & (utilities.threshold < 1)]
@@ -337,11 +323,6 @@ def by_row_of(dataset: Dataset, task: RowTask) -> ByRow:
         amount if np.isfinite(amount) else None,
         (len(utilities.utility), utilities.utility.shape[1]),
     )
-
-
-def utilities_for(dataset: Dataset, task: RowTask) -> list[RowStakes]:
-    """The utilities of the rows of each model."""
-    return [row_stakes(model.rows, task) for model in dataset.models]
 
 
 def won_by_row(stakes: RowStakes, score: Floats, over: Floats) -> MeanEstimate:
@@ -523,18 +504,13 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
             f"{where}{rows:,} rows in {clusters.count:,} clusters: the interval of the Brier score is "
             f"{compared} if rows were independent (design effect {plain(clusters.design_effect)})"
         )
-        yield from _few(where, clusters)
-
-
-def _few(where: str, clusters: Clusters) -> Iterator[str]:
-    alike = clusters.effective > 0.95 * clusters.count
-    how_many = f"{clusters.count:,} clusters" + (
-        "" if alike else f", which say as much as {clusters.effective:.1f} alike"
-    )
-    if clusters.effective < MIN_CLUSTERS:
-        yield f"{where}no intervals: they need {MIN_CLUSTERS} clusters of about one size, and there are {how_many}"
-    elif clusters.effective < FEW_CLUSTERS:
-        yield f"{where}intervals use t quantiles and are rough: there are only {how_many}"
+        how_many = f"{clusters.count:,} clusters"
+        if clusters.effective <= 0.95 * clusters.count:
+            how_many += f", which say as much as {clusters.effective:.1f} alike"
+        if clusters.effective < MIN_CLUSTERS:
+            yield f"{where}no intervals: they need {MIN_CLUSTERS} clusters of about one size, and there are {how_many}"
+        elif clusters.effective < FEW_CLUSTERS:
+            yield f"{where}intervals use t quantiles and are rough: there are only {how_many}"
 
 
 @dataclass(frozen=True)
@@ -552,7 +528,7 @@ class Moving:
 
 
 def moving(rows: Rows, task: BinaryTask, population: Population, confidence: float | None) -> Moving:
-    """Decisions by the scores as they were made, and by scores that are moved to the population [T (5.5)].
+    """What it is worth to move scores to the population where decisions are made [T (5.5)].
 
     rows: as they count there, with kept or moved scores. confidence: None for no interval.
     """
@@ -639,15 +615,10 @@ def _with_others(by_gain: Rows, capacity: Capacity, utilities: RowUtilities, tas
         # Of too few rows there is none, and a metric that asks for it says so.
         with contextlib.suppress(Undefined):
             others[AMOUNT_RANKING] = _by_amount(rows, task, seed)
+    in_order = {name: listed(rows, capacity, None, rank).listed for name, rank in others.items()}
     assert by_gain.listed is not None  # it was made just now
-    beside = {name: _listed(rows, capacity, rank) for name, rank in others.items()}
+    beside = {name: each for name, each in in_order.items() if each is not None}
     return replace(by_gain, listed=replace(by_gain.listed, beside=beside))
-
-
-def _listed(rows: Rows, capacity: Capacity, rank: Floats) -> Listed:
-    in_order = listed(rows, capacity, None, rank).listed
-    assert in_order is not None  # it was made just now
-    return in_order
 
 
 def _by_amount(rows: Rows, task: RowTask, seed: int) -> Floats:
@@ -705,14 +676,18 @@ def without_labels(
     assert missing.value is not None  # there are rows of both kinds
     worth = moved = None
     decisions, others = inputs.find(Decisions), Inputs(apart, inputs.decision).find(Decisions)
-    share = _total(apart) / (_total(apart) + _total(rows))
+    share = float(apart.weights.sum()) / float(apart.weights.sum() + rows.weights.sum())
     if decisions is not None and others is not None and rows.listed is None:
-        worth = _mixed(decisions.utility.value, _worth_by_label(others), others.units.weight, share)
+        stakes, action, task = others.stakes, others.action, inputs.decision
+        by_label = stakes[action] if stakes.ndim == 2 else stakes[action, :, np.arange(len(action))]
+        worth = _mixed(decisions.utility.value, by_label, others.units.weight, share)
         gain, threshold = (results[key].value if key in results else None for key in
                            ("gain_recalibration", "threshold_adjusted"))  # fmt: skip
-        if isinstance(inputs.decision, BinaryTask) and gain is not None and threshold is not None:
-            weight = np.ones(len(apart)) if apart.weight is None else apart.weight
-            moved = _mixed(gain, _moved_by_label(apart.score, inputs.decision, threshold), weight, share)
+        if isinstance(task, BinaryTask) and gain is not None and threshold is not None:
+            # What acting from the adjusted threshold on wins over the one in use, at each label.
+            before, after = ((apart.score >= at).astype(np.intp) for at in (task.decision_threshold, threshold))
+            utility = np.array(task.utility)
+            moved = _mixed(gain, np.asarray(utility[after] - utility[before]), apart.weights, share)
     return WithoutLabels(len(apart), missing.value, missing.interval, worth, moved)
 
 
@@ -726,25 +701,6 @@ def _by_missing(rows: Rows, apart: Rows) -> Rows:
     score = np.concatenate([each.score.max(axis=1) if each.classes else each.score for each in (rows, apart)])
     label = np.repeat(np.array([0, 1], dtype=np.uint8), [len(rows), len(apart)])
     return Rows(score, label, both("weight"), both("cluster"))
-
-
-def _total(rows: Rows) -> float:
-    return float(len(rows) if rows.weight is None else np.sum(rows.weight))
-
-
-def _worth_by_label(decisions: Decisions) -> Floats:
-    """What the action that each unit gets is worth at each label, shape (m, K)."""
-    stakes, action = decisions.stakes, decisions.action
-    if stakes.ndim == 2:
-        return stakes[action]
-    return stakes[action, :, np.arange(len(action))]
-
-
-def _moved_by_label(score: Floats, task: BinaryTask, threshold: float) -> Floats:
-    """What acting from this threshold on wins over the one in use, at each label, shape (T, 2)."""
-    utility = np.array(task.utility)
-    before, after = ((score >= at).astype(np.intp) for at in (task.decision_threshold, threshold))
-    return np.asarray(utility[after] - utility[before])
 
 
 def _mixed(known: float, by_label: Floats, weight: NDArray[Any], share: float) -> Interval:

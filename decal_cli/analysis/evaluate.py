@@ -21,19 +21,18 @@ from decal_cli.analysis.described import (
     Regime,
     WithoutLabels,
     Worth,
-    by_action,
-    by_class,
     by_row_of,
     cluster_notes,
     clusters_of,
     count_actions,
+    count_cells,
+    count_classes,
     count_decisions,
     decided,
     listed_rows,
     moving,
     places_of,
     regimes_of,
-    utilities_for,
     without_labels,
     worth_of,
 )
@@ -47,9 +46,11 @@ from decal_cli.learn.probe import Recalibrated
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, Metric, MetricSpec, Result, measure_all
 from decal_cli.metrics.decisions import Decisions
+from decal_cli.metrics.inputs import row_stakes
 from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import (
     BinaryTask,
@@ -180,7 +181,7 @@ class Plan:
         """The plan for these rows: with one task for all of them, where their utilities are all the same."""
         if not isinstance(self.decision, RowTask):
             return self
-        utilities = utilities_for(dataset, self.decision)
+        utilities = [row_stakes(model.rows, self.decision) for model in dataset.models]
         if not all(one.alike for one in utilities):
             return self
         (tn, fn), (fp, tp) = utilities[0].utility[..., 0].tolist()
@@ -250,11 +251,23 @@ class Evaluation:
         return "|".join(parts)
 
     def _task_text(self) -> str:
+        task = self.plan.decision
         if self.by_row is not None:
             return self.by_row.text
-        if isinstance(self.plan.decision, ClassTask):
-            return hashlib.sha256(repr(self.plan.decision).encode()).hexdigest()[:8]
-        return _task_text(self.task)
+        if isinstance(task, ClassTask):
+            return hashlib.sha256(repr(task).encode()).hexdigest()[:8]
+        if not isinstance(task, Task):
+            return "none"
+
+        def listed(thresholds: Iterable[float]) -> str:
+            return ",".join(f"{threshold:.12g}" for threshold in thresholds)
+
+        text = f"t={listed(task.thresholds)}"
+        if not math.isclose(task.u_delta, 1, rel_tol=1e-12):
+            text += f",u_delta={task.u_delta:.12g}"
+        if task.decision_thresholds != task.thresholds:
+            text += f",at={listed(task.decision_thresholds)}"
+        return text
 
 
 def evaluate(
@@ -289,18 +302,7 @@ def evaluate(
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             inputs = Inputs(rows, decision, plan.seed)
             inputs = inputs if reference is None else inputs.having(reference.scores[model.name])
-            report = _report(model, group, inputs, plan, counted, regimes)
-            if dataset.features is not None:
-                report = replace(report, unlearnable=dataset.features.unlearnable)
-            if counted and dataset.population is not None and plan.binary is not None:
-                of_rows = None if sure is None else rows.sure(sure)
-                if decided(rows, plan.binary, dataset.population):
-                    report = replace(report, moving=moving(rows, plan.binary, dataset.population, of_rows))
-            if group is None and model.without_label is not None and dataset.population is None:
-                unknown = without_labels(model.without_label, inputs, report.results, sure)
-                report = replace(report, without_labels=unknown)
-            if pack is not None and pack.by_outcome:
-                report = replace(report, by_outcome=by_outcome(rows))
+            report = _report(dataset, model, group, rows, inputs, plan, counted, regimes, pack)
             reports.append(report)
             then(report, inputs)
         if pack is not None and pack.compares_groups:
@@ -309,19 +311,26 @@ def evaluate(
             for _, _, comparison in compare_groups(model.name, model.rows, pack.choices, asked, sure):
                 gaps += comparison.pairs
                 too_small += comparison.too_small
-    notes = dataset.all_notes
+    clusters = {report.model: (report.rows, report.clusters) for report in reports if report.group is None}
+    head = head_of(dataset, plan, clusters)
+    return replace(head, reports=tuple(reports), pack=pack, gaps=tuple(gaps), too_small=tuple(too_small))
+
+
+def head_of(
+    dataset: Dataset, plan: Plan, clusters: Mapping[str, tuple[int, Clusters | None]] | None = None
+) -> Evaluation:
+    """The plan and where the rows come from, with no metric in it. clusters: rows and clusters of models, if known."""
+    notes, decision = dataset.all_notes, plan.decision_of(dataset.classes)
     if dataset.clusters is not None:
-        notes += (*cluster_notes({r.model: (r.rows, r.clusters) for r in reports if r.group is None}),)
-    source = dataset.inputs, dataset.columns, dataset.guessed, notes
-    by_row, shared = shown_of(dataset, decision)
-    shown = tuple(reports), shared, dataset.population, pack
-    return Evaluation(plan, *source, *shown, tuple(gaps), tuple(too_small), dataset.capacity, by_row)
-
-
-def shown_of(dataset: Dataset, decision: Decision | None) -> tuple[ByRow | None, ClassDecision | None]:
-    """What a page shows of a decision besides its task: what utilities of rows come to, and that of several classes."""
-    by_row = by_row_of(dataset, decision) if isinstance(decision, RowTask) else None
-    return by_row, decision if isinstance(decision, ClassDecision) else None
+        known = clusters or {each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}
+        notes += (*cluster_notes(known),)
+    return Evaluation(
+        *(plan, dataset.inputs, dataset.columns, dataset.guessed, notes, ()),
+        decision=decision if isinstance(decision, ClassDecision) else None,
+        population=dataset.population,
+        capacity=dataset.capacity,
+        by_row=by_row_of(dataset, decision) if isinstance(decision, RowTask) else None,
+    )
 
 
 def with_lists(dataset: Dataset, plan: Plan, task: Decision | None = None) -> Dataset:
@@ -346,31 +355,51 @@ def with_lists(dataset: Dataset, plan: Plan, task: Decision | None = None) -> Da
     return replace(dataset, models=tuple(models))
 
 
-def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, counted: bool, regimes: bool) -> Report:
-    rows = inputs.rows
-    assert rows is not None  # it is made of them
-    sure = rows.sure(plan.confidence) if plan.intervals else None
-    results = measure_all(plan.choices, inputs, sure)
+def _report(
+    dataset: Dataset,
+    model: Predictions,
+    group: str | None,
+    rows: Rows,
+    inputs: Inputs,
+    plan: Plan,
+    counted: bool,
+    regimes: bool,
+    pack: Pack | None,
+) -> Report:
+    confidence = plan.confidence if plan.intervals else None
+    sure = None if confidence is None else rows.sure(confidence)
+    results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, sure).items()}
+    binary, population, classes = plan.binary, dataset.population, rows.classes
+    unlabelled = model.without_label if group is None and population is None else None
+    # Two names of actions say it all.
+    cells = count_cells(inputs) if classes or (counted and binary is None) else None
+    best = inputs.find(Decisions) if counted and cells is not None else None
     return Report(
         model.name,
         group,
         len(rows),
-        None if rows.classes else rows.positives,
-        0 if rows.classes else len(rows.table),
+        None if classes else rows.positives,
+        0 if classes else len(rows.table),
         model.dropped,
         rows.features is not None,
-        {choice.key: result for choice, result in results.items()},
-        count_decisions(inputs) if counted and not rows.classes else None,
+        results,
+        count_decisions(inputs) if counted and not classes else None,
         regimes_of(inputs) if regimes else (),
-        by_class(inputs) if rows.classes else None,
-        _best_constant(inputs) if counted else None,
+        ByClass(count_classes(rows.class_table), cells) if classes else None,
+        None if best is None or cells is None else cells.actions[best.best_constant],
         _recalibrator(inputs) if counted else None,
+        moving=moving(rows, binary, population, sure)
+        if counted and population is not None and binary is not None and decided(rows, binary, population)
+        else None,
         clusters=clusters_of(rows),
-        by_action=by_action(inputs) if counted else None,
+        by_outcome=by_outcome(rows) if pack is not None and pack.by_outcome else (),
         places=places_of(rows),
+        by_action=None if classes else cells,
         worth=worth_of(inputs, sure),
-        share=rows.table.base_rate if rows.weighted and not rows.classes else None,
-        shares=count_actions(inputs) if counted and (rows.classes or plan.binary is None) else {},
+        share=rows.table.base_rate if rows.weighted and not classes else None,
+        shares=count_actions(inputs) if counted and (classes or binary is None) else {},
+        unlearnable=() if dataset.features is None else dataset.features.unlearnable,
+        without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, confidence),
     )
 
 
@@ -384,33 +413,9 @@ def _recalibrator(inputs: Inputs) -> str | None:
     return None if recalibrated is None else recalibrated.chosen
 
 
-def _best_constant(inputs: Inputs) -> str | None:
-    """The name of the best constant action, where two names do not say it all."""
-    task, decisions = inputs.decision, inputs.find(Decisions)
-    if decisions is None or not isinstance(task, Task | ClassDecision):
-        return None
-    two = isinstance(task, Task) and task.two_actions is not None
-    return None if two else task.taken[decisions.best_constant]
-
-
 def resampled_cells(evaluation: Evaluation) -> int | None:
     """How many cells the resampling worked on, where a table had too many levels to resample them one by one."""
     return CELLS if any(report.levels > CELLS for report in evaluation.reports) else None
-
-
-def _task_text(task: Task | None) -> str:
-    if task is None:
-        return "none"
-    text = f"t={_listed(task.thresholds)}"
-    if not math.isclose(task.u_delta, 1, rel_tol=1e-12):
-        text += f",u_delta={task.u_delta:.12g}"
-    if task.decision_thresholds != task.thresholds:
-        text += f",at={_listed(task.decision_thresholds)}"
-    return text
-
-
-def _listed(thresholds: Iterable[float]) -> str:
-    return ",".join(f"{threshold:.12g}" for threshold in thresholds)
 
 
 IRREDUCIBLE = "irreducible_loss"

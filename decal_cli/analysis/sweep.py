@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.analysis.described import by_row_of, cluster_notes, clusters_of, listed_rows, moving
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, shown_of, with_lists
+from decal_cli.analysis.described import by_row_of, listed_rows, moving
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, head_of, with_lists
 from decal_cli.curves import FeaturedRows, Grid, curves_of
 from decal_cli.curves.crossings import Lowest, lowest_curve, same_rows
 from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, MetricCurve
@@ -138,7 +138,7 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             one = _swept(model, group, rows, plan, grid)
             reports.append(replace(one, curves={**one.curves, **limited.get(group, {})}))
-    head = head_of(dataset, plan, decided=False)
+    head = head_of(dataset, plan)
     head = replace(head, notes=(*head.notes, *_of_cells(reports, grid)))
     return Sweep(head, grid, tuple(reports), None if dataset.apart else _lowest(dataset.models, grid, plan))
 
@@ -390,19 +390,6 @@ def largest(varied: Varied) -> str:
     """The largest capacity, as --capacity takes it. Errors: DecalError."""
     kind, steps = _steps(varied)
     return "1/1" if kind == "share" and steps[-1] == 1 else f"{steps[-1]:.15g}"
-
-
-def head_of(dataset: Dataset, plan: Plan, decided: bool = True) -> Evaluation:
-    """The plan and where the rows come from, with no metric in it; decided: with what the task comes to on them."""
-    notes = dataset.all_notes
-    if dataset.clusters is not None:
-        notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
-    head = Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, notes, (), population=dataset.population)
-    head = replace(head, capacity=dataset.capacity)
-    if not decided:
-        return head
-    by_row, decision = shown_of(dataset, plan.decision_of(dataset.classes))
-    return replace(head, decision=decision, by_row=by_row)
 
 
 def sweep_tasks(
