@@ -190,7 +190,7 @@ def _at_capacity(
                 result = measure(parse(name), inputs, sure)
                 found.setdefault(group, {}).setdefault(name, []).append(result)
     return {
-        group: {name: curve_of(name, each, CURVE_KINDS[name]) for name, each in curves.items()}
+        group: {name: curve_of(each, CURVE_KINDS[name]) for name, each in curves.items()}
         for group, curves in found.items()
     }
 
@@ -294,30 +294,22 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
         return _by_prevalence(dataset, plan, varied)
     if isinstance(plan.decision, RowTask):
         return by_factor(varied, plan.decision, by_row_of(dataset, plan.decision).to_act_or_not)
-    if not dataset.classes:
-        task = plan.task
-        if varied is None or task is None or of_price:
-            raise DecalError(
-                f"{Hint('vary')} varies an entry of a utility, and none is given",
-                f"give {Hint('utility')} or {Hint('cost_matrix')}; for scores of two classes without "
-                f"{Hint('vary')}, sweep varies t*",
-            )
-        return by_entry(varied, task, TWO_CLASSES, costs)
     own = plan.decision.abstain if isinstance(plan.decision, ClassTask) else None
-    decision = plan.shared_by(dataset.classes)
-    if of_price:
+    decision = plan.shared_by(dataset.classes) if dataset.classes else plan.task
+    if dataset.classes and of_price:
         if decision is not None and own is None:
             raise DecalError(
                 "the task is a utility, and nothing says which of its entries varies",
                 f"give {Hint('vary', 'ACTION')}:CLASS=LOW:HIGH; without a utility, the price of abstention varies",
             )
         return by_price(varied, dataset.classes, own)
-    if decision is None or varied is None:
+    if decision is None or varied is None or of_price:
+        other = "" if dataset.classes else f"; for scores of two classes without {Hint('vary')}, sweep varies t*"
         raise DecalError(
             f"{Hint('vary')} varies an entry of a utility, and none is given",
-            f"give {Hint('utility')} or {Hint('cost_matrix')}",
+            f"give {Hint('utility')} or {Hint('cost_matrix')}{other}",
         )
-    return by_entry(varied, decision, dataset.classes, costs)
+    return by_entry(varied, decision, dataset.classes or TWO_CLASSES, costs)
 
 
 def _by_prevalence(dataset: Dataset, plan: Plan, varied: Varied) -> TaskSeries:
@@ -464,39 +456,29 @@ def _report(
             at = Inputs(counted, task, plan.seed)
         for name, each in results.items():
             each.append(measure(parse(name), at, sure))
-    curves = {name: curve_of(name, each) for name, each in results.items()}
-    moved = _moved(at_each, plan.binary, share, series, sure) if share is not None and plan.binary is not None else {}
-    done = {name: curves[name] for name in found} or dict(_done(at_each, series, sure))
+    curves = {}
+    for name, each in results.items():
+        metric = parse(name).declared
+        curves[name] = curve_of(each, _kind(name, metric.title, metric.title.lower(), metric.unit))
+    moved = share is not None and plan.binary is not None and _moved(at_each, plan.binary, share, series, sure)
+    done = {name: curves[name] for name in found} or {each.name: each for each in _done(at_each, series, sure)}
     risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure)
-    of_worth = {name: curves[name] for name in worth} | moved
+    of_worth = {name: curves[name] for name in worth} | {each.name: each for each in moved or ()}
     return VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risk, c)
 
 
 def _moved(
     at_each: list[Rows], task: BinaryTask, share: float, series: TaskSeries, sure: float | None
-) -> dict[str, MetricCurve]:
-    """What it is worth to move the scores to each share of labels 1, and what they are worth if they are kept."""
+) -> Iterator[MetricCurve]:
+    """What scores are worth that are kept, and what it is worth to move them to each share of labels 1."""
     moves = [
         moving(rows, task, Population.of_ones(value, share, kept=False), sure)
         for value, rows in zip(series.values, at_each, strict=True)
     ]
-    gain = np.array([move.gain for move in moves])
-    low, high = (None, None) if sure is None else np.array([move.interval for move in moves], dtype=np.float64).T
-    kept = np.array([move.kept for move in moves])
-    return {
-        each.name: each
-        for each in (
-            MetricCurve(
-                _kind("utility_kept", "Utility of scores that are kept", "utility, scores kept", "utility"), kept
-            ),
-            MetricCurve(
-                _kind("gain_moving", "Gain of moving the scores", "gain of moving the scores", "utility"),
-                gain,
-                low,
-                high,
-            ),
-        )
-    }
+    kept = _kind("utility_kept", "Utility of scores that are kept", "utility, scores kept", "utility")
+    moved = _kind("gain_moving", "Gain of moving the scores", "gain of moving the scores", "utility")
+    yield curve_of([Result(move.kept) for move in moves], kept)
+    yield curve_of([Result(move.gain, move.interval) for move in moves], moved)
 
 
 def _actions(rows: Rows, task: Decision) -> Ints:
@@ -508,18 +490,16 @@ def _actions(rows: Rows, task: Decision) -> Ints:
     return np.array(task.envelope)[np.searchsorted(task.decision_thresholds, rows.score, side="right")]
 
 
-def curve_of(name: str, results: Sequence[Result], kind: CurveKind | None = None) -> MetricCurve:
-    """A metric at each value; kind: what is said of it elsewhere."""
-    metric = parse(name).declared
+def curve_of(results: Sequence[Result], kind: CurveKind) -> MetricCurve:
+    """A number at each value, and the first reason where it is undefined at some of them."""
     columns = zip(*((each.value, *(each.interval or (None, None))) for each in results), strict=True)
-    value, low, high = (np.array([np.nan if one is None else one for one in column]) for column in columns)
+    value, low, high = (np.array(column, dtype=np.float64) for column in columns)
     reason = next((each.reason for each in results if each.reason is not None), None)
-    kind = kind or _kind(name, metric.title, metric.title.lower(), metric.unit)
     none = bool(np.isnan(low).all())
     return MetricCurve(kind, value, None if none else low, None if none else high, reason=reason)
 
 
-def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterator[tuple[str, MetricCurve]]:
+def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterator[MetricCurve]:
     """Shares of rows: that are not abstained from and of errors among them; or of each action."""
     rows, actions = at_each[0], [_actions(*each) for each in zip(at_each, series.tasks, strict=True)]
 
@@ -534,15 +514,15 @@ def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterat
     if series.kind == ABSTAIN:
         accepted = [taken != len(rows.classes) for taken in actions]
         wrong = [taken != np.asarray(rows.label) for taken in actions]
-        yield "coverage", shares("coverage", "Coverage", "coverage", accepted, everyone, "")
+        yield shares("coverage", "Coverage", "coverage", accepted, everyone, "")
         text = "Errors among the accepted"
-        yield "accepted_error", shares("accepted_error", text, text.lower(), wrong, accepted, "no row is accepted")
+        yield shares("accepted_error", text, text.lower(), wrong, accepted, "no row is accepted")
         return
     names = series.tasks[0].actions
     numbers = range(len(names)) if len(names) <= MAX_SHARES or series.entry is None else [series.entry[0]]
     for number in numbers:
-        name, which = f"share[{names[number]}]", [taken == number for taken in actions]
-        yield name, shares(name, f"Share of rows: {names[number]}", names[number], which, everyone, "")
+        name, which = names[number], [taken == number for taken in actions]
+        yield shares(f"share[{name}]", f"Share of rows: {name}", name, which, everyone, "")
 
 
 def _share(rows: Rows, part: Masks, whole: Masks) -> tuple[float, float]:
