@@ -66,10 +66,6 @@ class Baseline:
     confidence: float | None = None
     rows: Dataset | None = None
 
-    def value_of(self, spec: MetricSpec, model: str, group: str | None, task: Task | ClassDecision | None) -> float:
-        """The value of the same model and group, or of its only model; Undefined names what differs from ours."""
-        return self.result_of(spec, model, group, task)[0]
-
     def model_like(self, name: str) -> Predictions | None:
         """The rows of the same model, or of its only one; None where they are not kept, or it has no such model."""
         models = () if self.rows is None else self.rows.models
@@ -78,7 +74,7 @@ class Baseline:
     def result_of(
         self, spec: MetricSpec, model: str, group: str | None, task: Task | ClassDecision | None
     ) -> tuple[float, Interval | None]:
-        """The same, with its interval where it has one."""
+        """The value and interval of the same model and group, or of its only model; Undefined names what differs."""
         if self.differs:
             raise Undefined(self.differs)
         metric = spec.declared
@@ -119,37 +115,43 @@ def baseline_of(document: Any, path: str) -> Baseline:
     if schema != SCHEMA:
         return Baseline(path, f"the schemas differ: ours is {SCHEMA}; the baseline's is {schema}")
     try:
+        task, of_classes, stakes = document["task"], document.get("class_task"), document.get("row_task")
+        decided: Task | ClassDecision | None = None
+        if of_classes is not None:
+            utility = tuple(tuple(map(float, row)) for row in of_classes["utility"])
+            decided = ClassDecision(utility, tuple(map(str, of_classes["actions"])))
+        elif task is not None:
+            decided = task_of_rows(task["utility"], task["decision_threshold"], task.get("names", ()))
+        intervals = document.get("intervals")
+        limit = limit_text(document.get("capacity"), document.get("columns", {}).get("per"))
+        text = ALIKE if stakes is None else stakes_text(stakes["columns"], stakes["cost_fp"], stakes["cost_fn"])
         return Baseline(
             path,
             "",
-            _task_of(document["task"], document.get("class_task")),
-            tuple(_input_of(each) for each in document["inputs"]),
+            decided,
+            tuple(
+                Input(
+                    str(each["path"]),
+                    int(each["rows"]),
+                    None if each["positives"] is None else int(each["positives"]),
+                    str(each["sha256"]),
+                )
+                for each in document["inputs"]
+            ),
             {
                 (str(each["model"]), each["group"]): {
                     key: _result_of(result) for key, result in each["metrics"].items()
                 }
                 for each in document.get("reports", [document])
             },
-            Circumstances(
-                limit_text(document.get("capacity"), document.get("columns", {}).get("per")),
-                _stakes_of(document.get("row_task")),
-            ),
-            confidence=_confidence_of(document.get("intervals")),
+            Circumstances(limit, text),
+            confidence=None if intervals is None else float(intervals["confidence"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DecalError(f"baseline {path} lacks its metrics", f"write it anew with: {_HOW}") from None
 
 
 _HOW = f"{Verb('evaluate')} FILE -o report.json"
-
-
-def _input_of(given: Mapping[str, Any]) -> Input:
-    return Input(
-        str(given["path"]),
-        int(given["rows"]),
-        None if given["positives"] is None else int(given["positives"]),
-        str(given["sha256"]),
-    )
 
 
 def _result_of(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,25 +161,6 @@ def _result_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"value": given["value"], "interval": interval, "reason": str(given.get("reason")), **parameters}
 
 
-def _confidence_of(given: Mapping[str, Any] | None) -> float | None:
-    return None if given is None else float(given["confidence"])
-
-
-def _stakes_of(given: Mapping[str, Any] | None) -> str:
-    if given is None:
-        return ALIKE
-    return stakes_text(given["columns"], given["cost_fp"], given["cost_fn"])
-
-
-def _task_of(task: Mapping[str, Any] | None, of_classes: Mapping[str, Any] | None) -> Task | ClassDecision | None:
-    if of_classes is not None:
-        rows = tuple(tuple(map(float, row)) for row in of_classes["utility"])
-        return ClassDecision(rows, tuple(map(str, of_classes["actions"])))
-    if task is None:
-        return None
-    return task_of_rows(task["utility"], task["decision_threshold"], task.get("names", ()))
-
-
 def _found(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> tuple[float, Interval | None]:
     """The value and interval at the same parameters. Reports of older versions hold them in the key only."""
     parameters = {
@@ -185,10 +168,10 @@ def _found(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> tuple[
     }
     same = [key for key, given in parameters.items() if given == spec.parameters]
     if same:
-        value = results[same[0]]["value"]
+        result = results[same[0]]
+        value, ends = result["value"], result["interval"]
         if value is None:
-            raise Undefined(f"{spec.key} is undefined in the baseline: {results[same[0]]['reason']}")
-        ends = results[same[0]].get("interval")
+            raise Undefined(f"{spec.key} is undefined in the baseline: {result['reason']}")
         two = isinstance(ends, list) and len(ends) == 2 and all(map(_is_number, ends))
         if not _is_number(value) or not (ends is None or two):
             raise Undefined(f"{spec.key} is not a number in the baseline")
@@ -239,11 +222,10 @@ def _call_text(name: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _data_text(inputs: Sequence[Input]) -> str:
-    return ", ".join(f"{each.path} ({each.rows:,} rows{_positives(each)})" for each in inputs)
-
-
-def _positives(given: Input) -> str:
-    return "" if given.positives is None else f", {given.positives:,} positive"
+    positives = ("" if each.positives is None else f", {each.positives:,} positive" for each in inputs)
+    return ", ".join(
+        f"{each.path} ({each.rows:,} rows{of_them})" for each, of_them in zip(inputs, positives, strict=True)
+    )
 
 
 OTHER_LEVEL = "the baseline has no interval of this confidence"
@@ -312,21 +294,14 @@ def first_changed(before: Rows, now: Rows) -> int | None:
     return int(np.argmax(changed)) if changed.any() else None
 
 
-def _sign(spec: MetricSpec, before: float, now: float) -> float | None:
-    """By what to multiply now less before, so that a loss is above 0; None where the ideal lies between the two."""
-    better = spec.declared.better
-    if better not in IDEALS:
-        return -1.0 if better == "higher" else 1.0
-    sides = before - IDEALS[better], now - IDEALS[better]
-    return None if sides[0] * sides[1] < 0 else 1.0 if sum(sides) >= 0 else -1.0
-
-
 def _lost(spec: MetricSpec, before: float, now: float, interval: Interval | None) -> Result:
-    """interval: of now less before."""
-    sign = _sign(spec, before, now)
-    if sign is None:
-        ideal = IDEALS[spec.declared.better]
-        return Result(abs(now - ideal) - abs(before - ideal), no_interval="the ideal lies between the two values")
+    """What was lost, above 0 where it became worse. interval: of now less before."""
+    sign = -1.0 if spec.declared.better == "higher" else 1.0
+    if (ideal := IDEALS.get(spec.declared.better)) is not None:
+        then, today = before - ideal, now - ideal
+        if then * today < 0:
+            return Result(abs(today) - abs(then), no_interval="the ideal lies between the two values")
+        sign = 1.0 if then + today >= 0 else -1.0
     ends = None if interval is None else sorted(sign * end for end in interval)
     return Result(sign * (now - before), None if ends is None else (ends[0], ends[1]))
 

@@ -312,4 +312,4 @@ def test_an_interval_that_is_none_cannot_be_judged(interval: object) -> None:
     metrics = {"brier": {"value": 0.2, "parameters": {}, "interval": interval}}
     baseline = baseline_of({**REPORT, "metrics": metrics}, "b.json")
     with pytest.raises(Undefined, match="brier is not a number in the baseline"):
-        baseline.value_of(parse("brier"), "p", None, None)
+        baseline.result_of(parse("brier"), "p", None, None)
