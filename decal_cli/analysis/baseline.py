@@ -222,10 +222,11 @@ def _call_text(name: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _data_text(inputs: Sequence[Input]) -> str:
-    positives = ("" if each.positives is None else f", {each.positives:,} positive" for each in inputs)
-    return ", ".join(
-        f"{each.path} ({each.rows:,} rows{of_them})" for each, of_them in zip(inputs, positives, strict=True)
-    )
+    def text(given: Input) -> str:
+        positives = "" if given.positives is None else f", {given.positives:,} positive"
+        return f"{given.path} ({given.rows:,} rows{positives})"
+
+    return ", ".join(map(text, inputs))
 
 
 OTHER_LEVEL = "the baseline has no interval of this confidence"

@@ -23,11 +23,9 @@ from decal_cli.learn.curves import in_population
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
 from decal_cli.learn.method import (
     Applied,
-    Loss,
     MethodSpec,
     Model,
     Performance,
-    Training,
     actions_taken,
     added_columns,
     brier_score,
@@ -49,9 +47,7 @@ from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.decisions import Decisions
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.numbers import short
-from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
-from decal_cli.tables.listed import Capacity
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.task import ClassDecision, RowTask, Task
@@ -164,33 +160,26 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
 
 
 def _of_few(data: Dataset, plan: Plan, advice: MethodSpec) -> Advised:
-    rows = training_rows(data.models[0], plan.simplest.shared_by(data.classes), plan.seed)
-    ranked = compared(OF_FEW_ROWS, rows, _loss(data, plan, rows))
+    """By the Brier score, or by less the utility per decision at the capacity."""
+    rows, capacity = training_rows(data.models[0], plan.simplest.shared_by(data.classes), plan.seed), data.capacity
+    (model,) = with_lists(data, plan).models
+
+    def lost(chosen: MethodSpec, applied: Applied) -> float:
+        if capacity is None:
+            return brier_score(applied, rows)
+        return -float(fitted_at(model, capacity, plan, chosen, applied, WIDENED).utility or 0.0)
+
+    ranked = compared(OF_FEW_ROWS, rows, lost)
     if not ranked or ranked[0].chosen == advice:
         return Advised(advice)
     best, *others = ranked
-    sign, best_of = (
-        (1, "has the lowest Brier score") if data.capacity is None else (-1, "is worth most at the capacity")
-    )
+    sign, best_of = (1, "has the lowest Brier score") if capacity is None else (-1, "is worth most at the capacity")
     listed = ", ".join(f"{each.chosen.key} {short(sign * each.loss, 4)}" for each in others)
     why = (
         f"With few rows, {best.chosen.key} {best_of} on held-out rows: {short(sign * best.loss, 4)} "
         f"({listed}). The advice names {advice.key}; the gain below is that of {best.chosen.key}."
     )
     return Advised(best.chosen, why)
-
-
-def _loss(data: Dataset, plan: Plan, rows: Training) -> Loss:
-    """What methods are compared by: the Brier score, or less the utility per decision at the capacity."""
-    capacity = data.capacity
-    if capacity is None:
-        return lambda _, applied: brier_score(applied, rows)
-    (model,) = with_lists(data, plan).models
-
-    def lost(chosen: MethodSpec, applied: Applied) -> float:
-        return -float(fitted_at(model, capacity, plan, chosen, applied, WIDENED).utility or 0.0)
-
-    return lost
 
 
 def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None = None, why: str = "") -> Fitting:
@@ -200,18 +189,17 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     """
     training = dataset.models[0]
     if test is not None:
-        _separate_clusters(dataset, test)
+        _need_apart(dataset, test)
     if len(training.columns) < len(dataset.classes):
         raise DecalError(
             f"{training.name} is one list-valued column, and a model takes a column for each class",
             "write the probabilities to columns such as lr:a, lr:b, lr:c",
         )
     task = plan.simplest.shared_by(dataset.classes)
-    if test is not None:
-        test = replace(test, models=(test.models[0].with_classes(dataset.classes),))
     rows = training_rows(training, task, plan.seed)
     if test is not None:
-        _same_kinds(training, test)
+        test = replace(test, models=(test.models[0].with_classes(dataset.classes),))
+        _need_same_kinds(training, test)
     try:
         model = fit_method(chosen, rows)
         if test is None:
@@ -223,21 +211,34 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
             # It learned from scores that were moved there; those of new rows come as they were made.
             model = in_population(model, population.factors)
     except Undefined as undefined:
-        raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: {undefined.reason}", _OTHER) from None
-    judged = dataset if test is None else test
-    name = new_name(training.name, chosen)
-    scores = _both_scores(judged, performance.applied, name)
-    evaluation, differences = _differences(scores, plan, performance.applied)
+        fix = "give what it needs, or name another method: `decal methods` lists them"
+        raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: {undefined.reason}", fix) from None
+    judged, applied, name = dataset if test is None else test, performance.applied, new_name(training.name, chosen)
+    # All rows, with the score as it is and with the new one.
+    before = replace(judged.models[0], rows=replace(judged.models[0].rows, groups={}))
+    scores = replace(judged, models=(before, with_score(before, applied, name)))
+    choices = OF_CLASSES if scores.classes else JUDGED_BY
+    choices += () if plan.shared_by(scores.classes) is None else WITH_TASK
+    comparison = compare(scores, replace(plan, choices=choices), splicing=False)
     gain = _gain(performance, judged, plan, task, WIDENED if test is None else 1.0)
     shared = 0 if test is None else shared_rows(training.rows, test.models[0].rows)
-    columns = tuple(added_columns(performance.applied, training.name, name, dataset.classes))
-    seconds = performance.seconds
     return Fitting(
-        chosen, model, training, scores, evaluation, columns, test is None, shared, differences, gain, seconds, why
+        chosen,
+        model,
+        training,
+        scores,
+        comparison.evaluation,
+        tuple(added_columns(applied, training.name, name, dataset.classes)),
+        test is None,
+        shared,
+        {} if applied.threshold is not None else comparison.contests[0].differences,
+        gain,
+        performance.seconds,
+        why,
     )
 
 
-def _separate_clusters(training: Dataset, test: Dataset) -> None:
+def _need_apart(training: Dataset, test: Dataset) -> None:
     """Errors: DecalError, where a cluster stands on both sides."""
     if training.clusters is None or test.clusters is None:
         return
@@ -245,31 +246,27 @@ def _separate_clusters(training: Dataset, test: Dataset) -> None:
     if len(shared):
         raise DecalError(
             f"{Hint('test', test.inputs[0].path)}: cluster {printable(repr(str(shared[0])))} is in the training "
-            "file as well"
-            f" ({len(shared):,} such cluster{'s' if len(shared) > 1 else ''})",
+            f"file as well ({len(shared):,} such cluster{'s' if len(shared) > 1 else ''})",
             f"split by cluster, or drop {Hint('test')} to evaluate by cross-fitting, which keeps clusters whole",
         )
 
 
-def _same_kinds(training: Predictions, test: Dataset) -> None:
+def _need_same_kinds(training: Predictions, test: Dataset) -> None:
     """Errors: DecalError, where a feature of the test set is of another kind than in the training file."""
-    rows = test.models[0].rows
+    rows, where = test.models[0].rows, f"{Hint('test', test.inputs[0].path)}"
     if rows.features is None or training.rows.features is None:
         return
     have, want = rows.typed.kinds, training.rows.typed.kinds
     if len(have) != len(want):
         raise DecalError(
-            f"{Hint('test', test.inputs[0].path)}: the features hold {len(have)} numbers a row, those of the "
-            "training file"
-            f" {len(want)}",
+            f"{where}: the features hold {len(have)} numbers a row, those of the training file {len(want)}",
             "give the same features",
         )
     at = mismatch(have, want)
     if at is not None:
         raise DecalError(
-            f"{Hint('test', test.inputs[0].path)}, column {training.feature_names[at]!r}: holds "
-            f"{PLURALS[have[at]]}, where"
-            f" the training file holds {PLURALS[want[at]]}",
+            f"{where}, column {training.feature_names[at]!r}: holds {PLURALS[have[at]]}, where the training file holds "
+            f"{PLURALS[want[at]]}",
             "store the column in the same way in both files",
         )
 
@@ -280,73 +277,41 @@ def shared_rows(training: Rows, test: Rows) -> int | None:
     Equal in score, label and features. Where most training rows have a twin, as with few distinct scores and no
     features, an equal row need not be the same one.
     """
-    known, asked = _keys(training), _keys(test)
+
+    def keys(rows: Rows) -> np.ndarray:
+        scores = Features.of_numbers(np.column_stack((rows.score, rows.label)))
+        return mixed_bits((*scores.hashed(), *rows.typed.hashed()), len(rows))
+
+    known, asked = keys(training), keys(test)
     if 2 * len(np.unique(known)) <= len(known):
         return None
     return int(np.isin(asked, known).sum())
 
 
-def _keys(rows: Rows) -> np.ndarray:
-    scores = Features.of_numbers(np.column_stack((rows.score, rows.label)))
-    return mixed_bits((*scores.hashed(), *rows.typed.hashed()), len(rows))
-
-
-_OTHER = "give what it needs, or name another method: `decal methods` lists them"
-
-
-def _both_scores(dataset: Dataset, applied: Applied, name: str) -> Dataset:
-    """All rows, with the score as it is and with the new one."""
-    first = replace(dataset.models[0], rows=replace(dataset.models[0].rows, groups={}))
-    return replace(dataset, models=(first, with_score(first, applied, name)))
-
-
-def _differences(scores: Dataset, plan: Plan, applied: Applied) -> tuple[Evaluation, Mapping[str, Difference]]:
-    """The metrics of the score as it is and of the new one."""
-    choices = OF_CLASSES if scores.classes else JUDGED_BY
-    choices += () if plan.shared_by(scores.classes) is None else WITH_TASK
-    comparison = compare(scores, replace(plan, choices=choices), splicing=False)
-    moved = applied.threshold is not None
-    return comparison.evaluation, {} if moved else comparison.contests[0].differences
-
-
 def _gain(
     performance: Performance, judged: Dataset, plan: Plan, task: Task | ClassDecision | None, widened: float
 ) -> Gain | None:
-    """What acting on the new score wins, at the capacity where there is one; None without a task."""
-    rows = judged.models[0].rows
+    """What acting on the new score wins, at the capacity where there is one.
+
+    None without a task, and for a method that moves one threshold where rows have others.
+    """
+    rows, applied, gain = judged.models[0].rows, performance.applied, performance.gain
+    if applied.threshold is not None if plan.by_row else judged.capacity is not None and plan.binary is None:
+        return None
     if judged.capacity is not None:
-        return _gain_at(judged.capacity, performance, judged, plan, widened)
+        (model,) = with_lists(judged, plan).models
+        new = fitted_at(model, judged.capacity, plan, performance.chosen, applied, widened)
+        assert new.utility is not None and new.gain is not None  # a method that was fitted has them
+        return Gain(new.utility - new.gain, new.utility, new.interval if plan.intervals else None)
     if isinstance(plan.decision, RowTask):
-        return _row_gain(performance, rows, plan, plan.decision)
-    if performance.gain is None or task is None:
+        u = row_stakes(rows, plan.decision)
+        before, gain = Decisions.of_rows(u).utility.value, won_by_row(u, applied.score, rows.score)
+    elif gain is None or task is None:
         return None
-    utility = payoffs(task)[actions_taken(rows.score, task), rows.label]
-    before = float(rows.weights @ utility / rows.weights.sum())
-    return _gain_of(before, performance.gain, rows, plan)
-
-
-def _gain_of(before: float, gain: MeanEstimate, rows: Rows, plan: Plan) -> Gain:
-    ends = ends_of(*gain, rows, plan.confidence) if plan.intervals else None
-    return Gain(before, before + gain.mean, ends)
-
-
-def _gain_at(capacity: Capacity, performance: Performance, judged: Dataset, plan: Plan, widened: float) -> Gain | None:
-    """Where so many rows can be acted on only; None for a method that moves one threshold of rows that have others."""
-    if (performance.applied.threshold is not None) if plan.by_row else plan.binary is None:
-        return None
-    (model,) = with_lists(judged, plan).models
-    new = fitted_at(model, capacity, plan, performance.chosen, performance.applied, widened)
-    assert new.utility is not None and new.gain is not None  # a method that was fitted has them
-    return Gain(new.utility - new.gain, new.utility, new.interval if plan.intervals else None)
-
-
-def _row_gain(performance: Performance, rows: Rows, plan: Plan, task: RowTask) -> Gain | None:
-    """The same where rows have utilities of their own; None for a method that moves one threshold of all rows."""
-    if performance.applied.threshold is not None:
-        return None
-    u = row_stakes(rows, task)
-    gain = won_by_row(u, performance.applied.score, rows.score)
-    return _gain_of(Decisions.of_rows(u).utility.value, gain, rows, plan)
+    else:
+        utility = payoffs(task)[actions_taken(rows.score, task), rows.label]
+        before = float(rows.weights @ utility / rows.weights.sum())
+    return Gain(before, before + gain.mean, ends_of(*gain, rows, plan.confidence) if plan.intervals else None)
 
 
 def saved_model(
