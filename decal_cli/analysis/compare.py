@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -20,7 +20,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
-from decal_cli.metrics.confidence import RESAMPLES, Interval
+from decal_cli.metrics.confidence import RESAMPLES
 from decal_cli.metrics.decisions import decide
 from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.inputs import row_stakes
@@ -31,7 +31,7 @@ from decal_cli.tables.estimate import MeanEstimate, with_missed
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import CELLS, FEWEST_ROWS, Floats, Loss
-from decal_cli.task import ClassDecision, RowTask, Task, UtilityRows
+from decal_cli.task import ClassDecision, RowTask, Task
 
 IDEALS = {"zero": 0.0, "one": 1.0}
 HEADLINE = (parse("expected_utility"), parse("brier"))
@@ -167,8 +167,12 @@ def compare(
     joined, reason = None, None
     if splicing and at is None:
         reason = "cells of two scores give no curves" if whole else "scores of several classes have no thresholds"
-    if splicing and whole is not None and at is not None:
-        joined, reason = _splice(whole, at, plan)
+    elif splicing and whole is not None and at is not None:
+        try:
+            rng = np.random.default_rng([plan.seed, RESAMPLES])
+            joined = splice(whole, at.curves, at.crossings, plan.task, rng)
+        except Undefined as undefined:
+            reason = undefined.reason
     return Comparison(evaluation, (first.name, second.name), tuple(contests), joined, reason)
 
 
@@ -192,18 +196,6 @@ def spliced(paired: Paired, comparison: Comparison) -> dict[str, NDArray[Any]]:
     return {paired.id_name: paired.ids, label: a.label, "p_splice": comparison.splice.cut.scores(a.score, b.score)}
 
 
-def _splice(pairs: PairTable, at: Thresholds, plan: Plan) -> tuple[Splice | None, str | None]:
-    rng = np.random.default_rng([plan.seed, RESAMPLES])
-    try:
-        return splice(pairs, at.curves, at.crossings, plan.task, rng), None
-    except Undefined as undefined:
-        return None, undefined.reason
-
-
-Values = Mapping[MetricSpec, float]
-Differences = Mapping[str, Difference]
-
-
 def _contest(
     of_a: Report,
     of_b: Report,
@@ -214,53 +206,39 @@ def _contest(
     ids: Ids | None,
 ) -> Contest:
     """pairs: the scores of both, None for rows of several classes, which have no threshold."""
-    a, b = _sides(rows, pairs, plan)
-
-    def intervals(values: Values) -> Mapping[MetricSpec, Interval]:
-        sure = rows[0].sure(plan.confidence) if pairs is None else pairs.design.confidence(plan.confidence)
-        return {} if sure is None else paired_metrics.intervals(values, a, b, sure, pairs)
-
-    asked, headline = _differences(of_a, of_b, plan, intervals)
+    heads = HEADLINE if of_a.places is None else (AT_CAPACITY, *HEADLINE)
+    differences = {spec: _difference(spec, of_a, of_b) for spec in dict.fromkeys((*plan.choices, *heads))}
+    values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
+    sure = rows[0].sure(plan.confidence) if pairs is None else pairs.design.confidence(plan.confidence)
+    if plan.intervals and sure is not None:
+        # What metrics of the two models are computed from, on units that both share.
+        a, b = (Inputs(each, plan.decision_of(each.classes), plan.seed) for each in rows)
+        stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
+        a, b = paired_metrics.of_pairs(a, b, pairs, *stakes)
+        for spec, ends in paired_metrics.intervals(values, a, b, sure, pairs).items():
+            one, ideal = differences[spec], IDEALS.get(spec.declared.better)
+            between = ideal is not None and ((one.a.value or 0.0) - ideal) * ((one.b.value or 0.0) - ideal) < 0
+            differences[spec] = replace(
+                one,
+                difference=replace(one.difference, interval=ends),
+                method=paired_metrics.method(spec.declared, pairs is None, plan.by_row),
+                by_chance=None if between else ends[0] <= 0 <= ends[1],
+            )
+    asked = {spec.key: differences[spec] for spec in plan.choices}
+    headline = {spec.key: differences[spec] for spec in heads if spec in values}
     if pairs is None:
         classes = (rows[0].class_table, rows[1].class_table)
         apart_by_class = None if decision is None else class_disagreements(*classes, decision)
         return Contest(of_a.group, of_a.rows, None, 0, asked, headline, None, apart_by_class)
-    swapped = swap(*rows, ids)
-    apart = None
-    if plan.binary is not None and swapped is None:
-        apart = _disagreements(pairs, plan.binary.decision_threshold)
+    swapped, apart = swap(*rows, ids), None
     of_cells = isinstance(pairs, CellPairs)
+    if plan.binary is not None and swapped is None:
+        threshold = plan.binary.decision_threshold
+        # Cells may not say how every row is decided.
+        if not isinstance(pairs, CellPairs) or pairs.decided_at(threshold):
+            apart = disagreements(pairs, threshold)
     at, count = (None, 0) if of_cells else (_thresholds(pairs, plan), len(pairs))
     return Contest(of_a.group, of_a.rows, of_a.positives, count, asked, headline, at, apart, swapped)
-
-
-def _sides(rows: tuple[Rows, Rows], pairs: PairTable | None, plan: Plan) -> tuple[Inputs, Inputs]:
-    """What metrics of the two models are computed from, on units that both share."""
-    a, b = (Inputs(each, plan.decision_of(each.classes), plan.seed) for each in rows)
-    stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
-    return paired_metrics.of_pairs(a, b, pairs, *stakes)
-
-
-def _disagreements(pairs: PairTable, threshold: float) -> Disagreements | None:
-    """None where cells do not say how every row is decided."""
-    known = not isinstance(pairs, CellPairs) or pairs.decided_at(threshold)
-    return disagreements(pairs, threshold) if known else None
-
-
-def _differences(
-    of_a: Report, of_b: Report, plan: Plan, intervals: Callable[[Values], Mapping[MetricSpec, Interval]]
-) -> tuple[Differences, Differences]:
-    """Of the metrics that were asked for, and of those that the summary is about."""
-    heads = HEADLINE if of_a.places is None else (AT_CAPACITY, *HEADLINE)
-    differences = {spec: _difference(spec, of_a, of_b) for spec in dict.fromkeys((*plan.choices, *heads))}
-    values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
-    if plan.intervals:
-        of_classes = of_a.by_class is not None
-        for spec, ends in intervals(values).items():
-            method = paired_metrics.method(spec.declared, of_classes, plan.by_row)
-            differences[spec] = _with_interval(differences[spec], spec, ends, method)
-    asked = {spec.key: differences[spec] for spec in plan.choices}
-    return asked, {spec.key: differences[spec] for spec in heads if spec in values}
 
 
 def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
@@ -282,23 +260,6 @@ def _better(metric: Metric, a: float, b: float) -> Side | None:
         from_a, from_b = abs(a - IDEALS[metric.better]), abs(b - IDEALS[metric.better])
         return None if from_a == from_b else "a" if from_a < from_b else "b"
     return "b" if (b > a) == (metric.better == "higher") else "a"
-
-
-def _with_interval(
-    undecided: Difference, spec: MetricSpec, interval: Interval, method: paired_metrics.Method | None
-) -> Difference:
-    """With its interval, and whether chance could explain it."""
-    by_chance: bool | None = interval[0] <= 0 <= interval[1]
-    ideal = IDEALS.get(spec.declared.better)
-    a, b = undecided.a.value, undecided.b.value
-    if ideal is not None and a is not None and b is not None and (a - ideal) * (b - ideal) < 0:
-        by_chance = None
-    return replace(
-        undecided,
-        difference=replace(undecided.difference, interval=interval),
-        method=method,
-        by_chance=by_chance,
-    )
 
 
 def _thresholds(pairs: PairTable, plan: Plan) -> Thresholds:
@@ -542,7 +503,13 @@ def splice(
     cuts = [best_cut(brier_difference(fold.others)) if len(fold.others) else None for fold in folds]
     utility = None
     if task is not None:
-        utility = _held_out(pairs, folds, cuts, _payoff_loss(task.undominated, task.decision_thresholds), larger=True)
+        by_label, at = np.array(task.undominated).T, np.array(task.decision_thresholds)
+
+        def won(score: Floats) -> Floats:
+            """The payoff at each label of the action, which is how many of the thresholds the score reaches."""
+            return np.asarray(by_label[:, np.searchsorted(at, score, side="right")])
+
+        utility = _held_out(pairs, folds, cuts, won, larger=True)
     agreeing = sum(other is not None and other.below == cut.below for other in cuts)
     return Splice(cut, _held_out(pairs, folds, cuts, squared, larger=False), utility, agreeing)
 
@@ -587,13 +554,3 @@ def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss
         missed += np.bincount(units.label, own_squares * (values - won) ** 2, 2)
     error = with_missed(variance, (missed / np.maximum(squares, 1e-300)).max(), pairs.effective_rows)
     return SpliceGain(spliced, single, MeanEstimate(won, float(error)))
-
-
-def _payoff_loss(payoff: UtilityRows, decision_thresholds: Sequence[float]) -> Loss:
-    """The per-row payoff[action][label] where the action is how many of the thresholds the score reaches."""
-    by_label, at = np.array(payoff).T, np.array(decision_thresholds)
-
-    def loss(score: Floats) -> Floats:
-        return by_label[:, np.searchsorted(at, score, side="right")]
-
-    return loss

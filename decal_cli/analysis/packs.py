@@ -17,7 +17,6 @@ from decal_cli.metrics import Inputs, Interval, MetricSpec, Result, measure_all,
 from decal_cli.metrics.measure import estimate_of
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats
 from decal_cli.tables.units import Estimate
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -151,16 +150,12 @@ def by_outcome(rows: Rows) -> tuple[OutcomeScores, ...]:
         n = np.asarray(t.pos if label else t.n - t.pos, dtype=np.float64)
         count = rows.positives if label else len(rows) - rows.positives
         if count:
-            groups.append(OutcomeScores(label, count, dot(n, t.score) / float(n.sum()), _quantiles(t.score, n)))
+            # The lowest score that so much of the rows is at or below.
+            at = np.searchsorted(np.cumsum(n) / n.sum(), np.array(QUANTILES) * (1 - 1e-12))
+            scores = t.score[np.minimum(at, len(t) - 1)].tolist()
+            quantiles = {f"{share:g}": each for share, each in zip(QUANTILES, scores, strict=True)}
+            groups.append(OutcomeScores(label, count, dot(n, t.score) / float(n.sum()), quantiles))
     return tuple(groups)
-
-
-def _quantiles(score: Floats, n: Floats) -> dict[str, float]:
-    """The lowest score that so much of the rows is at or below."""
-    reached: Floats = np.cumsum(n) / n.sum()
-    at = np.searchsorted(reached, np.array(QUANTILES) * (1 - 1e-12))
-    scores = score[np.minimum(at, len(score) - 1)].tolist()
-    return {f"{share:g}": each for share, each in zip(QUANTILES, scores, strict=True)}
 
 
 MIN_DENOMINATOR = 30
@@ -216,12 +211,6 @@ class GroupComparison:
     largest: Result
 
 
-class _Compared(NamedTuple):
-    group: str
-    inputs: Inputs
-    rows: float
-
-
 def compare_groups(
     model: str, rows: Rows, choices: Sequence[MetricSpec], asked: Inputs, confidence: float | None
 ) -> Iterator[tuple[str, MetricSpec, GroupComparison]]:
@@ -230,30 +219,24 @@ def compare_groups(
     Groups of fewer than MIN_DENOMINATOR rows in the denominator stay out, so that none of them widens an interval.
     """
     for column in rows.groups:
-        parts = [(group, asked.of_rows(part)) for group, part in rows.of_column(column)]
-        families: dict[tuple[str, ...], list[MetricSpec]] = {}
-        found: dict[MetricSpec, GroupComparison] = {}
-        compared: dict[MetricSpec, list[_Compared]] = {}
-        for choice in choices:
-            compared[choice] = [_Compared(group, inputs, denominator(choice, inputs)) for group, inputs in parts]
-            family = tuple(each.group for each in compared[choice] if each.rows >= MIN_DENOMINATOR)
-            families.setdefault(family, []).append(choice)
-        for family, shared in families.items():
+        parts = dict(rows.of_column(column))
+        asked_of = {group: asked.of_rows(part) for group, part in parts.items()}
+        sizes = {choice: {group: denominator(choice, each) for group, each in asked_of.items()} for choice in choices}
+        families = {
+            choice: tuple(group for group, size in sizes[choice].items() if size >= MIN_DENOMINATOR)
+            for choice in choices
+        }
+        found = {}
+        for family in dict.fromkeys(families.values()):
+            shared = [choice for choice in choices if families[choice] == family]
             sure = None if confidence is None else simultaneous(confidence, len(family), rows.cluster is not None)
             measured = {
-                group: measure_all(shared, inputs, None if sure is None else _rows_of(inputs).sure(sure))
-                for group, inputs in parts
-                if group in family
+                group: measure_all(shared, asked_of[group], None if sure is None else parts[group].sure(sure))
+                for group in family
             }
             for choice in shared:
-                results = [(each, measured[each.group][choice]) for each in compared[choice] if each.group in family]
-                known = [(each, result) for each, result in results if result.value is not None]
-                small = tuple(
-                    TooSmall(model, column, choice.key, each.group, each.rows)
-                    for each in compared[choice]
-                    if each.group not in family
-                )
-                found[choice] = _compare(model, column, choice.key, known, small)
+                known = {group: results[choice] for group, results in measured.items()}
+                found[choice] = _compare(model, column, choice.key, sizes[choice], known)
         for choice in choices:
             yield column, choice, found[choice]
 
@@ -287,28 +270,29 @@ def denominator(spec: MetricSpec, inputs: Inputs) -> float:
             return round(estimate.rows, 6)
     if metric.family == "ranking" and table is not None:
         return round(float(table.rarer_rows), 6)
-    return float(len(_rows_of(inputs)))
-
-
-def _rows_of(inputs: Inputs) -> Rows:
     assert inputs.rows is not None  # they are the rows of a group
-    return inputs.rows
+    return float(len(inputs.rows))
 
 
 def _compare(
-    model: str, column: str, key: str, known: Sequence[tuple[_Compared, Result]], small: tuple[TooSmall, ...]
+    model: str, column: str, key: str, sizes: Mapping[str, float], measured: Mapping[str, Result]
 ) -> GroupComparison:
     """All pairs of groups; rows of two groups are different rows, so that intervals combine (Zou and Donner 2008)."""
+    small = tuple(TooSmall(model, column, key, group, sizes[group]) for group in sizes if group not in measured)
+    known = sorted(
+        (group for group in measured if measured[group].value is not None),
+        key=lambda group: measured[group].value or 0.0,
+    )
     if len(known) < 2:
         few = ", ".join(f"{each.group} ({each.rows:.0f})" for each in small)
         why = f"; fewer than {MIN_DENOMINATOR} rows in the denominator: {few}" if few else ""
         return GroupComparison((), small, Result(None, None, f"fewer than two groups can be compared{why}"))
-    known = sorted(known, key=lambda each: each[1].value or 0.0)
-    value = np.array([result.value for _, result in known])
+    intervals = [measured[group].interval for group in known]
+    value = np.array([measured[group].value for group in known], dtype=np.float64)
     j, i = np.triu_indices(len(known), 1)
     apart = value[i] - value[j]
-    sure = all(result.interval is not None for _, result in known)
-    ends = np.array([result.interval or (v, v) for (_, result), v in zip(known, value, strict=True)])
+    sure = None not in intervals
+    ends = np.array([interval or (v, v) for interval, v in zip(intervals, value, strict=True)])
     below, above = value - ends[:, 0], ends[:, 1] - value
     low, high = apart - np.hypot(below[i], above[j]), apart + np.hypot(above[i], below[j])
     order = np.argsort(-(low if sure else apart), kind="stable")
@@ -318,13 +302,13 @@ def _compare(
             model,
             column,
             key,
-            known[i[k]][0].group,
-            known[j[k]][0].group,
+            known[i[k]],
+            known[j[k]],
             float(apart[k]),
             (float(low[k]), float(high[k])) if sure else None,
             len(known),
-            known[i[k]][0].rows,
-            known[j[k]][0].rows,
+            sizes[known[i[k]]],
+            sizes[known[j[k]]],
         )
         for k in shown
     )

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
@@ -126,17 +127,12 @@ def plan_rows(
     return RowPlan(evaluation, tuple(planned), tuple(unknown), pilot)
 
 
-@dataclass(frozen=True)
-class _Error:
-    """How far a value is from a bound on so many rows, and how far its interval reaches towards it."""
+class _Error(NamedTuple):
+    """On so many rows: how far an interval reaches towards a bound, and how far the value is from it."""
 
     rows: float
-    effect: float
     reach: float
-
-    def rows_for(self, confidence: float, power: float) -> int | None:
-        """Rows whose interval ends before the bound with this probability."""
-        return rows_for(self.rows, self.reach, self.effect, confidence, power)
+    effect: float
 
     def power(self, size: float, confidence: float) -> float:
         """How often the interval of so many rows ends before the bound."""
@@ -158,9 +154,8 @@ class _Sampler:
         value, interval = result.value or 0.0, result.interval or (0.0, 0.0)
         side = 1 if value > bound else 0
         effect, reach = abs(value - bound), abs(value - interval[1 - side])
-        start = _Error(float(len(self.rows)), effect, reach)
-        first, error = self._needed(choice, start, bound, side)
-        needed = (first, *(error.rows_for(self.plan.confidence, power) for power in POWERS[1:]))
+        first, error = self._needed(choice, _Error(float(len(self.rows)), reach, effect), bound, side)
+        needed = (first, *(rows_for(*error, self.plan.confidence, power) for power in POWERS[1:]))
         curve: tuple[tuple[int, float], ...] = ()
         if first is not None:
             # Two digits of a number of rows are enough.
@@ -171,8 +166,7 @@ class _Sampler:
 
     def _needed(self, choice: MetricSpec, error: _Error, bound: float, side: int) -> tuple[int | None, _Error]:
         """The rows for the first power, and the error that they were computed from."""
-        power = POWERS[0]
-        needed = error.rows_for(self.plan.confidence, power)
+        needed = rows_for(*error, self.plan.confidence, POWERS[0])
         if choice.declared.size_free:
             return needed, error
         for _ in range(ROUNDS):
@@ -184,7 +178,7 @@ class _Sampler:
             # Half way, on the scale of rows, so that it comes to rest.
             size = round(math.sqrt(size * min(error.rows, len(self.rows) // 2)))
             error = self._measured(choice, size, bound, side) or error
-            needed = error.rows_for(self.plan.confidence, power)
+            needed = rows_for(*error, self.plan.confidence, POWERS[0])
         return needed, error
 
     def _measured(self, choice: MetricSpec, size: int, bound: float, side: int) -> _Error | None:
@@ -201,7 +195,7 @@ class _Sampler:
         if not values:
             return None
         effect = (float(np.mean(values)) - bound) * (1 if side else -1)
-        return _Error(float(size), effect, float(np.mean(reaches))) if effect > 0 else None
+        return _Error(float(size), float(np.mean(reaches)), effect) if effect > 0 else None
 
     def for_width(self, what: str, choice: MetricSpec, result: Result, half_width: float) -> RowsNeeded:
         """Rows whose interval is so wide."""

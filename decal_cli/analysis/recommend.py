@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from decal_cli.analysis.flowchart import (
     walk,
 )
 from decal_cli.analysis.tryout import (
+    Fit,
     Picked,
     Ranked,
     RanksNow,
@@ -43,6 +44,7 @@ from decal_cli.data.large.sampling import with_rows
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, said
+from decal_cli.learn.method import MethodSpec, new_name, training_rows, with_score
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import Inputs, MetricSpec, Result, parse
 from decal_cli.metrics.inputs import INPUT_KINDS, row_stakes
@@ -52,17 +54,7 @@ from decal_cli.tables.aggregated import NEEDS_ROWS
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask, RowTask, Task
 
-if TYPE_CHECKING:
-    from decal_cli.analysis.tryout import Fit
-    from decal_cli.learn.method import MethodSpec
-
-
-EVIDENCE: tuple[MetricSpec, ...] = tuple(
-    parse(name)
-    for name in dict.fromkeys(
-        (*EVIDENCE_KEYS, "expected_utility", "eu_never", "eu_always", "ece", "ece_null", "ece_debiased")
-    )
-)
+EVIDENCE = tuple(map(parse, (*EVIDENCE_KEYS, "ece", "ece_null", "ece_debiased")))
 """What a recommendation rests on."""
 BY_AMOUNT = (parse("eu_by_amount"), parse("gain_over_amount"))
 """What it says too, where every row has utilities of its own."""
@@ -346,11 +338,11 @@ def try_methods(
         name: [(each.chosen, each.applied, each.achieved.reason) for each in rounds[name][0].trials] for name in rounds
     }
     shown = _ranked(dataset, plan, progress, fits)
-    return Recommendation(untried.evaluation, tuple(map(_without_try, untried.advice)), rounds, shown)
-
-
-def _without_try(advice: Advice) -> Advice:
-    return replace(advice, next_steps=tuple(text for text in advice.next_steps if text != said(TRY)))
+    advice = tuple(
+        replace(each, next_steps=tuple(text for text in each.next_steps if text != said(TRY)))
+        for each in untried.advice
+    )
+    return Recommendation(untried.evaluation, advice, rounds, shown)
 
 
 def _rounds(
@@ -361,9 +353,6 @@ def _rounds(
     progress: Progress,
     methods: Sequence[MethodSpec],
 ) -> Iterator[Round]:
-    # Loaded late: whoever only evaluates needs no method.
-    from decal_cli.learn.method import new_name, training_rows, with_score
-
     task = plan.simplest.shared_by(dataset.classes)
     chosen = tuple(methods) or candidates(training_rows(dataset.models[0], task, plan.seed))
     for _ in range(ROUNDS):
@@ -421,7 +410,8 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
     # Where rows have thresholds of their own, no share of what these scores can give is defined.
     keys = [key for key in EVIDENCE_KEYS if key in report.results and (not plan.by_row or key != HEADROOM)]
     results = {key: report.results[key] for key in keys}
-    if _one_label(report):
+    classes = report.by_class and [each.rows > 0 for each in report.by_class.classes]
+    if sum(classes) < 2 if classes else report.positives in (0, report.rows):
         # Rows of one label say which constant action suits them, not what a method would win.
         undefined = Result(None, None, "needs rows of both labels")
         results |= {key: undefined for key in (*GAINS.values(), BEYOND)}
@@ -459,12 +449,6 @@ def amounts_in(reports: Iterable[Mapping[str, Result]]) -> list[float]:
         largest = max(gains, key=abs, default=0.0)
         amounts += [*(known[key] for key in ("expected_utility", "eu_never", "eu_always") if key in known), largest]
     return amounts or [0.0]
-
-
-def _one_label(report: Report) -> bool:
-    if report.by_class is not None:
-        return sum(each.rows > 0 for each in report.by_class.classes) < 2
-    return report.positives in (0, report.rows)
 
 
 STEPS, COARSE = 98, 4
@@ -556,7 +540,7 @@ def advise_over(
     unbound = tuple(choice for choice in plan.choices if not decides(choice))
     evaluation = evaluate(dataset, replace(plan, choices=unbound), progress)
 
-    def asker(model: Predictions, group: str | None, rows: Rows, shared: Report) -> Callable[[int], _Point]:
+    def asker(model: Predictions, rows: Rows, shared: Report) -> Callable[[int], _Point]:
         elsewhere = Elsewhere(Inputs(rows, None, plan.seed), shared, plan, preferences)
 
         def point(step: int) -> _Point:
@@ -572,15 +556,11 @@ def advise_over(
     found = []
     reports = iter(evaluation.reports)
     for model in dataset.models:
-        for group, rows in model.rows.by_group():
-            found.append(tuple(_stretches(_points(asker(model, group, rows, next(reports))))))
+        for _, rows in model.rows.by_group():
+            point = asker(model, rows, next(reports))
+            points = looked_at(point, (*range(0, STEPS, COARSE), STEPS), lambda each: each.advice.same)
+            found.append(tuple(_stretches(list(points.values()))))
     return RangeAdvice(evaluation, unknown, tuple(found))
-
-
-def _points(point: Callable[[int], _Point]) -> list[_Point]:
-    """Points of the range, dense where the advice changes."""
-    steps = (*range(0, STEPS, COARSE), STEPS)
-    return list(looked_at(point, steps, lambda each: each.advice.same).values())
 
 
 def _stretches(points: list[_Point]) -> Iterator[Stretch]:

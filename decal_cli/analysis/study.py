@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ from decal_cli.analysis.flowchart import (
     POST_TRAINING,
     RECALIBRATION,
     Action,
-    Advice,
     Evidence,
     Item,
     walk,
@@ -95,10 +94,6 @@ class NamedTask:
         if self.missed is not None:
             cost[:, self.missed] *= TIMES
         return ClassDecision(tuple(map(tuple, (0.0 - cost).tolist())), tuple(classes))
-
-    def fits(self, classes: Sequence[str]) -> bool:
-        """Whether there is such a class."""
-        return self.missed is None or self.missed < len(classes)
 
 
 BY_DEFAULT = (
@@ -185,21 +180,26 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
     [gain of always deciding 0, of always deciding 1]}]}; values are null where undefined, low and high where it is not
     among WITH_INTERVALS. Points of a task by name have "task" beside a threshold of null, and no constants.
     """
-    _import_once()
+    # What methods import is not to count as the time of the first that does, and its threads can be limited.
+    import sklearn.ensemble
+    import sklearn.linear_model
+    import sklearn.tree  # noqa: F401
+
     # Sums come out the same in any process, and processor time is not that of threads that wait for each other.
     with one_thread():
         rows = training_rows(model, None, unit.seed)
         fit, test = _halves(rows, unit.seed)
         if setting.tasks:
-            named = {task.name: task.of(rows.classes) for task in setting.tasks if task.fits(rows.classes)}
+            there = (task for task in setting.tasks if task.missed is None or task.missed < len(rows.classes))
+            named = {task.name: task.of(rows.classes) for task in there}
             points: list[Record] = [{"threshold": None, "task": name} for name in named]
             tasks: list[Task | ClassDecision] = list(named.values())
         else:
             points, tasks = [{"threshold": t} for t in setting.thresholds], [task_of(t) for t in setting.thresholds]
         inputs = Inputs(fit, seed=unit.seed)
         seconds, reasons, models = _fitted(fit, inputs, setting.methods, tasks)
-        estimates = _of_named if setting.tasks else _of_thresholds
-        for point, each in zip(points, estimates(fit, inputs, tasks, setting.confidence), strict=True):
+        estimates = _estimates(fit, inputs, tasks, bool(setting.tasks), setting.confidence)
+        for point, each in zip(points, estimates, strict=True):
             point["estimates"] = each
         _add_gains(points, models, test, tasks)
     return {
@@ -254,13 +254,6 @@ def _is_number(value: Any, least: float = -MAX_UTILITY) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= MAX_UTILITY
 
 
-def _import_once() -> None:
-    """What methods import is not to count as the time of the first that does, and its threads can be limited."""
-    import sklearn.ensemble
-    import sklearn.linear_model
-    import sklearn.tree  # noqa: F401
-
-
 def _halves(rows: Training, seed: int) -> tuple[Training, Training]:
     """The rows to fit and to test, clusters whole."""
     rng = np.random.default_rng([seed, len(rows)])
@@ -271,29 +264,21 @@ def _halves(rows: Training, seed: int) -> tuple[Training, Training]:
     return rows.take(~second), rows.take(second)
 
 
-Estimates = Iterator[dict[str, list[float | None]]]
-"""Of each task, by metric: value, low and high."""
-
-
-def _of_thresholds(fit: Training, inputs: Inputs, tasks: Sequence[Any], confidence: float) -> Estimates:
-    """What the fit half alone says, by threshold."""
-    # The intervals of the grouping loss, which take trees on fewer rows, are not asked for.
-    regions = None if fit.features is None else build_regions(fit, seed=fit.seed, loss_only=True)
-    inputs = inputs.having(regions)
-    even = inputs.at(task_of(EVEN))
-    shared = {spec.key: _estimate(spec, even, 1.0, confidence) for spec in OF_SCORES}
-    for task in tasks:
-        at = inputs.at(task)
-        yield {spec.key: _estimate(spec, at, task.u_delta, confidence) for spec in OF_TASKS} | shared
-
-
-def _of_named(fit: Training, inputs: Inputs, tasks: Sequence[Any], confidence: float) -> Estimates:
-    """The same by task."""
-    shared = {s.key: _estimate(s, inputs, 1.0, confidence) for s in (OF_CLASSES if fit.classes else ())}
+def _estimates(
+    fit: Training, inputs: Inputs, tasks: Sequence[Any], named: bool, confidence: float
+) -> Iterator[dict[str, list[float | None]]]:
+    """What the fit half alone says of each task, by metric: value, low and high. named: tasks by name."""
+    of_tasks, of_all, at_any = OF_NAMED_TASKS, OF_CLASSES if fit.classes else (), inputs
+    if not named:
+        # The intervals of the grouping loss, which take trees on fewer rows, are not asked for.
+        regions = None if fit.features is None else build_regions(fit, seed=fit.seed, loss_only=True)
+        inputs = inputs.having(regions)
+        of_tasks, of_all, at_any = OF_TASKS, OF_SCORES, inputs.at(task_of(EVEN))
+    shared = {spec.key: _estimate(spec, at_any, 1.0, confidence) for spec in of_all}
     for task in tasks:
         # A table of its own, so that what it keeps of one task is gone with the next.
         at = inputs.at(task).having(replace(fit.class_table)) if fit.classes else inputs.at(task)
-        yield {spec.key: _estimate(spec, at, task.u_delta, confidence) for spec in OF_NAMED_TASKS} | shared
+        yield {spec.key: _estimate(spec, at, task.u_delta, confidence) for spec in of_tasks} | shared
 
 
 def _estimate(spec: MetricSpec, inputs: Inputs, u_delta: float, confidence: float) -> list[float | None]:
@@ -896,14 +881,13 @@ def advised(points: StudyPoints, rows: Sequence[int], costs: Mapping[Action, flo
 
     Where it cannot tell, the action that it leans to.
     """
-    return np.array([_followed(walk(_evidence(points, k, rows[k], costs))) for k in range(len(points.threshold))])
-
-
-def _followed(advice: Advice) -> str:
-    action = advice.lean if advice.action == "cannot-tell" and advice.lean is not None else advice.action
-    if action in FITS or advice.constant is None:
-        return action
-    return ALWAYS[int(advice.constant.decision)]
+    followed = []
+    for k in range(len(points.threshold)):
+        advice = walk(_evidence(points, k, rows[k], costs))
+        action = advice.lean if advice.action == "cannot-tell" and advice.lean is not None else advice.action
+        constant = None if action in FITS else advice.constant
+        followed.append(action if constant is None else ALWAYS[int(constant.decision)])
+    return np.array(followed)
 
 
 def _evidence(points: StudyPoints, at: int, rows: int, costs: Mapping[Action, float]) -> Evidence:
@@ -1007,8 +991,7 @@ def _mean(values: Floats) -> Floats:
         return np.asarray(np.where(defined, values, 0.0).sum(axis=0) / defined.sum(axis=0))
 
 
-@dataclass(frozen=True, eq=False)
-class _Statistics:
+class _Statistics(NamedTuple):
     r2: Floats
     slope: Floats
     mean: Floats

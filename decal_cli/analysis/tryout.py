@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,19 @@ from decal_cli.analysis.flowchart import GAINS, SHRINKAGE, Action
 from decal_cli.data import Predictions
 from decal_cli.declarations.document import Share
 from decal_cli.errors import Undefined
+from decal_cli.learn.method import (
+    Applied,
+    MethodSpec,
+    Training,
+    actions_taken,
+    folds_of,
+    missing,
+    payoffs,
+    training_rows,
+    try_out,
+    won_over,
+)
+from decal_cli.learn.methods import METHODS, usual
 from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import Inputs, Interval, Result, parse
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
@@ -30,12 +43,8 @@ from decal_cli.tables.table import Floats
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask
 
-if TYPE_CHECKING:
-    from decal_cli.learn.method import Applied, MethodSpec, Training
-
-    Fit = tuple[MethodSpec, Applied | None, str | None]
-    """A method, what it says of held-out rows, and the reason where it cannot be fitted."""
-
+Fit = tuple[MethodSpec, Applied | None, str | None]
+"""A method, what it says of held-out rows, and the reason where it cannot be fitted."""
 
 ACTIONS: Mapping[str, Action] = {"recalibration": "recalibrate", "post-training": "post-train"}
 """The action of the flowchart that a kind of method carries out; costs are given by action."""
@@ -80,9 +89,6 @@ class Picked:
 
 def candidates(rows: Training) -> tuple[MethodSpec, ...]:
     """Every method that the user gave enough for, at its defaults."""
-    from decal_cli.learn.method import missing
-    from decal_cli.learn.methods import METHODS
-
     return tuple(spec for spec in METHODS.specs() if missing(spec, rows) is None)
 
 
@@ -128,8 +134,6 @@ def _trial(
     confidence: float,
     utilities: RowStakes | None,
 ) -> Trial:
-    from decal_cli.learn.method import missing, try_out
-
     predicted = report.results[GAINS[ACTIONS[chosen.declared.kind]]]
     try:
         lacking = missing(chosen, rows)
@@ -148,8 +152,6 @@ def _trial(
 
 def _won(one: Applied, rows: Training, utilities: RowStakes | None, other: Applied | None = None) -> MeanEstimate:
     """What acting on a new score wins over another, or over the score as it is. Errors: Undefined, with the reason."""
-    from decal_cli.learn.method import actions_taken, won_over
-
     if utilities is not None:
         if one.threshold is not None:
             raise Undefined("moves one threshold of all rows, and here each row has its own")
@@ -165,9 +167,6 @@ def picked(trials: Sequence[Trial], rows: Training, confidence: float, utilities
 
     Of other methods where none of the usual ones was tried. None: nothing was fitted.
     """
-    from decal_cli.learn.method import folds_of
-    from decal_cli.learn.methods import usual
-
     fitted = [each for each in trials if each.achieved.value is not None and each.applied is not None]
     fitted = [each for each in fitted if each.chosen.key in usual(bool(rows.classes))] or fitted
     if not fitted:
@@ -188,8 +187,6 @@ def picked(trials: Sequence[Trial], rows: Training, confidence: float, utilities
 
 def _payoffs(applied: Applied | None, rows: Training, utilities: RowStakes | None) -> Floats:
     """What deciding by a new score is worth, by the score as it is where there is none: by row, shape (T,)."""
-    from decal_cli.learn.method import actions_taken, payoffs
-
     if utilities is not None:
         return utilities.payoff(utilities.response(rows.score if applied is None else applied.score))
     task = rows.decided_by
@@ -280,14 +277,10 @@ def ranks_now(ranked: Sequence[Ranked], acted_on: float, confidence: float) -> R
 
 def usual_fits(model: Predictions, plan: Plan) -> Iterator[Fit]:
     """The score recalibrated, and with the features if there are any, by cross-fitting."""
-    # Loaded late: whoever only evaluates needs no method.
-    from decal_cli.learn.method import training_rows, try_out
-    from decal_cli.learn.methods import parse as parse_method
-
     rows = training_rows(model, plan.binary, plan.seed)
     recalibration = CLASS_RECALIBRATION if model.rows.classes else RECALIBRATION
     for name in (recalibration,) if model.rows.features is None else (recalibration, POST_TRAINING):
-        method = parse_method(name)
+        method = METHODS.parse(name)
         try:
             yield method, try_out(method, rows).applied, None
         except Undefined as undefined:
