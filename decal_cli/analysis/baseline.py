@@ -1,4 +1,4 @@
-"""An earlier JSON report as a baseline: its values, and why one of them cannot be compared with ours."""
+"""An earlier report as a baseline: its values, why one cannot be compared with ours, and what was lost since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two models on the same rows: every metric's difference with its paired interval, the curves, and the splice."""
+"""Two models on the same rows: every metric's difference with its paired interval, the curves, the decisions that
+differ, and the splice.
+"""
 
 from __future__ import annotations
 
@@ -452,6 +454,10 @@ class SpliceGain:
 @dataclass(frozen=True)
 class Splice:
     """The cut that all rows choose, and what cuts chosen on the other folds reach on each fold.
+
+    Z = min(z, Z1) + (Z2 - z) 1[Z2 > z], Z1 the model used below z. Where Z1 has the lower Brier curve up to z and Z2
+    from there on, the Brier score of Z is at most that of either. On a sample z is learned, so the loss of a splice is
+    measured on rows that did not choose it.
 
     folds: in how many of the folds the others chose the same model to stand below. utility: None without a task.
     """

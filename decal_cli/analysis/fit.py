@@ -1,4 +1,4 @@
-"""One method fitted to a data set, and what it wins on rows that it has not seen."""
+"""One method fitted to a data set, what it wins on rows that it has not seen, and new rows scored by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""From an evaluation to advice: the walk through the flowchart, and on request the methods tried."""
+"""From an evaluation to advice: the walk through the flowchart, on request the methods tried, and advice where a cost
+is not known: from which to which number it holds, and where it wins most.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves over models and groups: every threshold at once, with what pictures are drawn from."""
+"""Curves over models and groups: every threshold at once, or decisions that differ in another number."""
 
 from __future__ import annotations
 

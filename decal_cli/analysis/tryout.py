@@ -1,4 +1,7 @@
-"""Every method that can be fitted to a model's rows, tried on them by cross-fitting: what was promised, what came."""
+"""Every method that can be fitted to a model's rows, tried on them by cross-fitting: what was promised, what came.
+
+And what a score is worth where so many rows can be acted on only: as it is, recalibrated, and post-trained.
+"""
 
 from __future__ import annotations
 
