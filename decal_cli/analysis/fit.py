@@ -296,7 +296,9 @@ def _gain(
     None without a task, and for a method that moves one threshold where rows have others.
     """
     rows, applied, gain = judged.models[0].rows, performance.applied, performance.gain
-    if applied.threshold is not None if plan.by_row else judged.capacity is not None and plan.binary is None:
+    if plan.by_row and applied.threshold is not None:
+        return None
+    if judged.capacity is not None and not plan.by_row and plan.binary is None:
         return None
     if judged.capacity is not None:
         (model,) = with_lists(judged, plan).models

@@ -460,10 +460,10 @@ def _report(
     for name, each in results.items():
         metric = parse(name).declared
         curves[name] = curve_of(each, _kind(name, metric.title, metric.title.lower(), metric.unit))
-    moved = share is not None and plan.binary is not None and _moved(at_each, plan.binary, share, series, sure)
+    moved = () if share is None or plan.binary is None else _moved(at_each, plan.binary, share, series, sure)
     done = {name: curves[name] for name in found} or {each.name: each for each in _done(at_each, series, sure)}
     risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure)
-    of_worth = {name: curves[name] for name in worth} | {each.name: each for each in moved or ()}
+    of_worth = {name: curves[name] for name in worth} | {each.name: each for each in moved}
     return VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risk, c)
 
 
