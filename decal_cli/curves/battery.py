@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -150,7 +151,7 @@ def _without_features(s: Setup) -> Iterator[MetricCurve]:
     yield _of_decisions(s, "v_regret", segments, lambda d: 2 * external_regret(d))
     levels = at_levels(s.table, "auto")
     best = levels_of(levels, known, levels.pos / levels.n)
-    yield _of_estimates(s, "cfdl", replaced(best.units, np.tile(levels.score, 2), best.key, s.grid.at))
+    yield _of_estimates(s, "cfdl", gains(best.units, np.tile(levels.score, 2), best.key, s.grid.at, learned=False))
     yield calibration_regret()
     yield _rate(s, "sensitivity", segments, sensitivity)
     yield _rate(s, "false_positive_rate", segments, false_positive_rate)
@@ -362,66 +363,47 @@ def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[MetricCurve]
     except Undefined as undefined:
         yield from (_undefined(s, name, undefined.reason) for name in names)
         return
-    values = np.array([[float(bound) for bound in bounds] for bounds in plug_in]).T
-    ends = _brackets(s, regions, probed)
+    values, ends = np.array([[float(bound) for bound in bounds] for bounds in plug_in]).T, None
+    if s.confidence is not None:
+        with suppress(Undefined):  # where the probe clearly wins more than the trees show
+            grouping.need_seen(regions, probed, s.confidence)
+            # The metrics draw from the generator of their family, so one bracket serves them all.
+            missed = grouping.missed(regions, probed, s.confidence)
+            each = [grouping.bracket(regions, task, s.rng(), s.confidence, missed) for task in s.tasks]
+            ends = np.array(each).transpose(1, 2, 0)
     for number, name in enumerate(names):
         yield _of_ends(s, name, values[number], None if ends is None else ends[number])
-
-
-def _brackets(s: Setup, regions: Regions, probed: Probed) -> Floats | None:
-    """Intervals of the three bounds, shape (3, 2, K); None where the probe clearly wins more than the trees show."""
-    if s.confidence is None:
-        return None
-    try:
-        grouping.need_seen(regions, probed, s.confidence)
-    except Undefined:
-        return None
-    # The metrics draw from the generator of their family, so one bracket serves them all.
-    missed = grouping.missed(regions, probed, s.confidence)
-    return np.array([grouping.bracket(regions, task, s.rng(), s.confidence, missed) for task in s.tasks]).transpose(
-        1, 2, 0
-    )
 
 
 N_REPLICATES = 100
 
 
-def gains(units: Units, now: Floats, then: Floats, at: Floats, judge: Floats | None = None) -> Iterator[Estimate]:
-    """What acting on the held-out scores `then` wins over acting on the scores `now`, at each t* (u_delta 1).
+def gains(
+    units: Units, now: Floats, then: Floats, at: Floats, judge: Floats | None = None, learned: bool = True
+) -> Iterator[Estimate]:
+    """What acting on the scores `then` wins over acting on the scores `now`, at each t* (u_delta 1).
 
-    judge: a probability of label 1 that counts by half, and the label by half. Errors as those of metrics.decisions:
-    widened, and with one more row that might have changed.
+    learned: `then` are held-out scores; errors are those of metrics.decisions, widened, with one more row that might
+    have changed. Else they are held fixed, and a row that could have been missed is one that changes. judge: a
+    probability of label 1 that counts by half, and the label by half.
     """
     one_row = WIDENED**2 * float(one_missed(1.0, units.effective_rows))
-    # No two rows have the same judge.
-    reduced, before, after = _reached(units, now, then, at, TIE, keep=judge is not None)
+    # Units that differ in how many thresholds the two scores reach; no two rows have the same judge.
+    size, tie = len(at) + 1, TIE if learned else 0.0
+    key = np.searchsorted(at, now, side="right") * size + np.searchsorted(at * (1 - tie), then, side="right")
+    reduced, key = units.by(key) if judge is None else (units, key)
+    before, after = key // size, key % size
     label = reduced.label.astype(np.float64)
     positive, doubt = (label, 0.0) if judge is None else ((label + judge) / 2, (label - judge) / 2)
     for k, t in enumerate(at):
         changed = (after > k).astype(np.float64) - (before > k)
         gain = reduced.mean(changed * (positive - t))
-        bias = 0.0 if judge is None else abs(float(reduced.sums(changed * doubt)) / reduced.total)
-        yield replace(gain, adds=WIDENED * gain.influence, extra=t * (1 - t) * one_row, missed=0.0, bias=bias)
-
-
-def replaced(units: Units, now: Floats, then: Floats, at: Floats) -> Iterator[Estimate]:
-    """The same where the scores `then` are held fixed, and a row that could have been missed is one that changes."""
-    reduced, before, after = _reached(units, now, then, at, 0.0)
-    for k, t in enumerate(at):
-        changed = (after > k).astype(np.float64) - (before > k)
-        gain = reduced.mean(changed * (reduced.label - t))
-        most = max(t, 1 - t) if changed.any() else 0.0
-        yield replace(gain, missed=(most + abs(gain.value)) ** 2)
-
-
-def _reached(
-    units: Units, now: Floats, then: Floats, at: Floats, tie: float, keep: bool = False
-) -> tuple[Units, Ints, Ints]:
-    """Units that differ in how many thresholds the two scores reach, and these numbers; keep: the units as they are."""
-    size = len(at) + 1
-    key = np.searchsorted(at, now, side="right") * size + np.searchsorted(at * (1 - tie), then, side="right")
-    reduced, key = (units, key) if keep else units.by(key)
-    return reduced, key // size, key % size
+        if learned:
+            bias = 0.0 if judge is None else abs(float(reduced.sums(changed * doubt)) / reduced.total)
+            yield replace(gain, adds=WIDENED * gain.influence, extra=t * (1 - t) * one_row, missed=0.0, bias=bias)
+        else:
+            most = max(t, 1 - t) if changed.any() else 0.0
+            yield replace(gain, missed=(most + abs(gain.value)) ** 2)
 
 
 def _cuts(neg: Weights, pos: Weights, at: Floats) -> Ints:

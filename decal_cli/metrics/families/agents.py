@@ -194,13 +194,13 @@ def _sides(
 
 def _bridge(kinks: list[Kink]) -> tuple[Kink, Kink, float]:
     """The two kinks, one on either side of 1/2, whose chord is highest there; and its height."""
-    best = (*_ENDS, -1.0)
-    for left in kinks:
-        for right in kinks:
-            if left.at < 0.5 < right.at:
-                height = (left.loss * (right.at - 0.5) + right.loss * (0.5 - left.at)) / (right.at - left.at)
-                best = max(best, (left, right, height), key=lambda pair: pair[2])
-    return best
+    pairs = [
+        (left, right, (left.loss * (right.at - 0.5) + right.loss * (0.5 - left.at)) / (right.at - left.at))
+        for left in kinks
+        for right in kinks
+        if left.at < 0.5 < right.at
+    ]
+    return max(pairs, key=lambda pair: pair[2])
 
 
 def of_levels(t: Table) -> LossCurve:

@@ -421,7 +421,7 @@ def _auc_influence(c: ClassTable, weighted: bool) -> Floats:
         t, own = c.one_vs_rest(k), c.label == k
         beaten, beating = components(t)
         place = np.searchsorted(t.score, c.score[:, k])
-        area = float(np.asarray(t.pos, dtype=np.float64) @ beaten) / t.positives
+        area = delong(t).value
         each = np.where(own, (beaten[place] - area) / t.positives, (beating[place] - area) / t.negatives) * c.total
         added += part * each + (((own - rows[k] / c.total) * area) if weighted else 0.0)
     return added
