@@ -122,10 +122,16 @@ def test_beta_is_found_where_only_a_curve_that_falls_again_separates_the_labels(
 SEPARATED = by_level({0.2: "00", 0.4: "0", 0.7: "11"})
 
 
-@pytest.mark.parametrize("key", ["platt(targets=labels)", "temperature", "beta"])
-def test_where_a_threshold_separates_the_labels_there_is_no_maximum(key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "rows"),
+    [
+        *((key, SEPARATED) for key in ("platt(targets=labels)", "temperature", "beta")),
+        ("temperature", by_level({0.2: "00", 0.5: "01", 0.7: "11"})),  # at 0.5 no label is on the wrong side
+    ],
+)
+def test_where_a_threshold_separates_the_labels_there_is_no_maximum(key: str, rows: Rows) -> None:
     with pytest.raises(Undefined, match=r"needs .*separate"):
-        fit_method(key, training_of(SEPARATED))
+        fit_method(key, training_of(rows))
 
 
 def test_smoothed_targets_have_a_maximum_even_there() -> None:
