@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from decal_cli.learn.held_out import cuts_of_folds, of_table
+from decal_cli.learn.held_out import of_table
 from decal_cli.metrics import Inputs, measure_all, paired, parse
 from decal_cli.metrics.measure import MetricSpec, value_of
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
+from simulation.worlds import cuts_of_folds
 
 CONFIDENCE = 0.9
 TASK = BinaryTask.of_threshold(0.3)

@@ -23,7 +23,7 @@ from decal_cli.metrics.gaps import levels_used
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
-from simulation.worlds import Floats, Map, beta, calibrated, logit_normal, rounded, tilted, uniform
+from simulation.worlds import Floats, Map, beta, calibrated, cuts_of_folds, logit_normal, rounded, tilted, uniform
 
 LEVELS = 60_000
 FRESH = 200_000
@@ -227,7 +227,7 @@ def _recalibrated(world: World, t: Table, seed: int, now: float) -> float:
     """Mean population gain of the thresholds that the folds learned over the one that decides now."""
     population, task = world.population, world.task
     held = held_out.of_table(t, seed)
-    learned = held_out.cuts_of_folds(held.levels, held.of_levels, task.threshold)
+    learned = cuts_of_folds(held.levels, held.of_levels, task.threshold)
     worth = held_out.from_top(population.pos - task.threshold * population.n) / population.total
     at = np.searchsorted(population.score, np.append(learned, now), side="left")
     return task.u_delta * float((worth[at[:-1]] - worth[at[-1]]).mean())

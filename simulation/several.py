@@ -22,8 +22,8 @@ import numpy as np
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.recommend import EVIDENCE, Preferences, recommend
 from decal_cli.data import Dataset, Predictions
-from decal_cli.learn.probe import ClassRegression, Recalibrated, dealt, mixed
-from decal_cli.learn.scaling import SCALINGS, Scaling, centred, logarithms, mixing_weights, softmax
+from decal_cli.learn.probe import ClassPlane, Recalibrated, dealt, mixed
+from decal_cli.learn.scaling import SCALINGS, ClassScaling, centred, logarithms, mixing_weights, softmax
 from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics.measure import measure_all
 from decal_cli.tables.classes import best_actions
@@ -190,24 +190,24 @@ def _gains(world: Kind, rows: Rows, seed: int, fresh: Drawn) -> dict[str, float]
     for k in range(FOLDS):
         learn, here = rows.take(taught & (fold != k)), fold == k
         scalings.append(_chosen(learn, rows.score[here], recalibrated.score[here]))
-        regressions.append(ClassRegression(learn, seed))
+        regressions.append(ClassPlane.fitted(learn))
         logits[here] = regressions[k].logits(rows.take(here))
     each = np.stack((centred(logits), centred(logarithms(recalibrated.score))))
     now, scaled, blended = world.worth(fresh.rows.score, fresh.q).mean(), [], []
     for k in range(FOLDS):
         others = fold != k
         weights = mixing_weights(each[:, others], rows.label[others], rows.weights[others])
-        score = scalings[k](fresh.rows.score)
+        score = scalings[k].of(fresh.rows.score)
         scaled.append(world.worth(score, fresh.q).mean())
         blended.append(world.worth(mixed(weights, regressions[k].logits(fresh.rows), score), fresh.q).mean())
     gain, beyond = float(np.mean(scaled) - now), float(np.mean(blended) - np.mean(scaled))
     return {"gain_recalibration": gain, "gain_beyond": beyond, "gain_post_training": gain + beyond}
 
 
-def _chosen(learn: Rows, score: Floats, recalibrated: Floats) -> Scaling:
+def _chosen(learn: Rows, score: Floats, recalibrated: Floats) -> ClassScaling:
     """The scaling that the fold used: the one that gives the probabilities it gave."""
     fitted = [fit(learn.score, learn.label, learn.weights) for fit in SCALINGS.values()]
-    return min(fitted, key=lambda scaling: float(np.abs(scaling(score) - recalibrated).max()))
+    return min(fitted, key=lambda scaling: float(np.abs(scaling.of(score) - recalibrated).max()))
 
 
 def coverage(name: str, n: int, replicates: int, rng: np.random.Generator) -> dict[str, float]:

@@ -25,7 +25,7 @@ from decal_cli.tables.table import Floats, Table, tabulate
 from decal_cli.tables.threads import one_thread
 from decal_cli.task import BinaryTask
 from simulation.kinds import RIGHT_ACTION, Draw, Kind, draw_kind
-from simulation.worlds import World, coverage_worlds
+from simulation.worlds import World, coverage_worlds, cuts_of_folds
 
 PAGE = Path(__file__).parent.parent / "simulation" / "RESULTS.md"
 STREAMS = {"coverage": 1, "features": 22, "actions": 19, "small": 20, "without": 21}
@@ -125,7 +125,7 @@ def _truth(metric: str, world: World, table: Table, task: BinaryTask | None, see
 def _learned_thresholds(table: Table, task: BinaryTask, seed: int) -> Floats:
     """The score from which each fold of gain_recalibration decides 1, shape (folds,)."""
     held = held_out.of_table(table, seed)
-    return held_out.cuts_of_folds(held.levels, held.of_levels, task.threshold)
+    return cuts_of_folds(held.levels, held.of_levels, task.threshold)
 
 
 def covered(world: World, n: int, replicates: int, rng: np.random.Generator) -> list[Coverage]:
@@ -170,7 +170,7 @@ def _gains(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
         rules = probe.fold_rules(ordered, seed)
         probed = [rule(fresh.score, Features.of_numbers(fresh.features))[1] for rule in rules]
         levels, _, of_levels, _ = held_out.recalibrated_levels(ordered, probe.Split(ordered, seed).fold)
-    before = [worth[fresh.score >= cut].sum() for cut in held_out.cuts_of_folds(levels, of_levels, t)]
+    before = [worth[fresh.score >= cut].sum() for cut in cuts_of_folds(levels, of_levels, t)]
     beyond = float(np.mean([worth[each >= t].sum() for each in probed]) - np.mean(before))
     return dict(zip(GAINS, (recalibration, beyond, recalibration + beyond), strict=True))
 

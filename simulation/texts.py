@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.learn.method import Training, actions_taken, fit, won_over
+from decal_cli.learn.method import Training, fit, won_over
 from decal_cli.learn.methods import METHODS
+from decal_cli.learn.models import actions_taken
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.tables.features import Features
 from decal_cli.tables.raw_texts import RawTexts

@@ -15,10 +15,22 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import expit, logit
 
+from decal_cli.tables.resample import TIE
+
 Floats = NDArray[np.float64]
 Map = Callable[[Floats], Floats]
 
 N_MASSES = 200_000
+
+
+def cuts_of_folds(levels: Floats, of_levels: Floats, threshold: float) -> Floats:
+    """The level from which the calibrator of each fold reaches a threshold, inf where none does; shape (folds,).
+
+    levels, of_levels: as `held_out.HeldOutScores` has them.
+    """
+    reached = of_levels >= threshold * (1 - TIE)
+    first = np.where(reached.any(axis=1), reached.argmax(axis=1), len(levels))
+    return np.append(levels, np.inf)[first]
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from decal_cli.metrics.decisions import decide
 from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.clusters import Clustered
-from decal_cli.tables.design import Design
+from decal_cli.tables.design import Clustered, Design
 from decal_cli.tables.estimate import MeanEstimate, with_missed
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows

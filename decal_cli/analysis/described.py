@@ -15,8 +15,7 @@ from decal_cli.data import Dataset, Input
 from decal_cli.declarations.document import Above, Absent, Count, Hidden, Limit, Positive, Share, Size, as_key
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
-from decal_cli.learn.held_out import build_by_amount, least_amount
-from decal_cli.learn.probe import WIDENED
+from decal_cli.learn.held_out import WIDENED, build_by_amount, least_amount
 from decal_cli.learn.regions import Regions, bin_losses, bounds_of_bins, least_variance
 from decal_cli.metrics import Inputs, Result, decisions, grouping, parse
 from decal_cli.metrics.at_capacity import AMOUNT_RANKING, SCORE_RANKING, WorthAtCapacity
@@ -29,7 +28,7 @@ from decal_cli.metrics.measure import measure
 from decal_cli.numbers import plain
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.clusters import FEW_CLUSTERS, MIN_CLUSTERS, Clustered, design_effect
+from decal_cli.tables.design import FEW_CLUSTERS, MIN_CLUSTERS, Clustered, design_effect
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.population import Population

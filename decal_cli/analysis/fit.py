@@ -20,13 +20,11 @@ from decal_cli.documents import read_document
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.hints import Hint, Verb
 from decal_cli.learn.curves import in_population
-from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
+from decal_cli.learn.encoding import unseen_categories
+from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS, WIDENED
 from decal_cli.learn.method import (
-    Applied,
     MethodSpec,
-    Model,
     Performance,
-    actions_taken,
     added_columns,
     brier_score,
     compared,
@@ -35,13 +33,12 @@ from decal_cli.learn.method import (
     payoffs,
     training_rows,
     try_out,
-    unseen_categories,
     with_score,
 )
 from decal_cli.learn.method import fit as fit_method
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, from_text, score_rows
-from decal_cli.learn.probe import WIDENED
+from decal_cli.learn.models import Applied, Model, actions_taken
 from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.decisions import Decisions

@@ -47,8 +47,9 @@ from decal_cli.declarations.document import Known, Limit
 from decal_cli.documents import json_of
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.hints import Hint, Verb
-from decal_cli.learn.method import Applied, MethodSpec, Model, Training, fit_each, missing, training_rows, won
+from decal_cli.learn.method import MethodSpec, Training, fit_each, missing, training_rows, won
 from decal_cli.learn.methods import METHODS, methods_for_two
+from decal_cli.learn.models import Applied, Model
 from decal_cli.learn.probe import Recalibrated
 from decal_cli.learn.regions import build_regions
 from decal_cli.limits import MAX_LINE_BYTES, MAX_UTILITY

@@ -19,20 +19,10 @@ from decal_cli.analysis.flowchart import GAINS, SHRINKAGE, Action
 from decal_cli.data import Predictions
 from decal_cli.declarations.document import Share
 from decal_cli.errors import Undefined
-from decal_cli.learn.method import (
-    Applied,
-    MethodSpec,
-    Training,
-    actions_taken,
-    folds_of,
-    missing,
-    payoffs,
-    training_rows,
-    try_out,
-    won_over,
-)
+from decal_cli.learn.held_out import WIDENED
+from decal_cli.learn.method import MethodSpec, Training, folds_of, missing, payoffs, training_rows, try_out, won_over
 from decal_cli.learn.methods import METHODS, usual
-from decal_cli.learn.probe import WIDENED
+from decal_cli.learn.models import Applied, actions_taken
 from decal_cli.metrics import Inputs, Interval, Result, parse
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
 from decal_cli.metrics.confidence import quantile
@@ -159,7 +149,7 @@ def _won(one: Applied, rows: Training, utilities: RowStakes | None, other: Appli
         if one.threshold is not None:
             raise Undefined("moves one threshold of all rows, and here each row has its own")
         return won_by_row(utilities, one.score, rows.score if other is None else other.score)
-    task = rows.decided_by
+    task = rows.task
     if task is None:
         raise Undefined("needs a task")
     return won_over(one.acts(task), actions_taken(rows.score, task) if other is None else other.acts(task), rows, task)
@@ -192,7 +182,7 @@ def _payoffs(applied: Applied | None, rows: Training, utilities: RowStakes | Non
     """What deciding by a new score is worth, by the score as it is where there is none: by row, shape (T,)."""
     if utilities is not None:
         return utilities.payoff(utilities.response(rows.score if applied is None else applied.score))
-    task = rows.decided_by
+    task = rows.task
     assert task is not None  # a method was judged by it
     acts = actions_taken(rows.score, task) if applied is None else applied.acts(task)
     return np.asarray(payoffs(task)[acts, rows.label.astype(np.int64)])

@@ -27,10 +27,11 @@ from decal_cli.data.arrays import is_table, rows_in_memory
 from decal_cli.data.words import quote
 from decal_cli.declarations.defaults import SEED
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.learn.method import Applied, training_rows
 from decal_cli.learn.method import fit as fit_method
+from decal_cli.learn.method import training_rows
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import score_rows
+from decal_cli.learn.models import Applied
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.roles import Columns
 from decal_cli.task import need_two_actions

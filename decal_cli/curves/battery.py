@@ -21,8 +21,8 @@ from decal_cli.curves.kinds import CURVE_KINDS, MetricCurve
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
-from decal_cli.learn.held_out import Weights, smoothed
-from decal_cli.learn.probe import WIDENED, Probed, all_deals
+from decal_cli.learn.held_out import WIDENED, Weights, smoothed
+from decal_cli.learn.probe import Probed, all_deals
 from decal_cli.learn.regions import HeldOutRegions, Regions
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import grouping
@@ -106,7 +106,7 @@ def levels_of(t: Table, share_known: bool, key: Floats | None = None) -> Keyed:
     """The levels of a table by their score or another key, shape (m,): a unit for each level and label."""
     n, pos = np.asarray(t.n, dtype=np.float64), np.asarray(t.pos, dtype=np.float64)
     n2, pos2 = (n, pos) if t.design.plain else (t.n2, t.pos2)
-    products, squares = t.design.gram(), np.concatenate((np.maximum(n2 - pos2, 0.0), pos2))
+    products, squares = t.design.gram, np.concatenate((np.maximum(n2 - pos2, 0.0), pos2))
     sampling = Independent(squares) if products is None else Products(products)
     rows = float(n.sum()) ** 2 / float(squares.sum())
     label = np.repeat((0, 1), len(n))

@@ -18,7 +18,7 @@ from decal_cli.data.parts import loaded_parts
 from decal_cli.data.words import quote, shell_word
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.tables.clusters import MIN_CLUSTERS, design_effect
+from decal_cli.tables.design import MIN_CLUSTERS, design_effect
 from decal_cli.tables.rows import Rows
 
 USUAL = (

@@ -12,10 +12,11 @@ from decal_cli.data.large.engines.dialects import Dialect, logistic
 from decal_cli.data.large.engines.statement import source_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Verb
-from decal_cli.learn.curves import MAX_LOGIT, MIN_SCORE, Beta, Curve, InPopulation, Quadratic, Sigmoid, Steps, Threshold
+from decal_cli.learn.curves import MAX_LOGIT, MIN_SCORE, Beta, InPopulation, Quadratic, Sigmoid, Steps, Threshold
 from decal_cli.learn.method import DECISION, THRESHOLD, new_name
 from decal_cli.learn.methods import METHODS
 from decal_cli.learn.model_file import Saved
+from decal_cli.learn.regions import Curve
 
 PUSHED = "isotonic, histogram, platt, temperature, beta, quadratic and threshold"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -12,20 +13,28 @@ from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import COUNT, Bins
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
-from decal_cli.learn.curves import Curve
-from decal_cli.learn.method import (
+from decal_cli.learn.method import Training, method
+from decal_cli.learn.models import (
     Applied,
-    Training,
     are_places,
     are_probabilities,
     features_of,
     is_finite,
     is_increasing,
-    method,
     model,
     need,
 )
-from decal_cli.learn.regions import LEAVES, POOLED_LEAVES, BinLosses, Narrow, bin_losses, bounds, build_regions, narrow
+from decal_cli.learn.regions import (
+    LEAVES,
+    POOLED_LEAVES,
+    Curve,
+    Narrow,
+    bin_losses,
+    bounds,
+    build_regions,
+    grown_tree,
+    narrow,
+)
 from decal_cli.learn.trees import Tree
 from decal_cli.tables.rows import Groups, Unlabelled
 from decal_cli.tables.table import BINS, Floats, Ints, bin_of
@@ -123,25 +132,27 @@ def glar(
     negative r corrects every bin. `adjust=threshold` keeps the score p and acts when p >= t* - (p' - p), where p' is
     the corrected score: the same decisions.
     """
-    assert rows.task is not None
+    task = rows.binary
+    assert task is not None
+    # 0.02 at u_delta = 1/t* (Perez-Lebel et al. 2025, app. C.3), in the units of the task.
+    least = 0.02 * task.u_delta * task.threshold if r is None else r
     edges = rows.table.bin_edges(bins)
     number = bin_of(rows.score, edges)
-    corrected = corrected_bins(rows, rows.task, _default_r(rows.task) if r is None else r, bins, len(edges) + 1)
+    corrected = corrected_bins(rows, task, least, bins, len(edges) + 1)
     trees = tuple(_tree_of_bin(rows, number, k, (bins, leaf or 0)) for k in np.flatnonzero(corrected).tolist())
     index = np.where(corrected, np.cumsum(corrected) - 1, NO_TREE).astype(np.int64)
-    return Glar(edges, index, trees, _curve(rows, ~corrected[number]), rows.task.threshold, adjust)
-
-
-def _default_r(task: BinaryTask) -> float:
-    """.02 at u_delta = 1/t* (Perez-Lebel et al. 2025, app. C.3), in the units of the task."""
-    return 0.02 * task.u_delta * task.threshold
+    others = ~corrected[number]
+    # Calibrated on the rows that it is for; where there are none, on all rows.
+    curve = Curve.fitted((rows.take(others) if others.any() else rows).table)
+    return Glar(edges, index, trees, curve, task.threshold, adjust)
 
 
 def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, n_bins: int) -> NDArray[np.bool_]:
     """Which bins have a grouping regret above r, shape (n_bins,); none where the mean over bins is not above r."""
     if r < 0:
         return np.ones(n_bins, dtype=bool)
-    losses = rows.cached(("losses", bins), lambda: _losses(rows, bins))
+    build = partial(build_regions, rows, seed=rows.seed, bins=bins, loss_only=True)
+    losses = rows.cached(("losses", bins), lambda: bin_losses(build()))
     # One bin at a time: means over bins with the rows of the unit matrix as weights.
     one_each = np.eye(len(losses.loss))
     regret = task.u_delta * bounds(losses.loss, losses.rate, one_each, task.threshold).middle
@@ -149,11 +160,6 @@ def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, n_bins
     if float(losses.share @ regret) > r:
         corrected[losses.judged[regret > r]] = True
     return corrected
-
-
-def _losses(rows: Training, bins: int) -> BinLosses:
-    """Grouping loss of each bin, whatever the task is."""
-    return bin_losses(build_regions(rows, seed=rows.seed, bins=bins, loss_only=True))
 
 
 def _tree_of_bin(rows: Training, number: Ints, k: int, sizes: tuple[int, int]) -> Tree:
@@ -168,13 +174,10 @@ def _tree_of_bin(rows: Training, number: Ints, k: int, sizes: tuple[int, int]) -
 
 def _bin_tree(rows: Training, features: Narrow, here: Ints, least: int) -> Tree:
     """A tree grown on one half of these rows; its leaves hold the frequencies of the other half."""
-    from sklearn.tree import DecisionTreeRegressor
-
     grown, counted = halves(rows, here)
-    fitted = DecisionTreeRegressor(
-        max_leaf_nodes=LEAVES, min_samples_leaf=least or max(MIN_LEAF, len(grown) // _LEAF_PART), random_state=rows.seed
-    ).fit(features[grown], rows.label[grown], rows.weights[grown])
-    tree = Tree.of_sklearn(fitted)
+    smallest = least or max(MIN_LEAF, len(grown) // _LEAF_PART)
+    columns, label = features[grown], rows.label[grown]
+    tree = Tree.of_sklearn(grown_tree(columns, label, rows.weights[grown], LEAVES, smallest, rows.seed))
     leaf, weights, labels = tree.leaf(features[counted]), rows.weights[counted], rows.label[counted]
     weight = np.bincount(leaf, weights, len(tree.value))
     positive = np.bincount(leaf, weights * labels, len(tree.value))
@@ -193,12 +196,6 @@ def halves(rows: Training, here: Ints) -> tuple[Ints, Ints]:
     mixed = rows.generator(_HALVES, int(here[0])).permutation(here)
     middle = (len(here) + 1) // 2
     return np.sort(mixed[:middle]), np.sort(mixed[middle:] if middle < len(here) else mixed)
-
-
-def _curve(rows: Training, left: NDArray[np.bool_]) -> Curve:
-    """Isotonic regression of the other rows, so that it is calibrated on them; of all rows where there are none."""
-    kept = rows.take(left) if left.any() else rows
-    return Curve.fitted(kept.table)
 
 
 N_CELLS = 10
@@ -248,22 +245,18 @@ class Patches:
     def __call__(self, rows: Unlabelled) -> Applied:
         score = self.curve(rows).score
         used, number = np.unique(self.subset, return_inverse=True)
-        member = self._only(used).members(rows)
+        member = self.members(rows, used)
         for subset, cell, shift in zip(number, self.cell, self.shift, strict=True):
             here = member[subset] & (cell_of(score, self.cells) == cell)
             score[here] = np.clip(score[here] + shift, 0.0, 1.0)
         return Applied(score)
 
-    def _only(self, subsets: Ints) -> Patches:
-        """These subsets, without patches."""
-        no = {name: getattr(self, name)[:0] for name in ("subset", "cell", "shift")}
-        return replace(self, kind=self.kind[subsets], column=self.column[subsets], value=self.value[subsets], **no)
-
-    def members(self, rows: Unlabelled) -> NDArray[np.bool_]:
-        """Which rows belong to which subset, shape (subsets, T)."""
+    def members(self, rows: Unlabelled, subsets: Ints | slice = slice(None)) -> NDArray[np.bool_]:
+        """Which rows belong to which of these subsets, shape (subsets, T)."""
         leaf = self.tree.leaf(narrow(features_of(rows))).astype(str)
-        member = np.ones((len(self.kind), len(rows)), dtype=bool)
-        for k, (kind, column, value) in enumerate(zip(self.kind, self.column, self.value, strict=True)):
+        each = list(zip(self.kind[subsets], self.column[subsets], self.value[subsets], strict=True))
+        member = np.ones((len(each), len(rows)), dtype=bool)
+        for k, (kind, column, value) in enumerate(each):
             if kind == LEAF:
                 member[k] = leaf == value
             elif kind == GROUP:
@@ -339,7 +332,9 @@ def multicalibration(
     learned = rows.take(~held)
     learned.table.need_both_classes()
     curve = Curve.fitted(learned.table)
-    start = _without_patches(curve, _residual_tree(learned, curve), learned.groups, bins)
+    off, smallest = learned.label - curve.of(learned.score), max(5, len(learned) // 100)
+    grown = grown_tree(narrow(learned.matrix), off, learned.weights, POOLED_LEAVES, smallest, rows.seed)
+    start = _without_patches(curve, Tree.of_sklearn(grown), learned.groups, bins)
     whole = PatchedRows(curve(rows).score, rows.label, rows.weights, start.members(rows))
     kept = kept_patches(whole.take(~held), whole.take(held), bins)
     subset, cell = (np.array([patch[k] for patch in kept], dtype=np.int64) for k in (0, 1))
@@ -394,12 +389,3 @@ def _without_patches(curve: Curve, tree: Tree, groups: Groups, cells: int) -> Pa
         none,
         np.zeros(0),
     )
-
-
-def _residual_tree(rows: Training, curve: Curve) -> Tree:
-    """A tree whose leaves are regions where the labels deviate from the curve."""
-    from sklearn.tree import DecisionTreeRegressor
-
-    smallest = max(5, len(rows) // 100)
-    tree = DecisionTreeRegressor(max_leaf_nodes=POOLED_LEAVES, min_samples_leaf=smallest, random_state=rows.seed)
-    return Tree.of_sklearn(tree.fit(narrow(rows.matrix), rows.label - curve(rows).score, rows.weights))

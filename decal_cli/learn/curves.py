@@ -8,29 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal
 
 import numpy as np
 
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between, Bins
 from decal_cli.errors import Undefined
-from decal_cli.learn.method import (
-    Applied,
-    Encoded,
-    Model,
-    Training,
-    are_probabilities,
-    for_classes,
-    is_finite,
-    is_increasing,
-    method,
-    model,
-    need,
-    note_of,
+from decal_cli.learn.encoding import Encoded
+from decal_cli.learn.method import Training, for_classes, method
+from decal_cli.learn.models import Applied, Model, are_probabilities, is_finite, is_increasing, model, need, note_of
+from decal_cli.learn.regions import Curve
+from decal_cli.learn.scaling import (
+    SCALINGS,
+    ClassScaling,
+    inverse_temperature,
+    logarithms,
+    of_size,
+    softmax_fit,
+    structure,
+    tempered,
 )
-from decal_cli.learn.regions import IsotonicFit
-from decal_cli.learn.scaling import SCALINGS, Scaling, inverse_temperature, logarithms, softmax_fit, structure
 from decal_cli.tables import logistic
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.population import moved_scores
@@ -53,16 +51,13 @@ def logit(score: Floats) -> Floats:
     return logistic.log_odds(score, MIN_SCORE)
 
 
-class LabelCounts(NamedTuple):
-    """Rows and positives of each level, shape (m,) each; positives may be expected ones (smoothed targets)."""
-
-    n: Floats
-    pos: Floats
-
-
-def counts_of(t: Table) -> LabelCounts:
-    """The counts of the labels as they are."""
-    return LabelCounts(t.n.astype(np.float64), t.pos.astype(np.float64))
+def counts_of(t: Table, smoothed: bool = False) -> tuple[Floats, Floats]:
+    """Rows and positives of each level, (m,) each, or the positives expected under Platt's smoothed targets."""
+    n, pos = t.n.astype(np.float64), t.pos.astype(np.float64)
+    if smoothed:
+        high, low = (t.positives + 1) / (t.positives + 2), 1 / (t.negatives + 2)
+        pos = high * pos + low * (n - pos)
+    return n, pos
 
 
 def need_different_scores(t: Table, least: int = 2) -> None:
@@ -78,54 +73,32 @@ def need_overlap(t: Table) -> None:
         raise Undefined("needs overlapping labels: a threshold separates them, so the likelihood has no maximum")
 
 
-def maximum(terms: list[Floats], counts: LabelCounts, intercept: bool = True) -> Floats:
+def maximum(terms: Sequence[Floats], counts: tuple[Floats, Floats], intercept: bool = True) -> list[float]:
     """Coefficients of the terms, then the intercept, that make the counts likeliest; terms: shape (m,) each.
 
     Errors: Undefined, where there is no maximum or it is not found.
     """
-    x = np.array(terms, dtype=np.float64).reshape(len(terms), len(counts.n))
-    total = counts.n.sum()
+    n, _ = counts
+    x, total = np.array(terms, dtype=np.float64).reshape(len(terms), len(n)), n.sum()
     # Terms of mean 0 and deviation 1, so that one tolerance serves scores of any spread.
-    middle = x @ counts.n / total if intercept else np.zeros(len(x))
+    middle = x @ n / total if intercept else np.zeros(len(x))
     x = x - middle[:, None]
-    scale = np.sqrt(x**2 @ counts.n / total)
+    scale = np.sqrt(x**2 @ n / total)
     scale[scale == 0] = 1.0
     x /= scale[:, None]
     if intercept:
         x = np.vstack((x, np.ones(x.shape[1])))
     start = np.zeros(len(x))
     best, _ = logistic.climb(lambda at: logistic.row_slopes(x, *counts, at), start, _TOLERANCE, collinear=True)
-    coefficients: Floats = best[: len(terms)] / scale
-    return np.append(coefficients, best[-1] - coefficients @ middle) if intercept else coefficients
+    slopes: Floats = best[: len(terms)] / scale
+    return [*slopes.tolist(), *([float(best[-1] - slopes @ middle)] if intercept else [])]
 
 
-def log_likelihood(terms: list[Floats], counts: LabelCounts, coefficients: Floats) -> float:
+def log_likelihood(terms: Sequence[Floats], counts: tuple[Floats, Floats], coefficients: Sequence[float]) -> float:
     """The log-likelihood of coefficients with an intercept at their end."""
-    x = np.vstack([*terms, np.ones(len(counts.n))])
-    eta = coefficients @ x
-    return float(counts.pos @ eta - counts.n @ np.logaddexp(0.0, eta))
-
-
-@model
-class Curve:
-    """A piecewise linear, increasing function of the score: at, value, shape (k,) each; constant outside."""
-
-    at: Floats
-    value: Floats
-
-    def _check(self) -> None:
-        need(self.at.shape == self.value.shape != (0,), "a curve needs one value for each of its points")
-        need(is_increasing(self.at) and is_increasing(self.value), "a curve must not decrease")
-        need(are_probabilities(self.value), "a curve's values lie in [0, 1]")
-
-    def __call__(self, rows: Unlabelled) -> Applied:
-        return Applied(np.interp(rows.score, self.at, self.value))
-
-    @classmethod
-    def fitted(cls, table: Table) -> Self:
-        """The isotonic regression of a table."""
-        fit = IsotonicFit(table)
-        return cls(fit.at, fit.value)
+    n, pos = counts
+    eta = np.array(coefficients) @ np.vstack([*terms, np.ones(len(n))])
+    return float(pos @ eta - n @ np.logaddexp(0.0, eta))
 
 
 @method(title="Isotonic regression", kind="recalibration", source=cite("Zadrozny and Elkan 2002"))
@@ -202,18 +175,7 @@ def fit_platt(t: Table, on: str = "logit", targets: str = "smoothed") -> Sigmoid
     """Platt scaling of a table of at least two levels. Errors: Undefined, for targets=labels without a maximum."""
     if targets == "labels":
         need_overlap(t)
-        counts = counts_of(t)
-    else:
-        counts = smoothed(t)
-    slope, intercept = maximum([term(t.score, on)], counts)
-    return Sigmoid(on, float(slope), float(intercept))
-
-
-def smoothed(t: Table) -> LabelCounts:
-    """Expected positives under Platt's targets."""
-    n, pos = counts_of(t)
-    high, low = (t.positives + 1) / (t.positives + 2), 1 / (t.negatives + 2)
-    return LabelCounts(n, high * pos + low * (n - pos))
+    return Sigmoid(on, *maximum([term(t.score, on)], counts_of(t, smoothed=targets != "labels")))
 
 
 @method(title="Temperature scaling", kind="recalibration", source=cite("Guo et al. 2017"))
@@ -231,12 +193,12 @@ def temperature(rows: Training) -> Sigmoid:
 def fit_temperature(t: Table) -> Sigmoid:
     """Temperature scaling of a table. Errors: Undefined, where the best temperature is 0."""
     x, counts = logit(t.score), counts_of(t)
-    on_the_right_side = ((x >= 0) | (counts.pos <= 0)) & ((x <= 0) | (counts.pos >= counts.n))
-    if on_the_right_side.all():
+    none, all_of = counts[1] <= 0, counts[1] >= counts[0]
+    if (((x >= 0) | none) & ((x <= 0) | all_of)).all():
         raise Undefined("needs labels that 0.5 does not separate: the likeliest temperature is 0")
-    if (((x <= 0) | (counts.pos <= 0)) & ((x >= 0) | (counts.pos >= counts.n))).all():
+    if (((x <= 0) | none) & ((x >= 0) | all_of)).all():
         return Sigmoid("logit", 0.0, 0.0)  # Every label lies on the wrong side.
-    return Sigmoid("logit", max(float(maximum([x], counts, intercept=False)[0]), 0.0), 0.0)
+    return Sigmoid("logit", max(maximum([x], counts, intercept=False)[0], 0.0), 0.0)
 
 
 @method(title="Beta calibration", kind="recalibration", source=cite("Kull et al. 2017"))
@@ -251,29 +213,21 @@ def beta(rows: Training) -> Beta:
     need_different_scores(t, 3)
     need_overlap(t)
     # The likeliest of the fits on the faces of a, b >= 0 is the maximum, because the likelihood is concave.
-    terms, counts = list(beta_terms(t.score)), counts_of(t)
+    terms, counts = beta_terms(t.score), counts_of(t)
     rate = t.base_rate
-    best = np.array([0.0, 0.0, np.log(rate) - np.log1p(-rate)])
-    for used in ([0, 1], [0], [1]):
-        fit = _on_face(terms, counts, used)
-        if fit is None or bool((fit[:2] < 0).any()):
+    best = 0.0, 0.0, float(np.log(rate) - np.log1p(-rate))
+    for used in ((0, 1), (0,), (1,)):
+        try:
+            *slopes, intercept = maximum([terms[k] for k in used], counts)
+        except Undefined:
+            continue  # The likelihood has no maximum there.
+        a, b = (dict(zip(used, slopes, strict=True)).get(k, 0.0) for k in (0, 1))
+        if a < 0 or b < 0:
             continue
-        if used == [0, 1]:
-            return Beta(*map(float, fit))  # The maximum without constraints meets them.
-        if log_likelihood(terms, counts, fit) > log_likelihood(terms, counts, best):
-            best = fit
-    return Beta(*map(float, best))
-
-
-def _on_face(terms: list[Floats], counts: LabelCounts, used: list[int]) -> Floats | None:
-    """a, b, c where the unused ones of a and b are 0; None where the likelihood has no maximum there."""
-    try:
-        *slopes, intercept = maximum([terms[k] for k in used], counts)
-    except Undefined:
-        return None
-    coefficients = np.zeros(3)
-    coefficients[used], coefficients[2] = slopes, intercept
-    return coefficients
+        if len(used) == 2:
+            return Beta(a, b, intercept)  # The maximum without constraints meets them.
+        best = max(best, (a, b, intercept), key=lambda fit: log_likelihood(terms, counts, fit))
+    return Beta(*best)
 
 
 MAX_LOGIT = 10.0
@@ -356,8 +310,7 @@ def quadratic(rows: Training) -> Quadratic:
     t = rows.table
     need_different_scores(t, 3)
     z = _cut(t.score)
-    square, slope, intercept = maximum([z**2, z], smoothed(t))
-    return Quadratic(float(square), float(slope), float(intercept))
+    return Quadratic(*maximum([z**2, z], counts_of(t, smoothed=True)))
 
 
 @method(
@@ -378,8 +331,8 @@ def spline(rows: Training) -> Spline:
     knots = np.unique(z[np.minimum(np.searchsorted(reached, KNOT_SHARES), len(z) - 1)])
     if len(knots) < MIN_KNOTS:
         raise Undefined(f"needs at least {MIN_KNOTS} different knots; the quantiles of these scores give {len(knots)}")
-    slope, *bends, intercept = maximum([z, *_bent(z, knots)], smoothed(t))
-    return Spline(knots, float(slope), np.array(bends), float(intercept))
+    slope, *bends, intercept = maximum([z, *_bent(z, knots)], counts_of(t, smoothed=True))
+    return Spline(knots, slope, np.array(bends), intercept)
 
 
 Miscoverage = Annotated[float, "share of correctly decided rows that may get 0.5", Between(0, 1)]
@@ -555,11 +508,16 @@ def fits_with_one_more(n: Floats, pos: Floats) -> Floats:
     rows = np.concatenate(([-1.0, 0.0], np.cumsum(n))).tolist()
     positives = np.concatenate(([-1.0, 0.0], np.cumsum(pos))).tolist()
     points: list[Point] = list(zip(rows, positives, strict=True))
-    corners = _minorant(points)
-    corners.reverse()  # The leftmost corner is now on top of the stack.
+    # Corners of the greatest convex minorant; the leftmost one is on top of the stack.
+    corners: list[Point] = []
+    for point in reversed(points):
+        while len(corners) > 1 and _cross(point, corners[-1], corners[-2]) <= 0:
+            corners.pop()
+        corners.append(point)
     fits = np.empty(len(n))
     for level in range(len(n)):
-        fits[level] = _slope(corners[-1], corners[-2])
+        (left, low), (right, high) = corners[-1], corners[-2]
+        fits[level] = (high - low) / (right - left)
         # The level's own rows now come first, and the new row after them.
         before, here, after = points[level], points[level + 1], points[level + 2]
         moved = (before[0] + after[0] - here[0], before[1] + after[1] - here[1])
@@ -573,23 +531,9 @@ def fits_with_one_more(n: Floats, pos: Floats) -> Floats:
     return np.minimum(np.maximum.accumulate(fits), 1.0)
 
 
-def _minorant(points: list[Point]) -> list[Point]:
-    """Corners of the greatest convex minorant, left to right."""
-    corners: list[Point] = []
-    for point in points:
-        while len(corners) > 1 and _cross(corners[-2], corners[-1], point) <= 0:
-            corners.pop()
-        corners.append(point)
-    return corners
-
-
 def _cross(a: Point, b: Point, c: Point) -> float:
     """Above 0 where the path from a over b to c turns left, that is, upwards."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def _slope(a: Point, b: Point) -> float:
-    return (b[1] - a[1]) / (b[0] - a[0])
 
 
 NEVER = 2.0
@@ -629,9 +573,9 @@ def threshold(rows: Training) -> Threshold:
     training rows this decides as the isotonic fit does at t*. Where every fit reaches t*, all rows are decided 1; where
     none does, 0. It gains what isotonic recalibration gains at this t*, and nothing at other thresholds.
     """
-    assert rows.task is not None
+    assert rows.binary is not None
     t = rows.table
-    reached = np.flatnonzero(t.isotonic.pos / t.isotonic.n >= rows.task.threshold)
+    reached = np.flatnonzero(t.isotonic.pos / t.isotonic.n >= rows.binary.threshold)
     if not len(reached):
         return Threshold(NEVER)
     return Threshold(0.0 if reached[0] == 0 else float(t.score[t.pools[reached[0]]]))
@@ -661,13 +605,11 @@ class InPopulation:
         if applied.threshold is None:
             return applied
         # On the scores as they come, and beyond rounding where each of them is decided.
-        near, acts = self._as_made(applied.threshold), applied.score >= applied.threshold
+        zero, one = self.factors
+        near = zero * applied.threshold / (zero * applied.threshold + one * (1 - applied.threshold))
+        acts = applied.score >= applied.threshold
         beyond = np.maximum(near, np.nextafter(rows.score, np.inf))
         return Applied(rows.score, threshold=np.where(acts, np.minimum(near, rows.score), beyond))
-
-    def _as_made(self, moved: Floats) -> Floats:
-        zero, one = self.factors
-        return np.asarray(zero * moved / (zero * moved + one * (1 - moved)))
 
     @property
     def note(self) -> str | None:
@@ -699,22 +641,6 @@ Penalty = Annotated[float, "of half the squared entries beside the diagonal, and
 
 
 @model
-class ClassScaling:
-    """p' = softmax(weight @ log p + intercept), p clipped at 1e-6; weight: shape (K, K), intercept: (K,)."""
-
-    weight: Floats
-    intercept: Floats
-
-    def _check(self) -> None:
-        classes = len(self.intercept)
-        need(self.weight.shape == (classes, classes) and classes > 1, "a scaling needs K x K slopes and K intercepts")
-        need(is_finite(self.weight) and is_finite(self.intercept), "slopes must be finite")
-
-    def __call__(self, rows: Unlabelled) -> Applied:
-        return Applied(Scaling(self.weight, self.intercept)(of_size(rows, len(self.intercept))))
-
-
-@model
 class ClassCurves:
     """An increasing curve for each class against the rest; what they give is divided by its sum."""
 
@@ -722,33 +648,16 @@ class ClassCurves:
 
     def __call__(self, rows: Unlabelled) -> Applied:
         score = of_size(rows, len(self.curves))
-        each = np.column_stack(
-            [np.interp(column, curve.at, curve.value) for column, curve in zip(score.T, self.curves, strict=True)]
-        )
+        each = np.column_stack([curve.of(column) for column, curve in zip(score.T, self.curves, strict=True)])
         total = each.sum(axis=1, keepdims=True)
         # Where every curve says 0, nothing is known that the probabilities do not say.
         return Applied(np.where(total > 0, each / np.where(total > 0, total, 1.0), score))
 
 
-def of_size(rows: Unlabelled, classes: int) -> Floats:
-    """The probabilities of rows of so many classes. Errors: ValueError, where there are others."""
-    need(rows.score.ndim == 2 and rows.score.shape[1] == classes, f"a model of {classes} classes meets other rows")
-    return rows.score
-
-
-def scaled(scaling: Scaling) -> ClassScaling:
-    """The scaling as a model."""
-    return ClassScaling(scaling.weight, scaling.intercept)
-
-
-def _scaled_by(name: str, rows: Training) -> ClassScaling:
-    return scaled(SCALINGS[name](rows.score, rows.label, rows.weights))
-
-
 @for_classes("temperature")
 def class_temperature(rows: Training) -> ClassScaling:
     """p' in proportion to p^(1/T), with the likeliest T."""
-    return _scaled_by("temperature", rows)
+    return SCALINGS["temperature"](rows.score, rows.label, rows.weights)
 
 
 @for_classes("isotonic")
@@ -770,7 +679,7 @@ def structured_vector(rows: Training) -> ClassScaling:
     p' = softmax(a_k log p_k + b_k). What a and b move away from the best temperature is penalised, so that few rows
     move them little. Probabilities are clipped at 1e-6 before the logarithm.
     """
-    return _scaled_by("structured-vector", rows)
+    return SCALINGS["structured-vector"](rows.score, rows.label, rows.weights)
 
 
 @method(
@@ -785,7 +694,7 @@ def structured_matrix(rows: Training) -> ClassScaling:
     p' = softmax(W log p + b). The diagonal of W and b are penalised for what they move away from the best temperature,
     entries beside the diagonal more, the more the more classes there are.
     """
-    return _scaled_by("structured-matrix", rows)
+    return SCALINGS["structured-matrix"](rows.score, rows.label, rows.weights)
 
 
 @model
@@ -807,8 +716,7 @@ class EnsembleTemperature:
 
 def _tempered(score: Floats, inverse: float) -> tuple[Floats, Floats, Floats]:
     classes = score.shape[1]
-    scaling = Scaling(inverse * np.eye(classes), np.zeros(classes))
-    return scaling(score), score, np.full_like(score, 1 / classes)
+    return tempered(inverse, classes).of(score), score, np.full_like(score, 1 / classes)
 
 
 N_MIXING_STEPS = 1000

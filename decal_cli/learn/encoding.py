@@ -19,17 +19,19 @@ Features that are numbers without gaps need no encoder and are not touched.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.errors import Undefined
+from decal_cli.learn.models import NO_FEATURES, Applied, Model, are_places, is_finite, model, need, note_of
 from decal_cli.tables.features import CODED, Features, Kind, Matrix
 from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
-from decal_cli.tables.raw_texts import BUCKETS, RawTexts
+from decal_cli.tables.raw_texts import BUCKETS, raw_texts
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.rows import Rows
+from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BLOCK, Floats, Ints
 from decal_cli.tables.threads import one_thread
@@ -56,17 +58,7 @@ R = TypeVar("R", bound=Rows)
 Weights = NDArray[np.float32]
 
 
-class CodedColumn(Protocol):
-    """What some rows teach about a column of categories or texts: the numbers that it becomes."""
-
-    def columns(self, codes: NDArray[Any], names: tuple[str, ...]) -> list[Floats]:
-        """Of rows, shape (T,) each. names: what the codes stand for."""
-
-    def unseen(self, codes: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Which rows have a value that no row taught, shape (T,)."""
-
-
-@dataclass(frozen=True, eq=False)
+@model
 class CategoryColumn:
     """One column of categories as numbers.
 
@@ -78,17 +70,16 @@ class CategoryColumn:
     indicator: Ints
     log_odds: Floats
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         """Refuse arrays that do not belong to the names. Errors: ValueError."""
         places = len(self.names) + 2
-        if self.indicator.shape != (places,) or self.log_odds.shape not in ((0,), (places,)):
-            raise ValueError("a category column needs one entry for each category, for missing and for others")
-        if len(set(self.names)) < len(self.names) or self.indicator.min() < -1 or self.indicator.max() >= places:
-            raise ValueError("a category column needs different names and indicators among its columns")
-        if self.indicator.max() > MAX_INDICATORS:
-            raise ValueError(f"a category column has at most {MAX_INDICATORS + 1} indicators")
-        if not np.isfinite(self.log_odds).all():
-            raise ValueError("log-odds of categories must be finite")
+        each = self.indicator.shape == (places,) and self.log_odds.shape in ((0,), (places,))
+        need(each, "a category column needs one entry for each category, for missing and for others")
+        different = len(set(self.names)) == len(self.names) and are_places(self.indicator, -1, places)
+        need(different, "a category column needs different names and indicators among its columns")
+        few = self.indicator.max() <= MAX_INDICATORS
+        need(few, f"a category column has at most {MAX_INDICATORS + 1} indicators")
+        need(is_finite(self.log_odds), "log-odds of categories must be finite")
 
     def _places(self, codes: NDArray[Any], names: Sequence[str]) -> Ints:
         """Place of each row's category, shape (T,)."""
@@ -109,7 +100,7 @@ class CategoryColumn:
         return self._places(codes, names) == len(self.names) + 1
 
 
-@dataclass(frozen=True, eq=False)
+@model
 class TextColumn:
     """One column of raw texts as numbers.
 
@@ -121,18 +112,18 @@ class TextColumn:
     rarity: Weights
     weight: Weights
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         """Refuse arrays that do not belong to the n-grams. Errors: ValueError."""
-        if self.gram.ndim != 1 or self.rarity.shape != self.gram.shape or self.weight.shape[1:] != self.gram.shape:
-            raise ValueError("a text column needs one entry for each n-gram")
-        if np.any((self.gram < 0) | (self.gram > BUCKETS)) or (np.diff(self.gram) <= 0).any():
-            raise ValueError(f"n-grams are numbers up to {BUCKETS:,}, in order")
-        if not (np.isfinite(self.rarity).all() and np.isfinite(self.weight).all() and (self.rarity > 0).all()):
-            raise ValueError("weights of n-grams must be finite")
+        each = self.gram.ndim == 1 and self.rarity.shape == self.weight.shape[1:] == self.gram.shape
+        need(each, "a text column needs one entry for each n-gram")
+        rises = are_places(self.gram, 0, BUCKETS + 1) and bool((np.diff(self.gram) > 0).all())
+        need(rises, f"n-grams are numbers up to {BUCKETS:,}, in order")
+        positive = is_finite(self.rarity) and is_finite(self.weight) and bool((self.rarity > 0).all())
+        need(positive, "weights of n-grams must be finite")
 
     def columns(self, codes: NDArray[Any], names: tuple[str, ...]) -> list[Floats]:
         """What the n-grams of each row add up to, shape (T,) each; 0 where none of them counts."""
-        texts = names if isinstance(names, RawTexts) else RawTexts(names)
+        texts = raw_texts(names)
         different, row = np.unique(codes, return_inverse=True)
         values = np.zeros((len(self.weight), len(different)))
         for start in range(0, len(different), BLOCK):
@@ -147,12 +138,8 @@ class TextColumn:
         length = np.sqrt(grams @ rarity**2)
         return (grams @ weight).T / np.where(length > 0, length, 1.0)
 
-    def unseen(self, codes: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.bool_]:
-        """None: every text has n-grams."""
-        return np.zeros(len(codes), dtype=bool)
 
-
-@dataclass(frozen=True, eq=False)
+@model
 class Encoder:
     """Typed features as numbers.
 
@@ -165,17 +152,16 @@ class Encoder:
     gaps: Ints
     categories: tuple[CategoryColumn | TextColumn, ...]
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         """Refuse columns that are not there. Errors: ValueError."""
         coded = [kind for kind in self.kinds if kind in CODED]
         columns = np.concatenate((self.kept, self.gaps))
         of_kind = {"category": CategoryColumn, "text": TextColumn}
-        if [type(each) for each in self.categories] != [of_kind[kind] for kind in coded]:
-            raise ValueError("an encoder needs one entry for each column of categories or texts")
-        if np.any((columns < 0) | (columns >= len(self.kinds) - len(coded))):
-            raise ValueError("an encoder needs columns that are there")
-        if any((np.diff(each) <= 0).any() for each in (self.kept, self.gaps)):
-            raise ValueError("an encoder takes every column once, in order")
+        fits = [type(each) for each in self.categories] == [of_kind[kind] for kind in coded]
+        need(fits, "an encoder needs one entry for each column of categories or texts")
+        need(are_places(columns, 0, len(self.kinds) - len(coded)), "an encoder needs columns that are there")
+        once = all((np.diff(each) > 0).all() for each in (self.kept, self.gaps))
+        need(once, "an encoder takes every column once, in order")
 
     def __call__(self, features: Features) -> Matrix:
         """The features of new rows as numbers, shape (T, columns). Errors: Undefined, where a column's kind changed."""
@@ -186,7 +172,9 @@ class Encoder:
         """Which rows have a category that no row taught, shape (T,)."""
         unseen = np.zeros(len(features), dtype=bool)
         for each, codes, names in self._coded(features.as_kinds(self.kinds)):
-            unseen |= each.unseen(codes, names)
+            # Every text has n-grams.
+            if isinstance(each, CategoryColumn):
+                unseen |= each.unseen(codes, names)
         return unseen
 
     def matrix(self, features: Features, coded: Sequence[Sequence[Floats]]) -> Matrix:
@@ -195,8 +183,31 @@ class Encoder:
         missing = [np.isnan(numbers[:, k]).astype(np.float64) for k in self.gaps]
         return np.column_stack((numbers[:, self.kept], *missing, *(column for each in coded for column in each)))
 
-    def _coded(self, features: Features) -> list[tuple[CodedColumn, NDArray[Any], tuple[str, ...]]]:
+    def _coded(self, features: Features) -> list[tuple[CategoryColumn | TextColumn, NDArray[Any], tuple[str, ...]]]:
         return list(zip(self.categories, features.codes.T, features.categories, strict=True))
+
+
+@model
+class Encoded:
+    """A model on features with categories or missing values, and the encoder that makes numbers of them for it."""
+
+    encoder: Encoder
+    fitted: Model
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        if rows.features is None:
+            raise Undefined(NO_FEATURES)
+        return self.fitted(replace(rows, features=self.encoder(rows.typed)))
+
+    @property
+    def note(self) -> str | None:
+        """What the model has to say of itself."""
+        return note_of(self.fitted)
+
+
+def unseen_categories(fitted: Model, rows: Unlabelled) -> int:
+    """How many rows have a category that the model was not fitted on."""
+    return int(fitted.encoder.unseen(rows.typed).sum()) if isinstance(fitted, Encoded) else 0
 
 
 def encoded(rows: R, *, seed: int) -> tuple[Encoder | None, R]:
@@ -280,7 +291,7 @@ def _taught_texts(
     codes: NDArray[Any], names: tuple[str, ...], rows: Rows, order: Ints
 ) -> tuple[TextColumn, list[Floats]]:
     """A column of texts, and what it becomes of the rows that taught it, each by regressions on other folds."""
-    texts = names if isinstance(names, RawTexts) else RawTexts(names)
+    texts = raw_texts(names)
     some = np.sort(order[:MAX_TEXT_ROWS])
     grams, targets = texts.grams(codes[some]), [(label[some], score[some]) for label, score in _targets(rows)]
     weight = rows.weights[some]

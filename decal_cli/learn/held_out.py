@@ -14,15 +14,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.clusters import Clustered
-from decal_cli.tables.design import Counts
+from decal_cli.tables.design import Clustered
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes, separated
 from decal_cli.tables.resample import FOLDS, TIE
@@ -37,6 +36,8 @@ SURE = 1e-6
 """Scores are kept so far from 0 and 1 in log-odds."""
 TOLERANCE = 1e-9
 STREAM = "regret"
+WIDENED = 1.2
+"""What the error of held-out differences is widened by: folds learn from each other's rows (docs/simulation.md)."""
 Method = Literal["chosen", "isotonic"]
 """The calibrator that is chosen inside the folds, or isotonic regression in each."""
 
@@ -97,26 +98,10 @@ def of_rows(rows: Rows, seed: int, method: Method = "chosen") -> HeldOutScores:
     rng, deals = Seed(seed).generator(STREAM), deals_of(rows.table.effective_rows)
     folds = [rows.places(rng) % FOLDS for _ in range(deals)]
     levels, level, fitted, chosen = zip(*(recalibrated_levels(rows, fold, method) for fold in folds), strict=True)
-    fold, of_levels = np.concatenate([k * FOLDS + fold for k, fold in enumerate(folds)]), np.concatenate(fitted)
+    fold, of_levels = _of_deals(folds), np.concatenate(fitted)
     recalibrated = of_levels[fold, np.concatenate(level)]
     units, score = rows.units.dealt(deals), np.tile(rows.score, deals)
     return HeldOutScores(units, score, recalibrated, fold, sum(chosen, ()), levels[0], of_levels)
-
-
-def cuts_of_folds(levels: Floats, of_levels: Floats, threshold: float) -> Floats:
-    """The level from which the calibrator of each fold reaches a threshold, inf where none does; shape (folds,).
-
-    levels, of_levels: as HeldOutScores has them.
-    """
-    reached = of_levels >= threshold * (1 - TIE)
-    first = np.where(reached.any(axis=1), reached.argmax(axis=1), len(levels))
-    return np.append(levels, np.inf)[first]
-
-
-def recalibrated_rows(rows: Rows, fold: Ints) -> Floats:
-    """Held-out probabilities of rows in these folds, shape (T,)."""
-    _, level, fitted, _ = recalibrated_levels(rows, fold)
-    return np.asarray(fitted[fold, level])
 
 
 def recalibrated_levels(
@@ -132,68 +117,43 @@ def recalibrated_levels(
     return levels, level, fitted, chosen
 
 
+def too_few(needed: int = FEWEST_ROWS, what: str = "rows") -> Undefined:
+    """That there are too few rows, or clusters, to hold some out."""
+    return Undefined(f"needs at least {needed} {what} to learn from some and judge on others")
+
+
 def need_rows(t: Table) -> None:
     """Raise Undefined where there are too few rows, or clusters, to hold some out."""
     if t.effective_rows < FEWEST_ROWS:
-        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+        raise too_few()
     t.design.need_folds()
 
 
 def _of_cells(cells: Table, seed: int, method: Method) -> HeldOutScores:
-    rng, deals = Seed(seed).generator(STREAM), deals_of(cells.effective_rows)
-    each = [_one_deal(cells, rng, method) for _ in range(deals)]
-    if deals == 1:
-        return each[0]
-    units = each[0].units.dealt(deals) if type(cells.design) is Clustered else _units_of_deals(cells, each)
-    return HeldOutScores(
-        units,
-        np.concatenate([one.score for one in each]),
-        np.concatenate([one.recalibrated for one in each]),
-        np.concatenate([k * FOLDS + one.fold for k, one in enumerate(each)]),
-        tuple(name for one in each for name in one.chosen),
-        each[0].levels,
-        np.concatenate([one.of_levels for one in each]),
-    )
-
-
-def _units_of_deals(cells: Table, each: Sequence[HeldOutScores]) -> Units:
-    """Units of all deals, each of the cell and label that it is a part of."""
-    units, deals = [one.units for one in each], len(each)
-    label = np.concatenate([one.label for one in units])
-    origin = 2 * np.concatenate([np.searchsorted(cells.score, one.score) for one in each]) + label
-    deal = np.repeat(np.arange(deals), [len(one) for one in units])
-    square = np.concatenate([one.sampling.squares(one.weight) for one in units]) / deals
-    weight = np.concatenate([one.weight for one in units]) / deals
-    return replace(units[0], label=label, weight=weight, sampling=Dealt(origin, deal, deals, square))
-
-
-def _one_deal(cells: Table, rng: np.random.Generator, method: Method) -> HeldOutScores:
-    if type(cells.design) is Clustered:
+    rng, deals, design = Seed(seed).generator(STREAM), deals_of(cells.effective_rows), cells.design
+    if isinstance(design, Clustered):
         # Rows of one cluster stay together in the errors too, so that each is a unit.
-        of_cluster = cells.design.fold_of_clusters(rng)
-        neg, pos = cells.design.of_folds(of_cluster)
-        rows = cells.design.rows
-        level, fold = rows.cell, of_cluster[rows.unit]
-        units = units_of_rows(rows.label, rows.weight, rows.unit, rows=cells.effective_rows)
+        of_clusters = [design.fold_of_clusters(rng) for _ in range(deals)]
+        neg, pos = np.array([design.of_folds(fold) for fold in of_clusters], dtype=np.float64).swapaxes(0, 1)
+        rows = design.rows
+        level, fold = np.tile(rows.cell, deals), _of_deals([each[rows.unit] for each in of_clusters])
+        units = units_of_rows(rows.label, rows.weight, rows.unit, rows=cells.effective_rows).dealt(deals)
     else:
-        parts = cells.design.parts(cells, rng)
-        neg, pos = np.stack([part[0] for part in parts]), np.stack([part[1] for part in parts])
-        square = np.stack([_squares(cells, *part[:2]) for part in parts])
-        weight = np.stack((neg, pos), axis=1).astype(np.float64)
-        fold, label, level = np.nonzero(weight > 0)
-        at = fold, label, level
-        units = Units(label, weight[at], Independent(square[at]), cells.design.share_known, cells.effective_rows)
-    fitted, chosen = recalibrated(cells.score, neg.astype(np.float64), pos.astype(np.float64), method)
-    return HeldOutScores(units, cells.score[level], fitted[fold, level], fold, chosen, cells.score, fitted)
+        neg, pos = np.array([cells.split(rng) for _ in range(deals)], dtype=np.float64).swapaxes(0, 1)
+        of_labels, part = np.stack((neg, pos), axis=2), design.part(cells, neg, pos)
+        at = deal, fold, label, level = np.nonzero(of_labels > 0)
+        squares = np.stack((np.maximum(part.own[0] - part.own[1], 0.0), part.own[1]), axis=2) if part.own else of_labels
+        fold, square = deal * FOLDS + fold, squares[at] / deals
+        sampling = Independent(square) if deals == 1 else Dealt(2 * level + label, deal, deals, square)
+        units = Units(label, of_labels[at] / deals, sampling, design.share_known, cells.effective_rows)
+    fitted, chosen = zip(*(recalibrated(cells.score, *of, method) for of in zip(neg, pos, strict=True)), strict=True)
+    of_levels, names = np.concatenate(fitted), sum(chosen, ())
+    return HeldOutScores(units, cells.score[level], of_levels[fold, level], fold, names, cells.score, of_levels)
 
 
-def _squares(cells: Table, neg: Counts, pos: Counts) -> Floats:
-    """Sums of squared weights of a fold's negatives and positives, shape (2, m)."""
-    part = cells.design.part(cells, neg.astype(np.float64), pos.astype(np.float64))
-    if part.plain:
-        return np.stack((neg, pos)).astype(np.float64)
-    n2, pos2 = part.own_squares(cells)
-    return np.stack((np.maximum(np.asarray(n2) - pos2, 0.0), np.asarray(pos2))).astype(np.float64)
+def _of_deals(folds: Sequence[Ints]) -> Ints:
+    """The folds of rows, numbered over all deals."""
+    return np.concatenate([k * FOLDS + fold for k, fold in enumerate(folds)])
 
 
 Fit = Callable[[Floats], Floats]
@@ -280,14 +240,6 @@ def _shift(x: Floats, weight: Floats, ones: Floats) -> float:
     raise Undefined("the shift does not converge")
 
 
-def _shifted(rows: LevelCounts) -> Fit:
-    return _logistic(rows, sloped=False)
-
-
-def _platt(rows: LevelCounts) -> Fit:
-    return _logistic(rows, sloped=True)
-
-
 def _isotonic(rows: LevelCounts) -> Fit:
     """The fit of a level that was not seen is that of the next lower one."""
     n = rows.neg + rows.pos
@@ -303,8 +255,8 @@ def _isotonic(rows: LevelCounts) -> Fit:
 
 CALIBRATORS: dict[str, Callable[[LevelCounts], Fit]] = {
     "as it is": _as_it_is,
-    "shift": _shifted,
-    "platt": _platt,
+    "shift": partial(_logistic, sloped=False),
+    "platt": partial(_logistic, sloped=True),
     "isotonic": _isotonic,
 }
 """By name, the simplest first: of equal losses it is chosen."""
@@ -323,38 +275,24 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> ByAmount:
     """
     rows = utilities.rows
     need_rows_to_hold_out(rows)
-    fold = _without_score(rows, Seed(seed).generator("amounts"))
-    order = np.argsort(-utilities.benefit, kind="stable")
-    of_order, worth = fold[order], rows.weights * utilities.worth
-    least = np.array([_least_amount(utilities.benefit, worth, order[of_order != k]) for k in range(FOLDS)])
+    keys = [column for values in rows.amounts.values() for column in np.atleast_2d(values.T)]
+    order = np.lexsort((rows.weights, *([] if rows.unit is None else [rows.unit]), rows.label, *keys))
+    fold = np.empty(len(rows), dtype=np.int64)
+    fold[order] = rows.take(order).places(Seed(seed).generator("amounts")) % FOLDS
+    least = np.array([least_amount(utilities, fold != k) for k in range(FOLDS)])
     return ByAmount(utilities.benefit >= least[fold])
 
 
 def need_rows_to_hold_out(rows: Rows) -> None:
     """Raise Undefined where there are too few rows, or clusters, to hold some out."""
     if rows.too_few_to_hold_out:
-        if len(rows) >= FEWEST_ROWS:
-            raise Undefined(f"needs at least {FOLDS} clusters to learn from some and judge on others")
-        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+        raise too_few() if len(rows) < FEWEST_ROWS else too_few(FOLDS, "clusters")
 
 
-def _without_score(rows: Rows, rng: np.random.Generator) -> Ints:
-    """The fold of each row for what no score decides, shape (T,): the same for all models on these rows."""
-    keys = [column for values in rows.amounts.values() for column in np.atleast_2d(values.T)]
-    order = np.lexsort((rows.weights, *([] if rows.unit is None else [rows.unit]), rows.label, *keys))
-    fold = np.empty(len(rows), dtype=np.int64)
-    fold[order] = rows.take(order).places(rng) % FOLDS
-    return fold
-
-
-def least_amount(utilities: RowUtilities) -> float:
-    """The cost of a miss from which acting on every row wins most on these rows; infinity where it never wins."""
-    order = np.argsort(-utilities.benefit, kind="stable")
-    return _least_amount(utilities.benefit, utilities.rows.weights * utilities.worth, order)
-
-
-def _least_amount(benefit: Floats, worth: Floats, order: Ints) -> float:
-    """The same on these rows, the largest amount first."""
+def least_amount(utilities: RowUtilities, which: NDArray[np.bool_] | slice = slice(None)) -> float:
+    """The cost of a miss from which acting on every one of these rows wins most; infinity where it never wins."""
+    benefit, worth = utilities.benefit[which], (utilities.rows.weights * utilities.worth)[which]
+    order = np.argsort(-benefit, kind="stable")
     amount, won = benefit[order], np.cumsum(worth[order])
     # A threshold cannot part rows of one amount.
     last = np.append(amount[1:] != amount[:-1], True)
@@ -471,26 +409,15 @@ class _World:
         """Worth on the rows themselves."""
         return from_top(self.cells.pos - self.cells.n * threshold) / self.cells.total
 
-    def draw(self, folds: int, rng: np.random.Generator) -> Drawn:
-        """Replicates of all rows in this many folds."""
-        neg, pos, unit = self.cells.design.replicates(self.cells, self.curve, REPLICATES, folds, rng)
-        return Drawn(neg, pos, unit / self.cells.total)
+    def drawn(self, rng: np.random.Generator) -> Callable[[float], Floats]:
+        """Worth, by t*, in replicates of all rows, shape (REPLICATES, m + 1)."""
+        neg, pos, unit = self.cells.design.replicates(self.cells, self.curve, REPLICATES, rng)
+        of_row = unit / self.cells.total
+        return lambda threshold: from_top((pos * (1 - threshold) - neg * threshold) * of_row)
 
     def place(self, score: float) -> int:
         """The first cell from this score on."""
         return int(np.searchsorted(self.cells.score, score, side="left"))
-
-
-class Drawn(NamedTuple):
-    """Negatives and positives of each cell in replicates, shape (REPLICATES, folds, m); unit: the weight of a row."""
-
-    neg: Weights
-    pos: Weights
-    unit: float
-
-    def worth(self, threshold: float) -> Floats:
-        """Of acting from each cell upwards."""
-        return from_top((self.pos * (1 - threshold) - self.neg * threshold) * self.unit)
 
 
 def share_range(t: Table, steps: Sequence[Switch], rng: np.random.Generator, confidence: float) -> tuple[float, float]:
@@ -508,8 +435,7 @@ def share_range(t: Table, steps: Sequence[Switch], rng: np.random.Generator, con
             total += share * np.stack((worth[..., world.place(now)] - constant, worth.max(axis=-1) - constant))
         return np.asarray(total)
 
-    drawn = world.draw(1, rng)
-    errors = parts(drawn.worth)[..., 0] - parts(world.true)[:, None]
+    errors = parts(world.drawn(rng)) - parts(world.true)[:, None]
     won, possible = parts(world.seen)
     tails = (1 - confidence) / 2, (1 + confidence) / 2
     if possible <= np.quantile(errors[1], tails[1]):
@@ -532,7 +458,7 @@ def threshold_range(t: Table, threshold: float, rng: np.random.Generator, confid
     acts on every row reaches down to 0, and what acts on none up to 1.
     """
     world = _World(t, [threshold], N_FINE_CELLS)
-    drawn = world.draw(1, rng).worth(threshold)[:, 0]
+    drawn = world.drawn(rng)(threshold)
     short = drawn.max(axis=-1) - drawn[:, highest(world.true(threshold))]
     cells = world.cells
     worth = from_top(cells.pos * (1 - threshold) - (cells.n - cells.pos) * threshold) / cells.total

@@ -1,15 +1,13 @@
 """How a post-training method is declared, fitted, and judged on rows that it has not seen.
 
-One decorated function carries everything that is ever said about a method. It maps training rows to a fitted model; a
-fitted model is a frozen dataclass of plain numbers and arrays that maps new rows to new scores. That is all a model
-file holds, and why it can be read by a person."""
+One decorated function carries everything that is ever said about a method. It maps training rows to a fitted model."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,48 +17,17 @@ from decal_cli.declarations.defaults import SEED
 from decal_cli.declarations.spec import Declaration, Registry, Spec, parameters_of
 from decal_cli.errors import Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint, said
-from decal_cli.learn.encoding import CategoryColumn, Encoder, TextColumn, encoded
-from decal_cli.learn.probe import WIDENED
-from decal_cli.tables.classes import best_actions
+from decal_cli.learn.encoding import Encoded, encoded
+from decal_cli.learn.held_out import WIDENED, too_few
+from decal_cli.learn.models import Applied, Model, actions_taken
 from decal_cli.tables.estimate import MeanEstimate
-from decal_cli.tables.features import Matrix
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.rows import Rows, Unlabelled
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
-ROUNDING = 1e-9
-
-
-def need(condition: bool, reason: str) -> None:
-    """Raise a ValueError with the reason where the condition does not hold."""
-    if not condition:
-        raise ValueError(reason)
-
-
-def is_finite(values: Any) -> bool:
-    """Whether every number is finite."""
-    return bool(np.isfinite(values).all())
-
-
-def is_increasing(values: Floats) -> bool:
-    """Whether finite numbers, shape (k,), never fall, but for rounding."""
-    return values.ndim == 1 and is_finite(values) and bool((np.diff(values) >= -ROUNDING).all())
-
-
-def are_probabilities(values: Floats) -> bool:
-    """Whether numbers lie in [0, 1], but for rounding."""
-    return bool(((values >= -ROUNDING) & (values <= 1 + ROUNDING)).all())
-
-
-def are_places(values: NDArray[Any], first: int, count: int) -> bool:
-    """Whether whole numbers, shape (k,), lie in [first, count)."""
-    return values.ndim == 1 and bool(((values >= first) & (values < count)).all())
-
-
 T = TypeVar("T")
-NO_FEATURES = "needs the features that the model was fitted with"
 Kind = Literal["recalibration", "post-training"]
 """What a method costs to run and to keep: a function of the score, or a model on the features."""
 Need = Literal["features", "groups", "task"]
@@ -79,22 +46,21 @@ class Training(Rows):
     feature_names: of the columns of features as the user has them; empty where they have none.
     """
 
-    task: BinaryTask | None = field(default=None, kw_only=True)
-    decision: Task | ClassDecision | None = field(default=None, kw_only=True)
-    """What decisions are judged by, where that is no task of two actions."""
+    task: Task | ClassDecision | None = field(default=None, kw_only=True)
+    """What decisions are judged by; a BinaryTask where it has two actions."""
     seed: int = field(default=SEED, kw_only=True)
     feature_names: tuple[str, ...] = field(default=(), kw_only=True)
     cache: dict[object, Any] = field(default_factory=dict, repr=False, kw_only=True)
     """What was computed from these rows for any task: see `cached`."""
 
     @property
-    def decided_by(self) -> Task | ClassDecision | None:
-        """The task that decisions are judged by, whatever its actions and classes."""
-        return self.decision if self.task is None else self.task
+    def binary(self) -> BinaryTask | None:
+        """The task, where it has two actions."""
+        return self.task if isinstance(self.task, BinaryTask) else None
 
     def lacks(self, need: Need) -> bool:
         """Whether the user did not give this."""
-        return not self.groups if need == "groups" else getattr(self, need) is None
+        return not {"groups": self.groups, "task": self.binary is not None, "features": self.features is not None}[need]
 
     def cached(self, key: object, compute: Callable[[], T]) -> T:
         """compute(), computed once under this key for these rows, and shared by all tasks."""
@@ -110,103 +76,9 @@ class Training(Rows):
         return super()._cut(which) | {"cache": {}}
 
 
-class Applied(NamedTuple):
-    """What a fitted model predicts for rows, shape (T,) each.
-
-    score: in [0, 1]; of several classes (T, K), rows of sum 1. threshold: the score from which to decide 1 in place of
-    t*, for models that move the threshold and leave the score. lower, upper: an interval of the probability, for models
-    that have one.
-    """
-
-    score: Floats
-    threshold: Floats | None = None
-    lower: Floats | None = None
-    upper: Floats | None = None
-
-    def acts(self, task: Task | ClassDecision) -> Ints:
-        """The action of each row: of two 1 from t*, or from the model's own thresholds, upwards."""
-        if self.threshold is not None:
-            return (self.score >= self.threshold).astype(np.int64)
-        return actions_taken(self.score, task, at_best=True)
-
-
-def actions_taken(score: Floats, task: Task | ClassDecision, at_best: bool = False) -> Ints:
-    """The action of each row by its score: a row of `payoffs`. at_best: at the best thresholds, not at those in use."""
-    if isinstance(task, ClassDecision):
-        return best_actions(score, np.array(task.utility))
-    return np.searchsorted(task.thresholds if at_best else task.decision_thresholds, score, side="right")
-
-
 def payoffs(task: Task | ClassDecision) -> Floats:
     """The utility of every action that is ever taken, at each label, shape (A, K)."""
     return np.array(task.undominated)
-
-
-class Model(Protocol):
-    """A fitted method: a frozen dataclass whose fields are numbers, text, arrays, other models, or tuples of these."""
-
-    def __call__(self, rows: Unlabelled) -> Applied:
-        """New scores of rows; deterministic, row by row: a row's score does not depend on the others."""
-
-
-def note_of(fitted: Model) -> str | None:
-    """What a fitted model has to say of itself, for models that decide from the rows how much they do."""
-    return getattr(fitted, "note", None)
-
-
-M = TypeVar("M", bound=type)
-MODELS: dict[str, type] = {}
-"""Every class that a model file may hold, by name."""
-
-
-SAVED_AS: dict[type, str] = {}
-"""The name of each in a model file."""
-
-
-def _in_files(cls: type) -> None:
-    SAVED_AS[cls] = getattr(cls, "SAVED_AS", cls.__name__)
-    MODELS[SAVED_AS[cls]] = cls
-
-
-_in_files(CategoryColumn)
-_in_files(TextColumn)
-_in_files(Encoder)
-
-
-@dataclass_transform(frozen_default=True, eq_default=False)
-def model(cls: M) -> M:
-    """Declare a class of fitted models: a frozen dataclass, whose `_check` refuses, with a ValueError, what is none.
-
-    Model files name it as it is called, or by its SAVED_AS.
-    """
-    if hasattr(cls, "_check"):
-        cls.__post_init__ = cls._check  # type: ignore[attr-defined]
-    dataclass(frozen=True, eq=False)(cls)
-    _in_files(cls)
-    return cls
-
-
-@model
-class Encoded:
-    """A model on features with categories or missing values, and the encoder that makes numbers of them for it."""
-
-    encoder: Encoder
-    fitted: Model
-
-    def __call__(self, rows: Unlabelled) -> Applied:
-        if rows.features is None:
-            raise Undefined(NO_FEATURES)
-        return self.fitted(replace(rows, features=self.encoder(rows.typed)))
-
-    @property
-    def note(self) -> str | None:
-        """What the model has to say of itself."""
-        return note_of(self.fitted)
-
-
-def unseen_categories(fitted: Model, rows: Unlabelled) -> int:
-    """How many rows have a category that the model was not fitted on."""
-    return int(fitted.encoder.unseen(rows.typed).sum()) if isinstance(fitted, Encoded) else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,32 +120,24 @@ def fit(spec: MethodSpec, rows: Training) -> Model:
     reason = missing(spec, rows)
     if reason is not None:
         raise Undefined(reason)
-    return fit_each(spec, rows, [rows.task])[0]
+    return fit_each(spec, rows, [rows.binary])[0]
 
 
 def fit_each(spec: MethodSpec, rows: Training, tasks: Sequence[BinaryTask | None]) -> list[Model]:
     """A model for each task; what does not depend on the task is learned once. Errors: as for `fit`."""
     method = spec.declared
     rows = rows.in_order()
-    if rows.classes:
-        return [_fit_classes(spec, replace(rows, task=None))] * len(tasks)
-    rows.table.need_both_classes()
-    encoder, rows = encoded(rows, seed=rows.seed) if method.takes("features") else (None, rows)
-    models = [method.function(replace(rows, task=task), **spec.parameters) for task in tasks]
-    return models if encoder is None else [Encoded(encoder, each) for each in models]
-
-
-def _fit_classes(spec: MethodSpec, rows: Training) -> Model:
-    """The model of rows of several classes, in canonical order."""
-    function = spec.declared.of_classes
-    seen = np.bincount(rows.label, rows.weights, len(rows.classes))
-    if function is None or np.count_nonzero(seen) < 2:
+    function = method.of_classes if rows.classes else method.function
+    if not rows.classes:
+        rows.table.need_both_classes()
+    elif function is None or np.count_nonzero(np.bincount(rows.label, rows.weights)) < 2:
         raise Undefined("needs rows of two classes at least")
-    encoder = None
-    if spec.declared.takes("features"):
-        encoder, rows = encoded(rows, seed=rows.seed)
-    fitted = function(rows, **spec.parameters)
-    return fitted if encoder is None else Encoded(encoder, fitted)
+    assert function is not None
+    encoder, rows = encoded(rows, seed=rows.seed) if method.takes("features") else (None, rows)
+    each = [None] if rows.classes else tasks
+    models = [function(replace(rows, task=task), **spec.parameters) for task in each]
+    models = models if encoder is None else [Encoded(encoder, fitted) for fitted in models]
+    return models * len(tasks) if rows.classes else models
 
 
 def method(
@@ -322,13 +186,6 @@ def for_classes(name: str) -> Callable[[Callable[..., Model]], Callable[..., Mod
     return declare
 
 
-def features_of(rows: Unlabelled) -> Matrix:
-    """The features of rows as numbers, shape (T, d), NaN where missing. Errors: Undefined, where there are none."""
-    if rows.features is None:
-        raise Undefined(NO_FEATURES)
-    return rows.matrix
-
-
 @dataclass(frozen=True, eq=False)
 class Performance:
     """How a method does on rows, each scored by a model that has not seen it; rows as they were given.
@@ -346,12 +203,11 @@ class Performance:
 def try_out(spec: MethodSpec, rows: Training) -> Performance:
     """Cross-fit a method. Errors: Undefined, where there are too few rows or a part of them cannot be fitted."""
     before = time.process_time()
-    columns: dict[str, Floats] = {}
-    for here, model, _ in fitted_folds(spec, rows):
-        for name, values in model(rows.take(here))._asdict().items():
-            if values is not None:
-                columns.setdefault(name, np.empty((len(rows), *values.shape[1:])))[here] = values
-    applied = Applied(**columns)
+    folds = [(np.flatnonzero(here), model(rows.take(here))) for here, model, _ in fitted_folds(spec, rows)]
+    order = np.argsort(np.concatenate([here for here, _ in folds]))
+    columns = zip(*(applied for _, applied in folds), strict=True)
+    each: list[Any] = [None if values[0] is None else np.concatenate(values)[order] for values in columns]
+    applied = Applied(*each)
     seconds = time.process_time() - before
     return Performance(spec, applied, _gain(applied, rows, WIDENED), seconds)
 
@@ -392,7 +248,7 @@ def folds_of(rows: Training) -> Ints:
 def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:
     """Each fold as a mask of the rows, with the model that the other folds fit, and these."""
     if len(rows) < 2 * FEWEST_ROWS:
-        raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
+        raise too_few(2 * FEWEST_ROWS)
     fold = folds_of(rows)
     for k in range(FOLDS):
         here = fold == k
@@ -407,7 +263,7 @@ def judge(spec: MethodSpec, model: Model, rows: Training) -> Performance:
 
 
 def _gain(applied: Applied, rows: Training, widened: float) -> MeanEstimate | None:
-    task = rows.decided_by
+    task = rows.task
     return None if task is None else won(applied.acts(task), rows, task, widened)
 
 
@@ -442,8 +298,7 @@ def training_rows(model: Predictions, task: Task | ClassDecision | None, seed: i
         amounts=rows.amounts,
         features=None if rows.features is None else rows.typed,
         classes=rows.classes,
-        task=binary,
-        decision=task if binary is None else None,
+        task=binary or task,
         seed=seed,
         feature_names=model.feature_names,
     )

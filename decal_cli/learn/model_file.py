@@ -19,12 +19,11 @@ import numpy as np
 from decal_cli.documents import canonical_json, digest_of, json_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Verb
-from decal_cli.learn.method import MODELS, SAVED_AS, Applied, Model, are_probabilities, need
 from decal_cli.learn.methods import METHODS
+from decal_cli.learn.models import MODELS, Applied, Model, are_probabilities, is_finite, name_of, need
 from decal_cli.limits import MAX_ARRAY_BYTES, MAX_WIDTH
 from decal_cli.tables.features import PLURALS, Features, Kind, number_kinds
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
@@ -102,8 +101,7 @@ def from_text(text: str, shown: str) -> Saved:
         # Two rows are scored: what does not fit together is found here, not in the middle of somebody's data.
         score = np.eye(len(saved.classes))[:2] if saved.classes else np.array([0.0, 1.0])
         _score(saved, Unlabelled(score, classes=saved.classes, groups=groups, features=features))
-        if to_text(saved) != text:
-            raise ValueError("it is not as decal writes it")
+        need(to_text(saved) == text, "it is not as decal writes it")
     except Exception as error:
         # A file whose digest was forged can fail in any way there is.
         raise _unusable(error, shown) from None
@@ -121,25 +119,14 @@ def score_rows(saved: Saved, rows: Unlabelled, shown: str) -> Applied:
 def _score(saved: Saved, rows: Unlabelled) -> Applied:
     with np.errstate(all="ignore"):
         applied = saved.model(rows)
+    need(isinstance(applied, Applied), "it does not give every row a score")
     shape = (len(rows), len(saved.classes)) if saved.classes else (len(rows),)
-    if not isinstance(applied, Applied) or any(
-        values is not None and (values.shape != shape or values.dtype != np.float64) for values in applied
-    ):
-        raise ValueError("it does not give every row a score")
-    if applied.threshold is not None and not np.isfinite(applied.threshold).all():
-        raise ValueError("it gives a threshold that is not finite")
-    probabilities = {
-        name: _probability(values)
-        for name, values in applied._asdict().items()
-        if name != "threshold" and values is not None
-    }
-    return applied._replace(**probabilities)
-
-
-def _probability(values: Floats) -> Floats:
-    """Values in [0, 1], but for rounding."""
-    need(are_probabilities(values), "it gives a score outside [0, 1]")
-    return np.clip(values, 0.0, 1.0)
+    given = {name: values for name, values in applied._asdict().items() if values is not None}
+    every = all(values.shape == shape and values.dtype == np.float64 for values in given.values())
+    need(every, "it does not give every row a score")
+    need(is_finite(given.pop("threshold", 0.0)), "it gives a threshold that is not finite")
+    need(all(map(are_probabilities, given.values())), "it gives a score outside [0, 1]")
+    return applied._replace(**{name: np.clip(values, 0.0, 1.0) for name, values in given.items()})
 
 
 def _unusable(error: Exception, shown: str) -> DecalError:
@@ -154,8 +141,8 @@ _OURS = f"name a file that `{Verb('fit')}` wrote"
 def _saved(document: Mapping[str, Any]) -> Saved:
     columns, task = document["columns"], document["task"]
     width = int(columns["width"])
-    if not 0 <= width <= MAX_WIDTH or bool(width) != bool(columns["features"]):
-        raise ValueError(f"features of {width} numbers a row")
+    fits = 0 <= width <= MAX_WIDTH and bool(width) == bool(columns["features"])
+    need(fits, f"features of {width} numbers a row")
     METHODS.parse(document["method"])
     for names in (columns["features"], columns["groups"]):
         need(len(set(names)) == len(names), "a column is named twice")
@@ -196,10 +183,8 @@ def _fitted_on(fitted_on: Any) -> dict[str, Any]:
 
 def _kinds(columns: Mapping[str, Any], width: int) -> tuple[Kind, ...]:
     kinds: tuple[Kind, ...] = tuple(columns["kinds"])
-    if len(kinds) != len(columns["features"]) or not set(kinds) <= PLURALS.keys():
-        raise ValueError("features of unknown kinds")
-    if width != len(kinds) and kinds != number_kinds(1):
-        raise ValueError(f"{len(kinds)} features of {width} columns")
+    need(len(kinds) == len(columns["features"]) and set(kinds) <= PLURALS.keys(), "features of unknown kinds")
+    need(width == len(kinds) or kinds == number_kinds(1), f"{len(kinds)} features of {width} columns")
     return kinds
 
 
@@ -225,9 +210,9 @@ def _checked(text: str, shown: str) -> dict[str, Any]:
 
 def _encoded(value: Any) -> Any:
     """A model's value as JSON: arrays under the name of their type, models under that of their class."""
-    if type(value) in SAVED_AS:
+    if dataclasses.is_dataclass(value) and type(value) in MODELS.values():
         fields = {item.name: _encoded(getattr(value, item.name)) for item in dataclasses.fields(value)}
-        return {"model": SAVED_AS[type(value)], **fields}
+        return {"model": name_of(type(value)), **fields}
     if isinstance(value, np.ndarray):
         return _encoded_array(value)
     if isinstance(value, tuple):
@@ -265,12 +250,10 @@ def _decoded(value: Any) -> Any:
     if "model" in value:
         cls = MODELS[value["model"]]
         names = {item.name for item in dataclasses.fields(cls)}
-        if set(value) != names | {"model"}:
-            raise ValueError(f"{cls.__name__} with other fields")
+        need(set(value) == names | {"model"}, f"{cls.__name__} with other fields")
         given = {name: _decoded(value[name]) for name in names}
         for name, hint in get_type_hints(cls).items():
-            if not _is_a(hint, given[name]):
-                raise ValueError(f"{cls.__name__} with another kind of {name}")
+            need(_is_a(hint, given[name]), f"{cls.__name__} with another kind of {name}")
         return cls(**given)
     if "number" in value:
         return float(value["number"])
@@ -290,7 +273,7 @@ def _is_a(hint: Any, value: Any) -> bool:
     if origin is Literal:
         return value in get_args(hint)
     if hint is Model:
-        return type(value) in SAVED_AS
+        return type(value) in MODELS.values()
     return isinstance(value, hint)
 
 

@@ -21,9 +21,9 @@ How the probe was chosen, and how well it predicts what methods win on real data
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +31,20 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.encoding import encoded
-from decal_cli.learn.regions import LARGEST, IsotonicFit, Narrow, isotonic_fit, narrow, with_score
+from decal_cli.learn.held_out import WIDENED
+from decal_cli.learn.models import Applied, features_of, is_finite, model, need
+from decal_cli.learn.regions import LARGEST, Curve, Narrow, isotonic_fit, narrow, with_score
 from decal_cli.learn.scaling import (
     MAX_FULL,
     SCALINGS,
-    Scaling,
+    ClassScaling,
     beside_fixed,
     centred,
     inverse_temperature,
     linear,
     logarithms,
     mixing_weights,
+    of_size,
     softmax,
     softmax_fit,
     structure,
@@ -50,11 +53,11 @@ from decal_cli.tables.estimate import MeanEstimate, dot
 from decal_cli.tables.features import Features, Matrix
 from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.rows import Rows
+from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Floats, Ints
 from decal_cli.tables.threads import one_thread, one_thread_for
-from decal_cli.tables.units import Units, mean_over, units_of_rows
+from decal_cli.tables.units import Units, mean_over, run_of_each, runs_of, starts_of, units_of_rows
 
 MAX_DISTANCE = 8.0
 """Standard deviations at which a standardised feature is cut: one row must not carry a regression."""
@@ -109,13 +112,20 @@ def blended(each: Floats, weights: Floats) -> Floats:
     return expit(total)
 
 
-class Standard:
+class Standard(NamedTuple):
     """Features with mean 0 and variance 1, cut; constant columns are dropped, and missing values become the mean.
 
-    Learned on all rows and without labels, so that folds may share it.
+    column, largest, centre, spread: which columns, and their units, (d',) each.
     """
 
-    def __init__(self, features: Matrix, weight: Floats) -> None:
+    column: Ints
+    largest: Floats
+    centre: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, features: Matrix, weight: Floats) -> Self:
+        """The units of features, (T, d). Learned on all rows and without labels, so that folds may share it."""
         kept = []
         for column in range(features.shape[1]):
             values = _finite(features[:, column])
@@ -124,18 +134,13 @@ class Standard:
             centre, spread = _moments(values[known] / largest, weight[known])
             if spread > MIN_DEVIATION:
                 kept.append((column, largest, centre, spread))
-        self.column = np.array([entry[0] for entry in kept], dtype=np.int64)
-        self.largest, self.centre, self.spread = np.array([entry[1:] for entry in kept]).reshape(-1, 3).T
+        columns, *units = np.array(kept).reshape(-1, 4).T
+        return cls(columns.astype(np.int64), *units)
 
     def __call__(self, features: Matrix) -> Floats:
         """The standardised features of rows, shape (k, d') for features of shape (k, d)."""
-        return standardised(features, self.column, self.largest, self.centre, self.spread)
-
-
-def standardised(features: Matrix, column: Ints, largest: Floats, centre: Floats, spread: Floats) -> Floats:
-    """These columns in these units, cut; missing values become the mean."""
-    x = (_finite(features[:, column]) / largest - centre) / spread
-    return np.nan_to_num(np.clip(x, -MAX_DISTANCE, MAX_DISTANCE), copy=False, nan=0.0)
+        x = (_finite(features[:, self.column]) / self.largest - self.centre) / self.spread
+        return np.nan_to_num(np.clip(x, -MAX_DISTANCE, MAX_DISTANCE), copy=False, nan=0.0)
 
 
 def _finite(values: Matrix) -> Floats:
@@ -178,22 +183,16 @@ class Trees:
     """
 
     def __init__(self, score: Floats, features: Matrix, label: Floats, weight: Floats | None, seed: int) -> None:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
         columns = _columns(score, features)
-        boosting = HistGradientBoostingClassifier(
-            max_iter=N_TREES,
-            learning_rate=LEARNING_RATE,
-            max_leaf_nodes=MAX_LEAVES,
-            max_bins=MAX_BINS,
-            max_features=min(SPLIT_SHARE, MAX_SPLIT / columns.shape[1]),
-            l2_regularization=LEAF_PENALTY,
-            min_samples_leaf=int(np.clip(len(label) // LEAF_PART, *LEAF_RANGE)),
-            early_stopping=False,
-            random_state=seed % N_SEEDS,
-        )
+        sizes = {
+            "learning_rate": LEARNING_RATE,
+            "max_leaf_nodes": MAX_LEAVES,
+            "max_bins": MAX_BINS,
+            "max_features": min(SPLIT_SHARE, MAX_SPLIT / columns.shape[1]),
+            "l2_regularization": LEAF_PENALTY,
+        }
         with one_thread_for(len(label)):
-            self.boosting = boosting.fit(without_empty(columns), label > 0.5, weight)
+            self.boosting = boosted(columns, label > 0.5, weight, seed, N_TREES, sizes)
 
     def __call__(self, score: Floats, features: Matrix) -> Floats:
         """Log-odds of rows, shape (k,)."""
@@ -202,10 +201,21 @@ class Trees:
         return total
 
 
-def without_empty(columns: Narrow) -> Narrow:
-    """The columns with 0 in those that have no value at all: scikit-learn's boosting cannot take such a column."""
+def boosted(
+    columns: Narrow, label: NDArray[Any], weight: Floats | None, seed: int, rounds: int, sizes: Mapping[str, float]
+) -> Any:
+    """A fitted HistGradientBoostingClassifier of so many rounds; sizes: {} for scikit-learn's own.
+
+    It does not stop early, and leaves hold one in LEAF_PART of the rows, within LEAF_RANGE.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    leaf = int(np.clip(len(label) // LEAF_PART, *LEAF_RANGE))
+    given = {**sizes, "min_samples_leaf": leaf, "early_stopping": False} if sizes else {}
+    boosting = HistGradientBoostingClassifier(max_iter=rounds, **given, random_state=seed % N_SEEDS)
+    # scikit-learn's boosting cannot take a column that has no value at all.
     empty = np.isnan(columns).all(axis=0)
-    return np.where(empty, np.float32(0), columns) if empty.any() else columns
+    return boosting.fit(np.where(empty, np.float32(0), columns) if empty.any() else columns, label, weight)
 
 
 def _columns(score: Floats, features: Matrix) -> Narrow:
@@ -221,8 +231,6 @@ MIN_SHARE = 1e-9
 """Share of a label up to which there is but one."""
 JUDGE_PENALTY = 0.5
 """Of the judge's three squared parameters."""
-WIDENED = 1.2
-"""What the error of held-out differences is widened by: folds learn from each other's rows (docs/simulation.md)."""
 
 
 class Probed(NamedTuple):
@@ -262,11 +270,11 @@ class DealtScores(NamedTuple):
 def all_deals(probed: Probed) -> DealtScores:
     """One deal after the other. Errors: Undefined, where there are too few rows to hold some out."""
     if not len(probed.probe):
-        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+        raise held_out.too_few()
     deals = (probed, *probed.others)
     units = units_of_rows(probed.label, probed.weight, probed.unit).dealt(len(deals))
-    each = ([getattr(deal, name) for deal in deals] for name in ("recalibrated", "probe", "judge"))
-    return DealtScores(units, *(np.concatenate(parts) for parts in each))
+    each = zip(*((deal.recalibrated, deal.probe, deal.judge) for deal in deals), strict=True)
+    return DealtScores(units, *map(np.concatenate, each))
 
 
 def squared_loss_won(probed: Probed) -> MeanEstimate:
@@ -299,11 +307,11 @@ def _one_deal(rows: Rows, seed: int) -> Probed:
     with one_thread():
         for number, rule in enumerate(fold_rules(rows, seed)):
             fold[rule.held] = number
-            isotonic[rule.held] = rule.models.isotonic(rows.score[rule.held])
+            isotonic[rule.held] = rule.models.isotonic.of(rows.score[rule.held])
             probed[rule.held] = rule.held_out
         judge = _judged(probed, isotonic, rows)
-    recalibrated = held_out.recalibrated_rows(rows, fold)
-    return Probed(rows.score, rows.label, rows.weights, isotonic, recalibrated, probed, judge, fold, rows.unit)
+    _, level, fitted, _ = held_out.recalibrated_levels(rows, fold)
+    return Probed(rows.score, rows.label, rows.weights, isotonic, fitted[fold, level], probed, judge, fold, rows.unit)
 
 
 def with_mean_weight_one(rows: Rows) -> Rows:
@@ -319,13 +327,11 @@ def fold_rules(rows: Rows, seed: int) -> list[FoldRule]:
     models = [FoldModels(split, fold) for fold in range(FOLDS)]
     each = np.empty((len(rows), 3))
     for fold, fitted in enumerate(models):
-        for part in _blocks(np.flatnonzero(split.fold == fold)):
+        held = np.flatnonzero(split.fold == fold)
+        for start in range(0, len(held), BLOCK):
+            part = held[start : start + BLOCK]
             each[part] = fitted(rows.score[part], split.features[part])
     return [FoldRule(split, fold, models[fold], each) for fold in range(FOLDS)]
-
-
-def _blocks(which: Ints) -> Iterator[Ints]:
-    return (which[start : start + BLOCK] for start in range(0, len(which), BLOCK))
 
 
 class Split:
@@ -337,23 +343,15 @@ class Split:
         self.taught = place < max(MIN_TAUGHT, len(rows) // SHARE_TAUGHT) * FOLDS // (FOLDS - 1)
         self.features = rows.typed
         # What categories and missing values stand for is learned from labels, by each fold for itself.
-        self.standard = Standard(rows.matrix, rows.weights) if self.features.plain else None
-        self._without_two: dict[frozenset[int], IsotonicFit] = {}
+        self.standard = Standard.of(rows.matrix, rows.weights) if self.features.plain else None
+        self._without_two: dict[frozenset[int], Curve] = {}
 
-    def without(self, fold: int) -> IsotonicFit:
-        """Isotonic regression of all other folds."""
-        return self._isotonic(self.fold != fold)
-
-    def without_two(self, fold: int, other: int) -> IsotonicFit:
+    def without_two(self, fold: int, other: int) -> Curve:
         """Isotonic regression of the rows that teach, less these two folds."""
         folds = frozenset((fold, other))
         if folds not in self._without_two:
-            self._without_two[folds] = self._isotonic(self.taught & (self.fold != fold) & (self.fold != other))
+            self._without_two[folds] = isotonic_fit(self.rows, self.taught & (self.fold != fold) & (self.fold != other))
         return self._without_two[folds]
-
-    def _isotonic(self, learn: Mask) -> IsotonicFit:
-        rows = self.rows
-        return isotonic_fit(rows.score[learn], rows.label[learn], None if rows.weight is None else rows.weight[learn])
 
 
 class FoldModels:
@@ -361,7 +359,7 @@ class FoldModels:
 
     def __init__(self, split: Split, fold: int) -> None:
         rows = split.rows
-        self.isotonic = split.without(fold)
+        self.isotonic = isotonic_fit(rows, split.fold != fold)
         learn = np.flatnonzero(split.taught & (split.fold != fold))
         label, weight = rows.label[learn], rows.weights[learn]
         self.rate = float(weight @ label / weight.sum())
@@ -375,8 +373,8 @@ class FoldModels:
         recalibrated = np.empty(len(learn))
         for other in set(range(FOLDS)) - {fold}:
             held = split.fold[learn] == other
-            recalibrated[held] = split.without_two(fold, other)(score[held])
-        self.standard = Standard(features, weight) if split.standard is None else split.standard
+            recalibrated[held] = split.without_two(fold, other).of(score[held])
+        self.standard = Standard.of(features, weight) if split.standard is None else split.standard
         self.regression = Regression(self._log_odds(recalibrated), self.standard(features), label, weight)
         self.trees = Trees(score, features, label, None if rows.weight is None else weight, split.seed)
 
@@ -385,7 +383,7 @@ class FoldModels:
 
     def __call__(self, score: Floats, features: Features) -> Floats:
         """Log-odds of rows by regression, trees and recalibrated score, shape (k, 3)."""
-        recalibrated = self.isotonic(score)
+        recalibrated = self.isotonic.of(score)
         known = log_odds(recalibrated, SURE)
         if not self.has_both:
             return np.column_stack((known, known, known))
@@ -405,7 +403,7 @@ class FoldRule:
 
     def __call__(self, score: Floats, features: Features) -> tuple[Floats, Floats]:
         """Both probabilities of new rows, of isotonic regression and of the probe."""
-        return self.models.isotonic(score), blended(self.models(score, features), self.weights)
+        return self.models.isotonic.of(score), blended(self.models(score, features), self.weights)
 
 
 def _judged(probe: Floats, isotonic: Floats, rows: Rows) -> Floats:
@@ -425,7 +423,7 @@ TINY = 1e-300
 def no_signal(probed: Probed) -> float:
     """Probability of so clear a signal, or a clearer one, where the features say nothing beyond the score."""
     if not len(probed.probe):
-        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+        raise held_out.too_few()
     alike = _alike(probed.score, probed.fold)
     share = probed.weight / np.bincount(alike, probed.weight)[alike]
     label = _centred(probed.label, alike, share)
@@ -446,19 +444,13 @@ def _alike(score: Floats, fold: Ints) -> Ints:
 
     The score is in ascending order.
     """
-    order = np.argsort(fold, kind="stable")
-    score, fold = score[order], fold[order]
-    starts = np.searchsorted(fold, fold)
-    place = np.arange(len(fold)) - starts
-    first = np.empty(len(fold), dtype=bool)
-    first[0] = True
-    first[1:] = (score[1:] != score[:-1]) | (fold[1:] != fold[:-1])
-    place = place[np.flatnonzero(first)[np.cumsum(first) - 1]] // ROWS_ALIKE
-    new = np.empty(len(fold), dtype=bool)
-    new[0] = True
-    new[1:] = (place[1:] != place[:-1]) | (fold[1:] != fold[:-1])
-    number = np.empty(len(fold), dtype=np.int64)
-    number[order] = np.cumsum(new) - 1
+    order, starts = runs_of((fold, score))
+    folds = starts_of((fold[order],))
+    begins = folds[run_of_each(folds, len(order))]
+    block = (starts[run_of_each(starts, len(order))] - begins) // ROWS_ALIKE
+    blocks = starts_of((begins, block))
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = run_of_each(blocks, len(order))
     return number
 
 
@@ -498,7 +490,7 @@ class ClassProbed:
 def dealt(rows: Rows, seed: int) -> tuple[Ints, Mask]:
     """The fold of each row, and which rows teach; whatever the order of rows and classes."""
     if rows.class_table.effective_rows < 2 * FEWEST_ROWS:
-        raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
+        raise held_out.too_few(2 * FEWEST_ROWS)
     place = np.empty(len(rows), dtype=np.int64)
     # Only of clusters does it matter which rows they are.
     ordered = rows if rows.unit is None else rows.take(rows.order)
@@ -513,26 +505,22 @@ MAX_CLASS_DEALS = 3
 def build_recalibrated(rows: Rows, *, seed: int) -> Recalibrated:
     """Cross-fitted scalings of rows of several classes, in any order. Errors: Undefined, where there are too few."""
     deals = int(np.clip(WORK // rows.score.size, 1, MAX_CLASS_DEALS))
-    first, *others = (_one_deal_of(rows, _seed_of(seed, deal)) for deal in range(deals))
+    first, *others = (_one_deal_of(rows, seed + deal * N_SEEDS) for deal in range(deals))
     return replace(first, others=tuple(others))
-
-
-def _seed_of(seed: int, deal: int) -> int:
-    return seed + deal * N_SEEDS
 
 
 def _one_deal_of(rows: Rows, seed: int) -> Recalibrated:
     fold, taught = dealt(_bare(rows), seed)
     # Of many rows those that teach also choose: applying one scaling to all rows takes long enough.
     score, label, weight, of = rows.score[taught], rows.label[taught], rows.weights[taught], fold[taught]
-    by_name: dict[str, list[Scaling]] = {}
+    by_name: dict[str, list[ClassScaling]] = {}
     losses: dict[str, Floats] = {}
     for name, fit in SCALINGS.items():
         try:
             by_name[name] = [fit(score[of != k], label[of != k], weight[of != k]) for k in range(FOLDS)]
         except Undefined:
             continue
-        losses[name] = _log_losses(of_folds(by_name[name], score, of), label)
+        losses[name] = -logarithms(of_folds(by_name[name], score, of)[np.arange(len(label)), label])
     chosen = [by_name[_least(losses, weight, of != k)][k] for k in range(FOLDS)]
     simplest = _least(losses, weight, np.ones(len(label), dtype=bool))
     return Recalibrated(of_folds(chosen, rows.score, fold), fold, simplest)
@@ -543,7 +531,7 @@ def _bare(rows: Rows) -> Rows:
     return rows if rows.features is None and not rows.groups else replace(rows, groups={}, features=None)
 
 
-def of_folds(scalings: Sequence[Scaling], score: Floats, fold: Ints) -> Floats:
+def of_folds(scalings: Sequence[ClassScaling], score: Floats, fold: Ints) -> Floats:
     """Probabilities, (T, K), each row's by the scaling of its fold."""
     out = np.empty(score.shape, order="F")
     for start in range(0, len(score), BLOCK):
@@ -560,27 +548,53 @@ def of_folds(scalings: Sequence[Scaling], score: Floats, fold: Ints) -> Floats:
     return out
 
 
-def _log_losses(score: Floats, label: Ints) -> Floats:
-    return -logarithms(score[np.arange(len(score)), label])
-
-
 def _least(losses: Mapping[str, Floats], weight: Floats, which: Mask) -> str:
     """The name of the lowest weighted sum of losses of these rows; the simplest one of equals."""
     return min(losses, key=lambda name: dot(weight[which], losses[name][which]))
 
 
-class ClassRegression:
-    """Multinomial regression on the logarithms at their best temperature and the standardised features.
+@model
+class ClassPlane:
+    """Logits: weight @ log p + slopes @ z + intercept, z the features in `column`, standardised and cut.
 
-    encoder: what makes numbers of the features, None where they are. weight: (K, K) of the logarithms, slopes: (K, d)
-    of the features in their units, intercept: (K,).
+    weight: (K, K); slopes: (K, d); intercept: (K,); column, largest, centre, spread: (d,).
     """
 
-    def __init__(self, rows: Rows, seed: int, penalty: float = SLOPE_PENALTY, score: bool = True) -> None:
-        """penalty: of half the squared slopes on the features. score: whether the probabilities count at all."""
-        self.encoder, taught = (None, rows) if isinstance(rows.features, np.ndarray) else encoded(rows, seed=seed)
-        self.standard = Standard(taught.matrix, rows.weights)
-        columns, logs = self.standard(taught.matrix), logarithms(rows.score)
+    weight: Floats
+    slopes: Floats
+    intercept: Floats
+    column: Ints
+    largest: Floats
+    centre: Floats
+    spread: Floats
+
+    def _check(self) -> None:
+        classes, columns = len(self.intercept), len(self.column)
+        need(self.weight.shape == (classes, classes), "a plane needs K x K slopes on the probabilities")
+        need(self.slopes.shape == (classes, columns), "a plane needs a slope for each class and feature")
+        need(all(each.shape == (columns,) for each in (self.largest, self.centre, self.spread)), "features lack units")
+        need(bool((self.largest > 0).all() and (self.spread > 0).all()), "units must be positive")
+        need(all(map(is_finite, (self.weight, self.slopes, self.intercept, self.centre))), "slopes must be finite")
+
+    def logits(self, rows: Unlabelled) -> Floats:
+        """Of rows, shape (T, K)."""
+        score = of_size(rows, len(self.intercept))
+        columns = Standard(self.column, self.largest, self.centre, self.spread)(features_of(rows))
+        return linear(logarithms(score), self.weight, self.intercept) + linear(
+            columns, self.slopes, np.zeros(len(self.intercept))
+        )
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        return Applied(softmax(self.logits(rows)))
+
+    @classmethod
+    def fitted(cls, rows: Rows, penalty: float = SLOPE_PENALTY, score: bool = True) -> Self:
+        """Multinomial regression on the logarithms at their best temperature and the standardised features, numbers.
+
+        penalty: of half the squared slopes on the features. score: whether the probabilities count at all.
+        """
+        standard = Standard.of(rows.matrix, rows.weights)
+        columns, logs = standard(rows.matrix), logarithms(rows.score)
         classes = logs.shape[1]
         s = inverse_temperature(logs, rows.label, rows.weights)
         hold, centre = structure(classes)
@@ -592,15 +606,7 @@ class ClassRegression:
         if not score:
             centre[1 : 1 + classes], free[1 : 1 + classes] = 0.0, False
         at = softmax_fit(np.column_stack((s * logs, columns)), rows.label, rows.weights, holds, centre, free)
-        self.intercept, self.weight, self.slopes = at[0], s * at[1 : 1 + classes].T, at[1 + classes :].T
-
-    def logits(self, rows: Rows) -> Floats:
-        """Of rows, shape (T, K)."""
-        features = rows.matrix if self.encoder is None else self.encoder(rows.typed)
-        columns = self.standard(features)
-        return linear(logarithms(rows.score), self.weight, self.intercept) + linear(
-            columns, self.slopes, np.zeros(len(self.intercept))
-        )
+        return cls(s * at[1 : 1 + classes].T, at[1 + classes :].T, at[0], *standard)
 
 
 def mixed(weights: Floats, logits: Floats, recalibrated: Floats) -> Floats:
@@ -608,47 +614,31 @@ def mixed(weights: Floats, logits: Floats, recalibrated: Floats) -> Floats:
     return softmax(weights[0] * centred(logits) + weights[1] * centred(logarithms(recalibrated)))
 
 
-class ClassBlend(NamedTuple):
-    """A regression and a scaling, fitted to all rows, with weights learned on rows that neither had seen."""
-
-    regression: ClassRegression
-    scaling: Scaling
-    weights: Floats
-
-
-def class_blend(rows: Rows, seed: int) -> ClassBlend:
-    """What the probe estimates the gain of. Errors: Undefined, where there are too few rows."""
-    recalibrated = build_recalibrated(rows, seed=seed)
-    logits, _ = _held_out_logits(rows, seed)
-    each = np.stack((centred(logits), centred(logarithms(recalibrated.score))))
-    scaling = SCALINGS[recalibrated.chosen](rows.score, rows.label, rows.weights)
-    return ClassBlend(ClassRegression(rows, seed), scaling, mixing_weights(each, rows.label, rows.weights))
-
-
-def _held_out_logits(rows: Rows, seed: int) -> tuple[Floats, Ints]:
-    """Logits of regressions that have not seen the rows, and the folds."""
+def held_out_logits(rows: Rows, recalibrated: Floats, seed: int) -> tuple[Floats, Ints]:
+    """Of regressions that have not seen the rows, and of recalibrated probabilities, centred, (2, T, K); the folds."""
     fold, taught = dealt(_bare(rows), seed)
     logits = np.empty(rows.score.shape)
     for k in range(FOLDS):
-        regression = ClassRegression(rows.take(taught & (fold != k)), seed)
-        logits[fold == k] = regression.logits(rows.take(fold == k))
-    return logits, fold
+        learn, here = rows.take(taught & (fold != k)), rows.take(fold == k)
+        encoder, learn = (None, learn) if isinstance(rows.features, np.ndarray) else encoded(learn, seed=seed)
+        here = here if encoder is None else replace(here, features=encoder(here.typed))
+        logits[fold == k] = ClassPlane.fitted(learn).logits(here)
+    return np.stack((centred(logits), centred(logarithms(recalibrated)))), fold
 
 
 def build_class_probe(rows: Rows, recalibrated: Recalibrated, *, seed: int) -> ClassProbed:
     """Cross-fitted probabilities of rows of several classes with features, in any order."""
     rows = replace(rows, features=rows.typed)
     deals = enumerate((recalibrated, *recalibrated.others))
-    return ClassProbed(np.concatenate([_probe_of_deal(rows, each.score, _seed_of(seed, k)) for k, each in deals]))
+    return ClassProbed(np.concatenate([_probe_of_deal(rows, each.score, seed + k * N_SEEDS) for k, each in deals]))
 
 
 def _probe_of_deal(rows: Rows, recalibrated: Floats, seed: int) -> Floats:
     """Held-out probabilities of rows, (T, K); recalibrated: by the same folds."""
-    logits, fold = _held_out_logits(rows, seed)
-    each = np.stack((centred(logits), centred(logarithms(recalibrated))))
+    each, fold = held_out_logits(rows, recalibrated, seed)
     score = np.empty(rows.score.shape)
     for k in range(FOLDS):
         others, here = fold != k, fold == k
         weights = mixing_weights(each[:, others], rows.label[others], rows.weights[others])
-        score[here] = mixed(weights, logits[here], recalibrated[here])
+        score[here] = softmax(np.tensordot(weights, each[:, here], 1))
     return score

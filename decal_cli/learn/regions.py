@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.learn.encoding import encoded_for
+from decal_cli.learn.models import Applied, are_probabilities, is_increasing, model, need
 from decal_cli.tables.features import Matrix
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.rows import Rows
+from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
 from decal_cli.task import Task
 
@@ -82,8 +83,8 @@ def build_regions(rows: Rows, *, seed: int, bins: int = BINS, loss_only: bool = 
     """
     rows = _narrow(rows)
     rng = np.random.default_rng(seed)
-    number = _bin_numbers(rows, bins)
-    fit, weight, effect = IsotonicFit(rows.table)(rows.score), rows.weights, rows.table.design.effect
+    number = np.searchsorted(rows.table.score[rows.table.bin_starts(bins)], rows.score, side="right") - 1
+    fit, weight, effect = Curve.fitted(rows.table).of(rows.score), rows.weights, rows.table.design.effect
     n, pos, n2, first, second = (
         np.bincount(number, values).astype(np.float64, copy=False)
         for values in (weight, weight * rows.label, effect * weight**2, weight * fit, weight * fit**2)
@@ -124,11 +125,6 @@ def _as_taught(rows: Rows, learn: NDArray[np.bool_], seed: int) -> Rows:
     return replace(rows, features=narrow(encoded_for(rows, learn, seed=seed))) if rows.typed.categories else rows
 
 
-def _bin_numbers(rows: Rows, bins: int) -> Ints:
-    """Number of each row's bin."""
-    return np.searchsorted(rows.table.score[rows.table.bin_starts(bins)], rows.score, side="right") - 1
-
-
 def _halves(number: Ints, rng: np.random.Generator) -> Ints:
     """Which half each row falls into: at random, evenly within each bin."""
     order = np.lexsort((rng.random(len(number)), number))
@@ -154,24 +150,25 @@ def _honest_leaves(rows: Rows, number: Ints, counted: NDArray[np.bool_], grown: 
 
 def _leaves_of_bin(rows: Rows, grown: Ints, judged: Ints, seed: int, effect: float) -> Floats:
     """Sums of weight, positive weight and squared weight of the judged rows in each leaf, shape (leaves, 3)."""
-    from sklearn.tree import DecisionTreeRegressor
-
     features, label, weights = rows.matrix, rows.label, rows.weights
     weight, positive = weights[judged], weights[judged] * label[judged]
     sums = np.column_stack((weight, positive, effect * weight**2))
     if len(grown) < 2 or len(judged) < 2:
         return sums.sum(axis=0, keepdims=True)
-    tree = DecisionTreeRegressor(max_leaf_nodes=LEAVES, min_samples_leaf=_smallest(len(grown)), random_state=seed)
-    tree.fit(features[grown], label[grown], weights[grown])
+    smallest = max(1, len(grown) // 20)
+    tree = grown_tree(features[grown], label[grown], weights[grown], LEAVES, smallest, seed)
     node = tree.apply(features[judged])
     per_node = np.array([np.bincount(node, column, tree.tree_.node_count) for column in sums.T]).T
     count = np.bincount(node, minlength=tree.tree_.node_count)
     return _merged(tree.tree_.children_left, tree.tree_.children_right, per_node, count)
 
 
-def _smallest(rows: int) -> int:
-    """Fewest rows of a leaf where it is grown."""
-    return max(1, rows // 20)
+def grown_tree(columns: Narrow, off: Floats, weight: Floats, leaves: int, smallest: int, seed: int) -> Any:
+    """A fitted DecisionTreeRegressor of at most so many leaves, of so many rows each at least where it is grown."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    tree = DecisionTreeRegressor(max_leaf_nodes=leaves, min_samples_leaf=smallest, random_state=seed)
+    return tree.fit(columns, off, weight)
 
 
 def _merged(left: Ints, right: Ints, sums: Floats, count: Ints) -> Floats:
@@ -181,37 +178,45 @@ def _merged(left: Ints, right: Ints, sums: Floats, count: Ints) -> Floats:
         if left[node] < 0:
             return [(sums[node], int(count[node]))]
         leaves = below(int(left[node])) + below(int(right[node]))
-        return [_sum(leaves)] if any(_single(*leaf) for leaf in leaves) else leaves
+        if all(rows >= 2 and leaf[0] ** 2 >= 1.5 * leaf[2] for leaf, rows in leaves):
+            return leaves
+        return [(np.sum([leaf for leaf, _ in leaves], axis=0), sum(rows for _, rows in leaves))]
 
     return np.array([leaf for leaf, _ in below(0)])
 
 
-def _sum(leaves: list[tuple[Floats, int]]) -> tuple[Floats, int]:
-    return np.sum([leaf for leaf, _ in leaves], axis=0), sum(rows for _, rows in leaves)
+@model
+class Curve:
+    """A piecewise linear, increasing function of the score: at, value, shape (k,) each; constant outside."""
 
+    at: Floats
+    value: Floats
 
-def _single(leaf: Floats, rows: int) -> bool:
-    return rows < 2 or leaf[0] ** 2 < 1.5 * leaf[2]
+    def _check(self) -> None:
+        need(self.at.shape == self.value.shape != (0,), "a curve needs one value for each of its points")
+        need(is_increasing(self.at) and is_increasing(self.value), "a curve must not decrease")
+        need(are_probabilities(self.value), "a curve's values lie in [0, 1]")
 
-
-class IsotonicFit:
-    """An isotonic fit, linear between fitted points and constant outside of them."""
-
-    def __init__(self, table: Table) -> None:
-        pools = table.pools
-        fitted = table.isotonic
-        last = np.append(pools[1:], len(table)) - 1
-        self.at = np.column_stack((table.score[pools], table.score[last])).ravel()
-        self.value = np.repeat(fitted.pos / fitted.n, 2)
-
-    def __call__(self, score: Floats) -> Floats:
-        """The fitted probability at new scores."""
+    def of(self, score: Floats) -> Floats:
+        """The probability at scores."""
         return np.interp(score, self.at, self.value)
 
+    def __call__(self, rows: Unlabelled) -> Applied:
+        return Applied(self.of(rows.score))
 
-def isotonic_fit(score: Floats, label: NDArray[Any], weight: Floats | None) -> IsotonicFit:
-    """Isotonic regression of rows."""
-    return IsotonicFit(tabulate(score, label, weight))
+    @classmethod
+    def fitted(cls, table: Table) -> Self:
+        """The isotonic regression of a table."""
+        pools, fitted = table.pools, table.isotonic
+        last = np.append(pools[1:], len(table)) - 1
+        at = np.column_stack((table.score[pools], table.score[last])).ravel()
+        return cls(at, np.repeat(fitted.pos / fitted.n, 2))
+
+
+def isotonic_fit(rows: Rows, which: NDArray[Any] | slice = slice(None)) -> Curve:
+    """Isotonic regression of some of the rows, by mask or index."""
+    weight = None if rows.weight is None else rows.weight[which]
+    return Curve.fitted(tabulate(rows.score[which], rows.label[which], weight))
 
 
 def fits_of_other_folds(rows: Rows, fold: Ints) -> Floats:
@@ -219,8 +224,7 @@ def fits_of_other_folds(rows: Rows, fold: Ints) -> Floats:
     fitted = np.empty(len(rows))
     for k in np.unique(fold):
         here = fold == k
-        weight = None if rows.weight is None else rows.weight[~here]
-        fitted[here] = isotonic_fit(rows.score[~here], rows.label[~here], weight)(rows.score[here])
+        fitted[here] = isotonic_fit(rows, ~here).of(rows.score[here])
     return fitted
 
 
@@ -228,22 +232,19 @@ class RegionRule:
     """Isotonic recalibration, moved in each region by what its rows say, as far as noise does not explain it."""
 
     def __init__(self, rows: Rows, rng: np.random.Generator, seed: int) -> None:
-        from sklearn.tree import DecisionTreeRegressor
-
-        self.isotonic = IsotonicFit(rows.table)
-        fit, weight = self.isotonic(rows.score), rows.weights
+        self.isotonic = Curve.fitted(rows.table)
+        fit, weight = self.isotonic.of(rows.score), rows.weights
         off = rows.label - fit
         some = np.sort(rng.permutation(len(off))[:GROWN_ON])
         smallest = max(5, len(some) // 100)
-        self.tree = DecisionTreeRegressor(max_leaf_nodes=POOLED_LEAVES, min_samples_leaf=smallest, random_state=seed)
         inputs = with_score(rows.score, rows.matrix)
-        self.tree.fit(inputs[some], off[some], weight[some])
+        self.tree = grown_tree(inputs[some], off[some], weight[some], POOLED_LEAVES, smallest, seed)
         self.shift = _shrunken(self.tree.apply(inputs), off, fit * (1 - fit), weight)
 
     def __call__(self, score: Floats, features: Narrow) -> Floats:
         """The region's probability at new rows."""
         node = self.tree.apply(with_score(score, features))
-        return np.clip(self.isotonic(score) + self.shift[node], 0.0, 1.0)
+        return np.clip(self.isotonic.of(score) + self.shift[node], 0.0, 1.0)
 
 
 def with_score(score: Floats, features: Narrow) -> Narrow:
@@ -408,10 +409,7 @@ def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bound
 
     share: of the rows, (bins,), or (.., bins) where it differs from draw to draw.
     """
-    each = bounds_of_bins(loss, rate, threshold)
-    if share.ndim == 1:
-        return Bounds(*(bound @ share for bound in each))
-    return Bounds(*((bound * share).sum(axis=-1) for bound in each))
+    return Bounds(*((bound * share).sum(axis=-1) for bound in bounds_of_bins(loss, rate, threshold)))
 
 
 def task_bounds(loss: Floats, rate: Floats, share: Floats, task: Task) -> Bounds:

@@ -8,14 +8,15 @@ away from it: little for the diagonal and b, more for what lies beside the diago
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
+from decal_cli.learn.models import Applied, is_finite, model, need
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import RowSlopes, climb
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BLOCK, Floats, Ints
 from decal_cli.tables.threads import one_thread
 
@@ -32,13 +33,19 @@ MAX_SCALE = 100.0
 _TOLERANCE = 1e-9
 
 
-class Scaling(NamedTuple):
-    """p' = softmax(weight @ log p + intercept); weight: (K, K), intercept: (K,)."""
+@model
+class ClassScaling:
+    """p' = softmax(weight @ log p + intercept), p clipped at 1e-6; weight: shape (K, K), intercept: (K,)."""
 
     weight: Floats
     intercept: Floats
 
-    def __call__(self, score: Floats) -> Floats:
+    def _check(self) -> None:
+        classes = len(self.intercept)
+        need(self.weight.shape == (classes, classes) and classes > 1, "a scaling needs K x K slopes and K intercepts")
+        need(is_finite(self.weight) and is_finite(self.intercept), "slopes must be finite")
+
+    def of(self, score: Floats) -> Floats:
         """New probabilities, shape (T, K)."""
         out = np.empty(score.shape)
         for start in range(0, len(score), BLOCK):
@@ -46,11 +53,30 @@ class Scaling(NamedTuple):
             out[part] = softmax(linear(logarithms(score[part]), self.weight, self.intercept))
         return out
 
+    def __call__(self, rows: Unlabelled) -> Applied:
+        return Applied(self.of(of_size(rows, len(self.intercept))))
+
+
+def of_size(rows: Unlabelled, classes: int) -> Floats:
+    """The probabilities of rows of so many classes. Errors: ValueError, where there are others."""
+    need(rows.score.ndim == 2 and rows.score.shape[1] == classes, f"a model of {classes} classes meets other rows")
+    return rows.score
+
+
+def tempered(inverse: float, classes: int) -> ClassScaling:
+    """p^s, rescaled to sum 1, by the inverse temperature s."""
+    return ClassScaling(inverse * np.eye(classes), np.zeros(classes))
+
 
 def linear(columns: Floats, weight: Floats, intercept: Floats) -> Floats:
     """columns @ weight.T + intercept, shape (T, K), for weight of shape (K, d)."""
     if weight.shape[0] == weight.shape[1] and not np.any(weight - np.diag(np.diag(weight))):
         return np.asarray(columns * np.diag(weight) + intercept)
+    return summed_by_column(columns, weight, intercept)
+
+
+def summed_by_column(columns: Floats, weight: Floats, intercept: Floats) -> Floats:
+    """The same, whatever the weights."""
     total = np.tile(intercept, (len(columns), 1))
     # Column by column: a matrix product may round a row differently when other rows stand beside it.
     for column, coefficient in zip(columns.T, weight.T, strict=True):
@@ -69,10 +95,9 @@ def softmax(logits: Floats) -> Floats:
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def fit_temperature(score: Floats, label: Ints, weight: Floats) -> Scaling:
+def fit_temperature(score: Floats, label: Ints, weight: Floats) -> ClassScaling:
     """p^s, rescaled to sum 1, with the likeliest s >= 0 (1 / temperature); s is at most MAX_SCALE."""
-    classes = score.shape[1]
-    return Scaling(inverse_temperature(logarithms(score), label, weight) * np.eye(classes), np.zeros(classes))
+    return tempered(inverse_temperature(logarithms(score), label, weight), score.shape[1])
 
 
 def inverse_temperature(logs: Floats, label: Ints, weight: Floats) -> float:
@@ -107,19 +132,19 @@ def inverse_temperature(logs: Floats, label: Ints, weight: Floats) -> float:
     return at
 
 
-def fit_vector(score: Floats, label: Ints, weight: Floats) -> Scaling:
+def fit_vector(score: Floats, label: Ints, weight: Floats) -> ClassScaling:
     """A slope and an intercept for each class, near the scaled temperature."""
     return _structured(score, label, weight, full=False)
 
 
-def fit_matrix(score: Floats, label: Ints, weight: Floats) -> Scaling:
+def fit_matrix(score: Floats, label: Ints, weight: Floats) -> ClassScaling:
     """The same, and what the other classes' logarithms add, near 0. Errors: Undefined, beyond MAX_FULL classes."""
     if score.shape[1] > MAX_FULL:
         raise Undefined(f"is for at most {MAX_FULL} classes: structured-vector is for more")
     return _structured(score, label, weight, full=True)
 
 
-def _structured(score: Floats, label: Ints, weight: Floats, full: bool) -> Scaling:
+def _structured(score: Floats, label: Ints, weight: Floats, full: bool) -> ClassScaling:
     classes = score.shape[1]
     logs = logarithms(score)
     s = inverse_temperature(logs, label, weight)
@@ -128,7 +153,7 @@ def _structured(score: Floats, label: Ints, weight: Floats, full: bool) -> Scali
     penalty, centre = structure(classes)
     free = None if full else beside_fixed(classes)
     at = softmax_fit(s * logs, label, weight, penalty, centre, free)
-    return Scaling(s * at[1:].T, at[0])
+    return ClassScaling(s * at[1:].T, at[0])
 
 
 def structure(classes: int) -> tuple[Floats, Floats]:
@@ -152,52 +177,46 @@ def softmax_fit(
     x: shape (T, d). penalty: of half the squared distance from the centre, shape (1 + d, K) each, the intercepts first.
     free: which of them may move; by default all.
     """
-    # Products are short: threads would spend their time on waiting for each other.
-    with one_thread():
-        return _softmax_fit(x, label, weight, penalty, centre, free)
-
-
-def _softmax_fit(
-    x: Floats, label: Ints, weight: Floats, penalty: Floats, centre: Floats, free: NDArray[np.bool_] | None
-) -> Floats:
     # Loaded late: whoever evaluates scores of two classes needs no scipy.
     from scipy.optimize import minimize
 
     free = np.ones(centre.shape, dtype=bool) if free is None else free
     rows, total = np.arange(len(label)), float(weight.sum())
-    # In units in which the loss bends about equally along every axis, few steps suffice.
-    chance = softmax(x @ centre[1:] + centre[0])
-    bends = weight[:, None] * chance * (1 - chance)
-    unit = 1 / np.sqrt((np.vstack((bends.sum(axis=0), (x**2).T @ bends)) + penalty)[free] / total)
+    # Products are short: threads would spend their time on waiting for each other.
+    with one_thread():
+        # In units in which the loss bends about equally along every axis, few steps suffice.
+        chance = softmax(x @ centre[1:] + centre[0])
+        bends = weight[:, None] * chance * (1 - chance)
+        unit = 1 / np.sqrt((np.vstack((bends.sum(axis=0), (x**2).T @ bends)) + penalty)[free] / total)
 
-    # A row for each class: sums over classes then run along whole rows.
-    turned = np.ascontiguousarray(x.T)
+        # A row for each class: sums over classes then run along whole rows.
+        turned = np.ascontiguousarray(x.T)
 
-    def loss(moved: Floats) -> tuple[float, Floats]:
+        def loss(moved: Floats) -> tuple[float, Floats]:
+            at = centre.copy()
+            at[free] += unit * moved
+            raised = at[1:].T @ turned
+            raised += at[0][:, None]
+            own = raised[label, rows]
+            top = raised.max(axis=0)
+            raised -= top
+            np.exp(raised, out=raised)
+            sums = raised.sum(axis=0)
+            value = dot(weight, np.log(sums) + top - own)
+            raised *= weight / sums
+            raised[label, rows] -= weight
+            gradient = np.vstack((raised.sum(axis=1), turned @ raised.T))
+            away = at - centre
+            value += 0.5 * float((penalty * away**2).sum())
+            return value / total, unit * (gradient + penalty * away)[free] / total
+
+        reached = minimize(
+            loss, np.zeros(int(free.sum())), jac=True, method="L-BFGS-B",
+            options={"maxiter": MAX_STEPS, "ftol": 1e-11, "gtol": 1e-7, "maxcor": 20},
+        )  # fmt: skip
         at = centre.copy()
-        at[free] += unit * moved
-        raised = at[1:].T @ turned
-        raised += at[0][:, None]
-        own = raised[label, rows]
-        top = raised.max(axis=0)
-        raised -= top
-        np.exp(raised, out=raised)
-        sums = raised.sum(axis=0)
-        value = dot(weight, np.log(sums) + top - own)
-        raised *= weight / sums
-        raised[label, rows] -= weight
-        gradient = np.vstack((raised.sum(axis=1), turned @ raised.T))
-        away = at - centre
-        value += 0.5 * float((penalty * away**2).sum())
-        return value / total, unit * (gradient + penalty * away)[free] / total
-
-    reached = minimize(
-        loss, np.zeros(int(free.sum())), jac=True, method="L-BFGS-B",
-        options={"maxiter": MAX_STEPS, "ftol": 1e-11, "gtol": 1e-7, "maxcor": 20},
-    )  # fmt: skip
-    at = centre.copy()
-    at[free] += unit * reached.x
-    return at
+        at[free] += unit * reached.x
+        return at
 
 
 MIXED_FROM, HELD_BY = np.array([1.0, 0.0]), 10.0
@@ -224,7 +243,7 @@ def mixing_weights(each: Floats, label: Ints, weight: Floats) -> Floats:
     return climb(slopes, MIXED_FROM, _TOLERANCE)[0]
 
 
-SCALINGS: Mapping[str, Callable[[Floats, Ints, Floats], Scaling]] = {
+SCALINGS: Mapping[str, Callable[[Floats, Ints, Floats], ClassScaling]] = {
     "temperature": fit_temperature,
     "structured-vector": fit_vector,
     "structured-matrix": fit_matrix,

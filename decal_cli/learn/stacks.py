@@ -23,20 +23,15 @@ from numpy.typing import NDArray
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.errors import Undefined
-from decal_cli.learn.curves import ClassScaling, Curve, of_size, scaled
-from decal_cli.learn.method import (
-    METHODS,
+from decal_cli.learn.method import METHODS, Training, fit, for_classes, method
+from decal_cli.learn.models import (
     NO_FEATURES,
     Applied,
     Model,
-    Training,
     are_places,
     are_probabilities,
     features_of,
-    fit,
-    for_classes,
     is_finite,
-    method,
     model,
     need,
 )
@@ -44,18 +39,25 @@ from decal_cli.learn.probe import (
     EQUAL,
     N_SEEDS,
     SURE,
-    ClassRegression,
+    ClassPlane,
     blend_weights,
     blended,
-    class_blend,
+    boosted,
+    build_recalibrated,
+    held_out_logits,
     mixed,
-    standardised,
-    without_empty,
 )
-from decal_cli.learn.regions import LARGEST, Narrow, fits_of_other_folds, narrow, with_score
-from decal_cli.learn.scaling import linear, logarithms, softmax
+from decal_cli.learn.regions import LARGEST, Curve, Narrow, fits_of_other_folds, narrow, with_score
+from decal_cli.learn.scaling import (
+    SCALINGS,
+    ClassScaling,
+    mixing_weights,
+    of_size,
+    softmax,
+    summed_by_column,
+)
 from decal_cli.learn.trees import Forest, baseline_of
-from decal_cli.limits import MAX_PROBES, MAX_TREES
+from decal_cli.limits import MAX_PROBES, MAX_TREES, MAX_WIDTH
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Unlabelled
@@ -89,49 +91,29 @@ class ColumnScale:
     scale: Floats
 
     def _check(self) -> None:
-        if self.mean.ndim != 1 or self.mean.shape != self.scale.shape:
-            raise ValueError("every column needs one mean and one scale")
-        if not (np.isfinite(self.mean).all() and np.isfinite(self.scale).all() and (self.scale > 0).all()):
-            raise ValueError("means must be finite and scales positive")
+        need(self.mean.ndim == 1 and self.mean.shape == self.scale.shape, "every column needs one mean and one scale")
+        positive = is_finite((self.mean, self.scale)) and bool((self.scale > 0).all())
+        need(positive, "means must be finite and scales positive")
 
     def __call__(self, columns: Floats) -> Floats:
         """Columns in their units, shape (T, columns)."""
-        if columns.shape[1] != len(self.mean):
-            raise ValueError(f"a linear model of {len(self.mean)} columns meets rows of {columns.shape[1]}")
+        width = columns.shape[1]
+        need(width == len(self.mean), f"a linear model of {len(self.mean)} columns meets rows of {width}")
         with np.errstate(over="ignore"):
-            return _filled(np.clip((columns - self.mean) / self.scale, -LARGEST, LARGEST))
+            return np.nan_to_num(np.clip((columns - self.mean) / self.scale, -LARGEST, LARGEST), copy=False, nan=0.0)
 
     @classmethod
     def of(cls, columns: Floats, weight: Floats, standard: bool = True) -> ColumnScale:
         """Weighted mean and standard deviation of the columns; 1 for constant ones. Not standard: shift 0, scale 1."""
         if not standard:
             return cls(np.zeros(columns.shape[1]), np.ones(columns.shape[1]))
-        if _has_gaps(columns):
-            return cls(*np.concatenate([_known_units(column, weight) for column in columns.T], axis=1))
-        mean = np.average(columns, axis=0, weights=weight)
-        scale = np.sqrt(np.average((columns - mean) ** 2, axis=0, weights=weight))
-        constant = scale <= MAX_ROUNDING * np.abs(columns).max(axis=0)
+        known = ~np.isnan(columns)
+        filled, of = np.where(known, columns, 0.0), weight[:, None] * known
+        total = np.maximum(of.sum(axis=0), 1e-300)
+        mean = (of * filled).sum(axis=0) / total
+        scale = np.sqrt((of * (filled - mean) ** 2).sum(axis=0) / total)
+        constant = scale <= MAX_ROUNDING * np.abs(filled).max(axis=0)
         return cls(mean, np.where(constant, 1.0, scale))
-
-
-def _has_gaps(columns: Floats) -> bool:
-    """Whether a value is missing: NaN survives every sum."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        return bool(np.isnan(columns.sum()))
-
-
-def _filled(columns: Floats) -> Floats:
-    """The columns with 0 for missing values."""
-    return np.nan_to_num(columns, copy=False, nan=0.0) if _has_gaps(columns) else columns
-
-
-def _known_units(column: Floats, weight: Floats) -> Floats:
-    """Mean and scale of a column's known values, shape (2, 1)."""
-    known = ~np.isnan(column)
-    if not known.any():
-        return np.array([[0.0], [1.0]])
-    units = ColumnScale.of(column[known, None], weight[known])
-    return np.array([units.mean, units.scale])
 
 
 @model
@@ -143,19 +125,13 @@ class Planes:
     intercept: Floats
 
     def _check(self) -> None:
-        if self.intercept.ndim != 1 or self.coefficient.shape != (len(self.intercept), len(self.units.mean)):
-            raise ValueError("a linear model needs one coefficient for each column and one intercept")
-        if not (np.isfinite(self.coefficient).all() and np.isfinite(self.intercept).all()):
-            raise ValueError("coefficients must be finite")
+        fits = self.intercept.ndim == 1 and self.coefficient.shape == (len(self.intercept), len(self.units.mean))
+        need(fits, "a linear model needs one coefficient for each column and one intercept")
+        need(is_finite(self.coefficient) and is_finite(self.intercept), "coefficients must be finite")
 
     def __call__(self, columns: Floats) -> Floats:
         """The functions' values, shape (T, planes)."""
-        scaled = self.units(columns)
-        total = np.tile(self.intercept, (len(scaled), 1))
-        # Column by column: a matrix product may round a row differently when other rows stand beside it.
-        for column, coefficient in zip(scaled.T, self.coefficient.T, strict=True):
-            total += column[:, None] * coefficient
-        return total
+        return summed_by_column(self.units(columns), self.coefficient, self.intercept)
 
 
 @model
@@ -169,8 +145,7 @@ class ScoreColumn:
     least: float
 
     def _check(self) -> None:
-        if not 0 < self.least <= 0.5:
-            raise ValueError("log-odds need probabilities that are kept away from 0 and 1")
+        need(0 < self.least <= 0.5, "log-odds need probabilities that are kept away from 0 and 1")
 
     def __call__(self, rows: Unlabelled) -> Floats:
         """Columns of rows, shape (T, 1 + d)."""
@@ -229,8 +204,6 @@ _SPLIT_ROOTS = 2.0
 """Columns that a split of a forest considers, in square roots of their number: 11 of 33, and fast for 1,000."""
 _N_ROUNDS, _LEARNING_RATE, _MAX_LEAVES, _MAX_BINS, _SPLIT_SHARE = 120, 0.05, 16, 63, 0.3
 """Boosting: trees, learning rate, leaves of a tree, bins of a feature, share of the columns that a split considers."""
-_LEAF_PART, _LEAF_RANGE = 30, (5, 40)
-"""A boosted leaf holds one in _LEAF_PART of the rows, within this range."""
 Sizes = Literal["decal", "scikit-learn"]
 """Whose sizes of trees, apart from their number."""
 
@@ -405,26 +378,20 @@ def stack_boosting(
     rows are held out to stop early: the number of trees is fixed. `rounds=100,sizes=scikit-learn` is the boosting of
     Perez-Lebel et al. 2025, which stops early where there are more than 10,000 rows.
     """
-    boosted = grown_boosting(_columns(rows), rows.label > 0.5, rows, rounds, sizes)
-    return StackedBoosting(Forest.of_boosting(boosted), baseline_of(boosted))
+    grown = grown_boosting(_columns(rows), rows.label > 0.5, rows, rounds, sizes)
+    return StackedBoosting(Forest.of_boosting(grown), baseline_of(grown))
 
 
 def grown_boosting(columns: Narrow, label: NDArray[Any], rows: Training, rounds: int, sizes: str) -> Any:
     """A fitted HistGradientBoostingClassifier of so many rounds; columns, label: of the rows as it sees them."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     given = {
         "learning_rate": _LEARNING_RATE,
         "max_leaf_nodes": _MAX_LEAVES,
         "max_bins": _MAX_BINS,
         "max_features": _SPLIT_SHARE,
-        "min_samples_leaf": int(np.clip(len(rows) // _LEAF_PART, *_LEAF_RANGE)),
-        "early_stopping": False,
     }
-    seed = rows.seed % N_SEEDS
-    boosting = HistGradientBoostingClassifier(max_iter=rounds, **(given if sizes == "decal" else {}), random_state=seed)
     with one_thread():
-        return boosting.fit(without_empty(columns), label, _weights(rows))
+        return boosted(columns, label, _weights(rows), rows.seed, rounds, given if sizes == "decal" else {})
 
 
 _MAX_WEIGHED_ROWS = 16_384
@@ -440,8 +407,8 @@ class Blended:
     weights: Floats
 
     def _check(self) -> None:
-        if self.weights.shape != EQUAL.shape or not np.isfinite(self.weights).all():
-            raise ValueError("a blend needs an intercept and three weights, all finite")
+        finite = self.weights.shape == EQUAL.shape and is_finite(self.weights)
+        need(finite, "a blend needs an intercept and three weights, all finite")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(blended(_each(self.regression, self.boosting, rows), self.weights))
@@ -470,10 +437,8 @@ def blend(rows: Training) -> Blended:
     return Blended(*_stacks(rows), _blend_weights(rows))
 
 
-def _stacks(rows: Training) -> tuple[Stacked, StackedBoosting]:
-    regression, boosting = stack(rows), stack_boosting(rows)
-    assert isinstance(regression, Stacked) and isinstance(boosting, StackedBoosting)
-    return regression, boosting
+def _stacks(rows: Training) -> tuple[Any, Any]:
+    return stack(rows), stack_boosting(rows)
 
 
 def _blend_weights(rows: Training) -> Floats:
@@ -524,7 +489,9 @@ class Deciding:
     def __call__(self, rows: Unlabelled) -> Applied:
         step = max(1, MAX_DECISIONS // (len(self.edges) - 1))
         blocks = (np.arange(at, min(at + step, len(rows))) for at in range(0, max(len(rows), 1), step))
-        return Applied(np.concatenate([mean_decision(self.decisions(rows.take(one)), self.edges) for one in blocks]))
+        widths = np.diff(self.edges)
+        each = [np.where(self.decisions(rows.take(one)), widths, 0.0).sum(axis=1) for one in blocks]
+        return Applied(np.clip(np.concatenate(each), 0.0, 1.0))
 
 
 @model
@@ -560,11 +527,6 @@ def costs(label: Floats, threshold: float) -> Floats:
     return np.where(label > 0.5, 1 - threshold, threshold)
 
 
-def _of_same_sum(weight: Floats, other: Floats) -> Floats:
-    """Weights scaled to the sum of others, so that the penalty acts equally on all probes."""
-    return weight * (other.sum() / weight.sum())
-
-
 @model
 class LearnedProbes(Deciding):
     """Models for thresholds, each fitted with the costs of its own; probe k decides 1 where it scores at least 1/2."""
@@ -589,8 +551,7 @@ class GivenDecisions(Deciding):
 
     def _check(self) -> None:
         need_grid(self.edges, len(self.places))
-        if not np.issubdtype(self.places.dtype, np.integer) or self.places.ndim != 1 or (self.places < 0).any():
-            raise ValueError("decisions stand in columns of features")
+        need(are_places(self.places, 0, MAX_WIDTH), "decisions stand in columns of features")
 
     def decisions(self, rows: Unlabelled) -> NDArray[np.bool_]:
         """The decisions, shape (T, probes); a missing one counts as 0."""
@@ -602,17 +563,10 @@ class GivenDecisions(Deciding):
 
 def need_grid(edges: Floats, probes: int) -> None:
     """Refuse edges that are no grid of so many cells of thresholds. Errors: ValueError."""
-    if probes > MAX_PROBES:
-        raise ValueError(f"a model has at most {MAX_PROBES:,} probes")
-    if not probes or edges.shape != (probes + 1,) or not (np.diff(edges) > 0).all():
-        raise ValueError("probes need one more edge than there are, in increasing order")
-    if edges[0] != 0 or edges[-1] != 1:
-        raise ValueError("probes must cover the thresholds from 0 to 1")
-
-
-def mean_decision(decisions: NDArray[np.bool_], edges: Floats) -> Floats:
-    """The integral of the decisions over the thresholds, shape (T,)."""
-    return np.clip(np.where(decisions, np.diff(edges), 0.0).sum(axis=1), 0.0, 1.0)
+    need(probes <= MAX_PROBES, f"a model has at most {MAX_PROBES:,} probes")
+    rises = probes > 0 and edges.shape == (probes + 1,) and bool((np.diff(edges) > 0).all())
+    need(rises, "probes need one more edge than there are, in increasing order")
+    need(edges[0] == 0 and edges[-1] == 1, "probes must cover the thresholds from 0 to 1")
 
 
 def given_decisions(names: Sequence[str], pattern: str) -> GivenDecisions:
@@ -671,55 +625,14 @@ def probing(
         return given
     edges = grid(probes)
     middles = (edges[:-1] + edges[1:]) / 2
-    weights = [_of_same_sum(rows.weights * costs(rows.label, t), rows.weights) for t in middles]
+    weights = [rows.weights * costs(rows.label, t) for t in middles]
+    # Of the same sum, so that the penalty acts equally on all probes.
+    weights = [weight * (rows.weights.sum() / weight.sum()) for weight in weights]
     if learner != "logistic":
         spec = METHODS.parse(learner)
         return LearnedProbes(tuple(fit(spec, replace(rows, weight=weight, cache={})) for weight in weights), edges)
     score, known = with_recalibrated(rows)
     return Probes(score, planes_of(known, rows.label, weights, ColumnScale.of(known, rows.weights)), edges)
-
-
-@model
-class ClassPlane:
-    """Logits: weight @ log p + slopes @ z + intercept, z the features in `column`, standardised and cut.
-
-    weight: (K, K); slopes: (K, d); intercept: (K,); column, largest, centre, spread: (d,).
-    """
-
-    weight: Floats
-    slopes: Floats
-    intercept: Floats
-    column: Ints
-    largest: Floats
-    centre: Floats
-    spread: Floats
-
-    def _check(self) -> None:
-        classes, columns = len(self.intercept), len(self.column)
-        need(self.weight.shape == (classes, classes), "a plane needs K x K slopes on the probabilities")
-        need(self.slopes.shape == (classes, columns), "a plane needs a slope for each class and feature")
-        need(all(each.shape == (columns,) for each in (self.largest, self.centre, self.spread)), "features lack units")
-        need(bool((self.largest > 0).all() and (self.spread > 0).all()), "units must be positive")
-        need(all(map(is_finite, (self.weight, self.slopes, self.intercept, self.centre))), "slopes must be finite")
-
-    def logits(self, rows: Unlabelled) -> Floats:
-        """Of rows, shape (T, K)."""
-        score = of_size(rows, len(self.intercept))
-        columns = standardised(features_of(rows), self.column, self.largest, self.centre, self.spread)
-        return linear(logarithms(score), self.weight, self.intercept) + linear(
-            columns, self.slopes, np.zeros(len(self.intercept))
-        )
-
-    def __call__(self, rows: Unlabelled) -> Applied:
-        return Applied(softmax(self.logits(rows)))
-
-    @classmethod
-    def of(cls, fitted: ClassRegression) -> ClassPlane:
-        """The plane of a regression on features that are numbers."""
-        units = fitted.standard
-        return cls(
-            fitted.weight, fitted.slopes, fitted.intercept, units.column, units.largest, units.centre, units.spread
-        )
 
 
 @model
@@ -740,20 +653,22 @@ class ClassMixture:
 @for_classes("stack")
 def stack_classes(rows: Training, *, penalty: float = 1.0) -> ClassPlane:
     """Multinomial regression on the logarithms of the probabilities and the features."""
-    return ClassPlane.of(ClassRegression(rows, rows.seed, 3.0 * penalty))
+    return ClassPlane.fitted(rows, 3.0 * penalty)
 
 
 @for_classes("refit")
 def refit_classes(rows: Training, *, penalty: float = 1.0, units: str = "standard") -> ClassPlane:
     """Multinomial regression on the features alone."""
-    return ClassPlane.of(ClassRegression(rows, rows.seed, penalty, score=False))
+    return ClassPlane.fitted(rows, penalty, score=False)
 
 
 @for_classes("blend")
 def blend_classes(rows: Training) -> ClassMixture:
     """Multinomial regression on the probabilities and the features, mixed with the recalibrated probabilities."""
-    fitted = class_blend(rows, rows.seed)
-    return ClassMixture(ClassPlane.of(fitted.regression), scaled(fitted.scaling), fitted.weights)
+    recalibrated = build_recalibrated(rows, seed=rows.seed)
+    each, _ = held_out_logits(rows, recalibrated.score, rows.seed)
+    scaling = SCALINGS[recalibrated.chosen](rows.score, rows.label, rows.weights)
+    return ClassMixture(ClassPlane.fitted(rows), scaling, mixing_weights(each, rows.label, rows.weights))
 
 
 MAX_CLASS_TREES = 2400
@@ -841,10 +756,10 @@ def stack_boosting_classes(rows: Training, *, rounds: int = 120, sizes: str = "d
     """Trees on the probabilities and the features, a tree for each class in each round; at most 2,400 trees."""
     order = _class_order(rows)
     columns, label = _class_columns(rows, order), np.argsort(order)[rows.label]
-    boosted = grown_boosting(columns, label, rows, max(1, min(rounds, MAX_CLASS_TREES // len(order))), sizes)
+    boosting = grown_boosting(columns, label, rows, max(1, min(rounds, MAX_CLASS_TREES // len(order))), sizes)
     # Of two classes seen there are trees for the second alone.
-    grown = boosted.classes_ if len(boosted.classes_) > 2 else boosted.classes_[1:]
+    grown = boosting.classes_ if len(boosting.classes_) > 2 else boosting.classes_[1:]
     baseline = np.full(len(order), UNSEEN)
-    baseline[boosted.classes_] = 0.0
-    baseline[grown] = np.ravel(boosted._baseline_prediction)
-    return ClassBoosting(Forest.of_boosted_classes(boosted), grown.astype(np.int64), baseline, order)
+    baseline[boosting.classes_] = 0.0
+    baseline[grown] = np.ravel(boosting._baseline_prediction)
+    return ClassBoosting(Forest.of_boosted_classes(boosting), grown.astype(np.int64), baseline, order)

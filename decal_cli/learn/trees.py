@@ -11,13 +11,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.learn.method import model
+from decal_cli.learn.models import are_places, is_finite, model, need
 from decal_cli.learn.regions import Narrow
 from decal_cli.limits import MAX_STEPS, MAX_TREE_DEPTH
 from decal_cli.tables.table import Floats, Ints
 
 Whole = NDArray[np.integer[Any]]
 _MAX_NARROW = float(np.finfo(np.float32).max)
+_ARRAYS = ("left", "right", "feature", "threshold", "missing_left", "value")
 MAX_PAIRS = 2**18
 """At most so many pairs of row and tree descend at once: a few megabytes of indices."""
 
@@ -41,26 +42,18 @@ class Tree:
     value: Floats
 
     def _check(self) -> None:
+        size = len(self.left)
         arrays = (self.left, self.right, self.feature, self.threshold, self.value, self.missing_left)
-        if any(array.ndim != 1 or len(array) != len(self.left) for array in arrays) or not len(self.left):
-            raise ValueError("a tree needs one entry for each node in every array")
-        if any(not np.issubdtype(array.dtype, np.integer) for array in arrays[:3]):
-            raise ValueError("children and features of a tree must be whole numbers")
-        if any(not np.issubdtype(array.dtype, np.floating) or not np.isfinite(array).all() for array in arrays[3:5]):
-            raise ValueError("thresholds and values of a tree must be finite numbers")
-        if self.missing_left.dtype != np.bool_:
-            raise ValueError("a tree sends rows that lack a feature left or right")
-        if np.any(self.feature < 0) or np.any(self.feature >= max(self.columns, 1)):
-            raise ValueError(f"a tree asks for a feature outside of its {self.columns} columns")
-        self._check_children()
-
-    def _check_children(self) -> None:
-        here = np.arange(len(self.left))
-        leaf = self.left == -1
-        inner = ~leaf
+        whole = size > 0 and all(each.shape == (size,) for each in arrays)
+        need(whole, "a tree needs one entry for each node in every array")
+        need(is_finite((self.threshold, self.value)), "thresholds and values of a tree must be finite numbers")
+        need(self.missing_left.dtype == np.bool_, "a tree sends rows that lack a feature left or right")
+        within = are_places(self.feature, 0, max(self.columns, 1))
+        need(within, f"a tree asks for a feature outside of its {self.columns} columns")
+        leaf, here = self.left == -1, np.arange(size)
         for child in (self.left, self.right):
-            if np.any((child == -1) != leaf) or np.any(child[inner] <= here[inner]) or np.any(child >= len(here)):
-                raise ValueError("a child of a tree must come after its parent and inside of the tree")
+            after = are_places(child, -1, size) and bool(np.where(leaf, child == -1, child > here).all())
+            need(after, "a child of a tree must come after its parent and inside of the tree")
 
     def depths(self, starts: Whole) -> Ints:
         """Steps from each root to its farthest leaf, shape (starts,). Errors: ValueError, for no trees of these roots.
@@ -70,8 +63,7 @@ class Tree:
         inner = self.left >= 0
         parents = np.bincount(np.concatenate((self.left[inner], self.right[inner])), minlength=len(self.left))
         parents += np.bincount(starts, minlength=len(self.left))
-        if parents.max() > 1:
-            raise ValueError("a node of a tree has one parent, and a root none")
+        need(parents.max() <= 1, "a node of a tree has one parent, and a root none")
         depths = np.zeros(len(starts), dtype=np.int64)
         node, tree = starts.astype(np.int64), np.arange(len(starts))
         for depth in range(1, MAX_TREE_DEPTH + 2):
@@ -89,8 +81,8 @@ class Tree:
 
     def descend(self, features: Narrow, starts: Whole) -> Ints:
         """Index of the leaf that each row reaches from each start, shape (T, starts)."""
-        if features.shape[1] != self.columns:
-            raise ValueError(f"a tree of {self.columns} columns meets rows of {features.shape[1]}")
+        width = features.shape[1]
+        need(width == self.columns, f"a tree of {self.columns} columns meets rows of {width}")
         at = np.empty((len(features), len(starts)), dtype=np.int64)
         step = max(1, MAX_PAIRS // len(starts))
         gaps = bool(np.isnan(features).any())
@@ -114,22 +106,27 @@ class Tree:
         return at.reshape(len(features), len(starts))
 
     @classmethod
+    def of_nodes(
+        cls, columns: int, inner: NDArray[np.bool_], children: Any, feature: Any, threshold: Any, gaps: Any, value: Any
+    ) -> Self:
+        """Nodes as scikit-learn has them, of which some are inner; gaps: whether missing values go left, 0 or 1.
+
+        A threshold of infinity, which parts missing values from all others, is the largest 32-bit number.
+        """
+        left, right = (np.where(inner, child.astype(np.int64), -1).astype(np.int32) for child in children)
+        threshold = np.where(inner, np.clip(threshold, -_MAX_NARROW, _MAX_NARROW), 0.0)
+        feature = np.where(inner, feature, 0).astype(np.int32)
+        return cls(columns, left, right, feature, threshold, inner & (gaps != 0), value.astype(np.float64))
+
+    @classmethod
     def of_sklearn(cls, fitted: Any) -> Self:
         """The tree of a fitted DecisionTreeRegressor, or of a DecisionTreeClassifier of labels 0 and 1.
 
         The value is the prediction, of a classifier the probability of 1. Node numbers are scikit-learn's own.
         """
-        nodes = fitted.tree_
-        inner = nodes.children_left >= 0
-        return cls(
-            int(nodes.n_features),
-            nodes.children_left.astype(np.int32),
-            nodes.children_right.astype(np.int32),
-            np.where(inner, nodes.feature, 0).astype(np.int32),
-            _thresholds(nodes.threshold, inner),
-            inner & (nodes.missing_go_to_left != 0),
-            nodes.value[:, 0, -1].astype(np.float64),
-        )
+        t = fitted.tree_
+        inner, children, value = t.children_left >= 0, (t.children_left, t.children_right), t.value[:, 0, -1]
+        return cls.of_nodes(int(t.n_features), inner, children, t.feature, t.threshold, t.missing_go_to_left, value)
 
 
 @model
@@ -140,14 +137,11 @@ class Forest:
     starts: Whole
 
     def _check(self) -> None:
-        whole = self.starts.ndim == 1 and len(self.starts) and np.issubdtype(self.starts.dtype, np.integer)
-        if not whole or self.starts.min() < 0 or self.starts.max() >= len(self.nodes.left):
-            raise ValueError("a forest needs roots that are among its nodes")
+        among = len(self.starts) > 0 and are_places(self.starts, 0, len(self.nodes.left))
+        need(among, "a forest needs roots that are among its nodes")
         steps = int(self.nodes.depths(self.starts).sum())
-        if steps > MAX_STEPS:
-            raise ValueError(
-                f"a forest takes {steps:,} steps for a row, more than {MAX_STEPS:,}: fewer trees are enough"
-            )
+        too_many = f"a forest takes {steps:,} steps for a row, more than {MAX_STEPS:,}: fewer trees are enough"
+        need(steps <= MAX_STEPS, too_many)
 
     def total(self, features: Narrow) -> Floats:
         """Sum of the trees' values, shape (T,). features: narrow, shape (T, columns)."""
@@ -162,16 +156,12 @@ class Forest:
     @classmethod
     def of_trees(cls, trees: list[Tree], scale: float = 1.0) -> Self:
         """The forest of these trees, with their values multiplied by the scale."""
-        starts = np.cumsum([0, *(len(tree.left) for tree in trees)]).astype(np.int32)[:-1]
-        left, right = (
-            np.concatenate([np.where(child >= 0, child + at, -1) for child, at in zip(children, starts, strict=True)])
-            for children in ([tree.left for tree in trees], [tree.right for tree in trees])
-        )
-        feature = np.concatenate([tree.feature for tree in trees])
-        threshold = np.concatenate([tree.threshold for tree in trees])
-        missing_left = np.concatenate([tree.missing_left for tree in trees])
-        value = np.concatenate([tree.value for tree in trees]) * scale
-        return cls(Tree(trees[0].columns, left, right, feature, threshold, missing_left, value), starts)
+        sizes = [len(tree.left) for tree in trees]
+        starts = (np.cumsum(sizes) - sizes).astype(np.int32)
+        each = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in _ARRAYS}
+        for side in ("left", "right"):
+            each[side] = np.where(each[side] >= 0, each[side] + np.repeat(starts, sizes), -1)
+        return cls(Tree(trees[0].columns, **each | {"value": each["value"] * scale}), starts)
 
     @classmethod
     def of_forest(cls, fitted: Any) -> Self:
@@ -202,14 +192,6 @@ def baseline_of(fitted: Any) -> float:
 
 def _boosted(nodes: NDArray[Any], columns: int) -> Tree:
     """One boosted tree; its children are numbered after their parents, which Tree checks."""
-    inner = nodes["is_leaf"] == 0
-    left, right = (np.where(inner, nodes[side].astype(np.int64), -1).astype(np.int32) for side in ("left", "right"))
-    feature = np.where(inner, nodes["feature_idx"], 0).astype(np.int32)
-    threshold = _thresholds(nodes["num_threshold"], inner)
-    missing_left = inner & (nodes["missing_go_to_left"] != 0)
-    return Tree(columns, left, right, feature, threshold, missing_left, nodes["value"].astype(np.float64))
-
-
-def _thresholds(threshold: Floats, inner: NDArray[np.bool_]) -> Floats:
-    """Thresholds of inner nodes; infinity, which parts missing values from all others, as the largest 32-bit number."""
-    return np.where(inner, np.clip(threshold, -_MAX_NARROW, _MAX_NARROW), 0.0)
+    names = ("feature_idx", "num_threshold", "missing_go_to_left", "value")
+    children = nodes["left"], nodes["right"]
+    return Tree.of_nodes(columns, nodes["is_leaf"] == 0, children, *(nodes[name] for name in names))

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
-from decal_cli.learn.probe import WIDENED, ClassProbed, Probed, Recalibrated, all_deals
+from decal_cli.learn.held_out import WIDENED
+from decal_cli.learn.probe import ClassProbed, Probed, Recalibrated, all_deals
 from decal_cli.tables.classes import ClassTable, best_actions, best_by_block
-from decal_cli.tables.confusion import Confusion
 from decal_cli.tables.estimate import one_missed
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import Floats, Ints, Table
-from decal_cli.tables.units import Estimate, Independent, Products, Sampling, Units
+from decal_cli.tables.units import Estimate, Units
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
 MAX_UNSEEN = 1 << 12
@@ -47,7 +47,7 @@ class Decisions:
     @classmethod
     def of_table(cls, t: Table, task: Task) -> Decisions:
         """On scores of two classes. A unit is what gets one action and has one label."""
-        units, action = _units_of(t.confusion(*task.decision_thresholds))
+        units, action = t.by_action(*task.decision_thresholds)
         return cls(units, np.array(task.undominated, dtype=np.float64), action)
 
     @classmethod
@@ -55,7 +55,7 @@ class Decisions:
         """Of two models on the same rows: on units that get one action by A, one by B, and have one label."""
         stakes = np.array(task.undominated, dtype=np.float64)
         n = len(stakes)
-        units, action = _units_of(pairs.confusion(*task.decision_thresholds))
+        units, action = pairs.by_action(*task.decision_thresholds)
         return cls(units, stakes, action // n), cls(units, stakes, action % n)
 
     @classmethod
@@ -288,20 +288,6 @@ class Acting(Decisions):
             raise Undefined(empty)
         share = (self.units.mean(np.logical_and(part, whole)) / among).within(0.0, 1.0)
         return replace(share, rows=self.units.rows_of(np.broadcast_to(whole, len(self.units))))
-
-
-def _units_of(at: Confusion) -> tuple[Units, Ints]:
-    """The cells of action and label as units, and the action of each: of all actions that some row gets."""
-    used = np.flatnonzero(at.weight.any(axis=1))
-    label, action = np.repeat((0, 1), len(used)), np.tile(used, 2)
-    if at.products is None:
-        sampling: Sampling = Independent(at.squares[used].T.ravel())
-    else:
-        place = action + label * len(at.weight)
-        sampling = Products(at.products[np.ix_(place, place)])
-    rows = float(at.weight.sum()) ** 2 / float(at.squares.sum())
-    kind = np.arange(len(label))
-    return Units(label, at.weight[used].T.ravel(), sampling, at.share_known, rows, kind), action
 
 
 def _by_scores(units: Units, stakes: Task | ClassDecision | RowStakes, *scores: Floats) -> list[Decisions]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.tables.classes import MIN_LEVEL_ROWS, ClassLevels, ClassTable
-from decal_cli.tables.clusters import residual_products
+from decal_cli.tables.design import residual_products
 from decal_cli.tables.resample import TIE, as_whole
 from decal_cli.tables.table import BINS, Floats, Ints, Table
 
@@ -66,7 +66,7 @@ class Noise(NamedTuple):
 
 def noise(levels: Table) -> Noise:
     """h (1 - h) / (n - 1) of independent rows; of clusters, sums over clusters with the same correction."""
-    products = levels.design.gram()
+    products = levels.design.gram
     if products is None:
         one_over = concentration(levels)
         some = one_over < 1 - 1e-9

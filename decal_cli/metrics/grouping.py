@@ -150,7 +150,7 @@ OF_SUM = "normal; standard error of the sum of gain_recalibration and gain_beyon
 
 def sides(t: Table, levels: Table, step: BinaryTask) -> tuple[Floats, Floats]:
     """Shares of all rows in each bin below, and at or above, the decision threshold; it cuts at most one bin."""
-    rows_below = t.confusion(step.decision_threshold).weight[0].sum()
+    rows_below = t.weight_by_action(step.decision_threshold)[0].sum()
     below = np.clip(rows_below - (np.cumsum(levels.n) - levels.n), 0, levels.n)
     return below / t.total, (levels.n - below) / t.total
 

@@ -23,7 +23,7 @@ from decal_cli.metrics.decisions import Decisions, decide
 from decal_cli.metrics.gaps import Levels, at_levels, levels_or_cells
 from decal_cli.metrics.grouping import sides
 from decal_cli.tables.classes import ClassTable, best_actions
-from decal_cli.tables.clusters import root_of
+from decal_cli.tables.design import root_of
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows

@@ -14,7 +14,7 @@ from decal_cli.analysis.recommend import amounts_in
 from decal_cli.analysis.sweep import RiskCoverage, Sweep, Swept
 from decal_cli.curves.roc import Roc, consistency_band
 from decal_cli.hints import Hint
-from decal_cli.learn.regions import IsotonicFit
+from decal_cli.learn.regions import Curve
 from decal_cli.metrics import Inputs, Result
 from decal_cli.metrics.families.calibration import ece
 from decal_cli.numbers import MAX_DECIMALS, Interval, short, span
@@ -168,14 +168,14 @@ def reliability_curve(axes: Any, sweep: Sweep, number: int) -> None:
     axes.fill_between(calibrated.score, calibrated.low, calibrated.high, color="0.85", lw=0,
                       label=f"a calibrated model, {100 * plan.confidence:g} %")  # fmt: skip
     diagonal(axes)
-    fit = IsotonicFit(t)
+    fit = Curve.fitted(t)
     axes.plot(fit.at, fit.value, "-", color=style.colour, label="isotonic fit")
     bins = t.bins(BINS)
     axes.plot(bins.score, bins.pos / bins.n, ls="", marker=style.marker, ms=5, mfc="white", mec=style.colour,
               label=f"{BINS} bins of as many rows")  # fmt: skip
     left, right = score_range([t], sweep.head.plan.task)
     shown = (calibrated.score >= left) & (calibrated.score <= right)
-    heights = (bins.pos / bins.n, calibrated.high[shown], fit(np.array([left, right])), [left, right])
+    heights = (bins.pos / bins.n, calibrated.high[shown], fit.of(np.array([left, right])), [left, right])
     low, high = value_range(np.concatenate(heights))
     axes.set(title=f"Reliability: {report.name}", ylabel="frequency of label 1", xlim=(left, right))
     axes.set_ylim(low - 0.02 * (high - low), high + 0.02 * (high - low))
@@ -266,7 +266,7 @@ def _mark_thresholds(axes: Any, thresholds: Sequence[float]) -> None:
         axes.axvline(at, color=THRESHOLD, lw=1.1, ls=(0, (4, 2)), label=label)
 
 
-def _mark_changes(axes: Any, fit: IsotonicFit, task: BinaryTask | None, ends: tuple[float, float]) -> None:
+def _mark_changes(axes: Any, fit: Curve, task: BinaryTask | None, ends: tuple[float, float]) -> None:
     """Where deciding by the recalibrated score differs from deciding by the score: Perez-Lebel et al. 2025, fig. 1.
 
     t_f is the least score whose recalibrated score reaches t*.
@@ -274,7 +274,7 @@ def _mark_changes(axes: Any, fit: IsotonicFit, task: BinaryTask | None, ends: tu
     if task is None:
         return
     at = np.linspace(*ends, 2001)
-    reached = fit(at) >= task.threshold
+    reached = fit.of(at) >= task.threshold
     differ = (at >= task.decision_threshold) != reached
     if reached.any() and not reached.all():
         adjusted = at[reached.argmax()]

@@ -15,7 +15,7 @@ from decal_cli.curves.kinds import MetricCurve
 from decal_cli.curves.roc import Roc
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.learn.regions import IsotonicFit
+from decal_cli.learn.regions import Curve
 from decal_cli.numbers import PER_DECISION, plain, short
 from decal_cli.plot import panels
 from decal_cli.plot.page import Draw, Panel, figure_of, in_rows, on_axes, ready, saved
@@ -290,9 +290,9 @@ def _brier_marks(sweep: Sweep) -> list[Series]:
 
 def _fit_marks(report: Swept) -> list[Series]:
     diagonal = np.linspace(0, 1, 200)
-    fit = IsotonicFit(report.table)
+    fit = Curve.fitted(report.table)
     inside = np.linspace(fit.at[0], fit.at[-1], 200)
-    return [("·", "calibrated", diagonal, diagonal), ("o", "isotonic fit", inside, fit(inside))]
+    return [("·", "calibrated", diagonal, diagonal), ("o", "isotonic fit", inside, fit.of(inside))]
 
 
 def _region_marks(report: Swept) -> list[Series]:

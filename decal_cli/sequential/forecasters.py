@@ -21,11 +21,11 @@ from decal_cli.declarations.document import Size, Words
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between, Declaration, Registry, Spec, parameters_of
 from decal_cli.documents import consistent
-from decal_cli.learn.regions import isotonic_fit
+from decal_cli.learn.regions import Curve
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.resumable import Resumable
 from decal_cli.tables.logistic import expit, log_odds
-from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.table import Floats, Ints, tabulate
 
 
 class Guarantee(NamedTuple):
@@ -378,7 +378,7 @@ class IsotonicForecaster(Forecaster):
         if fits:
             age = np.arange(len(self.scores))[::-1]
             weight = None if self.half_life == NEVER else 0.5 ** (age / self.half_life)
-            fit = isotonic_fit(self.scores, self.labels, weight)
+            fit = Curve.fitted(tabulate(self.scores, self.labels, weight))
             self.curve = OnlineCurve(fit.at, fit.value)
         if not self._rows_held():
             self.scores, self.labels = self.scores[:0], self.labels[:0]

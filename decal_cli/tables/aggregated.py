@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.tables.pairs import PairTable
-from decal_cli.tables.recount import Recount
 from decal_cli.tables.rows import Groups, Rows
 from decal_cli.tables.table import Table
+
+if TYPE_CHECKING:
+    from decal_cli.tables.population import Population
 
 NEEDS_ROWS = "needs the rows themselves, and only counts of them are known"
 
@@ -62,14 +65,16 @@ class Aggregated(Rows):
     def positives(self) -> int:
         return self.ones
 
-    def recounted(self, recount: Recount) -> Aggregated:
-        """The same rows with other weights by label, and other scores. Errors: DecalError."""
+    def recounted(self, there: Population) -> Aggregated:
+        """The same rows with the weights, and the scores, that they have in a population. Errors: DecalError."""
+        # The share of label 1 is known of all rows, and not of a part of them.
+        of_part = replace(there, known=False)
         parts = {
-            column: {value: rows.recounted(recount.of_group()) for value, rows in values.items()}
+            column: {value: rows.recounted(of_part) for value, rows in values.items()}
             for column, values in self.parts.items()
         }
-        pairs = None if self.pairs is None else recount.pairs(self.pairs)
-        return Aggregated(recount.table(self.table), self.count, self.ones, parts, pairs, self.side)
+        pairs = None if self.pairs is None else there.pairs(self.pairs)
+        return Aggregated(there.table(self.table), self.count, self.ones, parts, pairs, self.side)
 
     def sure(self, confidence: float) -> float | None:
         return self.table.design.confidence(confidence)

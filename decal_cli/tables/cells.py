@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.clusters import Clustered
-from decal_cli.tables.design import INDEPENDENT, Weighted
+from decal_cli.tables.design import INDEPENDENT, Clustered, Design, weighted
 from decal_cli.tables.table import CELLS, Floats, Loss, Table
 from decal_cli.tables.units import Estimate
 
@@ -23,11 +22,14 @@ N_POWERS = 5
 
 
 @dataclass(frozen=True)
-class PowerLoss:
-    """A loss that is a polynomial of the score. compute: the same, directly; powers: coefficients, by label."""
+class SummedLoss:
+    """A loss whose sums cells keep. compute: the same, directly.
+
+    powers: coefficients of the polynomial of the score that it is, by label; () for the log loss of scores as they are.
+    """
 
     compute: Loss
-    powers: tuple[tuple[float, ...], tuple[float, ...]]
+    powers: tuple[tuple[float, ...], ...] = ()
 
     def __call__(self, score: Floats) -> Floats:
         return self.compute(score)
@@ -36,26 +38,12 @@ class PowerLoss:
     def in_sums(self) -> tuple[Floats, Floats]:
         """The weights of the loss and of its square in the sums that cells keep of each label, (2, 7) each."""
         weights = np.zeros((2, 2, N_POWERS + 2))
+        if not self.powers:
+            weights[(0, 1), :, (N_POWERS, N_POWERS + 1)] = 1.0
         for label, powers in enumerate(self.powers):
             weights[0, label, : len(powers)] = powers
             weights[1, label, : 2 * len(powers) - 1] = np.convolve(powers, powers)
         return weights[0], weights[1]
-
-
-@dataclass(frozen=True)
-class LogLoss:
-    """The log loss of scores as they are."""
-
-    compute: Loss
-
-    def __call__(self, score: Floats) -> Floats:
-        return self.compute(score)
-
-    @property
-    def in_sums(self) -> tuple[Floats, Floats]:
-        """As those of a PowerLoss."""
-        value, square = np.eye(N_POWERS + 2)[N_POWERS:]
-        return np.tile(value, (2, 1)), np.tile(square, (2, 1))
 
 
 def _weighted(weights: Floats, sums: Floats) -> Floats:
@@ -86,7 +74,7 @@ class CellTable(Table):
         of_cells: dict[str, Any] = {"least": least, "greatest": greatest, "sums": sums, "squares": squares}
         if squares is None:
             return cls(score, (neg + pos).astype(np.int64), pos.astype(np.int64), **of_cells)
-        return cls(score, neg + pos, pos, Weighted(squares[:, 0].sum(axis=0), squares[1, 0]), **of_cells)
+        return cls(score, neg + pos, pos, weighted(squares[:, 0].sum(axis=0), squares[1, 0]), **of_cells)
 
     @cached_property
     def wide(self) -> NDArray[np.bool_]:
@@ -105,7 +93,7 @@ class CellTable(Table):
 
     def mean_of(self, loss: Loss) -> Estimate:
         """Exact for the losses whose sums are known; any other is that of the mean scores."""
-        if not isinstance(loss, (PowerLoss, LogLoss)):
+        if not isinstance(loss, SummedLoss):
             return super().mean_of(loss)
         return self.cached(loss, lambda _: self._exact(*loss.in_sums))
 
@@ -141,19 +129,15 @@ class CellTable(Table):
         """The table where the negatives of a cell lie above a threshold in it, or not, and so do the positives."""
         edge = float(np.nextafter(threshold, 0.0))
         keep = np.arange(len(self)) != cell
-        base = self._plain(keep)
+        parts = [Table(self.score[keep], self.n[keep], self.pos[keep], self.design.taken(keep))]
         n, pos, n2, pos2 = (float(values[cell]) for values in (self.n, self.pos, self.n2, self.pos2))
-        parts = [base]
         for rows, rows2, label, up in ((n - pos, n2 - pos2, 0, below), (pos, pos2, 1, above)):
             if rows > 0:
                 at, count = np.array([threshold if up else edge]), np.array([rows]).astype(self.n.dtype)
                 squares = np.array([rows2])
-                design = INDEPENDENT if self.design.plain else Weighted(squares, squares * label)
+                design = INDEPENDENT if self.design.plain else Design((squares, squares * label))
                 parts.append(Table(at, count, count * label, design))
         return Table.merge([part for part in parts if len(part)])
-
-    def _plain(self, which: NDArray[np.bool_]) -> Table:
-        return Table(self.score[which], self.n[which], self.pos[which], self.design.taken(which))
 
 
 def n_coarse_cells(splits: int) -> int:

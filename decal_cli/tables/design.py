@@ -1,43 +1,47 @@
-"""How rows were sampled. A design is one class, and it alone knows what follows from it: resamples, folds, errors.
+"""How rows were sampled. A design alone knows what follows from it: resamples, folds, errors.
 
 A table or a table of pairs holds cells, each with its rows and positives, and the design of these rows. Every table
 made from another (its bins, a fold, a resample) carries its design along, because each of them has its own standard
 errors and may be resampled itself. That is why the design is a part of the table and not something beside it.
+
+Rows are each sampled by itself, or in clusters: the visits of a patient, the answers to a question. Then the cluster is
+the unit that is independent. Errors of means sum over clusters (sandwich, no small-sample factor), resamples draw
+clusters, and folds keep them whole. What else there is of intervals rests on effective rows, which are the rows over
+the design effect of label less score: how much larger the variance of its mean is than that of as many independent
+rows.
 """
 
 from __future__ import annotations
 
 import copy
-from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.errors import Undefined
+from decal_cli.limits import MIN_RISK
 from decal_cli.tables import resample as draw
-from decal_cli.tables.units import Floats, Ints, Sampled, Sampling, products_of
+from decal_cli.tables.estimate import dot
+from decal_cli.tables.threads import one_thread
+from decal_cli.tables.units import Floats, Independent, Ints, Products, Sampling, Units, starts_of, summed
 
 Counts = NDArray[Any]
 """Rows as int64, or their weights as float64."""
-
-
-class Resample(NamedTuple):
-    """Negatives and positives of each cell in a draw, shape (.., m) each, and the design of one draw's rows."""
-
-    neg: Floats
-    pos: Floats
-    design: Design
-
-
-class Replicates(NamedTuple):
-    """Negatives and positives of each cell in replicates, shape (times, folds, m), in units of this weight."""
-
-    neg: Counts
-    pos: Counts
-    unit: float
+MIN_CLUSTERS = draw.FOLDS
+"""Effective clusters below which there is no interval, and clusters below which none can be held out."""
+FEW_CLUSTERS = 30
+"""Effective clusters below which intervals of clustered rows are rough."""
+MAX_DENSE = 1 << 21
+"""Clusters times cells up to which their counts are held as a whole matrix."""
+MAX_ROUNDING = 1e-9
+"""Parts of rows that are less come of sums of floats, which are added up in several orders."""
+MAX_POINTS = 4
+"""Scores that all rows of one cluster, cell and label are taken to have at most."""
+MAX_GRAM_CELLS = 1024
+"""Cells up to which every pair of them has its covariance."""
 
 
 class Counted:
@@ -78,14 +82,19 @@ class Counted:
         return self.design.weighted
 
     @property
+    def squares_of_rows(self) -> tuple[Counts, Counts]:
+        """Sums of squared weights in each cell, of all and of those with label 1; where every row is one, counts."""
+        return self.design.own or (self.n, self.pos)
+
+    @property
     def n2(self) -> Counts:
         """Sum of squared weights in each cell, shape (m,)."""
-        return self.design.own_squares(self)[0]
+        return self.squares_of_rows[0]
 
     @property
     def pos2(self) -> Counts:
         """The same of the rows with label 1."""
-        return self.design.own_squares(self)[1]
+        return self.squares_of_rows[1]
 
     @cached_property
     def effective_rows(self) -> float:
@@ -108,47 +117,50 @@ class Counted:
         """Weight of one effective row."""
         return 1.0 if self.design.plain else float(self.n2.sum(dtype=np.float64)) / self.total
 
-    @property
-    def squares_of_rows(self) -> tuple[Counts, Counts]:
-        """n2 and pos2, which are n and pos where every row is one by itself."""
-        return (self.n, self.pos) if self.design.plain else self.design.own_squares(self)
-
     @cached_property
-    def units(self) -> Sampled:
+    def units(self) -> Units:
         """The rows of label 0 of each cell, then those of label 1."""
         return CellUnits(self)
+
+    def decided(self, action: Callable[[], Ints], weight: Floats) -> tuple[Units, Ints]:
+        """The rows of each action and label as units, of all actions that some row gets, and the action of each.
+
+        action: gives that of each cell, shape (m,). weight: of each action and label, shape (actions, 2).
+        """
+        used = np.flatnonzero(weight.any(axis=1))
+        label, kept, squares = np.repeat((0, 1), len(used)), weight[used].T.ravel(), weight[used].T.ravel()
+        design = self.design if self.design.plain else self.design.grouped(action(), len(weight)).taken(used)
+        if design.own:
+            squares = np.concatenate((design.own[0] - design.own[1], design.own[1]))
+        sampling: Sampling = Independent(squares) if design.gram is None else Products(design.gram)
+        rows = float(kept.sum()) ** 2 / float(squares.sum())
+        units = Units(label, kept, sampling, self.design.share_known, rows, np.arange(len(label)))
+        return units, np.tile(used, 2)
 
     def split(self, rng: np.random.Generator) -> tuple[Counts, Counts]:
         """The rows of each cell dealt to folds: negatives and positives, shape (FOLDS, m) each."""
         return self.design.split(self, rng)
 
 
-@dataclass(frozen=True, eq=False)
-class CellUnits(Sampled):
+class CellUnits(Units):
     """A unit for the rows of each cell and label, made when one looks at them: a table may have many cells."""
 
+    def __init__(self, cells: Counted) -> None:
+        vars(self).update(cells=cells, sampling=cells.design, share_known=cells.design.share_known)
+
     cells: Counted
-    kind = ()
 
     @cached_property
-    def label(self) -> Ints:  # type: ignore[override]
+    def label(self) -> Ints:
         return np.repeat((0, 1), len(self.cells.n))
 
     @cached_property
-    def weight(self) -> Floats:  # type: ignore[override]
+    def weight(self) -> Floats:
         pos = np.asarray(self.cells.pos, dtype=np.float64)
         return np.concatenate((self.cells.n - pos, pos))
 
     @cached_property
-    def sampling(self) -> Sampling:  # type: ignore[override]
-        return self.cells.design
-
-    @cached_property
-    def share_known(self) -> bool:  # type: ignore[override]
-        return self.cells.design.share_known
-
-    @cached_property
-    def rows(self) -> float:  # type: ignore[override]
+    def rows(self) -> float:
         return self.cells.effective_rows
 
     @cached_property
@@ -160,18 +172,31 @@ class CellUnits(Sampled):
 
 
 class Design(Sampling):
-    """How the rows of cells were sampled. Its units are the rows of label 0 of each cell, then those of label 1."""
+    """Every row was sampled by itself.
 
-    weighted: bool
-    """Whether cells hold sums of weights; else they hold counts of rows."""
-    plain: bool
-    """Whether every row is one by itself, so that squared weights are the counts."""
+    own: sums of squared weights of each cell, of all rows and of those with label 1, (m,) each; () where every row
+    counts one. Its units are the rows of label 0 of each cell, then those of label 1. Rows of weights w act as
+    (sum w)^2 / sum w^2 rows of weight sum w^2 / sum w each.
+    """
+
     effect: float = 1.0
     """How many rows say as much as one independent row; squared weights count it in."""
-    clustered: bool = False
+    clustered = False
     """Whether rows were sampled in clusters, which are what is independent."""
-    share_known: bool = False
+    share_known = False
     """Whether weights make the share of label 1 what it is known to be."""
+    gram: Floats | None = None
+    """Sum over clusters of the products of their counts in the cells, of label 0 and then of label 1: (2m, 2m).
+
+    None where rows are independent, or there are too many cells.
+    """
+
+    def __init__(self, own: tuple[()] | tuple[Counts, Counts] = ()) -> None:
+        self.own = own
+        self.weighted = bool(own)
+        """Whether cells hold sums of weights; else they hold counts of rows."""
+        self.plain = not own
+        """Whether every row is one by itself, so that squared weights are the counts."""
 
     def with_known_share(self) -> Design:
         """The same rows, weighted to a share of label 1 that is known."""
@@ -184,57 +209,76 @@ class Design(Sampling):
         return confidence
 
     def squares(self, weight: Floats) -> Floats:
-        return weight
-
-    def covariance(self, influence: Floats, weight: Floats) -> Floats:
-        return products_of(influence, self.squares(weight))
+        return np.concatenate((self.own[0] - self.own[1], self.own[1])) if self.own else weight
 
     def need_folds(self) -> None:
         """Raise Undefined where there are too few clusters to hold some out."""
-        return None
 
-    @abstractmethod
-    def own_squares(self, cells: Counted) -> tuple[Counts, Counts]:
-        """Sums of squared weights of all rows and of those with label 1, shape (m,) each."""
-
-    @abstractmethod
     def taken(self, which: NDArray[Any]) -> Design:
         """The design of some of the cells, by mask or index."""
+        return Design((self.own[0][which], self.own[1][which])) if self.own else self
 
-    @abstractmethod
     def merged(self, starts: NDArray[Any]) -> Design:
         """The design of runs of cells that are put together, given by the index of their first cell."""
+        if not self.own:
+            return self
+        n2, pos2 = (np.add.reduceat(each, starts) for each in self.own)
+        return weighted(n2, pos2)
 
-    @abstractmethod
     def grouped(self, place: NDArray[Any], groups: int) -> Design:
         """The design of cells that are put together by number: cell i goes into group place[i] of this many."""
+        if not self.own:
+            return self
+        n2, pos2 = (np.bincount(place, each, groups) for each in self.own)
+        return weighted(n2, pos2)
 
-    @abstractmethod
-    def resample(self, cells: Counted, rng: np.random.Generator, draws: int | None = None) -> Resample:
-        """A bootstrap draw of the rows, made from the cells alone; or many at once, shape (draws, m)."""
+    def resample(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats, Design]:
+        """A bootstrap draw of the rows, made from the cells alone: negatives and positives, (m,), and their design.
 
-    @abstractmethod
+        The weight of a label in a cell becomes (W2/W) * Poisson(W^2/W2): a draw of mean W and variance W2.
+        """
+        if not self.own:
+            return draw.poisson(rng, cells.n - cells.pos), draw.poisson(rng, cells.pos), self
+        n2, pos2 = self.own
+        neg, neg2 = draw.weighted_poisson(rng, cells.n - cells.pos, n2 - pos2)
+        pos, pos2 = draw.weighted_poisson(rng, cells.pos, pos2)
+        return neg, pos, Design((neg2 + pos2, pos2))
+
     def split(self, cells: Counted, rng: np.random.Generator) -> tuple[Counts, Counts]:
         """The rows of each cell dealt to folds, each row for itself: negatives and positives, shape (FOLDS, m)."""
+        if self.own:
+            n2, pos2 = self.own
+            neg = draw.deal_weights(cells.n - cells.pos, n2 - pos2, rng)
+            return neg, draw.deal_weights(cells.pos, pos2, rng)
+        n, pos = np.asarray(cells.n, dtype=np.int64), np.asarray(cells.pos, dtype=np.int64)
+        if len(n) == cells.total:
+            fold = rng.integers(draw.FOLDS, size=len(n)) == np.arange(draw.FOLDS)[:, None]
+            return fold * (1 - pos), fold * pos
+        return draw.deal(n - pos, rng), draw.deal(pos, rng)
 
-    @abstractmethod
     def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
         """Positives of each cell where labels are drawn with this chance, and the design of the rows then."""
+        if not self.own:
+            return draw.binomial(rng, np.asarray(cells.n, dtype=np.int64), chance), self
+        n2, _ = self.own
+        rows = draw.as_whole(cells.n**2 / n2)
+        share = draw.binomial(rng, rows, chance) / rows
+        return cells.n * share, Design((n2, n2 * share))
 
-    @abstractmethod
     def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
-        """The design of a part of the rows: these negatives and positives of each cell."""
+        """The design of a part of the rows: these negatives and positives of each cell.
+
+        Rows of a cell and a label have their mean square, whichever part they are in.
+        """
+        if not self.own:
+            return self
+        n2, pos2 = self.own
+        neg2, pos2 = neg * _ratio(n2 - pos2, cells.n - cells.pos), pos * _ratio(pos2, cells.pos)
+        return Design((neg2 + pos2, pos2))
 
     def parts(self, cells: Counted, rng: np.random.Generator) -> list[tuple[Counts, Counts, Design]]:
         """The folds: their negatives and positives of each cell, and the design of their rows."""
         return [(neg, pos, self.part(cells, neg, pos)) for neg, pos in zip(*self.split(cells, rng), strict=True)]
-
-    def gram(self) -> Floats | None:
-        """Sum over clusters of the products of their counts in the cells, of label 0 and then of label 1: (2m, 2m).
-
-        None where rows are independent, or there are too many cells.
-        """
-        return None
 
     def scattered(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Negatives and positives of each cell, with a standard normal number for the weight of each unit."""
@@ -243,125 +287,394 @@ class Design(Sampling):
         return np.sqrt(np.maximum(n2 - pos2, 0.0)) * rng.standard_normal(len(n2)), pos
 
     def replicates(
-        self, cells: Counted, chance: Floats, times: int, folds: int, rng: np.random.Generator
-    ) -> Replicates:
-        """Draws of all rows in so many folds, where a row of a cell has label 1 with this chance."""
-        rows = np.asarray(cells.n / cells.unit / folds)
-        shape = (times, folds, len(rows))
+        self, cells: Counted, chance: Floats, times: int, rng: np.random.Generator
+    ) -> tuple[Counts, Counts, float]:
+        """Negatives and positives of each cell in draws of all rows, shape (times, m) each, in this unit.
+
+        A row of a cell has label 1 with this chance.
+        """
+        rows = np.asarray(cells.n / cells.unit)
+        shape = (times, len(rows))
         pos, neg = rng.poisson(rows * chance, shape), rng.poisson(rows * (1 - chance), shape)
-        return Replicates(neg, pos, cells.unit)
+        return neg, pos, cells.unit
 
 
-class IndependentRows(Design):
-    """Every row was sampled by itself and counts one."""
-
-    weighted = False
-    plain = True
-
-    def own_squares(self, cells: Counted) -> tuple[Counts, Counts]:
-        return cells.n, cells.pos
-
-    def taken(self, which: NDArray[Any]) -> Design:
-        return self
-
-    def merged(self, starts: NDArray[Any]) -> Design:
-        return self
-
-    def grouped(self, place: NDArray[Any], groups: int) -> Design:
-        return self
-
-    def resample(self, cells: Counted, rng: np.random.Generator, draws: int | None = None) -> Resample:
-        """The Poisson bootstrap."""
-        neg = draw.poisson(rng, _repeated(cells.n - cells.pos, draws))
-        return Resample(neg, draw.poisson(rng, _repeated(cells.pos, draws)), self)
-
-    def split(self, cells: Counted, rng: np.random.Generator) -> tuple[Counts, Counts]:
-        n, pos = np.asarray(cells.n, dtype=np.int64), np.asarray(cells.pos, dtype=np.int64)
-        if len(n) == cells.total:
-            fold = rng.integers(draw.FOLDS, size=len(n)) == np.arange(draw.FOLDS)[:, None]
-            return fold * (1 - pos), fold * pos
-        return draw.deal(n - pos, rng), draw.deal(pos, rng)
-
-    def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
-        return draw.binomial(rng, np.asarray(cells.n, dtype=np.int64), chance), self
-
-    def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
-        return self
+INDEPENDENT = Design()
 
 
-INDEPENDENT = IndependentRows()
+def weighted(n2: NDArray[Any], pos2: NDArray[Any]) -> Design:
+    """Independent rows with weights, by the sums of their squares in each cell, of all and of those with label 1."""
+    return Design((n2, np.minimum(pos2, n2)))
 
 
-class Weighted(Design):
-    """Every row was sampled by itself and has a weight. n2, pos2: sums of squared weights of each cell, shape (m,).
+def parted(n: Counts, pos: Counts, cuts: Ints, total: float, positives: float) -> Floats:
+    """Sums of the negatives and positives of the levels up to the first cut, between cuts, and from the last on."""
+    if n.dtype.kind == "f":
+        # Each part is summed by itself: what is left of a sum of weights may be rounding where there are no rows.
+        each = [slice(start, end) for start, end in zip((0, *cuts), (*cuts, len(n)), strict=True)]
+        return np.array([[max(float((n[run] - pos[run]).sum()), 0.0), float(pos[run].sum())] for run in each])
+    runs = [slice(start, end) for start, end in zip((0, *cuts), cuts, strict=False)]
+    below = [[float(values[run].sum(dtype=np.float64)) for values in (n, pos)] for run in runs]
+    parts = [(rows - ones, ones) for rows, ones in below]
+    last = total - positives - sum(part[0] for part in parts), positives - sum(part[1] for part in parts)
+    return np.array((*parts, last), dtype=np.float64)
 
-    Rows of weights w act as (sum w)^2 / sum w^2 rows of weight sum w^2 / sum w each.
+
+def count_rows(
+    scores: Sequence[Floats], label: NDArray[Any], weight: Floats | None, unit: Ints | None, order: Ints | None = None
+) -> tuple[list[Floats], Counts, Counts, Design]:
+    """Distinct scores, or pairs of them, in order, with their rows and positives, (m,) each, and how they were sampled.
+
+    scores: (T,) each; unit: the cluster of each row, None where rows are independent; order: by score, where it is
+    known.
     """
-
-    weighted = True
-    plain = False
-
-    def __init__(self, n2: Floats, pos2: Floats) -> None:
-        self.n2 = n2
-        self.pos2 = pos2
-
-    def own_squares(self, cells: Counted) -> tuple[Counts, Counts]:
-        return self.n2, self.pos2
-
-    def squares(self, weight: Floats) -> Floats:
-        return np.concatenate((self.n2 - self.pos2, self.pos2))
-
-    def taken(self, which: NDArray[Any]) -> Design:
-        return Weighted(self.n2[which], self.pos2[which])
-
-    def merged(self, starts: NDArray[Any]) -> Design:
-        return Weighted(np.add.reduceat(self.n2, starts), np.add.reduceat(self.pos2, starts))
-
-    def grouped(self, place: NDArray[Any], groups: int) -> Design:
-        n2, pos2 = (np.bincount(place, values, groups).astype(np.float64) for values in (self.n2, self.pos2))
-        return Weighted(n2, np.minimum(pos2, n2))
-
-    def resample(self, cells: Counted, rng: np.random.Generator, draws: int | None = None) -> Resample:
-        """The weight of a label in a cell becomes (W2/W) * Poisson(W^2/W2): a draw of mean W and variance W2."""
-        neg, neg2 = draw.weighted_poisson(
-            rng, _repeated(cells.n - cells.pos, draws), _repeated(self.n2 - self.pos2, draws)
-        )
-        pos, pos2 = draw.weighted_poisson(rng, _repeated(cells.pos, draws), _repeated(self.pos2, draws))
-        return Resample(neg, pos, Weighted(neg2 + pos2, pos2))
-
-    def split(self, cells: Counted, rng: np.random.Generator) -> tuple[Counts, Counts]:
-        neg = draw.deal_weights(cells.n - cells.pos, self.n2 - self.pos2, rng)
-        return neg, draw.deal_weights(cells.pos, self.pos2, rng)
-
-    def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
-        rows = draw.as_whole(cells.n**2 / self.n2)
-        share = draw.binomial(rng, rows, chance) / rows
-        return cells.n * share, Weighted(self.n2, self.n2 * share)
-
-    def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
-        """Rows of a cell and a label have their mean square, whichever part they are in."""
-        neg2 = neg * _ratio(self.n2 - self.pos2, cells.n - cells.pos)
-        pos2 = pos * _ratio(self.pos2, cells.pos)
-        return Weighted(neg2 + pos2, pos2)
+    # Sorted by label and weight as well: sums of floats depend on their order, and must not depend on that of the rows.
+    within = () if weight is None else (weight, label)
+    order = np.lexsort((*within, *scores[::-1])) if order is None else order
+    scores = [score[order] + 0.0 for score in scores]  # + 0.0 makes -0.0 the zero that it equals
+    label, starts, design = label[order], starts_of(scores), INDEPENDENT
+    n: Counts = np.diff(starts, append=len(label))
+    cell = np.repeat(np.arange(len(starts)), n)
+    pos: Counts = np.bincount(cell, label).astype(np.int64)
+    if weight is not None:
+        weight = weight[order]
+        positive = weight * label
+        n, pos, n2, pos2 = (np.add.reduceat(each, starts) for each in (weight, positive, weight**2, positive**2))
+        pos, design = np.minimum(pos, n), weighted(n2, pos2)
+    if unit is not None:
+        rows = RowsOfCells.of(cell, unit[order], label, weight)
+        design = Clustered.of_rows(rows, len(starts), scores[0] if len(scores) == 1 else np.mean(scores, axis=0))
+    return [score[starts] for score in scores], n, pos, design
 
 
 def joined(parts: Sequence[Counted]) -> Design:
-    """The design of the cells of several tables, one after the other."""
+    """The design of the cells of several tables, one after the other; of clusters, that of as many independent rows."""
     if all(part.design.plain for part in parts):
         return INDEPENDENT
-    n2, pos2 = (np.concatenate([part.design.own_squares(part)[k] for part in parts]).astype(np.float64) for k in (0, 1))
-    return Weighted(n2, pos2)
-
-
-def as_weighted(cells: Counted) -> Weighted:
-    """The design of independent rows that have the squared weights of these."""
-    n2, pos2 = (np.asarray(values, dtype=np.float64) for values in cells.squares_of_rows)
-    return Weighted(n2, pos2)
+    n2, pos2 = zip(*(part.squares_of_rows for part in parts), strict=True)
+    return Design((np.concatenate(n2).astype(np.float64), np.concatenate(pos2).astype(np.float64)))
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
 
-def _repeated(values: Counts, draws: int | None) -> Counts:
-    return values if draws is None else np.broadcast_to(values, (draws, len(values)))
+class RowsOfCells(NamedTuple):
+    """The rows behind the cells of a table, in order of their cells: cell, cluster, label, weight and its square.
+
+    Of rows that were counted an entry is all rows of one cell, cluster and label, with the sums of both. weighted:
+    whether rows have weights of their own.
+    """
+
+    cell: Ints
+    unit: Ints
+    label: NDArray[Any]
+    weight: Floats
+    square: Floats
+    weighted: bool
+
+    @classmethod
+    def of(cls, cell: Ints, unit: Ints, label: NDArray[Any], weight: Floats | None) -> RowsOfCells:
+        """Rows that are held each, with weights, or None where each counts one."""
+        each = np.ones(len(cell)) if weight is None else weight
+        return cls(cell, unit, label, each, each**2, weight is not None)
+
+    def take(self, which: NDArray[Any]) -> RowsOfCells:
+        """Some of the rows, by mask or index."""
+        weight, square = self.weight[which], self.square[which]
+        return RowsOfCells(self.cell[which], self.unit[which], self.label[which], weight, square, self.weighted)
+
+
+class Clustered(Design):
+    """Rows were sampled in clusters. times: how often each cluster was drawn, (G,). effect: of squared weights.
+
+    size: the number of cells.
+    """
+
+    clustered = True
+    plain = False
+
+    def __init__(self, rows: RowsOfCells, size: int, times: Floats, effect: float) -> None:
+        self.rows = rows
+        self.size = size
+        self.times = times
+        self.effect = effect
+        self.weighted = rows.weighted
+        self._residuals = np.empty(0), np.empty(0)
+
+    @classmethod
+    def of_rows(cls, rows: RowsOfCells, size: int, score: Floats) -> Clustered:
+        """Each cluster drawn once. score: of every row."""
+        times = np.ones(int(rows.unit.max()) + 1)
+        effect = design_effect(rows.label - score, rows.weight, rows.unit, rows.square)
+        return cls(rows, size, times, max(effect, 1.0))
+
+    @cached_property
+    def _times_of_rows(self) -> Floats | float:
+        """How often the cluster of each row was drawn; 1 where each was drawn once, which needs no look at the rows."""
+        return 1.0 if (self.times == 1).all() else self.times[self.rows.unit]
+
+    @cached_property
+    def _totals(self) -> Floats:
+        """Summed weight of each cluster, shape (G,)."""
+        return np.bincount(self.rows.unit, self.rows.weight, len(self.times)).astype(np.float64)
+
+    def effect_on(self, values: Floats) -> float:
+        """The design effect on the mean of a value of each label and cell, (2, m)."""
+        rows = self.rows
+        of_rows = values[(rows.label > 0).astype(np.intp), rows.cell]
+        return design_effect(of_rows, rows.weight, rows.unit, rows.square)
+
+    @property
+    def clusters(self) -> int:
+        """Clusters that have rows."""
+        return int(np.count_nonzero((self._totals > 0) & (self.times > 0)))
+
+    @property
+    def effective_clusters(self) -> float:
+        """As many clusters of one size say as much."""
+        return float((self.times @ self._totals) ** 2 / (self.times @ self._totals**2))
+
+    def confidence(self, confidence: float) -> float | None:
+        return confidence_of(self.effective_clusters, confidence)
+
+    @cached_property
+    def own(self) -> tuple[Floats, Floats]:  # type: ignore[override]
+        """Squared weights of each cell, of all rows and of those with label 1; the design effect counts them up."""
+        rows = self.rows
+        each = rows.square * self._times_of_rows * self.effect
+        pos2 = np.bincount(rows.cell, each * rows.label, self.size).astype(np.float64)
+        n2 = np.bincount(rows.cell, each, self.size).astype(np.float64)
+        return n2, np.minimum(pos2, n2)
+
+    def taken(self, which: NDArray[Any]) -> Clustered:
+        kept = np.arange(self.size)[which]
+        place = np.full(self.size, -1)
+        place[kept] = np.arange(len(kept))
+        return self.grouped(place, len(kept))
+
+    def merged(self, starts: NDArray[Any]) -> Clustered:
+        place = np.zeros(self.size, dtype=np.int64)
+        place[starts[1:]] = 1
+        return self.grouped(np.cumsum(place), len(starts))
+
+    def grouped(self, place: NDArray[Any], groups: int) -> Clustered:
+        """Cell i as cell place[i], or not at all where that is -1."""
+        rows = self.rows._replace(cell=place[self.rows.cell])
+        if (rows.cell < 0).any():
+            rows = rows.take(rows.cell >= 0)
+        if (np.diff(rows.cell) < 0).any():
+            rows = rows.take(np.argsort(rows.cell, kind="stable"))
+        return Clustered(rows, groups, self.times, self.effect)
+
+    @cached_property
+    def _place(self) -> Ints:
+        """The number of each row's cell and label, those of label 0 first."""
+        return self.rows.cell + self.size * (self.rows.label > 0)
+
+    def counted(self, per_row: Floats) -> tuple[Floats, Floats]:
+        """Sums over the rows of each cell, of label 0 and of label 1, of their weights times this."""
+        sums = np.bincount(self._place, self.rows.weight * per_row, 2 * self.size).astype(np.float64)
+        return sums[: self.size], sums[self.size :]
+
+    def resample(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats, Design]:
+        """The Poisson bootstrap of clusters."""
+        times = rng.poisson(self.times).astype(np.float64)
+        neg, pos = self.counted(times[self.rows.unit])
+        return neg, pos, Clustered(self.rows, self.size, times, self.effect)
+
+    def need_folds(self) -> None:
+        if self.clusters < draw.FOLDS:
+            raise Undefined(f"needs at least {draw.FOLDS} clusters to learn from some and judge on others")
+
+    def fold_of_clusters(self, rng: np.random.Generator) -> Ints:
+        """The fold of each cluster."""
+        self.need_folds()
+        return rng.permutation(len(self.times)) % draw.FOLDS
+
+    def split(self, cells: Counted, rng: np.random.Generator) -> tuple[Counts, Counts]:
+        return self.of_folds(self.fold_of_clusters(rng))
+
+    def of_folds(self, fold: Ints) -> tuple[Counts, Counts]:
+        """Negatives and positives of each cell in each fold, (FOLDS, m); fold: of each cluster."""
+        rows, shape = self.rows, (2, draw.FOLDS, self.size)
+        number = rows.cell + self.size * (fold[rows.unit] + draw.FOLDS * (rows.label > 0))
+        sums = np.bincount(number, rows.weight, 2 * draw.FOLDS * self.size)
+        neg, pos = (sums if self.weighted else sums.astype(np.int64)).reshape(shape)
+        return neg, pos
+
+    def parts(self, cells: Counted, rng: np.random.Generator) -> list[tuple[Counts, Counts, Design]]:
+        fold = self.fold_of_clusters(rng)
+        designs = [Clustered(self.rows, self.size, self.times * (fold == k), self.effect) for k in range(draw.FOLDS)]
+        return list(zip(*self.of_folds(fold), designs, strict=True))
+
+    def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
+        """Positives that vary together as what the labels of clusters differ from these chances by.
+
+        Of too many cells, as many labels as there are effective rows, drawn independently.
+        """
+        if self.gram is None:
+            return joined([cells]).relabelled(cells, rng, chance)
+        # A root of the covariance of what positives differ from these chances by is kept for the next draw.
+        if not np.array_equal(self._residuals[0], chance):
+            self._residuals = chance, root_of(residual_products(self.gram, chance))
+        root = self._residuals[1]
+        # Not by the linear algebra library: in many small products its threads only wait for each other.
+        off = np.einsum("ij,j->i", root, rng.standard_normal(len(root)))
+        return np.clip(cells.n * chance + off, 0.0, cells.n), self
+
+    def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
+        return joined([cells]).part(cells, neg, pos)
+
+    def covariance(self, influence: Floats, weight: Floats) -> Floats:
+        sums = summed(self.rows.unit, self.rows.weight, influence[:, self._place], len(self.times))
+        return np.asarray((self.times * sums) @ sums.T)
+
+    def between(self, values: Floats) -> float:
+        """What clusters add to the variance of the sum of a value of each label and cell, (2, m)."""
+        influence = values.ravel()
+        alone = float(self.squares(influence) @ influence**2) / self.effect
+        return float(self.covariance(influence[None], influence)[0, 0]) - alone
+
+    @cached_property
+    def gram(self) -> Floats | None:  # type: ignore[override]
+        if self.size > MAX_GRAM_CELLS:
+            return None
+        unit, weight = self.rows.unit, self.rows.weight * np.sqrt(self._times_of_rows)
+        size = 2 * self.size
+        if len(self.times) * self.size <= MAX_DENSE:
+            sums = np.bincount(unit * size + self._place, weight, len(self.times) * size).reshape(-1, size)
+            return np.asarray(sums.T @ sums)
+        from scipy.sparse import csr_matrix
+
+        # A cluster that was drawn several times counts by the root of it, so that products count by it.
+        counts = csr_matrix((weight, (unit, self._place)), shape=(len(self.times), size))
+        return np.asarray((counts.T @ counts).toarray())
+
+    def scattered(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        chance = rng.standard_normal(len(self.times)) * np.sqrt(self.times)
+        return self.counted(chance[self.rows.unit])
+
+    def replicates(
+        self, cells: Counted, chance: Floats, times: int, rng: np.random.Generator
+    ) -> tuple[Counts, Counts, float]:
+        """Normal, with the covariance of the clusters' counts in the cells."""
+        root = self._root
+        if root is None:
+            return joined([cells]).replicates(cells, chance, times, rng)
+        mean = np.concatenate((cells.n * (1 - chance), cells.n * chance))
+        off = rng.standard_normal((times, len(root)))
+        with one_thread():
+            counts = mean + off @ root.T
+        return counts[..., : self.size], counts[..., self.size :], 1.0
+
+    @cached_property
+    def _root(self) -> Floats | None:
+        """Of the covariance of the clusters' counts in the cells."""
+        return None if self.gram is None else root_of(self.gram)
+
+
+def root_of(covariance: Floats) -> Floats:
+    """A root R of a covariance R R', (m, m), by its axes: rounding may leave it a little short of definite."""
+    with one_thread():
+        strength, axes = np.linalg.eigh(covariance)
+    root: Floats = axes * np.sqrt(np.maximum(strength, 0.0))
+    return root
+
+
+def confidence_of(effective: float, confidence: float) -> float | None:
+    """The confidence at which the normal quantile is the t quantile of so many effective clusters less one.
+
+    None where there are too few of them for any interval.
+    """
+    if effective < MIN_CLUSTERS:
+        return None
+    from scipy.special import ndtr, stdtrit
+
+    reach = stdtrit(effective - 1, (1 + confidence) / 2)
+    return min(float(2 * ndtr(reach) - 1), 1 - MIN_RISK)
+
+
+def residual_products(products: Floats, chance: Floats) -> Floats:
+    """Products of labels less these chances, (m, m), from those of the counts of both labels, (2m, 2m)."""
+    m = len(chance)
+    neg_neg, neg_pos, pos_pos = products[:m, :m], products[:m, m:], products[m:, m:]
+    mixed = np.outer(chance, 1 - chance) * neg_pos
+    both: Floats = np.outer(chance, chance) * neg_neg + np.outer(1 - chance, 1 - chance) * pos_pos
+    return both - mixed - mixed.T
+
+
+def design_effect(values: Floats, weight: Floats | None, unit: Ints, squared: Floats | None = None) -> float:
+    """Variance of the weighted mean of rows in clusters over that of independent rows; shape (T,) each.
+
+    squared: squared weights, of rows that were counted the sums of them.
+    """
+    w = np.ones(len(values)) if weight is None else weight
+    each = values - dot(w, values) / float(w.sum())
+    off = w * each
+    alone = dot(off, off) if squared is None else dot(squared * each, each)
+    together = np.bincount(unit, off).astype(np.float64)
+    return dot(together, together) / alone if alone > 0 else 1.0
+
+
+def places(unit: Ints | None, rows: int, rng: np.random.Generator, parts: int) -> Ints:
+    """Random places of rows, from 0; modulo the number of parts they are parts, and clusters stay whole."""
+    if unit is None:
+        return rng.permutation(rows)
+    clusters = int(unit.max()) + 1
+    if clusters < parts:
+        raise Undefined(f"needs at least {parts} clusters to learn from some and judge on others")
+    place = rng.permutation(clusters)[unit]
+    return (place * rows // clusters) // parts * parts + place % parts
+
+
+class CountedRows(NamedTuple):
+    """All rows of one cell, cluster and label each, in any order; rows: how many, shape (k,)."""
+
+    behind: RowsOfCells
+    rows: Floats
+
+    def design(self, size: int, score: Floats) -> Clustered | None:
+        """The design of so many cells, each of which has a score, (size,); None where every cluster is one row."""
+        some = np.flatnonzero(self.rows > 0)
+        behind = self.behind.take(some[np.argsort(self.behind.cell[some], kind="stable")])
+        names, unit = np.unique(behind.unit, return_inverse=True)
+        if len(names) == round(float(self.rows.sum())):
+            return None
+        return Clustered.of_rows(behind._replace(unit=unit), size, score[behind.cell])
+
+    def parted(self, cells: Floats, mean: Floats, spread: Floats, ends: tuple[Floats, Floats]) -> CountedRows:
+        """The same by the cells within their cells, which have so much weight of each label, (2, m), in order.
+
+        mean, spread, ends: of the scores of these rows, their standard deviation, the least and the greatest, (k,). The
+        rows of a label go to the parts in order of their scores, which are taken to be as far apart as they spread. So
+        each is where it belongs where one or two rows are counted at a time, and nearly there where more are.
+        """
+        parts, behind = [], self.behind
+        for label, of_parts in enumerate(cells):
+            some = np.flatnonzero((behind.label == label) & (self.rows > 0))
+            points = np.minimum(self.rows[some], MAX_POINTS).astype(np.int64)
+            mine = np.repeat(some, points)
+            number = np.arange(len(mine)) - np.repeat(np.cumsum(points) - points, points)
+            points = np.repeat(points, points)
+            off = (number - (points - 1) / 2) / np.sqrt(np.maximum(points**2 - 1, 1) / 12)
+            score = np.clip(mean[mine] + spread[mine] * off, ends[0][mine], ends[1][mine])
+            order = np.lexsort((behind.unit[mine], score))
+            weight = behind.weight[mine] / points
+            if not behind.weighted:
+                # Whole numbers of rows stay whole.
+                weight = self.rows[mine] * (number + 1) // points - self.rows[mine] * number // points
+            mine, of_rows, of_cells = mine[order], np.cumsum(weight[order]), np.cumsum(of_parts)
+            cuts = np.union1d(of_rows, of_cells)
+            size = np.diff(cuts, prepend=0.0)
+            entry = np.searchsorted(of_rows, cuts - size / 2, side="right")
+            cell = np.searchsorted(of_cells, cuts - size / 2, side="right")
+            within = (entry < len(mine)) & (cell < len(of_parts))
+            from_, size, cell = mine[entry[within]], size[within], cell[within]
+            share = size / behind.weight[from_]
+            kept = share > MAX_ROUNDING
+            parts.append((cell[kept], from_[kept], share[kept]))
+        cell, entry, share = (np.concatenate(each) for each in zip(*parts, strict=True))
+        again = behind.take(entry)
+        again = again._replace(cell=cell, weight=again.weight * share, square=again.square * share)
+        return CountedRows(again, self.rows[entry] * share)

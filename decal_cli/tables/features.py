@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.raw_texts import RawTexts
+from decal_cli.tables.raw_texts import raw_texts
 
 Matrix = NDArray[Any]
 """Shape (T, d)."""
@@ -140,7 +140,7 @@ class Features:
 
 def names_of(names: tuple[str, ...], kind: Kind) -> tuple[str, ...]:
     """The names of a column of codes as its kind has them."""
-    return RawTexts(names) if kind == "text" and not isinstance(names, RawTexts) else names
+    return raw_texts(names) if kind == "text" else names
 
 
 def number_kinds(columns: int) -> tuple[Kind, ...]:

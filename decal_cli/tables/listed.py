@@ -73,7 +73,7 @@ class Lists:
     @cached_property
     def order(self) -> Ints:
         """Indices that sort the rows by their rank."""
-        return _order(self.rows, self.rank)
+        return self.rows.by_score if self.by_score else self.rows.by_rank(self.rank)
 
     @cached_property
     def _neighbours(self) -> tuple[Ints, Neighbours] | None:
@@ -117,14 +117,8 @@ class Listed:
 
     def take(self, which: NDArray[Any]) -> Listed:
         """Those of some of the rows."""
-        return replace(
-            self,
-            wanted=self.wanted[which],
-            acted=self.acted[which],
-            number=self.number[which],
-            gives=self.gives[which],
-            beside={name: each.take(which) for name, each in self.beside.items()},
-        )
+        cut = {name: getattr(self, name)[which] for name in ("wanted", "acted", "number", "gives")}
+        return replace(self, **cut, beside={name: each.take(which) for name, each in self.beside.items()})
 
     @property
     def given(self) -> Listed:
@@ -147,7 +141,7 @@ def listed(rows: Rows, capacity: Capacity, act_from: float | None, rank: Floats 
     """
     rank = rows.score if rank is None else rank
     period = np.zeros(len(rows), dtype=np.int64) if rows.period is None else rows.period
-    order = _order(rows, rank)[::-1]
+    order = (rows.by_score if rank is rows.score else rows.by_rank(rank))[::-1]
     if rows.period is not None:
         order = order[np.argsort(period[order], kind="stable")]
     s, w, of_period = rank[order], rows.weights[order], period[order]
@@ -178,13 +172,6 @@ def listed(rows: Rows, capacity: Capacity, act_from: float | None, rank: Floats 
     # A share of the rows grows with them, and a count does not; of weighted rows, both grow with the weight.
     brought = share if capacity.among is not None or rows.weighted else np.zeros(len(share))
     return replace(rows, listed=Listed(wanted[place], chance[place], of_row, brought[of_row], lists))
-
-
-def _order(rows: Rows, rank: Floats) -> Ints:
-    """Indices that sort the rows by their rank, and rows of one rank by label and weight."""
-    if rank is rows.score:
-        return rows.by_score
-    return np.lexsort((rows.label, rank) if rows.weight is None else (rows.weight, rows.label, rank))
 
 
 def _whole(room: Floats) -> Floats:

@@ -8,7 +8,7 @@ linear regression, with one weight for all neighbours.
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,20 +100,11 @@ class Neighbours:
 
 
 Line = tuple[Floats, Floats]
-_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
-
-
-def _wide(rows: int) -> int:
-    """How many of the rows to either side of a place are its neighbours."""
-    return max(MIN_NEIGHBOURS, math.ceil(_SHARE * rows**_GROWTH))
 
 
 def _windows(rank: Floats, at: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The first of the sorted rows around each place, and the first one after them; levels stay whole."""
-    below, above = (np.searchsorted(rank, at, side=side) for side in _SIDES)
-    wide = _wide(len(rank))
-    low, high = np.maximum(below - wide, 0), np.minimum(above + wide, len(rank))
-    return (
-        np.searchsorted(rank, rank[low], side="left"),
-        np.searchsorted(rank, rank[high - 1], side="right"),
-    )
+    wide = max(MIN_NEIGHBOURS, math.ceil(_SHARE * len(rank) ** _GROWTH))
+    low = np.maximum(np.searchsorted(rank, at, side="left") - wide, 0)
+    high = np.minimum(np.searchsorted(rank, at, side="right") + wide, len(rank))
+    return np.searchsorted(rank, rank[low], side="left"), np.searchsorted(rank, rank[high - 1], side="right")

@@ -87,20 +87,18 @@ def climb(slopes: Callable[[Floats], S], start: Floats, tolerance: float, collin
     """
     at, here = start, slopes(start)
     for _ in range(_MAX_STEPS):
-        step = _step(here, collinear)
+        try:
+            step = (
+                np.linalg.lstsq(here.curvature, here.gradient, rcond=1e-14)[0]
+                if collinear
+                else np.linalg.solve(here.curvature, here.gradient)
+            ).astype(np.float64)
+        except np.linalg.LinAlgError:
+            raise _not_found() from None
         if float(np.abs(step).max(initial=0.0)) < tolerance * (1 + float(np.abs(at).max(initial=0.0))):
             return at + step, here
         at, here = _shortened(slopes, at, here, step, collinear)
     raise _not_found()
-
-
-def _step(here: Slopes, collinear: bool) -> Floats:
-    if collinear:
-        return np.linalg.lstsq(here.curvature, here.gradient, rcond=1e-14)[0].astype(np.float64)
-    try:
-        return np.linalg.solve(here.curvature, here.gradient).astype(np.float64)
-    except np.linalg.LinAlgError:
-        raise _not_found() from None
 
 
 def _shortened(slopes: Callable[[Floats], S], at: Floats, here: S, step: Floats, collinear: bool) -> tuple[Floats, S]:

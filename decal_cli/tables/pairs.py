@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.tables.cells import CellTable
-from decal_cli.tables.clusters import Clustered, RowsOfCells
-from decal_cli.tables.confusion import Confusion
-from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, Weighted
+from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows
 from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
-from decal_cli.tables.units import Estimate, Sampled
+from decal_cli.tables.units import Estimate, Units
 
 Sums = tuple[Floats, Floats]
 """Sums over the rows of each label, (2,), and of squared weights times powers 0, 1 and 2, (2, 3)."""
@@ -56,26 +54,25 @@ class PairTable(Counted):
     def on_units(self) -> tuple[Table, Table]:
         """The tables of A and of B, whose estimates are on the units of the pairs."""
         a, b = (self._table(side, self.n, self.pos, self.design) for side in (0, 1))
-        return SideTable.of(self, a, self.a), SideTable.of(self, b, self.b)
+        of_a, of_b = (
+            SideTable(t.score, t.n, t.pos, t.design, pairs=self, place=place)
+            for t, (_, place) in zip((a, b), self.levels, strict=True)
+        )
+        return of_a, of_b
 
     @cached_property
     def levels(self) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
         """Of A and of B: the distinct scores, and each pair's place among them, shape (k,)."""
         return np.unique(self.a, return_inverse=True), np.unique(self.b, return_inverse=True)
 
-    def confusion(self, *thresholds: float) -> Confusion:
-        """Weights by the actions of both and label: the action of A times the number of actions, plus that of B."""
+    def by_action(self, *thresholds: float) -> tuple[Units, Ints]:
+        """The rows of each action and label as units; the action of A times the number of actions, plus that of B."""
         actions = len(thresholds) + 1
         of_a, of_b = (np.searchsorted(thresholds, scores, side="right") for scores in (self.a, self.b))
         place, size = of_a * actions + of_b, actions**2
-
-        def by_label(n: Counts, pos: Counts) -> Floats:
-            sums = [np.bincount(place, values, size) for values in (np.maximum(n - pos, 0), pos)]
-            return np.stack(sums, axis=1).astype(np.float64)
-
-        squares = by_label(*self.squares_of_rows)
-        products = self.design.grouped(place, size).gram() if self.design.clustered else None
-        return Confusion(by_label(self.n, self.pos), squares, products, self.design.share_known)
+        of_labels = np.maximum(self.n - self.pos, 0), self.pos
+        weight = np.stack([np.bincount(place, values, size) for values in of_labels], axis=1).astype(np.float64)
+        return self.decided(lambda: place, weight)
 
     @cached_property
     def cells(self) -> PairTable:
@@ -90,9 +87,8 @@ class PairTable(Counted):
         strip = _equal_mass(self.n, np.zeros(len(self), dtype=np.int64), side)
         order = np.lexsort((self.a, self.b, strip))
         cell = strip[order] * side + _equal_mass(self.n[order], strip[order], side)
-        return self._pooled(order, np.flatnonzero(np.diff(cell, prepend=-1)))
+        starts = np.flatnonzero(np.diff(cell, prepend=-1))
 
-    def _pooled(self, order: Ints, starts: Ints) -> PairTable:
         def summed(values: NDArray[Any]) -> Floats:
             return np.add.reduceat(np.asarray(values, dtype=np.float64)[order], starts)
 
@@ -120,15 +116,11 @@ class PairTable(Counted):
     def _table(self, side: int, n: Counts, pos: Counts, design: Design) -> Table:
         """The table of one side from the counts of the pairs; levels without rows are dropped."""
         score, place = self.levels[side]
-        n, pos = (self._summed(values, place, len(score)) for values in (n, pos))
+        kind = np.int64 if n.dtype.kind in "iub" else np.float64
+        n, pos = (np.bincount(place, values, len(score)).astype(kind) for values in (n, pos))
         some = n > 0
         design = design.grouped(place, len(score)).taken(some)
         return Table(score[some], n[some], np.minimum(pos, n)[some], design)
-
-    @staticmethod
-    def _summed(values: Counts, place: Ints, levels: int) -> Counts:
-        sums = np.bincount(place, weights=values, minlength=levels)
-        return sums.astype(np.int64) if values.dtype.kind in "iub" else sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +130,8 @@ class SideTable(Table):
     pairs: PairTable = field(kw_only=True)
     place: Ints = field(kw_only=True)
 
-    @classmethod
-    def of(cls, pairs: PairTable, t: Table, score: Floats) -> SideTable:
-        """The same table, whose means are on the units of the pairs; score: of each pair."""
-        return cls(t.score, t.n, t.pos, t.design, pairs=pairs, place=np.searchsorted(t.score, score))
-
     @cached_property
-    def units(self) -> Sampled:
+    def units(self) -> Units:
         """Those of the pairs."""
         return self.pairs.units
 
@@ -161,7 +148,7 @@ class CellPairs(PairTable):
     """Cells of two scores, each as one pair of mean scores, with the exact sums of what the two losses differ by.
 
     sides: the tables of A and of B, in cells. sums: of B - A of the squared loss and of the log loss, by the name
-    of its mean, as `Sampled.mean_of_sums` takes them. What the rows of a cell are decided is exact where the threshold
+    of its mean, as `Units.mean_of_sums` takes them. What the rows of a cell are decided is exact where the threshold
     is an edge of both sides.
     """
 
@@ -198,26 +185,8 @@ def pair_up(
 
     unit: the number of each row's cluster; None where rows are independent.
     """
-    a, b = a + 0.0, b + 0.0  # + 0.0 makes -0.0 the zero that it equals
-    # Sorted by label and weight as well: sums of floats depend on their order, and must not depend on that of the rows.
-    order = np.lexsort((b, a)) if weight is None else np.lexsort((weight, label, b, a))
-    a, b, label = a[order], b[order], label[order]
-    new = np.concatenate(([True], (a[1:] != a[:-1]) | (b[1:] != b[:-1])))
-    starts = np.flatnonzero(new)
-    weight = None if weight is None else weight[order]
-    design: Design = INDEPENDENT
-    if unit is not None:
-        rows = RowsOfCells.of(np.cumsum(new) - 1, unit[order], label, weight)
-        design = Clustered.of_rows(rows, len(starts), (a + b) / 2)
-    if weight is None:
-        n = np.diff(np.append(starts, len(a)))
-        return PairTable(a[starts], b[starts], n, np.add.reduceat(label, starts, dtype=np.int64), design)
-    positive = weight * label
-    sums = (np.add.reduceat(values, starts) for values in (weight, positive, weight**2, positive**2))
-    n, pos, n2, pos2 = sums
-    if unit is None:
-        design = Weighted(n2, np.minimum(pos2, n2))
-    return PairTable(a[starts], b[starts], n, np.minimum(pos, n), design)
+    (a, b), n, pos, design = count_rows((a, b), label, weight, unit)
+    return PairTable(a, b, n, pos, design)
 
 
 def _mean_within(score: Floats, mean: Floats, starts: Ints) -> Floats:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.tables.aggregated import Aggregated
-from decal_cli.tables.recount import Recount
+from decal_cli.tables.cells import CellTable
+from decal_cli.tables.design import Clustered, Counted, Design, weighted
+from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Table
+from decal_cli.tables.units import runs_of
 
 Shares = tuple[float, ...]
 """The share of each label, by weight."""
@@ -63,12 +69,15 @@ class Population:
     @property
     def prevalence(self) -> float | dict[str, float]:
         """The share of labels 1 there; of several classes that of each."""
-        return dict(zip(self.classes, self.there, strict=True)) if self.classes else self.there[1]
+        return self._named(self.there)
 
     @property
     def sampled(self) -> float | dict[str, float]:
         """The same in the rows."""
-        return dict(zip(self.classes, self.here, strict=True)) if self.classes else self.here[1]
+        return self._named(self.here)
+
+    def _named(self, shares: Shares) -> float | dict[str, float]:
+        return dict(zip(self.classes, shares, strict=True)) if self.classes else shares[1]
 
     @property
     def factors(self) -> Shares:
@@ -87,8 +96,50 @@ class Population:
     def counted(self, rows: Rows) -> Rows:
         """The rows with the weights, and unless they are kept the scores, that they have there. Errors: DecalError."""
         if isinstance(rows, Aggregated):
-            zero, one = self.factors
-            return rows.recounted(Recount((zero, one), None if self.kept else self.moved, self.known))
+            return rows.recounted(self)
         weight = rows.weights * np.array(self.factors)[np.asarray(rows.label, dtype=np.intp)]
         score = rows.score if self.kept else self.moved(rows.score)
         return replace(rows, weight=weight, score=score, share_known=self.known)
+
+    def table(self, t: Table) -> Table:
+        """The table of rows that were counted before. Errors: DecalError, where cells do not tell how scores move."""
+        if isinstance(t, CellTable):
+            if not self.kept:
+                raise DecalError("cells do not tell how the scores of their rows move", f"add {Hint('keep_scores')}")
+            by_label = np.array(self.factors)[:, None, None]
+            squares = t.sums if t.squares is None else t.squares
+            again: Table = CellTable.of_sums(t.least, t.greatest, t.sums * by_label, squares * by_label**2)
+        else:
+            (score,), n, pos, design = self._merged(t, t.score)
+            again = Table(score, n, pos, design)
+        return again.with_known_share() if self.known else again
+
+    def pairs(self, pairs: PairTable) -> PairTable:
+        """The pairs of rows that were counted before. Errors: DecalError, where they are cells."""
+        if isinstance(pairs, CellPairs):
+            raise DecalError(
+                "cells of two scores are of the rows as they are, and not of another population",
+                f"compare levels, or drop {Hint('prevalence')} and {Hint('sampled_negatives')}",
+            )
+        (a, b), n, pos, design = self._merged(pairs, pairs.a, pairs.b)
+        return PairTable(a, b, n, pos, design)
+
+    def _merged(self, cells: Counted, *scores: Floats) -> tuple[list[Floats], Floats, Floats, Design]:
+        """Scores, rows, positives and design, in order of the scores and with those that became equal as one."""
+        zero, one = self.factors
+        moved = list(scores if self.kept else map(self.moved, scores))
+        order, starts = runs_of(moved)
+        moved = [values[order[starts]] for values in moved]
+
+        def sums(all_of: NDArray[Any], ones: NDArray[Any], zero: float, one: float) -> tuple[Floats, Floats]:
+            positive = np.asarray(ones, dtype=np.float64) * one
+            whole = (all_of - ones) * zero + positive
+            return np.add.reduceat(whole[order], starts), np.add.reduceat(positive[order], starts)
+
+        n, pos = sums(cells.n, cells.pos, zero, one)
+        if not isinstance(cells.design, Clustered):
+            return moved, n, pos, weighted(*sums(*cells.squares_of_rows, zero**2, one**2))
+        rows = cells.design.taken(order).merged(starts).rows
+        factor = np.where(rows.label > 0, one, zero)
+        rows = rows._replace(weight=rows.weight * factor, square=rows.square * factor**2, weighted=True)
+        return moved, n, pos, Clustered.of_rows(rows, len(starts), np.mean(moved, axis=0)[rows.cell])

@@ -44,6 +44,11 @@ class RawTexts(tuple[str, ...]):
         return None if many else _matrix([*self, None])
 
 
+def raw_texts(names: tuple[str, ...]) -> RawTexts:
+    """The names of a column as its texts."""
+    return names if isinstance(names, RawTexts) else RawTexts(names)
+
+
 def _matrix(texts: Sequence[str | None]) -> Any:
     from scipy.sparse import csr_matrix
 

@@ -63,13 +63,6 @@ class RowStakes:
     limited: tuple[int, ...] = ()
     """The actions that need a place, where there are so many; () for all but the first."""
 
-    @property
-    def needs_place(self) -> NDArray[np.bool_]:
-        """Which actions need a place where there are so many, bool (A,)."""
-        needs = np.zeros(len(self.utility), dtype=bool)
-        needs[list(self.limited) or slice(1, None)] = True
-        return needs
-
     @cached_property
     def label(self) -> Ints:
         """The class of each row, shape (T,)."""
@@ -83,12 +76,10 @@ class RowStakes:
 
     def expected_each(self, score: Floats) -> Floats:
         """What each action is expected to be worth on each row, if these scores are right, shape (A, T)."""
-        if score.ndim == 1:
-            at_0, at_1 = (self._of_rows(self.utility[:, label]) for label in (0, 1))
-            return np.asarray(at_0 * (1 - score) + at_1 * score)
+        chance = np.stack((1 - score, score)) if score.ndim == 1 else score.T
         if self.utility.ndim == 2:
-            return np.asarray(self.utility @ score.T)
-        return np.asarray(np.einsum("akt,tk->at", self.utility, score))
+            return np.asarray(self.utility @ chance)
+        return np.asarray(np.einsum("akt,kt->at", self.utility, chance))
 
     def _of_rows(self, of_actions: Floats) -> Floats:
         """Numbers of each action, shape (A, T), or (A, 1) where all rows share them."""
@@ -115,7 +106,8 @@ class RowStakes:
 
     def in_place(self, score: Floats) -> InPlace:
         """What a place is expected to win on each row by these scores, and the actions with it and without it."""
-        needs = self.needs_place
+        needs = np.zeros(len(self.utility), dtype=bool)
+        needs[list(self.limited) or slice(1, None)] = True
         worth = self.expected_each(score)
         free, limited = (
             replace(self, utility=self.utility[which]).response(score)

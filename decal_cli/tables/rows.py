@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.clusters import places
+from decal_cli.tables.design import places
 from decal_cli.tables.features import Features, Matrix, mixed_bits
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.resample import FOLDS
@@ -179,7 +179,11 @@ class Rows(Unlabelled):
     @cached_property
     def by_score(self) -> Ints:
         """Indices that sort the rows by their score, and rows of one score by label and weight."""
-        return np.lexsort((self.label, self.score) if self.weight is None else (self.weight, self.label, self.score))
+        return self.by_rank(self.score)
+
+    def by_rank(self, rank: Floats) -> Ints:
+        """The same by a rank of each row, shape (T,)."""
+        return np.lexsort((self.label, rank) if self.weight is None else (self.weight, self.label, rank))
 
     def in_order(self) -> Self:
         """The rows in an order that depends on their content alone, with their features read; sorted once."""

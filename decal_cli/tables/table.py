@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.tables.clusters import Clustered, RowsOfCells
-from decal_cli.tables.confusion import Confusion, parted
-from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, Weighted, joined
+from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows, joined, parted, weighted
 from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.threads import sort
-from decal_cli.tables.units import Estimate
+from decal_cli.tables.units import Estimate, Units, runs_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -77,23 +75,21 @@ class Table(Counted):
             raise DecalError("aggregates have one of n2 and pos2", "give both sums of squared weights, or neither")
         _check_levels(**columns)
         s, rows, positives, *squares = columns.values()
-        design = Weighted(*(values.astype(np.float64) for values in squares)) if squares else INDEPENDENT
+        design = weighted(*(values.astype(np.float64) for values in squares)) if squares else INDEPENDENT
         return cls(s.astype(np.float64) + 0.0, rows, positives, design)
 
     @classmethod
     def merge(cls, tables: Sequence[Table]) -> Table:
         """The table of all rows of several tables: levels of one score are added."""
         score = np.concatenate([table.score for table in tables])
-        order = np.argsort(score, kind="stable")
-        score = score[order]
-        starts = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
+        order, starts = runs_of((score,))
 
         def added(columns: Sequence[Counts]) -> Counts:
             values = np.concatenate(columns)[order]
             return np.add.reduceat(values, starts, dtype=np.int64 if values.dtype.kind in "iu" else np.float64)
 
         n, pos = added([table.n for table in tables]), added([table.pos for table in tables])
-        return cls(score[starts], n, pos, joined(tables).taken(order).merged(starts))
+        return cls(score[order[starts]], n, pos, joined(tables).taken(order).merged(starts))
 
     def __len__(self) -> int:
         """Number of distinct scores, m."""
@@ -108,10 +104,9 @@ class Table(Counted):
         """The levels in runs of at most BLOCK."""
         ones = np.ones(min(BLOCK, len(self)) if self.one_row_each else 0)
         ones.flags.writeable = False
-        squares = cache(lambda: self.squares_of_rows)
 
         def squares_of(part: slice) -> tuple[Floats, Floats]:
-            n2, pos2 = squares()
+            n2, pos2 = self.squares_of_rows
             return n2[part], pos2[part]
 
         for start in range(0, len(self), BLOCK):
@@ -163,24 +158,20 @@ class Table(Counted):
     def _cache(self) -> dict[object, Any]:
         return {}
 
-    def confusion(self, *thresholds: float) -> Confusion:
-        """Weights by action and label; the action is how many of the increasing thresholds the score reaches."""
-        if self.design.clustered:
-            return self.cached(("confusion", thresholds), lambda t: t._confusion(thresholds))
-        return self._confusion(thresholds)
-
-    def _confusion(self, thresholds: tuple[float, ...]) -> Confusion:
+    def weight_by_action(self, *thresholds: float) -> Floats:
+        """Weights by action and label, (actions, 2); the action is how many increasing thresholds the score reaches."""
         cuts = np.searchsorted(self.score, thresholds, side="left")
-        weight = parted(self.n, self.pos, cuts, self.total, self.positives)
-        if self.design.plain:
-            return Confusion(weight, weight)
-        n2, pos2 = self.n2, self.pos2
-        squares = parted(n2, pos2, cuts, float(n2.sum()), float(pos2.sum()))
-        if not self.design.clustered:
-            return Confusion(weight, squares, share_known=self.design.share_known)
-        action = np.searchsorted(cuts, np.arange(len(self)), side="right")
-        products = self.design.grouped(action, len(weight)).gram()
-        return Confusion(weight, squares, products, self.design.share_known)
+        return parted(self.n, self.pos, cuts, self.total, self.positives)
+
+    def by_action(self, *thresholds: float) -> tuple[Units, Ints]:
+        """The rows of each action and label as units, and the action of each."""
+
+        def action() -> Ints:
+            cuts = np.searchsorted(self.score, thresholds, side="left")
+            return np.searchsorted(cuts, np.arange(len(self)), side="right")
+
+        key = "by action", thresholds
+        return self.cached(key, lambda t: t.decided(action, t.weight_by_action(*thresholds)))
 
     def merge_levels(self, starts: NDArray[Any]) -> Table:
         """Pool runs of levels, given by the index of their first level; a pool scores the mean score of its rows."""
@@ -334,13 +325,13 @@ def tabulate(score: Floats, label: NDArray[Any], weight: Floats | None = None, u
     Unweighted rows take one plain sort: non-negative floats sort as the integers of their bits, which leaves the
     lowest bit of the shifted key for the label.
     """
-    if unit is not None:
-        return _tabulate_clustered(score, label, weight, unit)
-    if weight is not None:
-        return _tabulate_weighted(score, label, weight)
-    key = _keys(score, label)
-    sort(key)
-    return table_of_sorted(key)
+    if weight is None and unit is None:
+        key = _keys(score, label)
+        sort(key)
+        return table_of_sorted(key)
+    order = np.argsort(_keys(score, label)) if weight is None else None
+    (score,), n, pos, design = count_rows((score,), label, weight, unit, order)
+    return Table(score, n, pos, design)
 
 
 def _keys(score: Floats, label: NDArray[Any]) -> NDArray[np.uint64]:
@@ -376,30 +367,3 @@ def table_of_sorted(key: NDArray[np.uint64]) -> Table:
     starts = np.flatnonzero(fresh)
     n = np.diff(np.append(starts, rows))
     return Table(score[starts], n, np.add.reduceat(label, starts, dtype=np.int64))
-
-
-def _tabulate_weighted(score: Floats, label: NDArray[Any], weight: Floats) -> Table:
-    score = score + 0.0
-    # Sorted by weight as well: sums of floats depend on their order, and the table must not depend on that of the rows.
-    order = np.lexsort((weight, label, score))
-    score, weight = score[order], weight[order]
-    positive = weight * label[order]
-    starts = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
-    n, pos, n2, pos2 = (np.add.reduceat(values, starts) for values in (weight, positive, weight**2, positive**2))
-    return Table(score[starts], n, np.minimum(pos, n), Weighted(n2, np.minimum(pos2, n2)))
-
-
-def _tabulate_clustered(score: Floats, label: NDArray[Any], weight: Floats | None, unit: Ints) -> Table:
-    """The table of the same rows without clusters, with the rows behind its levels."""
-    # Within a cluster, rows of one level, label and weight add up alike in any order.
-    if weight is None:
-        key = _keys(score, label)
-        order = np.argsort(key)
-        t = table_of_sorted(key[order])
-    else:
-        t = _tabulate_weighted(score, label, weight)
-        order = np.lexsort((weight, label, score))
-    score = score[order] + 0.0
-    level = np.cumsum(np.concatenate(([False], score[1:] != score[:-1])))
-    rows = RowsOfCells.of(level, unit[order], label[order], None if weight is None else weight[order])
-    return Table(t.score, t.n, t.pos, Clustered.of_rows(rows, len(t), score))

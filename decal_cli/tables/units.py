@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -32,12 +32,15 @@ class Sampling(ABC):
     """How units were sampled: what makes their weights vary."""
 
     @abstractmethod
-    def covariance(self, influence: Floats, weight: Floats) -> Floats:
-        """Of k estimates, by the influence of each unit on each of them, shape (k, m): shape (k, k)."""
-
-    @abstractmethod
     def squares(self, weight: Floats) -> Floats:
         """Each unit's own part of the variance: the sum of the squared weights of its rows, shape (m,)."""
+
+    def covariance(self, influence: Floats, weight: Floats) -> Floats:
+        """Of k estimates, by the influence of each unit on each of them, shape (k, m): shape (k, k)."""
+        square = self.squares(weight)
+        if len(influence) == 1:
+            return np.array([[float(np.einsum("i,i,i->", square, influence[0], influence[0]))]])
+        return np.asarray((influence * square) @ influence.T)
 
     @property
     def keys(self) -> tuple[Ints, ...]:
@@ -76,36 +79,29 @@ class Independent(Sampling):
 
     square: Floats
 
-    def covariance(self, influence: Floats, weight: Floats) -> Floats:
-        return products_of(influence, self.square)
-
     def reduced(self, order: Ints, starts: Ints, weight: Floats) -> Independent:
-        return Independent(np.add.reduceat(self.square[order], starts))
+        return replace(self, square=np.add.reduceat(self.square[order], starts))
 
     def squares(self, weight: Floats) -> Floats:
         return self.square
 
 
 @dataclass(frozen=True, eq=False)
-class InClusters(Sampling):
+class InClusters(Independent):
     """Rows were sampled in clusters. cluster: the number of each unit's, shape (m,); square: as of independent rows."""
 
     cluster: Ints
-    square: Floats
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
-        sums = _summed(self.cluster, weight, influence)
+        sums = summed(self.cluster, weight, influence)
         return np.asarray(sums @ sums.T)
 
     @property
     def keys(self) -> tuple[Ints, ...]:
         return (self.cluster,)
 
-    def reduced(self, order: Ints, starts: Ints, weight: Floats) -> InClusters:
-        return InClusters(self.cluster[order[starts]], np.add.reduceat(self.square[order], starts))
-
-    def squares(self, weight: Floats) -> Floats:
-        return self.square
+    def reduced(self, order: Ints, starts: Ints, weight: Floats) -> Independent:
+        return InClusters(np.add.reduceat(self.square[order], starts), self.cluster[order[starts]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,16 +133,16 @@ class Dealt(Sampling):
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         """What the rows vary, by their mean influence over deals; and what the deals vary, over their number."""
-        sums = _summed(self.origin, weight, influence)
         if isinstance(self.square, tuple):
+            sums = summed(self.origin, weight, influence)
             of_rows = sums @ sums.T
         else:
             square = np.bincount(self.origin, self.square)
-            mean = _summed(self.origin, self.square, influence) / np.where(square > 0, square, 1.0)
+            mean = summed(self.origin, self.square, influence) / np.where(square > 0, square, 1.0)
             # Rows of one cell are in different folds, so that within a cell they differ too.
             within = (influence * self.square) @ influence.T
             of_rows = (1 - 1 / self.deals) * (mean * square) @ mean.T + within / self.deals
-        of_deals = _summed(self.deal, weight, influence)
+        of_deals = summed(self.deal, weight, influence)
         return np.asarray(of_rows + of_deals @ of_deals.T * self.deals / (self.deals - 1))
 
     @property
@@ -161,19 +157,13 @@ class Dealt(Sampling):
         return weight**2 * self.deals if isinstance(self.square, tuple) else self.square
 
 
-def products_of(influence: Floats, square: Floats) -> Floats:
-    """Sums over independent units of products of influences, shape (k, m) to (k, k)."""
-    if len(influence) == 1:
-        return np.array([[float(np.einsum("i,i,i->", square, influence[0], influence[0]))]])
-    return np.asarray((influence * square) @ influence.T)
+def summed(place: Ints, weight: Floats, influence: Floats, places: int = 0) -> Floats:
+    """Of k influences, shape (k, m), the weighted sums by place, of so many at least."""
+    return np.array([np.bincount(place, weight * each, places) for each in influence], dtype=np.float64)
 
 
-def _summed(place: Ints, weight: Floats, influence: Floats) -> Floats:
-    """Of k influences, shape (k, m), the weighted sums by place."""
-    return np.array([np.bincount(place, weight * each) for each in influence], dtype=np.float64)
-
-
-class Sampled:
+@dataclass(frozen=True, eq=False)
+class Units:
     """Units and how they were sampled. label: the class of each, int (m,). weight: of all its rows, (m,).
 
     share_known: whether weights make the share of each label what it is known to be, so that only rows of one label
@@ -185,9 +175,9 @@ class Sampled:
     label: Ints
     weight: Floats
     sampling: Sampling
-    share_known: bool
-    rows: float
-    kind: Ints | tuple[()]
+    share_known: bool = False
+    rows: float = math.nan
+    kind: Ints | tuple[()] = ()
 
     def __len__(self) -> int:
         """Number of units, m."""
@@ -216,13 +206,15 @@ class Sampled:
         return float(self.weight[which].sum()) ** 2 / max(squares, 1e-300)
 
     @property
-    def by_label(self) -> Sampled:
+    def by_label(self) -> Units:
         """The same, of which a row that could have been missed is like those of its label."""
-        return self
+        return self if isinstance(self.kind, tuple) else replace(self, kind=())
 
-    def beside(self, other: Sampled) -> Sampled:
+    def beside(self, other: Units) -> Units:
         """These units, of a kind by what they are here and what they are there."""
-        return self
+        if other is self or other.kind is self.kind:
+            return self
+        return replace(self, kind=self.kinds * (int(other.kinds.max()) + 1) + other.kinds)
 
     @property
     def kinds(self) -> Ints:
@@ -296,18 +288,6 @@ class Sampled:
         mean = np.bincount(self.kinds, weights * squares) / np.maximum(np.bincount(self.kinds, weights), 1e-300)
         return float(mean.max()) * self.total**2
 
-
-@dataclass(frozen=True, eq=False)
-class Units(Sampled):
-    """The same, each unit held as it is."""
-
-    label: Ints
-    weight: Floats
-    sampling: Sampling
-    share_known: bool = False
-    rows: float = math.nan
-    kind: Ints | tuple[()] = ()
-
     def dealt(self, deals: int) -> Units:
         """The same rows, or cells of rows, once for each deal into folds, one deal after the other."""
         if deals == 1:
@@ -323,24 +303,9 @@ class Units(Sampled):
             kind=self.kind if isinstance(self.kind, tuple) else np.tile(self.kind, deals),
         )
 
-    @property
-    def by_label(self) -> Sampled:
-        return replace(self, kind=())
-
-    def beside(self, other: Sampled) -> Sampled:
-        if other is self or other.kind is self.kind:
-            return self
-        return replace(self, kind=self.kinds * (int(other.kinds.max()) + 1) + other.kinds)
-
     def by(self, key: Ints) -> tuple[Units, Ints]:
         """One unit for each (key, label, cluster) that has rows, and the key of each: a GROUP BY. key: int (m,)."""
-        keys = (key, self.label, *self.sampling.keys)
-        order = np.lexsort(keys[::-1])
-        new = np.zeros(len(order), dtype=bool)
-        new[:1] = True
-        for each in keys:
-            new[1:] |= each[order][1:] != each[order][:-1]
-        starts = np.flatnonzero(new)
+        order, starts = runs_of((key, self.label, *self.sampling.keys))
         first = order[starts]
         weight = np.add.reduceat(self.weight[order], starts)
         kind = self.kind if isinstance(self.kind, tuple) else self.kind[first]
@@ -361,7 +326,7 @@ class Estimate:
 
     value: float
     adds: Floats | Callable[[], Floats]
-    units: Sampled
+    units: Units
     low: float = -math.inf
     high: float = math.inf
     extra: float = 0.0
@@ -450,6 +415,26 @@ class Estimate:
         return max(centre - reach, 0.0), min(centre + reach, 1.0)
 
 
+def runs_of(keys: Sequence[NDArray[Any]]) -> tuple[Ints, Ints]:
+    """The order of rows by some keys, (T,) each, the first one first, and where each run of equal ones starts in it."""
+    order = np.lexsort(keys[::-1])
+    return order, starts_of([key[order] for key in keys])
+
+
+def starts_of(keys: Sequence[NDArray[Any]]) -> Ints:
+    """Where each run of rows with equal keys starts, of rows in order."""
+    new = np.zeros(len(keys[0]), dtype=bool)
+    new[:1] = True
+    for key in keys:
+        new[1:] |= key[1:] != key[:-1]
+    return np.flatnonzero(new)
+
+
+def run_of_each(starts: Ints, rows: int) -> Ints:
+    """The number of the run that each of so many rows in order is in, by where runs start."""
+    return np.repeat(np.arange(len(starts)), np.diff(starts, append=rows))
+
+
 def quantile(confidence: float) -> float:
     """The two-sided normal quantile: 1.96 at confidence 0.95."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
@@ -467,7 +452,7 @@ def units_of_rows(
     weight = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64)
     if cluster is None:
         return Units(label, weight, Independent(weight**2), share_known)
-    return Units(label, weight, InClusters(cluster, weight**2), share_known, rows)
+    return Units(label, weight, InClusters(weight**2, cluster), share_known, rows)
 
 
 def mean_over(values: Floats, weight: Floats, unit: Ints | None) -> MeanEstimate:

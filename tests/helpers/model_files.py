@@ -11,8 +11,8 @@ import pytest
 from decal_cli.documents import canonical_json
 from decal_cli.errors import DecalError
 from decal_cli.learn.curves import Steps
-from decal_cli.learn.method import Model
 from decal_cli.learn.model_file import Saved, from_text, to_text
+from decal_cli.learn.models import Model
 
 
 def of_model(model: Model) -> Saved:

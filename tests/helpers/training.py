@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from decal_cli.learn.method import Applied, Model, Training, fit
+from decal_cli.learn.method import Training, fit
 from decal_cli.learn.methods import METHODS, parse
+from decal_cli.learn.models import Applied, Model
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import fixture_columns
@@ -76,8 +77,8 @@ def with_task(rows: Training, threshold: float) -> Training:
 
 def utility_of_acts(rows: Training, acts: np.ndarray) -> float:
     """Mean utility of decisions per unit of u_delta, less that of deciding 0 always."""
-    assert rows.task is not None
-    return float(np.average(acts * (rows.label - rows.task.threshold), weights=rows.weights))
+    assert rows.binary is not None
+    return float(np.average(acts * (rows.label - rows.binary.threshold), weights=rows.weights))
 
 
 def spread_between(score: np.ndarray, region: np.ndarray, rows: Training) -> float:

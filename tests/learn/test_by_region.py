@@ -22,9 +22,10 @@ from decal_cli.learn.by_region import (
     multicalibration,
     thresholds,
 )
-from decal_cli.learn.method import Training, fit, fit_each, note_of
+from decal_cli.learn.method import Training, fit, fit_each
 from decal_cli.learn.methods import parse
-from decal_cli.learn.regions import DOUBT, LEAVES, IsotonicFit, _merged, _shrunken, build_regions, hold_out, narrow
+from decal_cli.learn.models import note_of
+from decal_cli.learn.regions import DOUBT, LEAVES, Curve, _merged, _shrunken, build_regions, hold_out, narrow
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as metric
 from decal_cli.tables.rows import Rows, Unlabelled
@@ -375,7 +376,7 @@ def test_the_isotonic_fit_is_scikit_learns() -> None:
     score, label, weight, _ = featured_rows(800)
     new = np.linspace(-0.1, 1.1, 500)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(score, label, sample_weight=weight).predict(new)
-    assert IsotonicFit(tabulate(score, label, weight))(new) == pytest.approx(theirs, abs=1e-12)
+    assert Curve.fitted(tabulate(score, label, weight)).of(new) == pytest.approx(theirs, abs=1e-12)
 
 
 def test_a_deviation_within_its_noise_is_not_believed() -> None:

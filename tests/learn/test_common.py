@@ -9,21 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
-from decal_cli.learn.method import (
-    MODELS,
-    SAVED_AS,
-    Applied,
-    Method,
-    MethodSpec,
-    Model,
-    Training,
-    fit,
-    fitted_folds,
-    judge,
-    try_out,
-    won,
-)
+from decal_cli.learn.method import Method, MethodSpec, Training, fit, fitted_folds, judge, try_out, won
 from decal_cli.learn.methods import METHODS, parse
+from decal_cli.learn.models import MODELS, Applied, Model, name_of
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.table import FEWEST_ROWS
@@ -196,7 +184,7 @@ def test_what_a_method_needs_it_says_where_it_is_missing() -> None:
 def test_a_model_holds_what_a_file_can_hold() -> None:
     def check(value: object) -> None:
         if is_dataclass(value):
-            assert MODELS[SAVED_AS[type(value)]] is type(value)
+            assert MODELS[name_of(type(value))] is type(value)
             for field in fields(value):
                 check(getattr(value, field.name))
         elif isinstance(value, tuple):

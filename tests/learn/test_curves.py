@@ -264,7 +264,10 @@ def refitted(rows: Rows, new: float) -> tuple[float, float]:
     """p0 and p1 by definition."""
     score = np.append(rows.score, new)
     weight = None if rows.weight is None else np.append(rows.weight, 1.0)
-    p0, p1 = (float(isotonic_fit(score, np.append(rows.label, label), weight)(np.array([new]))[0]) for label in (0, 1))
+    p0, p1 = (
+        float(isotonic_fit(Rows(score, np.append(rows.label, label), weight)).of(np.array([new]))[0])
+        for label in (0, 1)
+    )
     return p0, p1
 
 

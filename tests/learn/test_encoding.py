@@ -16,10 +16,12 @@ from decal_cli.learn.encoding import (
     Encoder,
     encoded,
     encoded_for,
+    unseen_categories,
 )
-from decal_cli.learn.method import Model, Training, try_out, unseen_categories
+from decal_cli.learn.method import Training, try_out
 from decal_cli.learn.methods import METHODS, parse
 from decal_cli.learn.model_file import Saved, from_text, to_text
+from decal_cli.learn.models import Model
 from decal_cli.learn.probe import build_probe
 from decal_cli.learn.regions import hold_out
 from decal_cli.metrics import Inputs, value_of

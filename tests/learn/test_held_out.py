@@ -248,19 +248,19 @@ def test_a_multinomial_regression_is_that_of_scikit_learn() -> None:
 def test_a_scaling_recalibrates_and_takes_exact_zeros(name: str) -> None:
     rows, fresh = class_world(4, 3000, sharper=2.5), class_world(5, 3000, sharper=2.5)
     scaling = SCALINGS[name](rows.score, rows.label, np.ones(len(rows)))
-    after = scaling(fresh.score)
+    after = scaling.of(fresh.score)
     assert after.sum(axis=1) == pytest.approx(1.0, abs=1e-12) and (after > 0).all()
     assert log_loss(after, fresh) < log_loss(np.maximum(fresh.score, LEAST), fresh) - 0.05
-    assert np.isfinite(scaling(np.eye(3))).all()
-    one = np.concatenate([scaling(fresh.score[k : k + 1]) for k in range(50)])
-    assert np.array_equal(one, scaling(fresh.score)[:50])  # a row's score does not depend on the others
+    assert np.isfinite(scaling.of(np.eye(3))).all()
+    one = np.concatenate([scaling.of(fresh.score[k : k + 1]) for k in range(50)])
+    assert np.array_equal(one, scaling.of(fresh.score)[:50])  # a row's score does not depend on the others
 
 
 def test_matrix_scaling_sees_what_a_diagonal_cannot() -> None:
     rows, fresh = class_world(6, 4000), class_world(7, 4000)
     mixed = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.0, 0.2, 0.8]])
     wrong = [type(each)(each.score @ mixed, each.label, classes=each.classes) for each in (rows, fresh)]
-    losses = {name: log_loss(fit(wrong[0].score, rows.label, np.ones(len(rows)))(wrong[1].score), fresh)
+    losses = {name: log_loss(fit(wrong[0].score, rows.label, np.ones(len(rows))).of(wrong[1].score), fresh)
               for name, fit in SCALINGS.items()}  # fmt: skip
     assert losses["structured-matrix"] < losses["structured-vector"] < losses["temperature"]
 
@@ -269,7 +269,7 @@ def test_more_classes_than_a_matrix_takes() -> None:
     score = np.random.default_rng(0).dirichlet(np.ones(21), 100)
     with pytest.raises(Undefined, match="at most 20 classes"):
         fit_matrix(score, score.argmax(axis=1), np.ones(100))
-    assert fit_temperature(score, score.argmax(axis=1), np.ones(100))(score).shape == (100, 21)
+    assert fit_temperature(score, score.argmax(axis=1), np.ones(100)).of(score).shape == (100, 21)
 
 
 def gain(key: str, rows: Rows, decision: ClassDecision = ABSTAINING, seed: int = 0) -> tuple[float, float, float]:
@@ -290,7 +290,7 @@ def test_a_held_out_score_does_not_depend_on_its_own_label() -> None:
     first = build_recalibrated(rows, seed=0)
     scaled = first.score[first.fold == 0]
     others = np.flatnonzero(first.fold != 0)
-    refitted = [fit(rows.score[others], rows.label[others], np.ones(len(others)))(rows.score[first.fold == 0])
+    refitted = [fit(rows.score[others], rows.label[others], np.ones(len(others))).of(rows.score[first.fold == 0])
                 for fit in SCALINGS.values()]  # fmt: skip
     assert any(np.allclose(scaled, each, atol=1e-9) for each in refitted)
 
@@ -309,7 +309,7 @@ def test_the_interval_holds_what_the_rules_win() -> None:
     for seed in range(rounds):
         rows = class_world(seed, 1000, sharper=2.0)
         scaling = SCALINGS["temperature"](rows.score, rows.label, np.ones(len(rows)))
-        after = utility[(scaling(fresh.score) @ utility.T).argmax(axis=1), fresh.label].mean()
+        after = utility[(scaling.of(fresh.score) @ utility.T).argmax(axis=1), fresh.label].mean()
         _, low, high = gain("gain_recalibration", rows)
         held += low <= after - before <= high
     assert held >= 0.8 * rounds

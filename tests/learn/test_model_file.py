@@ -20,10 +20,12 @@ from hypothesis import strategies as st
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.learn import model_file
 from decal_cli.learn.as_sql import scoring_statement
-from decal_cli.learn.curves import Curve, Sigmoid, Threshold
-from decal_cli.learn.method import Applied, Training, fit
+from decal_cli.learn.curves import Sigmoid, Threshold
+from decal_cli.learn.method import Training, fit
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, from_text, score_rows, to_text
+from decal_cli.learn.models import Applied
+from decal_cli.learn.regions import Curve
 from decal_cli.learn.stacks import StackedForest
 from decal_cli.learn.trees import Forest, Tree
 from decal_cli.tables.rows import Unlabelled

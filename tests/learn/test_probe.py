@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from decal_cli.errors import Undefined
+from decal_cli.learn.held_out import WIDENED
 from decal_cli.learn.probe import (
     EQUAL,
     FOLDS,
     HOLD,
-    WIDENED,
     FoldModels,
     Probed,
     Regression,
@@ -76,7 +76,7 @@ def test_a_fold_is_judged_by_models_that_its_labels_did_not_teach() -> None:
         label[rule.held] = 1 - label[rule.held]
         other = FoldModels(Split(replace(rows, label=label), 0), fold)
         assert np.array_equal(rule.models(rows.score, rows.typed), other(rows.score, rows.typed))
-        assert np.array_equal(rule.models.isotonic(rows.score), other.isotonic(rows.score))
+        assert np.array_equal(rule.models.isotonic.of(rows.score), other.isotonic.of(rows.score))
         seen[rule.held] += 1
     assert (seen == 1).all() and FOLDS == 5
 
@@ -262,7 +262,7 @@ def test_features_are_standardised_and_cut() -> None:
     rng = np.random.default_rng(0)
     x = np.column_stack((rng.normal(5, 2, 400), np.full(400, 3.0), rng.integers(0, 2, 400) * 2.0, rng.normal(size=400)))
     x[0, 3] = 1e300
-    columns = Standard(x, np.ones(400))(x)
+    columns = Standard.of(x, np.ones(400))(x)
     assert columns.shape == (400, 3)  # the constant one goes
     assert columns[:, 0] == pytest.approx((x[:, 0] - x[:, 0].mean()) / x[:, 0].std())
     assert np.abs(columns).max() <= 8
@@ -273,11 +273,11 @@ def test_missing_values_stand_at_the_mean_of_the_others() -> None:
     x, w = rng.normal(3, 2, (200, 2)), rng.uniform(0.5, 2, 200)
     x[::4, 0] = np.nan
     known, empty = ~np.isnan(x[:, 0]), np.column_stack((x[:, :1], np.full(200, np.nan)))
-    columns = Standard(x, w)(x)
+    columns = Standard.of(x, w)(x)
     assert (columns[~known, 0] == 0).all()
-    alone = Standard(x[known], w[known])(x[known])
+    alone = Standard.of(x[known], w[known])(x[known])
     assert columns[known, 0] == pytest.approx(alone[:, 0], abs=1e-12)
-    assert Standard(empty, w)(empty).shape == (200, 1)
+    assert Standard.of(empty, w)(empty).shape == (200, 1)
 
 
 def test_the_regression_is_a_logistic_fit_on_standardised_log_odds() -> None:

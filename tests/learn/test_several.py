@@ -35,7 +35,7 @@ def training(seed: int = 0, rows: int = 600, weighted: bool = False) -> Training
     label = (rng.random((rows, 1)) > np.cumsum(q, axis=1)[:, :2]).sum(axis=1)
     score = p**2 / (p**2).sum(axis=1, keepdims=True)
     weight = rng.integers(1, 3, rows).astype(float) if weighted else None
-    return Training(score, label, weight, classes=CLASSES, features=x, decision=ABSTAINING)
+    return Training(score, label, weight, classes=CLASSES, features=x, task=ABSTAINING)
 
 
 def new(rows: Training) -> Unlabelled:

@@ -16,11 +16,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from decal_cli.errors import Undefined
-from decal_cli.learn.curves import Curve
 from decal_cli.learn.method import Training, fit
 from decal_cli.learn.methods import parse
 from decal_cli.learn.probe import EQUAL
-from decal_cli.learn.regions import narrow, with_score
+from decal_cli.learn.regions import Curve, narrow, with_score
 from decal_cli.learn.stacks import (
     Blended,
     ColumnScale,

@@ -11,8 +11,7 @@ import pytest
 from scipy.special import betaincinv, ndtri
 
 from decal_cli.analysis.described import listed_rows
-from decal_cli.learn.held_out import ByAmount
-from decal_cli.learn.probe import WIDENED
+from decal_cli.learn.held_out import WIDENED, ByAmount
 from decal_cli.metrics import METRICS, Inputs, Metric, parse
 from decal_cli.metrics import interval_of as ends_of_spec
 from decal_cli.metrics.at_capacity import RowsAtCapacity

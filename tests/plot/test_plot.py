@@ -16,7 +16,7 @@ from decal_cli.analysis.sweep import Sweep, ladder_results, swept
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
-from decal_cli.learn.regions import IsotonicFit
+from decal_cli.learn.regions import Curve
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
 from decal_cli.plot import PICTURES, draw, draw_text, page, ready
@@ -85,7 +85,7 @@ def test_the_lines_are_the_curves(one: Sweep) -> None:
     decision = titles["Decision curve"].get_lines()[0]
     assert decision.get_ydata() == pytest.approx(one.reports[0].curves["net_benefit"].value)
     fit = {line.get_label(): line for line in titles["Reliability: p_a"].get_lines()}["isotonic fit"]
-    assert fit.get_ydata() == pytest.approx(IsotonicFit(one.reports[0].table).value)
+    assert fit.get_ydata() == pytest.approx(Curve.fitted(one.reports[0].table).value)
     loss = one.reports[0].grouping_loss
     panel = next(a for title, a in titles.items() if title.startswith("Grouping"))
     dots, bars = (

@@ -11,7 +11,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, measure_all, parse
 from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.gaps import noise, variance_terms
-from decal_cli.tables.clusters import Clustered, design_effect
+from decal_cli.tables.design import Clustered, design_effect
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask, ClassDecision

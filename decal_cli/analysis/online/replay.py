@@ -41,7 +41,7 @@ from decal_cli.sequential.anytime import (
 )
 from decal_cli.sequential.forecasters import Inside
 from decal_cli.sequential.resumable import Resumable
-from decal_cli.tables.clusters import confidence_of
+from decal_cli.tables.design import confidence_of
 from decal_cli.tables.table import Floats, Ints, Table
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask

@@ -28,8 +28,7 @@ from decal_cli.hints import Hint
 from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cells import GRID, N_POWERS, CellTable, ends
-from decal_cli.tables.clusters import CountedRows
-from decal_cli.tables.design import INDEPENDENT, Design, Weighted
+from decal_cli.tables.design import INDEPENDENT, CountedRows, Design, RowsOfCells, weighted
 from decal_cli.tables.pairs import CellPairs, PairTable, Sums
 from decal_cli.tables.table import Floats, Table
 
@@ -224,7 +223,7 @@ class DistinctScores(Counts):
         if not squares:
             return Added(keys, n.astype(np.int64), pos.astype(np.int64), design or INDEPENDENT)
         n2, pos2 = squares
-        design = design or Weighted(n2 * scale**2, np.minimum(pos2, n2) * scale**2)
+        design = design or weighted(n2 * scale**2, pos2 * scale**2)
         return Added(keys, n * scale, np.minimum(pos, n) * scale, design)
 
     def _clustered(
@@ -241,10 +240,11 @@ class DistinctScores(Counts):
             return np.concatenate((all_of - ones, ones))
 
         rows = of_labels(*(values[order] for values in self.rows))
-        counted = CountedRows(cell, unit, label, rows)
+        weight = square = rows
         if self.weighted:
-            weight, squares = of_labels(columns["n"], columns["pos"]), of_labels(columns["n2"], columns["pos2"])
-            counted = counted._replace(weight=weight * scale, squares=np.maximum(squares, 0.0) * scale**2)
+            weight = of_labels(columns["n"], columns["pos"]) * scale
+            square = np.maximum(of_labels(columns["n2"], columns["pos2"]), 0.0) * scale**2
+        counted = CountedRows(RowsOfCells(cell, unit, label, weight, square, self.weighted), rows)
         return counted.design(len(starts), np.mean(keys, axis=0))
 
     def check(self, origin: Origin) -> None:
@@ -322,11 +322,11 @@ class CellCounts(Counts):
         highs, number = of["high"][first], np.searchsorted(lows, of["low"])
         if not ((of["high"] == highs[number]).all() and (highs[:-1] <= lows[1:]).all()):
             raise DecalError(f"{origin.shown}: cells of clusters overlap", "aggregate all files in one way")
-        counted = CountedRows(number, of[CLUSTER].astype(np.int64), of["label"].astype(np.int64), of["rows"])
-        if self.weighted:
-            counted = counted._replace(weight=of["n"] * scale, squares=of["n2"] * scale**2)
+        weight, square = (of["n"] * scale, of["n2"] * scale**2) if self.weighted else (of["rows"], of["rows"])
+        unit, label = of[CLUSTER].astype(np.int64), of["label"].astype(np.int64)
+        counted = CountedRows(RowsOfCells(number, unit, label, weight, square, self.weighted), of["rows"])
         cells = t.sums[:, 0]
-        if not np.allclose(np.bincount(counted.label, of["n"] * scale, 2), cells.sum(axis=1), rtol=ROUNDING, atol=0):
+        if not np.allclose(np.bincount(label, of["n"] * scale, 2), cells.sum(axis=1), rtol=ROUNDING, atol=0):
             raise DecalError(
                 f"{origin.shown}: clusters do not count as many rows as cells", "export all that decal sql asks for"
             )
@@ -391,7 +391,7 @@ class CellCounts(Counts):
             n2, pos2 = counts("n2")
             losses = ((("d1", "d2"), ("g1", "g2")), (("e1", "e2"), ("f1", "f2")))
             sums = [self._sums(scale, *names, "n2") for names in losses]
-            n, pos, design = n * scale, pos * scale, Weighted(n2 * scale**2, pos2 * scale**2)
+            n, pos, design = n * scale, pos * scale, weighted(n2 * scale**2, pos2 * scale**2)
         of_losses = dict(zip(("brier", "log_loss"), sums, strict=True))
         # The score of a cell is that of its side, which lies in it as well.
         a, b = of_a.score[cell_a], of_b.score[cell_b]

@@ -16,7 +16,7 @@ from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval, quantile
 from decal_cli.metrics.declare import Measured, family, like, metric, null_of
 from decal_cli.metrics.families import scores
-from decal_cli.tables.clusters import design_effect
+from decal_cli.tables.design import design_effect
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.seed import Seed

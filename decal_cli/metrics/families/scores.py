@@ -19,7 +19,7 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Measured, family, like, metric
 from decal_cli.metrics.gaps import AtLevels, at_levels, need_rows
 from decal_cli.tables import estimate
-from decal_cli.tables.cells import CellTable, LogLoss, PowerLoss
+from decal_cli.tables.cells import CellTable, SummedLoss
 from decal_cli.tables.estimate import CellRun, MeanEstimate, dot
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.logistic import climb, expit, log_odds, separated
@@ -46,7 +46,7 @@ def _squared(score: Floats) -> Floats:
     return losses
 
 
-squared = PowerLoss(_squared, ((0.0, 0.0, 1.0), (1.0, -2.0, 1.0)))
+squared = SummedLoss(_squared, ((0.0, 0.0, 1.0), (1.0, -2.0, 1.0)))
 """(p - y)^2 of scores, shape (k,), at label 0 and at label 1: shape (2, k)."""
 
 
@@ -67,7 +67,7 @@ def logarithmic(eps: float = 0.0) -> Loss:
             of_label[0, small] = np.log1p(-score[small])
         return np.negative(of_label, out=of_label)
 
-    return loss if eps else LogLoss(loss)
+    return loss if eps else SummedLoss(loss)
 
 
 LOSSES: dict[LossName, Loss] = {"brier": squared, "log": logarithmic()}
@@ -416,7 +416,7 @@ def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> Measured:
 
     def interval(confidence: float, seed: Seed) -> Interval:
         rate = t.base_rate
-        neg2, pos2 = t.confusion().squares[0]
+        neg2, pos2 = float((t.n2 - t.pos2).sum()), float(t.pos2.sum())
         squares = pos2 * (1 - rate) ** 2 + neg2 * rate**2
         rows = rate * (1 - rate) * t.total**2 / squares if squares > 0 else t.effective_rows
         low, high = intervals.wilson(rate, 1.0, rows, confidence)
@@ -593,7 +593,7 @@ def observed_expected(t: Table) -> Measured:
             return np.stack((-ratio * score / expected, (1 - ratio * score) / expected))
 
         slope = -ratio / expected
-        error = t.mean_of(PowerLoss(residual, ((0.0, slope), (1 / expected, slope)))).error
+        error = t.mean_of(SummedLoss(residual, ((0.0, slope), (1 / expected, slope)))).error
         factor = math.exp(intervals.quantile(confidence) * error / ratio)
         return ratio / factor, ratio * factor
 

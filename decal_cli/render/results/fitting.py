@@ -9,7 +9,8 @@ from decal_cli.analysis.fit import Fitting, Gain, how_judged
 from decal_cli.data.words import file_word
 from decal_cli.declarations.document import Absent, Positive, Size
 from decal_cli.hints import Verb
-from decal_cli.learn.method import Kind, note_of
+from decal_cli.learn.method import Kind
+from decal_cli.learn.models import note_of
 from decal_cli.metrics import parse
 from decal_cli.numbers import Interval
 from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature, SourceLines
