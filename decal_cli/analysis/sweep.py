@@ -16,7 +16,7 @@ from decal_cli.curves import FeaturedRows, Grid, curves_of
 from decal_cli.curves.crossings import Lowest, lowest_curve, same_rows
 from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, MetricCurve
 from decal_cli.data import Dataset, Predictions
-from decal_cli.data.population import parse_capacity
+from decal_cli.data.dataset import parse_capacity
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.learn.probe import Probed, build_probe

@@ -73,12 +73,10 @@ class Asked(NamedTuple):
         data, source, paths = self.data, self.source, paths_of(self.data.source)
         if counted := _engine(source, paths):
             # Late: most callers have files or arrays.
-            from decal_cli.data.large.engines import reading
+            from decal_cli.data.large.engines import counting
 
-            columns, at = columns_of(self), tuple(edges or ())
-            if paths is not None:
-                return reading.read_engine(paths[0], columns, data.query, at, pairs)
-            return getattr(reading, counted)(source, columns, at, pairs)
+            given = source if paths is None else Engine(paths[0], query=data.query)
+            return getattr(counting, counted)(given, columns_of(self), tuple(edges or ()), pairs)
         if paths is not None:
             columns, stdin = columns_of(self), AROUND.get().stdin
             if edges is None:
@@ -208,10 +206,8 @@ def _given(asked: Asked) -> dict[str, Any]:
 
 def _engine(source: Any, paths: Sequence[str] | None) -> str:
     """What reads the rows of an engine; '' where they are in files or in memory."""
-    if paths is not None:
-        return "read_engine" if len(paths) == 1 and is_address(paths[0]) else ""
-    if isinstance(source, Engine):
-        return "read_connection"
+    if isinstance(source, Engine) or (paths is not None and len(paths) == 1 and is_address(paths[0])):
+        return "read_engine"
     return "read_spark" if type(source).__module__.startswith("pyspark.sql") else ""
 
 

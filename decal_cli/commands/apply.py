@@ -14,8 +14,7 @@ from decal_cli.api.words import AROUND, computing
 from decal_cli.commands.options import ApplyOptions
 from decal_cli.commands.streams import say
 from decal_cli.data import Batch, Columns, NewRows, Stream, Writer, format_of, read_times
-from decal_cli.data.output import check_new, standard_output, whole_file
-from decal_cli.data.writing import STANDARD_OUTPUT
+from decal_cli.data.output import STANDARD_OUTPUT, check_new, standard_output, whole_file
 from decal_cli.errors import DecalError
 from decal_cli.learn.method import DECISION, THRESHOLD
 from decal_cli.learn.model_file import Saved, from_text

@@ -7,11 +7,10 @@ from decal_cli.data.arrays import from_arrays
 from decal_cli.data.dataset import Dataset, Input, Predictions
 from decal_cli.data.formats.sources import columns_in
 from decal_cli.data.newrows import Batch, NewRows
-from decal_cli.data.pairing import Paired, on_same_rows, pair_up, read_pair, with_ids
+from decal_cli.data.output import Writer, as_file, as_parquet, format_of
+from decal_cli.data.pairing import Paired, on_same_rows, pair_up, read_pair
 from decal_cli.data.reading import Counting, read
-from decal_cli.data.stream import Stream, StreamColumns, read_stream, read_times
-from decal_cli.data.times import Clock, shown_time
-from decal_cli.data.writing import Writer, as_file, as_parquet, format_of
+from decal_cli.data.stream import Clock, Stream, StreamColumns, read_stream, read_times, shown_time
 from decal_cli.roles import Columns
 
 __all__ = [
@@ -39,5 +38,4 @@ __all__ = [
     "read_stream",
     "read_times",
     "shown_time",
-    "with_ids",
 ]

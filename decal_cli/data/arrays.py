@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.data.dataset import Dataset, chosen_columns, dataset
-from decal_cli.data.formats.files import translated
-from decal_cli.data.formats.sources import OwnOrigin
+from decal_cli.data.dataset import Dataset, as_used, chosen_columns, dataset
+from decal_cli.data.formats.files import RawData, Source, translated
 from decal_cli.data.large.aggregates import aggregates
-from decal_cli.data.population import as_used
 from decal_cli.data.stream import Stream, StreamColumns, stream_of
 from decal_cli.data.words import quote, text_of
 from decal_cli.errors import DecalError
@@ -93,7 +93,9 @@ def _check_indexes(given: Mapping[str, Any]) -> None:
     Taken in order, rows would be paired that pandas keeps apart; paired by name, those would be that were meant in
     order, such as labels of a shuffled split beside new scores. Nothing tells which of the two it is.
     """
-    indexes = list(_indexes(given))
+    apart = (value.items() if isinstance(value, Mapping) else [(name, value)] for name, value in given.items())
+    parts = [each for of_value in apart for each in of_value]
+    indexes = [(str(name), part.index) for name, part in parts if hasattr(getattr(part, "index", None), "equals")]
     for name, index in indexes[1:]:
         first, its_index = indexes[0]
         if len(index) == len(its_index) and not index.equals(its_index):
@@ -102,14 +104,6 @@ def _check_indexes(given: Mapping[str, Any]) -> None:
                 "give .to_numpy() of each where they are in one order, or bring one into the order of the other with "
                 ".loc[other.index]",
             )
-
-
-def _indexes(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in given.items():
-        for each, part in value.items() if isinstance(value, Mapping) else [(name, value)]:
-            index = getattr(part, "index", None)
-            if hasattr(index, "equals"):
-                yield str(each), index
 
 
 def is_table(value: Any) -> bool:
@@ -147,19 +141,18 @@ def _columns_of(value: Any, role: str) -> dict[str, Any]:
         raise DecalError(f"{SHOWN}: duplicate column {quote(twice)}", "rename one of the two")
     with translated(SHOWN, f"a table ({role})"):
         try:
-            table = pa.table(value) if hasattr(value, "__arrow_c_stream__") else _interchanged(value)
+            if hasattr(value, "__arrow_c_stream__"):
+                table = pa.table(value)
+            else:
+                from pyarrow.interchange import from_dataframe
+
+                table = from_dataframe(value)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             if not hasattr(value, "items"):
                 raise
             # Objects of several types stand in a column of pandas.
             return {str(name): _column(column, str(name)) for name, column in value.items()}
     return {name: table.column(name) for name in table.column_names}
-
-
-def _interchanged(value: Any) -> Any:
-    from pyarrow.interchange import from_dataframe
-
-    return from_dataframe(value)
 
 
 def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
@@ -252,11 +245,16 @@ def column_names(data: Any) -> list[str]:
     return list(_columns_of(data, "data"))
 
 
-class ArraySource(OwnOrigin):
+class ArraySource(Source):
     """Columns in memory, of which only those that are asked for are looked at."""
 
+    shown = SHOWN
+
+    table: Any = None
+
     def __init__(self, columns: Mapping[str, Any]) -> None:
-        self.columns, self.names, self.shown, self.path = columns, list(columns), SHOWN, "<arrays>"
+        self.columns, self.names = columns, list(columns)
+        self.raw = RawData("<arrays>")
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         """pyarrow table with these columns, all of one length; each lazy frame is computed once."""
@@ -282,19 +280,14 @@ class ArraySource(OwnOrigin):
     def only(self, names: Sequence[str]) -> ArraySource:
         """The same, with what is in these columns, whose digest it has."""
         kept = ArraySource(self.columns)
-        kept.table = self.load(names, ())
+        kept.table = table = self.load(names, ())
+        kept.raw = RawData("<arrays>", lambda: table_digest(table))
         kept.columns = dict(zip(kept.table.column_names, kept.table.columns, strict=True))
         return kept
-
-    def sha256(self) -> str:
-        """Hex digest of the columns that are used."""
-        return table_digest(self.table)
 
 
 def table_digest(table: Any) -> str:
     """Hex digest of a pyarrow table, in Arrow's own encoding."""
-    import hashlib
-
     import pyarrow as pa
 
     digest = hashlib.sha256()
@@ -303,14 +296,14 @@ def table_digest(table: Any) -> str:
     return digest.hexdigest()
 
 
-class _Hashing:
+class _Hashing(io.RawIOBase):
     """A file that only feeds a digest."""
 
-    closed = False
-
     def __init__(self, digest: Any) -> None:
-        self.digest = digest
-        self.at = 0
+        self.digest, self.at = digest, 0
+
+    def writable(self) -> bool:
+        return True
 
     def write(self, data: Any) -> int:
         self.digest.update(data)
@@ -319,7 +312,3 @@ class _Hashing:
 
     def tell(self) -> int:
         return self.at
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...

@@ -1,21 +1,33 @@
-"""Checks of columns of numbers: each gives values, shape (T,), and the mask of rows that lack one, None for none.
+"""Checks of columns: numbers, labels, probabilities of several classes, groups, clusters and periods.
 
-Errors are of the first row that is wrong. Masks are built only once something is wrong.
+A check gives values, shape (T,), and the mask of rows that lack one, None for none, which is built only once something
+is wrong. Errors are of the first row that is wrong.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.data.columns import Chosen
-from decal_cli.data.formats.sources import FileSource
-from decal_cli.data.parts import Origin, Part, floats, is_text, part_floats
-from decal_cli.data.texts import Texts
-from decal_cli.data.words import MISSING, not_a_number, number, number_with_sign
+from decal_cli.data.columns import Chosen, ClassColumns
+from decal_cli.data.formats.files import Source
+from decal_cli.data.parts import Origin, Part, Texts, floats, is_list, is_text, lists_of, part_floats, part_texts, plain
+from decal_cli.data.words import (
+    MISSING,
+    NATURAL,
+    NUMBER,
+    label_text,
+    listed,
+    not_a_number,
+    number,
+    number_with_sign,
+    quote,
+    shell_word,
+)
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_UTILITY, MIN_SHARE_OF_MEAN
@@ -25,6 +37,17 @@ from decal_cli.tables.table import BLOCK, Floats
 
 Checked = tuple[np.ndarray, np.ndarray | None]
 """Values, and the mask of the missing ones."""
+MISSING_LABEL = 255
+MOST_LABELS = 64
+NO_GROUP = "(missing)"
+"""What a group of missing values is called: nothing that a column is likely to hold as a text."""
+MAX_OFF = 1e-3
+"""How far the probabilities of a row may be from a sum of 1."""
+ROUNDING = 1e-12
+"""How far they may be without a word."""
+_AMOUNTS = {"amount": "amount", "cost_fp_column": "cost", "cost_fn_column": "cost", "utility_columns": "utility"}
+_DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?")
+_TIME, _DATE_LENGTH = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:.*)?"), len("2026-01-31")
 
 
 class Scores(NamedTuple):
@@ -35,27 +58,39 @@ class Scores(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def scores_of(parts: Origin, name: str, columns: Columns) -> Scores:
-    """A column of scores. Texts such as '90%', '90 percent' and '0.9' are read each by its own sign."""
-    if not may_be_text(columns) or not any(is_text(part.type_of(name)) for part in parts):
+def scores_of(parts: Origin, model: ClassColumns, columns: Columns) -> Scores:
+    """The scores of a model, (T,) or (T, K). Texts such as '90%', '90 percent' and '0.9' are read each by its sign."""
+    if model.classes:
+        return _class_scores(parts, model, columns)
+    name, percentages = model.model, 0
+    if may_be_text(columns) and any(is_text(part.type_of(name)) for part in parts):
+        values = np.empty(parts.n_rows)
+        for part in parts:
+            here = values[part.start : part.start + part.table.num_rows]
+            if not is_text(part.type_of(name)):
+                part_floats(part, name, here)
+                continue
+            alone = Origin([Part(part.source, part.table, 0, part.skipped)])
+            texts = Texts(alone, name, missing=MISSING.__contains__)
+            known = [number_with_sign(text) for text in texts.values]
+            wrong = texts.each([each is None for each in known], False)
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise not_a_number(alone.place(name, row), texts.values[texts.codes[row]])
+            signs = [(value / 100 if sign else value, sign) for value, sign in filter(None, known)]
+            here[:] = texts.each([value for value, _ in signs], math.nan, float)
+            percentages += int(np.count_nonzero(texts.each([sign for _, sign in signs], False, bool)))
+    else:
         values = floats(parts, name)
-        score, missing = checked_scores(values, name, parts, columns)
-        if not columns.margin:
-            return Scores(score, missing)
-        low, high = np.nanmin(values), np.nanmax(values)
-        note = f"{name}: margins from {number(low)} to {number(high)} were rescaled to [0, 1]"
-        return Scores(score, missing, (note,))
-    values, percentages = np.empty(parts.n_rows), 0
-    for part in parts:
-        here = values[part.start : part.start + part.table.num_rows]
-        if is_text(part.type_of(name)):
-            percentages += _read_signs(part, name, here)
-        else:
-            part_floats(part, name, here)
     score, missing = checked_scores(values, name, parts, columns)
-    of_rows = f"all {parts.n_rows:,}" if percentages == parts.n_rows else f"{percentages:,} of {parts.n_rows:,}"
-    note = f"{name}: read {of_rows} values as percentages, such as 90% as 0.9"
-    return Scores(score, missing, (note,) if percentages else ())
+    notes = []
+    if columns.margin:
+        low, high = number(np.nanmin(values)), number(np.nanmax(values))
+        notes.append(f"{name}: margins from {low} to {high} were rescaled to [0, 1]")
+    if percentages:
+        of_rows = f"all {parts.n_rows:,}" if percentages == parts.n_rows else f"{percentages:,} of {parts.n_rows:,}"
+        notes.append(f"{name}: read {of_rows} values as percentages, such as 90% as 0.9")
+    return Scores(score, missing, tuple(notes))
 
 
 def may_be_text(columns: Columns) -> bool:
@@ -63,21 +98,7 @@ def may_be_text(columns: Columns) -> bool:
     return not (columns.logit or columns.margin)
 
 
-def _read_signs(part: Part, name: str, into: np.ndarray) -> int:
-    """Write a column of texts as numbers, NaN where missing; gives how many rows are percentages."""
-    alone = Part(part.source, part.table, 0, part.skipped)
-    texts = Texts([alone], name, missing=MISSING.__contains__)
-    known = [number_with_sign(text) for text in texts.values]
-    wrong = texts.each([each is None for each in known], False)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise not_a_number(Origin([alone]).place(name, row), texts.values[texts.codes[row]])
-    signs = [(value / 100 if sign else value, sign) for value, sign in filter(None, known)]
-    into[:] = texts.each([value for value, _ in signs], math.nan, float)
-    return int(np.count_nonzero(texts.each([sign for _, sign in signs], False, bool)))
-
-
-def holds_texts(source: FileSource, name: str) -> bool:
+def holds_texts(source: Source, name: str) -> bool:
     """Whether the first rows of a column are texts, or are no numbers in a format that has no types."""
     try:
         first = next(iter(source.rows((name,), ())), None)
@@ -86,7 +107,7 @@ def holds_texts(source: FileSource, name: str) -> bool:
     return first is not None and is_text(first.schema.field(name).type)
 
 
-def span(values: np.ndarray) -> tuple[float, float]:
+def _span(values: np.ndarray) -> tuple[float, float]:
     """Least and greatest value, both NaN as soon as one value is; block by block, so without temporaries."""
     low, high = np.inf, -np.inf
     for start in range(0, len(values), BLOCK):
@@ -100,11 +121,11 @@ def span(values: np.ndarray) -> tuple[float, float]:
 
 def _known_span(values: np.ndarray) -> tuple[float, float, np.ndarray | None]:
     """Least and greatest of the values that are not missing, and the mask of those that are."""
-    low, high = span(values)
+    low, high = _span(values)
     if low == low:
         return low, high, None
     missing = np.isnan(values)
-    return *span(values[~missing]), missing
+    return *_span(values[~missing]), missing
 
 
 def checked_scores(values: np.ndarray, name: str, origin: Origin, columns: Columns) -> Checked:
@@ -166,9 +187,6 @@ def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Colu
     return np.ldexp(weight, -round(math.log2(mean))), missing
 
 
-_AMOUNTS = {"amount": "amount", "cost_fp_column": "cost", "cost_fn_column": "cost", "utility_columns": "utility"}
-
-
 def amounts_of(parts: Origin, chosen: Chosen, columns: Columns) -> tuple[dict[str, Floats], np.ndarray | None]:
     """What decisions on each row are worth: the columns by role, shape (T,), of utilities (T, A K).
 
@@ -184,9 +202,9 @@ def amounts_of(parts: Origin, chosen: Chosen, columns: Columns) -> tuple[dict[st
     amounts: dict[str, Floats] = {}
     lacking: list[np.ndarray] = []
     for role in roles:
-        names, what = chosen.names(role), _AMOUNTS[role]
-        values = [floats(parts, name) for name in names]
-        for name, column in zip(names, values, strict=True):
+        what = _AMOUNTS[role]
+        values = {name: floats(parts, name) for name in chosen.names(role)}
+        for name, column in values.items():
             with np.errstate(invalid="ignore"):
                 beyond, negative = np.abs(column) > MAX_UTILITY, column < 0
             correct = "correct it or remove the row"
@@ -194,22 +212,272 @@ def amounts_of(parts: Origin, chosen: Chosen, columns: Columns) -> tuple[dict[st
             if role != "utility_columns":
                 either = f"correct it, or give {Hint('utility_columns')}: utilities may have either sign"
                 parts.refuse(negative, name, column, f"{what} {{}} is negative", either)
-        for name, column in zip(names, values, strict=True):
-            missing = parts.lacking(np.isnan(column), name, what, columns)
-            lacking += [] if missing is None else [missing]
-        amounts[role] = np.column_stack(values) if role == "utility_columns" else values[0]
-    names = chosen.utility_columns
-    if "utility_columns" in amounts and not chosen.models and len(names) == 4:
-        _check_order(amounts["utility_columns"], names, parts)
+        masks = [parts.lacking(np.isnan(column), name, what, columns) for name, column in values.items()]
+        lacking += [mask for mask in masks if mask is not None]
+        several = role == "utility_columns"
+        amounts[role] = np.column_stack([*values.values()]) if several else next(iter(values.values()))
+        if several and not chosen.models and len(values) == 4:
+            tn, fn, fp, tp = values.values()
+            with np.errstate(invalid="ignore"):
+                swapped = (tn < fp) & (tp < fn)
+            at = int(swapped.argmax())
+            shown = ", ".join(f"{name} {number(column[at])}" for name, column in values.items())
+            problem = f"wrong decisions are worth more than right ones ({shown})"
+            parts.refuse(swapped, next(iter(values)), tn, problem, "name the columns in the order tn,fn,fp,tp")
     return amounts, np.logical_or.reduce(lacking) if lacking else None
 
 
-def _check_order(utility: Floats, names: Sequence[str], parts: Origin) -> None:
-    """Raise where both of two decisions are worth more when they are wrong."""
-    tn, fn, fp, tp = utility.T
+def _class_scores(parts: Origin, model: ClassColumns, columns: Columns) -> Scores:
+    """Probabilities, float64 (T, K), rows of sum 1; a note where they were rescaled."""
+    size, first = len(model.classes), model.columns[0]
+    score = np.empty((parts.n_rows, size), order="F")
+    if len(model.columns) < size:
+        for part in parts:
+            if not is_list(part.type_of(first)):
+                raise DecalError(
+                    f"{part.source.shown}, column {quote(first)}: holds no lists ({part.type_of(first)})",
+                    f"name a list-valued column, or drop {Hint('classes')} and name a column for each class",
+                )
+        problem = f"holds {{}} numbers, and {Hint('classes')} names {{}}"
+        score[:] = lists_of(parts, first, size, (problem, "give every row a probability for each class"))
+    else:
+        for k, name in enumerate(model.columns):
+            for part in parts:
+                part_floats(part, name, score[part.start : part.start + part.table.num_rows, k])
+    for k in range(score.shape[1]):
+        values, name = score[:, k], model.columns[min(k, len(model.columns) - 1)]
+        parts.lacking(np.isnan(values), name, "probability", columns)
+        with np.errstate(invalid="ignore"):
+            outside = (values < 0) | (values > 1 + MAX_OFF)
+        parts.refuse(outside, name, values, "probability {} is outside [0, 1]", "name probabilities")
+    total = score.sum(axis=1)
+    missing = np.isnan(total)
+    off = np.abs(total - 1)
     with np.errstate(invalid="ignore"):
-        swapped = (tn < fp) & (tp < fn)
-    first = utility[int(swapped.argmax())]
-    shown = ", ".join(f"{name} {number(value)}" for name, value in zip(names, first, strict=True))
-    problem = f"wrong decisions are worth more than right ones ({shown})"
-    parts.refuse(swapped, names[0], tn, problem, "name the columns in the order tn,fn,fp,tp")
+        wrong = off > MAX_OFF
+    if wrong.any():
+        row = int(wrong.argmax())
+        place = parts.place(first, row).replace(f"column {quote(first)}, ", "")
+        more = int(np.count_nonzero(wrong))
+        raise DecalError(
+            f"{place}: the probabilities of {quote(model.model)} sum to {number(total[row])}"
+            + (f" ({more:,} such rows)" if more > 1 else ""),
+            "they must sum to 1; name the columns of all classes",
+        )
+    most, notes = off[~missing].max(initial=0.0), []
+    if most > ROUNDING:
+        score /= total[:, None]
+        notes.append(f"{model.model}: probabilities were divided by their sum, which is off 1 by at most {most:.1g}")
+    return Scores(score, missing if missing.any() else None, tuple(notes))
+
+
+class Labels:
+    """Label values of all inputs -> codes; what the codes mean is settled once, over all of them."""
+
+    def __init__(self, name: str, positive: str | None) -> None:
+        self.name = name
+        self.positive = None if positive is None else label_text(positive) or positive
+        self.values: dict[str, int] = {"0": 0, "1": 1}
+        self.seen: set[str] = set()
+
+    def codes(self, parts: Sequence[Part]) -> np.ndarray:
+        """uint8 (T,): index into `values`, MISSING_LABEL where missing; maybe a read-only view."""
+        pieces = [self._codes(part, chunk) for part in parts for _, chunk in part.pieces(self.name)]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+    def _codes(self, part: Part, chunk: Any) -> np.ndarray:
+        import pyarrow as pa
+
+        if pa.types.is_integer(chunk.type) and not chunk.null_count:
+            values = plain(chunk)
+            low, high = values.min(), values.max()
+            if low >= 0 and high <= 1:
+                self.seen.update({"0", "1"} if low < high else {str(int(low))})
+                return values.view(np.uint8) if values.itemsize == 1 else values.astype(np.uint8)
+        texts, indices = part_texts(part, self.name, chunk)
+        used = np.zeros(len(texts) + 1, dtype=bool)
+        used[indices] = True
+        table = np.full(len(texts) + 1, MISSING_LABEL, dtype=np.uint8)
+        for at in np.flatnonzero(used[:-1]):
+            text = label_text(texts[at])
+            if text is None:
+                continue
+            self.seen.add(text)
+            if len(self.values) > MOST_LABELS:
+                break
+            table[at] = self.values.setdefault(text, len(self.values))
+        return table[indices]
+
+    def meaning(self, codes: np.ndarray, origin: Origin) -> np.ndarray | None:
+        """uint8 (256,): code -> label, None when the codes are the labels already.
+
+        Errors: neither 0/1 nor two values with one of them named as positive.
+        """
+        texts = sorted(self.seen, key=_by_number)
+        what = f"{origin.of_column(self.name)}: label"
+        if len(self.seen) > MOST_LABELS:
+            raise DecalError(f"{what} has more than {MOST_LABELS} different values", "name a column of two values")
+        if not self.natural and len(texts) > 2:
+            odd = next(t for t in [*(t for t in texts if t not in NATURAL), *texts] if np.any(codes == self.values[t]))
+            row = int((codes == self.values[odd]).argmax())
+            raise DecalError(
+                f"{origin.place(self.name, row)}: label is {quote(odd)}, and the column has {len(texts)} values:"
+                f" {listed(texts)}",
+                "a label has two; correct it or name another column",
+            )
+        if self.positive is None and not self.natural:
+            if len(texts) == 1:
+                problem = f"{what} is always {quote(texts[0])}"
+                raise DecalError(problem, f"add {Hint('positive')} with the value that counts as 1")
+            if _by_number(texts[0])[0] == 0:
+                problem = f"{what} is {texts[0]} or {texts[1]}, not 0 or 1"
+                raise DecalError(problem, f"use {Hint('positive', texts[1])}")
+            either = " or ".join(f"{Hint('positive', shell_word(text))}" for text in texts)
+            raise DecalError(f"{what} is {listed(texts)}, not 0 or 1", f"say which counts as 1: {either}")
+        if not self.has_positive:
+            raise DecalError(
+                f"{what} is never {quote(self.positive)}, it is {listed(texts)}", f"correct {Hint('positive')}"
+            )
+        return None if self.positive is None and self.seen <= {"0", "1"} else self.table()
+
+    @property
+    def natural(self) -> bool:
+        """Whether the values say by themselves which of them counts as 1."""
+        return self.seen <= NATURAL.keys()
+
+    @property
+    def has_positive(self) -> bool:
+        """Whether the value named as positive is one of the values; with 0/1 labels it may be the one not seen."""
+        return self.positive is None or self.positive in self.seen or (self.natural and self.positive in NATURAL)
+
+    def table(self) -> np.ndarray:
+        """uint8 (256,): code -> label, from the values seen so far."""
+        one = self.positive or "1"
+        ones = {one}
+        if self.natural and one in NATURAL:
+            ones = {text for text in NATURAL if NATURAL[text] == NATURAL[one]}
+        table = np.full(256, MISSING_LABEL, dtype=np.uint8)
+        for text in self.seen:
+            table[self.values[text]] = text in ones
+        return table
+
+
+def labels_of(parts: Origin, name: str, columns: Columns, classes: Sequence[str] = ()) -> Checked:
+    """uint8 (T,) labels, MISSING_LABEL where missing; numbers of several classes, int64 (T,), -1 where missing."""
+    if classes:
+        return _class_labels(parts, name, columns, classes)
+    labels = Labels(name, columns.positive)
+    codes = labels.codes(parts)
+    meaning = labels.meaning(codes, parts)
+    missing = _some_missing(codes == MISSING_LABEL, parts, name, columns) if codes.max() == MISSING_LABEL else None
+    return codes if meaning is None else meaning[codes], missing
+
+
+def _some_missing(missing: np.ndarray, parts: Origin, name: str, columns: Columns) -> np.ndarray | None:
+    """The mask of missing labels. Errors: DecalError, where every label is missing, or they may not be dropped."""
+    if missing.all():
+        raise DecalError(
+            f"{parts[0].source.shown}, column {quote(name)}: every label is missing", "name another column"
+        )
+    return parts.lacking(missing, name, "label", columns)
+
+
+def _class_labels(parts: Origin, name: str, columns: Columns, classes: Sequence[str]) -> Checked:
+    if columns.logit or columns.margin or columns.positive is not None:
+        raise DecalError(
+            f"{Hint('logit')}, {Hint('margin')} and {Hint('positive')} are for scores of two classes", "drop them"
+        )
+    number_of = {text: k for k, text in enumerate(classes)}
+    texts = Texts(parts, name, missing=lambda text: label_text(text) is None)
+    known = [label_text(text) or "" for text in texts.values]
+    label = texts.each([number_of.get(text, -2) for text in known], -1, np.int64)
+    unknown = label == -2
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise DecalError(
+            f"{parts.place(name, row)}: label is {quote(known[texts.codes[row]])}, and no column is of that class",
+            f"the classes are {listed(list(classes))}",
+        )
+    return label, _some_missing(label < 0, parts, name, columns)
+
+
+def _by_number(text: str) -> tuple[int, float, str]:
+    return (0, float(text), "") if NUMBER.fullmatch(text) else (1, 0.0, text)
+
+
+def group(parts: Sequence[Part], name: str, called: Mapping[str, str] | None = None) -> np.ndarray:
+    """A column of group names, str (T,); the same strings from every format, NO_GROUP where null or empty.
+
+    called: what each text is called, where these rows are a batch of more.
+    """
+    texts = Texts(parts, name)
+    names = _names(texts, parts) if called is None else [called[text] for text in texts.values]
+    no_group = NO_GROUP if (texts.codes < 0).any() else ""
+    wide = max(map(len, (*names, no_group))) * 4 * len(texts.codes) > 1 << 30
+    return texts.each(names, no_group, object if wide else str)
+
+
+def group_names(parts: Iterable[Part], name: str) -> dict[str, str]:
+    """What each text of a column of groups is called: no batch of rows can know it by itself."""
+    known: dict[str, None] = {}
+    place, some_missing = "", False
+    for part in parts:
+        alone = Origin([Part(part.source, part.table, 0)])
+        texts, place = Texts(alone, name), alone.of_column(name)
+        known |= dict.fromkeys(texts.values)
+        some_missing = some_missing or bool((texts.codes < 0).any())
+    return dict(zip(known, _settled(list(known), some_missing, place), strict=True))
+
+
+def _names(texts: Texts, parts: Sequence[Part]) -> list[str]:
+    place = f"{parts[0].source.shown}, column {quote(texts.name)}"
+    return _settled(texts.values, bool((texts.codes < 0).any()), place)
+
+
+def _settled(known: list[str], some_missing: bool, place: str) -> list[str]:
+    """Group names that do not depend on the format: among numbers '2.0' is '2', and 'True' is 'true'.
+
+    Where that would merge two names, all of them stay as they are.
+    """
+    if some_missing and NO_GROUP in known:
+        raise DecalError(f"{place}: a group is called {NO_GROUP}, and so are missing values", "rename it")
+    if known and all(t.lower() in ("true", "false") for t in known):
+        return [t.lower() for t in known]
+    if any("." in t for t in known) and all(_DECIMAL.fullmatch(t) for t in known):
+        whole = [re.sub(r"\.0*$", "", t) for t in known]
+        if len(set(whole)) == len(set(known)):
+            return whole
+    return known
+
+
+def clusters(parts: Origin, name: str, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """A column of clusters: their names in order, (T,) numbers of them, and the mask of missing ones, None for none.
+
+    Errors: DecalError, for a missing value that may not be dropped, or only one cluster.
+    """
+    texts = Texts(parts, name)
+    missing = parts.lacking(texts.codes < 0, name, "cluster", columns)
+    names = _names(texts, parts)
+    if len(set(names)) < 2:
+        one = f"is {quote(names[0])}" if names else "is missing"
+        raise DecalError(
+            f"{parts.of_column(name)}: the cluster of every row {one}",
+            "name the column of what was sampled independently, such as the patient",
+        )
+    order = sorted({*names, NO_GROUP} if missing is not None else set(names))
+    number = {each: k for k, each in enumerate(order)}
+    return np.array(order), texts.each([number[each] for each in names], number.get(NO_GROUP, -1), np.int64), missing
+
+
+def periods(parts: Origin, name: str, columns: Columns) -> Checked:
+    """A column of periods: (T,) numbers of them, times as their days; and the mask of missing ones, None for none.
+
+    Errors: DecalError, for a missing value that may not be dropped.
+    """
+    texts = Texts(parts, name)
+    missing = parts.lacking(texts.codes < 0, name, "day", columns)
+    names = _names(texts, parts)
+    if all(map(_TIME.fullmatch, names)):
+        names = [each[:_DATE_LENGTH] for each in names]
+    _, rank = np.unique([*names, NO_GROUP], return_inverse=True)
+    return rank[texts.codes], missing

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from decal_cli.data.labels import label_text
-from decal_cli.data.words import listed, nearest, quote
+from decal_cli.data.words import label_text, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.roles import DECLARATIONS, ROLES, Columns, several
@@ -41,30 +40,37 @@ def class_columns(
         model = _one_model(pattern, names, shown) if classes is None else _one_list(pattern, names, shown, classes)
         if any(model.model == other.model for other in models):
             raise DecalError(f"two patterns name the model {quote(model.model)}", "name every model once")
-        models.append(_as_first(model, models[0], shown) if models else model)
+        first = (*models, model)[0]
+        for here, there, name in ((first, model, model.model), (model, first, first.model)):
+            if lacking := [each for each in here.classes if each not in there.classes]:
+                raise DecalError(
+                    f"{shown}: model {quote(name)} has no column for class {quote(lacking[0])}, which another "
+                    "model has",
+                    "models side by side need the same classes",
+                )
+        column_of = dict(zip(model.classes, model.columns, strict=False))
+        columns = model.columns if classes else tuple(column_of[name] for name in first.classes)
+        models.append(ClassColumns(model.model, columns, first.classes))
     return tuple(models)
 
 
 def _one_model(pattern: str, names: Sequence[str], shown: str) -> ClassColumns:
+    option = Hint("proba", quote(pattern))
     if pattern.count("*") != 1:
-        raise DecalError(
-            f"{Hint('proba', f'{quote(pattern)}')} holds no star, or more than one", "write 'lr:*': * is the class"
-        )
+        raise DecalError(f"{option} holds no star, or more than one", "write 'lr:*': * is the class")
     start, end = pattern.split("*")
     columns = tuple(
         name for name in names if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)
     )
     classes = tuple(label_text(name[len(start) : len(name) - len(end)]) or "" for name in columns)
-    if len(columns) < 2 or len(columns) > MAX_CLASSES:
+    if not 2 <= len(columns) <= MAX_CLASSES:
         raise DecalError(
-            f"{shown}: {len(columns)} columns match {Hint('proba', f'{quote(pattern)}')}, not 2 to {MAX_CLASSES:,}",
+            f"{shown}: {len(columns)} columns match {option}, not 2 to {MAX_CLASSES:,}",
             f"a column for each class; columns: {listed(names)}",
         )
     twice = next((name for at, name in enumerate(classes) if name in classes[:at] or not name), None)
     if twice is not None:
-        raise DecalError(
-            f"{shown}: two columns of {Hint('proba', f'{quote(pattern)}')} are class {quote(twice)}", "rename one"
-        )
+        raise DecalError(f"{shown}: two columns of {option} are class {quote(twice)}", "rename one")
     return ClassColumns((start + end).strip(":_-. ") or "proba", columns, classes)
 
 
@@ -77,7 +83,7 @@ def _one_list(name: str, names: Sequence[str], shown: str, classes: str) -> Clas
     named = tuple(label_text(each) or "" for each in classes.split(","))
     if len(named) < 2 or "" in named or len(set(named)) < len(named):
         raise DecalError(
-            f"{Hint('classes', f'{quote(classes)}')} are not different names", "write 'a,b,c', in the list's order"
+            f"{Hint('classes', quote(classes))} are not different names", "write 'a,b,c', in the list's order"
         )
     return ClassColumns(name, (name,), named)
 
@@ -103,6 +109,16 @@ class Chosen(Columns):
         """Columns of which only equality matters."""
         return self._read_as("texts")
 
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Both, each once."""
+        return tuple(dict.fromkeys((*self.numbers, *self.texts)))
+
+    @property
+    def scored(self) -> tuple[ClassColumns, ...]:
+        """The models; those of two classes have one column, and no names of classes."""
+        return self.models or tuple(ClassColumns(name, (name,), ()) for name in self.score)
+
     def roles(self) -> dict[str, str | tuple[str, ...]]:
         """Role -> column(s), for the report."""
         return {role: getattr(self, role) for role in ROLES if self.names(role)}
@@ -126,34 +142,38 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
     """
     if repeated := [n for n, times in Counter(names).items() if n and times > 1]:
         raise DecalError(f"{shown}: duplicate column {listed(repeated)}", "rename one of the two")
-    pick = _Picker(list(names), shown)
     named = {name for role in ROLES for name in columns.names(role)}
     by_role: dict[str, tuple[str, ...]] = {}
     models: tuple[ClassColumns, ...] = ()
     # Exact names first: a pattern passes over the columns that have another role.
-    for role in sorted(ROLES, key=lambda role: ROLES[role].globs):
+    for role, declared in sorted(ROLES.items(), key=lambda each: each[1].globs):
         others = {name for chosen in by_role.values() for name in chosen}
-        unless = ROLES[role].unless
-        if unless and columns.names(unless):
-            if columns.names(role):
-                raise DecalError(f"both {Hint(role)} and {Hint(unless)} are named", "name one of them")
-            by_role[role] = ()
+        given = columns.names(role)
+        by_role[role] = ()
+        if declared.unless and columns.names(declared.unless):
+            if given:
+                raise DecalError(f"both {Hint(role)} and {Hint(declared.unless)} are named", "name one of them")
         elif role == "proba":
-            models = class_columns(columns.proba, names, shown, columns.classes)
+            models = class_columns(given, names, shown, columns.classes)
             by_role[role] = tuple(name for model in models for name in model.columns)
-        elif given := columns.names(role):
-            by_role[role] = pick.several(given, others) if ROLES[role].globs else pick.all(given)
-        elif ROLES[role].usual and role not in without:
-            by_role[role] = (pick.usual(role, [n for n in names if n not in named and n not in others]),)
-        else:
-            by_role[role] = ()
+        elif given:
+            by_role[role] = _picked(given, names, shown, others if declared.globs else None)
+        elif declared.usual and role not in without:
+            by_role[role] = (_usual(role, [n for n in names if n not in named | others], names, shown),)
     check_utilities(columns.utility_columns, len(models[0].classes) if models else 2)
-    _check_no_clash(by_role, shown)
+    role_of: dict[str, str] = {}
+    for role, declared in ROLES.items():
+        for name in by_role[role]:
+            before = role_of.setdefault(name, role)
+            if before != role and before not in declared.shares:
+                raise DecalError(
+                    f"{shown}: column {quote(name)} is taken both as {before} and as {role}",
+                    f"name another column for {role}",
+                )
     values: dict[str, Any] = {name: getattr(columns, name) for name in DECLARATIONS}
     values |= {role: chosen if several(role) else next(iter(chosen), None) for role, chosen in by_role.items()}
-    return Chosen(
-        **values, guessed=tuple(role for role in ROLES if by_role[role] and not columns.names(role)), models=models
-    )
+    guessed = tuple(role for role in ROLES if by_role[role] and not columns.names(role))
+    return Chosen(**values, guessed=guessed, models=models)
 
 
 def check_utilities(names: Sequence[str], classes: int) -> None:
@@ -167,18 +187,6 @@ def check_utilities(names: Sequence[str], classes: int) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise DecalError(f"{Hint('utility_columns')} names {quote(twice)} twice", "name a column for each")
-
-
-def _check_no_clash(by_role: dict[str, tuple[str, ...]], shown: str) -> None:
-    role_of: dict[str, str] = {}
-    for role, declared in ROLES.items():
-        for name in by_role[role]:
-            before = role_of.setdefault(name, role)
-            if before != role and before not in declared.shares:
-                raise DecalError(
-                    f"{shown}: column {quote(name)} is taken both as {before} and as {role}",
-                    f"name another column for {role}",
-                )
 
 
 def same_columns(chosen: Chosen, first: str, names: Sequence[str], columns: Columns, shown: str) -> None:
@@ -210,52 +218,40 @@ def nearest_of(name: str, names: Sequence[str], shown: str, what: str = "column"
     raise DecalError(f"{shown}: no {what} {quote(name)}{after}", f"{hint}{what}s: {listed(names)}")
 
 
-class _Picker:
-    def __init__(self, names: list[str], shown: str) -> None:
-        self.names = names
-        self.shown = shown
-
-    def all(self, given: Sequence[str]) -> tuple[str, ...]:
-        """Exact names, each once."""
-        return tuple(dict.fromkeys(nearest_of(name, self.names, self.shown) for name in given))
-
-    def several(self, given: Sequence[str], others: set[str]) -> tuple[str, ...]:
-        """Names and globs in the order given; a glob passes over columns that have another role.
-
-        Where no column is called so, "a,b" is a list of names and globs.
-        """
-        picked: list[str] = []
-        known = set(self.names)
-        split = (
-            [name] if name in known or "," not in name else filter(None, map(str.strip, name.split(",")))
-            for name in given
-        )
-        for name in (name for names in split for name in names):
-            if name in known or not any(c in name for c in "*?["):
-                picked += self.all([name])
+def _picked(given: Sequence[str], names: Sequence[str], shown: str, others: set[str] | None) -> tuple[str, ...]:
+    """Exact names, each once; and unless others is None patterns, which pass over these columns, and lists of both."""
+    picked: list[str] = []
+    known = set(names)
+    for text in given:
+        # Where no column is called so, "a,b" is a list.
+        is_list = others is not None and text not in known and "," in text
+        for name in filter(None, map(str.strip, text.split(","))) if is_list else [text]:
+            if others is None or name in known or not any(c in name for c in "*?["):
+                picked.append(nearest_of(name, names, shown))
                 continue
-            hits = [n for n in self.names if n and n not in others and fnmatchcase(n, name)]
+            hits = [n for n in names if n and n not in others and fnmatchcase(n, name)]
             if not hits:
-                raise DecalError(f"{self.shown}: no column matches {quote(name)}", f"columns: {listed(self.names)}")
+                raise DecalError(f"{shown}: no column matches {quote(name)}", f"columns: {listed(names)}")
             picked += hits
-        return tuple(dict.fromkeys(picked))
+    return tuple(dict.fromkeys(picked))
 
-    def usual(self, role: str, free: list[str]) -> str:
-        """The one free column that has a usual name of the role."""
-        usual = ROLES[role].usual
-        hits = [name for name in free if has_usual(role, [name])]
-        if len(hits) == 1:
-            return hits[0]
-        if not hits:
-            raise DecalError(
-                f"{self.shown}: no {role} column (none is called {', '.join(usual)})",
-                f"name it with {Hint(role)}; columns: {listed(self.names)}",
-            )
-        fix = f"name one, such as {Hint(role, quote(hits[0]))}"
-        for glob in (pattern for pattern in usual if "*" in pattern):
-            if sum(fnmatchcase(name.lower(), glob) for name in hits) > 1:
-                fix += f", or {Hint(role, repr(glob))} for all of those side by side"
-        raise DecalError(f"{self.shown}: {len(hits)} columns could be the {role}: {listed(hits)}", fix)
+
+def _usual(role: str, free: Sequence[str], names: Sequence[str], shown: str) -> str:
+    """The one free column that has a usual name of the role."""
+    usual = ROLES[role].usual
+    hits = [name for name in free if has_usual(role, [name])]
+    if len(hits) == 1:
+        return hits[0]
+    if not hits:
+        raise DecalError(
+            f"{shown}: no {role} column (none is called {', '.join(usual)})",
+            f"name it with {Hint(role)}; columns: {listed(names)}",
+        )
+    fix = f"name one, such as {Hint(role, quote(hits[0]))}"
+    for glob in (pattern for pattern in usual if "*" in pattern):
+        if sum(fnmatchcase(name.lower(), glob) for name in hits) > 1:
+            fix += f", or {Hint(role, repr(glob))} for all of those side by side"
+    raise DecalError(f"{shown}: {len(hits)} columns could be the {role}: {listed(hits)}", fix)
 
 
 def by_usual_names(names: Sequence[str], columns: Columns, labels_of: Callable[[str], set[str]]) -> Columns:
@@ -272,15 +268,3 @@ def by_usual_names(names: Sequence[str], columns: Columns, labels_of: Callable[[
         return columns
     labels = labels_of(label)
     return columns.updated({"proba": ("p_*",)}) if len(labels) >= 3 and labels <= classes else columns
-
-
-def _as_first(model: ClassColumns, first: ClassColumns, shown: str) -> ClassColumns:
-    """The model with its columns in the order of the first one's classes."""
-    for here, there, name in ((first, model, model.model), (model, first, first.model)):
-        if lacking := [each for each in here.classes if each not in there.classes]:
-            raise DecalError(
-                f"{shown}: model {quote(name)} has no column for class {quote(lacking[0])}, which another model has",
-                "models side by side need the same classes",
-            )
-    order = [model.classes.index(name) for name in first.classes]
-    return ClassColumns(model.model, tuple(model.columns[k] for k in order), first.classes)

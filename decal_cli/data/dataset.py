@@ -1,31 +1,45 @@
-"""Inputs -> Dataset: the models' scores and labels, checked once, and the features when someone asks."""
+"""Inputs -> Dataset: the models' scores and labels, checked once, and the features when someone asks.
+
+A data set is used in the population that decisions are made in, and at the capacity of acting on rows.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 
-from decal_cli.data.check import Scores, amounts_of, checked_weights, may_be_text, scores_of
-from decal_cli.data.classes import class_labels, class_scores, labels_in
+from decal_cli.data.check import (
+    amounts_of,
+    checked_weights,
+    clusters,
+    group,
+    labels_of,
+    may_be_text,
+    periods,
+    scores_of,
+)
 from decal_cli.data.columns import Chosen, by_usual_names, choose, same_columns
 from decal_cli.data.features import FeatureReader
-from decal_cli.data.formats.sources import Source
-from decal_cli.data.labels import clusters, group, labels_of, periods
-from decal_cli.data.parts import Origin, Part, floats, loaded_parts
-from decal_cli.data.words import listed, quote
+from decal_cli.data.formats.files import Source
+from decal_cli.data.parts import Origin, Part, Texts, floats, loaded_parts
+from decal_cli.data.words import label_text, listed, quote
 from decal_cli.declarations.document import Count, Limit, Positive
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
+from decal_cli.limits import MIN_PREVALENCE
 from decal_cli.roles import ALL_COLUMNS, Columns
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
+from decal_cli.tables.cells import CellTable
 from decal_cli.tables.listed import Capacity
-from decal_cli.tables.population import Population
+from decal_cli.tables.population import Population, Shares, class_shares, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Ints
+from decal_cli.task import few_names
 
 
 @dataclass(frozen=True)
@@ -76,6 +90,8 @@ class Predictions:
 
 NO_LABEL = "missing label"
 """Why a row is dropped whose label is missing."""
+MAX_OFF = 1e-6
+"""By how much shares of all classes may miss a sum of 1, as rounded ones do."""
 NO_LIMIT_FIX = "drop it; evaluate, recommend, report, fit, gate, compare and sweep take it"
 
 
@@ -140,10 +156,11 @@ def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
     """The columns of the first source by role, which the others must have too."""
     first = sources[0]
 
-    def labels_of(name: str) -> set[str]:
-        return labels_in(Part(first, first.load((), (name,)), 0), name)
+    def labels_in(name: str) -> set[str]:
+        texts = Texts([Part(first, first.load((), (name,)), 0)], name).values
+        return {label for label in map(label_text, texts) if label is not None}
 
-    with_classes = by_usual_names(first.names, columns, labels_of)
+    with_classes = by_usual_names(first.names, columns, labels_in)
     chosen = choose(first.names, with_classes, first.shown)
     if with_classes is not columns:
         chosen, columns = replace(chosen, guessed=(*chosen.guessed, "proba")), with_classes
@@ -174,14 +191,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         return values
 
     classes = chosen.models[0].classes if chosen.models else ()
-    if not classes:
-        label = kept("label", *labels_of(parts, chosen.label, columns))
-    elif columns.logit or columns.margin or columns.positive is not None:
-        raise DecalError(
-            f"{Hint('logit')}, {Hint('margin')} and {Hint('positive')} are for scores of two classes", "drop them"
-        )
-    else:
-        label = kept("label", *class_labels(parts, chosen.label, classes, columns))
+    label = kept("label", *labels_of(parts, chosen.label, columns, classes))
     weight = cluster = period = names = None
     if chosen.weight is not None:
         values = floats(parts, chosen.weight)
@@ -201,14 +211,11 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     models, notes = [], []
     if classes and (absent := [name for k, name in enumerate(classes) if not (label == k).any()]):
         notes.append(f"no row has class {listed(absent)}")
-    scored: Iterable[tuple[str, tuple[str, ...], Scores]] = (
-        *((name, (name,), scores_of(parts, name, columns)) for name in chosen.score),
-        *((model.model, model.columns, class_scores(parts, model, columns)) for model in chosen.models),
-    )
-    for name, its_columns, (score, unscored, of_scores) in scored:
+    for scored in chosen.scored:
+        score, unscored, of_scores = scores_of(parts, scored, columns)
         reasons = incomplete if unscored is None else {"missing score": unscored, **incomplete}
         rows = Rows(score, label, weight, cluster, period, classes=classes, **beside)
-        model, note = _complete(Predictions(name, its_columns, rows, chosen.features), reasons, parts)
+        model, note = _complete(Predictions(scored.model, scored.columns, rows, chosen.features), reasons, parts)
         models.append(model)
         notes += [*of_scores, *note]
     inputs = digests.inputs(parts, None if classes else label)
@@ -226,19 +233,14 @@ def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin)
     if dropped == parts.n_rows:
         shown = parts[0].source.shown
         raise DecalError(f"{shown}, column {quote(model.name)}: no row is left ({why})", "name other columns")
-    complete = np.flatnonzero(~incomplete)
-    apart = _without_label(model.rows, reasons)
+    complete, apart = np.flatnonzero(~incomplete), None
+    if NO_LABEL in reasons:
+        # What lacks a label and nothing else.
+        others = np.logical_or.reduce([mask for reason, mask in reasons.items() if reason != NO_LABEL])
+        rows = model.rows.take(np.flatnonzero(reasons[NO_LABEL] & ~others))
+        apart = replace(rows, label=np.zeros_like(rows.label)) if len(rows) else None
     model = replace(model, rows=model.rows.take(complete), dropped=dropped, row_numbers=complete, without_label=apart)
     return model, [f"{model.name}: dropped {dropped:,} of {parts.n_rows:,} rows ({why})"]
-
-
-def _without_label(rows: Rows, reasons: dict[str, np.ndarray]) -> Rows | None:
-    """The rows that lack a label and nothing else."""
-    if NO_LABEL not in reasons:
-        return None
-    others = np.logical_or.reduce([mask for reason, mask in reasons.items() if reason != NO_LABEL])
-    apart = rows.take(np.flatnonzero(reasons[NO_LABEL] & ~others))
-    return replace(apart, label=np.zeros_like(apart.label)) if len(apart) else None
 
 
 class Digests:
@@ -275,3 +277,141 @@ class Digests:
             positives = None if label is None else int(np.count_nonzero(label[of_part] == 1))
             inputs.append(Input(part.source.raw.path, part.table.num_rows, positives, digest))
         return tuple(inputs)
+
+
+def as_used(dataset: Dataset, columns: Columns) -> Dataset:
+    """The data set in the user's population, and with the user's capacity. Errors: DecalError."""
+    dataset = in_population(dataset, columns)
+    if columns.capacity is None:
+        return dataset
+    capacity = parse_capacity(columns.capacity)
+    rows = min(len(model.rows) for model in dataset.models)
+    counts = dataset.models[0].rows
+    if isinstance(counts, Aggregated):
+        cells = isinstance(counts.table, CellTable)
+        problem = "only cells of it are known" if cells else f"{rows:,} rows are more than memory can hold"
+        raise DecalError(
+            f"{Hint('capacity')} ranks rows by their score, and {problem}",
+            f"round the scores, or draw a sample of rows, in {Hint('query')}; or give a file of rows",
+        )
+    if columns.per is None and capacity.among is None and capacity.places > rows:
+        raise DecalError(
+            f"{Hint('capacity', capacity.text)} is more than the {rows:,} rows",
+            f"give a smaller count or a share, or the column of days with {Hint('per')}",
+        )
+    return replace(dataset, capacity=capacity)
+
+
+def parse_capacity(text: str) -> Capacity:
+    """'50/1000', '0.05' or '200'. Errors: DecalError."""
+    try:
+        places, *among = (float(part) for part in text.split("/"))
+    except ValueError:
+        places, among = math.nan, []
+    share = bool(among) or places < 1
+    whole = among[0] if among else 1.0
+    wrong = ""
+    if len(among) > 1 or not all(map(math.isfinite, (places, *among))):
+        wrong = "is not a count or a share"
+    elif places <= 0 or whole <= 0:
+        wrong = "is not positive"
+    elif among and places > whole:
+        wrong = "is more than all rows"
+    elif not share and places != int(places):
+        wrong = "is neither a whole count nor a share below 1"
+    if wrong:
+        raise DecalError(f"{Hint('capacity', text)} {wrong}", "give for example 50/1000, 0.05 or 200")
+    return Capacity(text, places, whole if share else None)
+
+
+def in_population(dataset: Dataset, columns: Columns) -> Dataset:
+    """The data set as the user's population has it; itself, where none is named. Errors: DecalError."""
+    if columns.prevalence is None and columns.sampled_negatives is None:
+        if columns.keep_scores:
+            raise DecalError(
+                f"{Hint('keep_scores')} keeps scores in another population", f"name it with {Hint('prevalence')}"
+            )
+        return dataset
+    if columns.prevalence is not None and columns.sampled_negatives is not None:
+        raise DecalError(
+            f"{Hint('prevalence')} and {Hint('sampled_negatives')} both name the population", "give one of them"
+        )
+    rows = dataset.models[0].rows
+    population = _of_classes(rows, columns) if dataset.classes else _of_ones(rows, columns)
+    models = tuple(replace(model, rows=population.counted(model.rows)) for model in dataset.models)
+    return replace(dataset, models=models, population=population)
+
+
+def _of_ones(rows: Rows, columns: Columns) -> Population:
+    sampled = population_share(rows)
+    if not 0 < sampled < 1:
+        raise DecalError(
+            f"every label is {sampled:.0f}: there is nothing to count as other labels", "give rows of both labels"
+        )
+    if columns.prevalence is None:
+        kept = _share(columns.sampled_negatives or "", Hint("sampled_negatives").words, 0.1)
+        share = sampled / (sampled + (1 - sampled) / kept)
+        return Population.of_ones(share, sampled, columns.keep_scores, known=False)
+    if "=" in columns.prevalence:
+        raise DecalError(
+            f"{Hint('prevalence', columns.prevalence)} names classes, and labels are 0 and 1",
+            f"give the share of labels 1, for example {Hint('prevalence', '0.02')}",
+        )
+    share = _share(columns.prevalence, Hint("prevalence").words, 0.02)
+    return Population.of_ones(share, sampled, columns.keep_scores)
+
+
+def _of_classes(rows: Rows, columns: Columns) -> Population:
+    if columns.prevalence is None:
+        raise DecalError(
+            f"{Hint('sampled_negatives')} is for scores of two classes", f"name the shares with {Hint('prevalence')}"
+        )
+    here = class_shares(rows)
+    absent = [name for name, share in zip(rows.classes, here, strict=True) if not share]
+    if absent:
+        raise DecalError(
+            f"no row has the label {absent[0]!r}, so that none can count as one of another population",
+            "give rows of every class",
+        )
+    return Population(_shares(columns.prevalence, rows.classes), here, columns.keep_scores, classes=rows.classes)
+
+
+def _shares(text: str, classes: Sequence[str]) -> Shares:
+    """'a=0.2,b=0.3': the share of each class; one class may be missing and gets the rest. Errors: DecalError."""
+    shown = Hint("prevalence", text)
+    example = ",".join(f"{name}={1 / len(classes):.2g}" for name in classes[:-1][:3])
+    fix = f"give a share for each class (one may be missing), as in {Hint('prevalence', example)}"
+    given: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, share = (each.strip() for each in part.rpartition("="))
+        if not equals:
+            raise DecalError(f"{shown} does not say which class has the share {share!r}", fix)
+        if name not in classes or name in given:
+            wrong = "is named twice" if name in given else f"is no class; the classes are {few_names(classes)}"
+            raise DecalError(f"{shown}: {name!r} {wrong}", fix)
+        given[name] = _share(share, f"{Hint('prevalence')} {name}=", 0.02)
+    left = [name for name in classes if name not in given]
+    if len(left) > 1:
+        raise DecalError(f"{shown} leaves out {len(left)} classes: {few_names(left)}", fix)
+    total = sum(given.values())
+    if left:
+        given[left[0]] = 1 - total
+    wrong_sum = total > 1 - MIN_PREVALENCE if left else abs(total - 1) > MAX_OFF
+    if wrong_sum:
+        raise DecalError(f"the shares of {shown} add up to {total:g}", "give shares that add up to 1")
+    total = sum(given.values())
+    return tuple(given[name] / total for name in classes)
+
+
+def _share(text: str, option: str, example: float) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not MIN_PREVALENCE <= share <= 1 - MIN_PREVALENCE:
+        hint = f" (did you mean {share / 100:g}?)" if 1 < share < 100 else ""
+        joined = "" if option.endswith("=") else " "
+        raise DecalError(
+            f"{option}{joined}{text} is not a share between 0 and 1", f"give for example {example:g}{hint}"
+        )
+    return share

@@ -15,13 +15,10 @@ from typing import Any
 import numpy as np
 
 from decal_cli.data.formats.csvfile import CsvSource
-from decal_cli.data.formats.files import translated
+from decal_cli.data.formats.files import Source, translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
-from decal_cli.data.formats.sources import Source
-from decal_cli.data.labels import NO_LABEL
-from decal_cli.data.parts import NotNumbers, Origin, Part, chunk_floats, is_list, is_text, lists_of, part_floats
-from decal_cli.data.texts import Texts
-from decal_cli.data.words import NUMBER, listed, number, quote
+from decal_cli.data.parts import NotNumbers, Origin, Part, Texts, chunk_floats, is_list, is_text, lists_of, part_floats
+from decal_cli.data.words import NO_LABEL, NUMBER, listed, number, quote
 from decal_cli.errors import DecalError
 from decal_cli.tables.features import CODED, MISSING_CODE, PLURALS, Features, Kind, kinds_text, names_of
 from decal_cli.tables.raw_texts import MAX_CHARACTERS
@@ -37,7 +34,7 @@ MIN_TEXTS, MIN_DIFFERENT, MIN_WORDS = 20, 0.5, 2.0
 """Different values, their share of the rows that have one, and words in each on average, from which they are texts."""
 _WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffef]{2}|(?<!\S)\S*[^\W\d_]\S*")
 """What stands between spaces and has a letter; of scripts that have no spaces between words two letters."""
-PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+PER_DAY = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def typed_kind(kind: Any) -> Kind | None:
@@ -70,15 +67,11 @@ class FeatureTexts(Texts):
             return "boolean"
         if self.microseconds is not None:
             return "date"
-        return "text" if self._to_be_read else "category"
-
-    @property
-    def _to_be_read(self) -> bool:
-        """Whether there are nearly as many of them as rows, of several words each."""
         known, different = int(np.count_nonzero(self.codes != MISSING_CODE)), len(self.values)
         if different < MIN_TEXTS or different < MIN_DIFFERENT * known:
-            return False
-        return sum(len(_WORD.findall(text[:MAX_CHARACTERS])) for text in self.values) >= MIN_WORDS * different
+            return "category"
+        words = sum(len(_WORD.findall(text[:MAX_CHARACTERS])) for text in self.values)
+        return "text" if words >= MIN_WORDS * different else "category"
 
     @cached_property
     def microseconds(self) -> np.ndarray | None:
@@ -133,27 +126,25 @@ def microseconds_of_texts(texts: Sequence[str]) -> np.ndarray | None:
     return values
 
 
-def chunk_days(chunk: Any) -> np.ndarray:
-    """One pyarrow array of dates, instants, times of day or durations as days, NaN where null.
+def whole_units(chunk: Any) -> tuple[Any, int]:
+    """One pyarrow array of dates, instants, times of day or durations as whole units, and how many make a day.
 
     Errors: NotNumbers, for anything else.
     """
     import pyarrow as pa
 
     kind = chunk.type
-    if pa.types.is_null(kind):
-        return np.full(len(chunk), np.nan)
     if not pa.types.is_temporal(kind) or pa.types.is_interval(kind):
         raise NotNumbers(str(kind))
-    if pa.types.is_date32(kind):
-        return chunk_floats(chunk.cast(pa.int32())).astype(np.float64)
-    per_day = PER_DAY["ms"] if pa.types.is_date64(kind) else PER_DAY[kind.unit]
-    whole = pa.int32() if kind.bit_width == 32 else pa.int64()
-    return chunk_floats(chunk.cast(whole)) / per_day
+    unit = "ms" if pa.types.is_date64(kind) else getattr(kind, "unit", "day")
+    return chunk.cast(pa.int32() if kind.bit_width == 32 else pa.int64()), PER_DAY[unit]
 
 
 def numbers_of(parts: Sequence[Part], name: str, kind: Kind, into: np.ndarray) -> None:
-    """Write a column of neither categories nor texts to `into`, float64 (T,). Errors: DecalError, NotNumbers."""
+    """Write a column of neither categories nor texts to `into`, float64 (T,), dates as days, NaN where missing.
+
+    Errors: DecalError, NotNumbers.
+    """
     if kind == "missing":
         into[:] = np.nan
     elif kind != "number" and any(typed_kind(chunk.type) is None for part in parts for _, chunk in part.chunks(name)):
@@ -162,7 +153,8 @@ def numbers_of(parts: Sequence[Part], name: str, kind: Kind, into: np.ndarray) -
         for part in parts:
             for at, chunk in part.chunks(name):
                 with translated(part.source.shown, f"dates (column {quote(name)})"):
-                    into[at : at + len(chunk)] = chunk_days(chunk)
+                    whole, per_day = (chunk, 1) if typed_kind(chunk.type) == "missing" else whole_units(chunk)
+                    into[at : at + len(chunk)] = chunk_floats(whole) / per_day
     else:
         for part in parts:
             part_floats(part, name, into[part.start : part.start + part.table.num_rows])
@@ -183,11 +175,8 @@ class FeatureReader:
         kinds: tuple[Kind, ...] | None = None,
         all_columns: bool = False,
     ) -> None:
-        self.sources = sources
-        self.names = names
-        self.origin = origin
-        self.kinds = kinds
-        self.all_columns = all_columns
+        self.sources, self.names, self.origin = sources, names, origin
+        self.kinds, self.all_columns = kinds, all_columns
         self.known: Features | None = None
 
     def read(self) -> Features:
@@ -197,11 +186,20 @@ class FeatureReader:
         than it must be.
         """
         if self.known is None:
-            parts = self._parts()
+            parts = Origin()
+            for source, known in zip(self.sources, self.origin, strict=True):
+                parts.append(Part(source, source.load_typed(self.names), known.start, known.skipped))
+                source.raw.check_unchanged()
             # Asking a schema for one field after the other takes quadratic time.
             schemas = [part.table.schema for part in parts]
             if listed := [name for s in schemas for name, kind in zip(s.names, s.types, strict=True) if is_list(kind)]:
-                numbers = self._lists(parts, listed[0])
+                if len(self.names) > 1:
+                    raise DecalError(
+                        f"{parts[0].source.shown}: column {quote(listed[0])} holds lists and is one of "
+                        f"{len(self.names)} features",
+                        "name it alone, or name columns of numbers only",
+                    )
+                numbers = lists_of(parts, listed[0])
                 self._check(numbers, self.names * numbers.shape[1])
                 self.known = Features.of_numbers(numbers)
             else:
@@ -229,14 +227,6 @@ class FeatureReader:
         if self.known is None or len(self.names) != len(self.known.kinds):
             return ()
         return tuple(self.names[at] for at in self.known.unlearnable)
-
-    def _parts(self) -> Origin:
-        parts = Origin()
-        for source, known in zip(self.sources, self.origin, strict=True):
-            part = Part(source, source.load_typed(self.names), known.start, known.skipped)
-            source.raw.check_unchanged()
-            parts.append(part)
-        return parts
 
     def _columns(self, parts: Sequence[Part]) -> Features:
         """Every column as what it holds."""
@@ -296,14 +286,6 @@ class FeatureReader:
             f"{self.origin.shown}, column {quote(name)}: holds {have}; the model was fitted on {PLURALS[want]}",
             "give the same features, or fit the model again",
         )
-
-    def _lists(self, parts: Origin, name: str) -> np.ndarray:
-        if len(self.names) > 1:
-            raise DecalError(
-                f"{parts[0].source.shown}: column {quote(name)} holds lists and is one of {len(self.names)} features",
-                "name it alone, or name columns of numbers only",
-            )
-        return lists_of(parts, name)
 
     def _check(self, numbers: np.ndarray, names: Sequence[str]) -> None:
         """One pass of sums finds out whether anything is infinite; infinity survives every sum, as infinity or NaN."""

@@ -9,16 +9,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from decal_cli.data.check import Scores, holds_texts, may_be_text, scores_of
-from decal_cli.data.classes import class_scores
+from decal_cli.data.check import group, group_names, holds_texts, may_be_text, scores_of
 from decal_cli.data.columns import ClassColumns, nearest_of
 from decal_cli.data.features import FeatureReader
-from decal_cli.data.formats.csvfile import CsvSource
-from decal_cli.data.formats.files import no_rows
-from decal_cli.data.formats.sources import FileSource, InMemory, Source, open_source
-from decal_cli.data.labels import group, group_names
+from decal_cli.data.formats.csvfile import as_numbers
+from decal_cli.data.formats.files import Held, Source, no_rows
+from decal_cli.data.formats.sources import open_source
 from decal_cli.data.parts import Origin, Part, chunk_floats
-from decal_cli.data.words import MISSING, listed
+from decal_cli.data.words import listed
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
 from decal_cli.tables.features import Features, Kind
@@ -42,7 +40,7 @@ class NewRows:
 
     def __init__(
         self,
-        path: str | FileSource,
+        path: str | Source,
         columns: Columns,
         kinds: tuple[Kind, ...],
         stdin: BinaryIO | None = None,
@@ -55,8 +53,7 @@ class NewRows:
         file's cells are left as they are.
         """
         self.source = open_source(path, stdin) if isinstance(path, str) else path
-        self.columns = columns
-        self.kinds = kinds
+        self.columns, self.kinds = columns, kinds
         self.names = list(self.source.names)
         if repeated := [name for name, times in Counter(self.names).items() if times > 1]:
             raise DecalError(f"{self.source.shown}: duplicate column {listed(repeated)}", "rename one of the two")
@@ -70,7 +67,7 @@ class NewRows:
         known = (*columns.score, *columns.proba, *numbers)
         self.numbers = [name for name in dict.fromkeys(known) if name not in texts]
         self.others = [name for name in self.names if name not in self.numbers]
-        self._types = self.source.types(self.others) if typed and isinstance(self.source, CsvSource) else {}
+        self._types = self.source.types(self.others) if typed else {}
 
     def batches(self) -> Iterator[Batch]:
         """All rows. Errors: DecalError for a score or feature that is not what the model was fitted on."""
@@ -96,13 +93,10 @@ class NewRows:
 
     def _batch(self, part: Part, called: Mapping[str, Mapping[str, str]]) -> Batch:
         parts, columns = Origin([part]), self.columns
-        if columns.proba:
-            model = ClassColumns(", ".join(columns.proba[:2]), columns.proba, columns.proba)
-            score, missing, _ = class_scores(parts, model, columns)
-        elif columns.score:
-            score, missing, _ = scores_of(parts, columns.score[0], columns)
-        else:
-            score, missing, _ = Scores(np.zeros(parts.n_rows), None)
+        score, missing = np.zeros(parts.n_rows), None
+        if names := columns.proba or columns.score:
+            model = ClassColumns(", ".join(names[:2]), names, columns.proba)
+            score, missing, _ = scores_of(parts, model, columns)
         known = np.ones(len(score), dtype=bool) if missing is None else ~missing
         features = self._features(part, parts) if columns.features else None
         groups = {column: group(parts, column, called[column]) for column in columns.group}
@@ -117,16 +111,24 @@ class NewRows:
         for name in self.names:
             column = table.column(table.schema.get_field_index(name))
             kind = self._types.get(name)
-            columns[name] = column if kind is None else _as_numbers(column.cast(pa.string()), kind)
+            if kind is not None:
+                column = as_numbers(column.cast(pa.string()), kind)
+            columns[name] = column
         return pa.table(columns).replace_schema_metadata(table.schema.metadata)
 
     def _features(self, part: Part, origin: Origin) -> Features:
+        import pyarrow as pa
+
         names = self.columns.features
-        if len(names) == 1 and _all_missing(part.table.column(part.table.schema.get_field_index(names[0]))):
-            # Of a list nothing else is left to see.
-            return Features.missing(origin.n_rows, self.kinds)
+        if len(names) == 1:
+            chunks = [chunk for _, chunk in part.chunks(names[0])]
+            if all(chunk.null_count == len(chunk) for chunk in chunks) or (
+                pa.types.is_floating(chunks[0].type) and all(np.isnan(chunk_floats(chunk)).all() for chunk in chunks)
+            ):
+                # Of a list nothing else is left to see.
+                return Features.missing(origin.n_rows, self.kinds)
         kinds = self.kinds if len(names) == len(self.kinds) else None
-        features = FeatureReader([_Loaded(self.source, part.table)], names, origin, kinds).read()
+        features = FeatureReader([_Batched(self.source, part.table)], names, origin, kinds).read()
         if len(features.kinds) != len(self.kinds):
             raise DecalError(
                 f"{self.source.shown}: the features hold {len(features.kinds)} numbers a row; the model was fitted on"
@@ -136,29 +138,12 @@ class NewRows:
         return features
 
 
-def _all_missing(column: Any) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_floating(column.type):
-        return bool(np.isnan(chunk_floats(column.combine_chunks() if hasattr(column, "chunks") else column)).all())
-    return bool(column.null_count == len(column))
-
-
-def _as_numbers(texts: Any, kind: Any) -> Any:
-    """A column of texts as numbers, null where one is missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    missing = pc.is_in(texts, value_set=pa.array(MISSING))
-    return pc.if_else(missing, pa.scalar(None, pa.string()), texts).cast(kind)
-
-
-class _Loaded(InMemory):
+class _Batched(Held):
     """A batch that acts as a source, for those who read whole columns."""
 
     def __init__(self, source: Source, table: Any) -> None:
-        self.source, self.table = source, table
-        self.raw, self.shown, self.names = source.raw, source.shown, source.names
+        super().__init__(source.shown, table, source.raw)
+        self.source = source
 
     def line(self, row: int) -> int | None:
         return self.source.line(row)

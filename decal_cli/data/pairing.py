@@ -9,9 +9,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from decal_cli.data.dataset import Dataset, Predictions
-from decal_cli.data.labels import NO_GROUP
-from decal_cli.data.population import as_used
+from decal_cli.data.check import NO_GROUP
+from decal_cli.data.dataset import Dataset, Predictions, as_used
 from decal_cli.data.reading import Counting, read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
@@ -58,45 +57,44 @@ def read_pair(
     Rows that a score is missing for, and ids that have no counterpart, are named twice or disagree on the label, are
     an error, or with columns.missing 'drop' dropped and reported. Errors: DecalError, one line.
     """
-    if columns.aggregated:
-        return pair_up(read(paths, columns, stdin), columns, id_column)
-    if id_column is not None and len(paths) == 2:
-        return _joined(paths, columns, id_column, stdin)
-    if id_column is not None and len(paths) > 2:
-        raise DecalError(
-            f"{Hint('id')} joins two files, and {len(paths)} are named", f"name two files, or leave {Hint('id')} out"
-        )
-    if id_column is not None:
-        counting = None
-    return pair_up(read(paths, with_ids(columns, id_column), stdin, counting), columns, id_column)
-
-
-def with_ids(columns: Columns, id_column: str | None) -> Columns:
-    """The columns, and the row ids read as groups are."""
-    return columns if id_column is None else replace(columns, group=(*columns.group, id_column))
+    if id_column is not None and not columns.aggregated:
+        if len(paths) == 2:
+            return _joined(paths, columns, id_column, stdin)
+        if len(paths) > 2:
+            raise DecalError(
+                f"{Hint('id')} joins two files, and {len(paths)} are named",
+                f"name two files, or leave {Hint('id')} out",
+            )
+        # Ids are read as groups are.
+        return pair_up(read(paths, replace(columns, group=(*columns.group, id_column)), stdin), columns, id_column)
+    return pair_up(read(paths, columns, stdin, counting), columns, id_column)
 
 
 def pair_up(whole: Dataset, columns: Columns, id_column: str | None = None) -> Paired:
-    """The two models of a data set that was read `with_ids`. Errors: DecalError, where there are more or fewer."""
-    rows = whole.models[0].rows
-    if rows.counted:
-        if id_column is not None:
-            raise DecalError(
-                f"decal compare {Hint('id').words} {NEEDS_ROWS}",
-                f"give a file of rows, without {Hint('aggregated')} or {Hint('engine')}",
-            )
-        if len(whole.models) == 1 and not rows.classes:
-            raise _APART
-    if len(whole.models) != 2:
-        raise _not_two(whole)
-    if rows.counted:
-        return Paired(on_same_rows(whole), np.empty(0, dtype=np.int64), "row")
+    """The two models of a data set, whose ids were read as a group. Errors: DecalError, where there are not two."""
+    rows, count = whole.models[0].rows, len(whole.models)
+    if rows.counted and id_column is not None:
+        raise DecalError(
+            f"decal compare {Hint('id').words} {NEEDS_ROWS}",
+            f"give a file of rows, without {Hint('aggregated')} or {Hint('engine')}",
+        )
+    if rows.counted and count == 1 and not rows.classes:
+        raise _APART
+    if count != 2:
+        names = ", ".join(quote(model.name) for model in whole.models)
+        fix = f"name two score columns: {Hint('score', ('p_a', 'p_b')).words}"
+        if len(whole.inputs) == 2 and count == 1:
+            fix = f"to join two files of one score each, name their column of row ids with {Hint('id').words}"
+        raise DecalError(
+            f"a comparison needs two models, and there {'is' if count == 1 else 'are'} {count}: {names}", fix
+        )
     together = on_same_rows(whole)
     first = together.models[0]
+    if rows.counted:
+        return Paired(together, np.empty(0, dtype=np.int64), "row")
     if id_column is None:
         return Paired(together, _row_numbers(first) + 1, "row")
-    ids = first.rows.groups[id_column]
-    return Paired(_without_ids(together, columns, id_column), ids, id_column)
+    return Paired(_without_ids(together, columns, id_column), first.rows.groups[id_column], id_column)
 
 
 def on_same_rows(dataset: Dataset) -> Dataset:
@@ -117,14 +115,10 @@ def on_same_rows(dataset: Dataset) -> Dataset:
             "name two models of the same rows",
         )
     dropped = count - len(shared)
+    taken = (model.rows.take(np.searchsorted(_row_numbers(model), shared)) for model in dataset.models)
     models = tuple(
-        replace(
-            model,
-            rows=model.rows.take(np.searchsorted(_row_numbers(model), shared)),
-            dropped=dropped,
-            row_numbers=shared,
-        )
-        for model in (first, second)
+        replace(model, rows=rows, dropped=dropped, row_numbers=shared)
+        for model, rows in zip(dataset.models, taken, strict=True)
     )
     note = f"compared on the {len(shared):,} rows of {count:,} that both models have"
     notes = dataset.notes if first.dropped == second.dropped == dropped else (*dataset.notes, note)
@@ -136,65 +130,71 @@ def _row_numbers(model: Predictions) -> Ints:
     return np.arange(len(model.rows)) if model.row_numbers is None else model.row_numbers
 
 
-def _not_two(dataset: Dataset) -> Exception:
-    names, count = ", ".join(quote(model.name) for model in dataset.models), len(dataset.models)
-    fix = f"name two score columns: {Hint('score', ('p_a', 'p_b')).words}"
-    if len(dataset.inputs) == 2 and len(dataset.models) == 1:
-        fix = f"to join two files of one score each, name their column of row ids with {Hint('id').words}"
-    are = f"is {count}" if count == 1 else f"are {count}"
-    return DecalError(f"a comparison needs two models, and there {are}: {names}", fix)
-
-
 def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: BinaryIO | None) -> Paired:
     role = "proba" if columns.proba else "score"
     named = columns.names(role)
-    scores = named if len(named) == 2 else named * 2
     if len(named) > 2:
         raise DecalError(f"{len(named)} scores are named for two files", "name one for both files, or one for each")
     # The rows are counted in another population when it is known which they are.
     own = columns.updated({"prevalence": None, "sampled_negatives": None, "keep_scores": False, "capacity": None})
-    wanted_a = own.updated({role: scores[:1], "group": (*columns.group, id_column)})
     # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
     elsewhere: dict[str, Any] = {role: DEFAULTS[role] for role in ROLES if role != "label"}
-    wanted_b = own.updated(elsewhere | {role: scores[1:], "group": (id_column,)})
-    sides = [read([path], wanted, stdin) for path, wanted in zip(paths, (wanted_a, wanted_b), strict=True)]
+    wanted = (
+        own.updated({role: named[:1], "group": (*columns.group, id_column)}),
+        own.updated(elsewhere | {role: named[-1:], "group": (id_column,)}),
+    )
+    sides = [read([path], asked, stdin) for path, asked in zip(paths, wanted, strict=True)]
     for path, side in zip(paths, sides, strict=True):
         if len(side.models) != 1:
             raise DecalError(f"{path}: {len(side.models)} scores match", "name one score column for each file")
     first, second = (side.models[0] for side in sides)
     second = second.with_classes(first.rows.classes)
-    ids_a, ids_b = first.rows.groups[id_column], second.rows.groups[id_column]
-    drop = columns.missing == "drop"
+    both = f"{paths[0]} and {paths[1]}"
     notes = [note for side in sides for note in side.notes]
-    single_a = _single(paths[0], id_column, ids_a, notes, drop)
-    single_b = _single(paths[1], id_column, ids_b, notes, drop)
-    shared, at_a, at_b = np.intersect1d(ids_a[single_a], ids_b[single_b], assume_unique=True, return_indices=True)
-    at_a, at_b = single_a[at_a], single_b[at_b]
-    for path, other, ids, mine in ((paths[0], paths[1], ids_a, single_a), (paths[1], paths[0], ids_b, single_b)):
-        lonely = ids[mine][~np.isin(ids[mine], shared, assume_unique=True)]
-        _said(path, id_column, lonely, f"has no row to join in {other}", notes, drop)
+
+    def said(where: str, ids: np.ndarray, what: str) -> None:
+        """An error on such ids, or a note where they may be dropped."""
+        count, drop = len(ids), columns.missing == "drop"
+        if not count:
+            return
+        example = "" if ids[0] == NO_GROUP else f" {quote(str(ids[0]))}"
+        rows = f" ({count:,} such row{'s' if count > 1 else ''}{', dropped' if drop else ''})"
+        problem = f"{where}, column {quote(id_column)}: id{example} {what}{rows if count > 1 or drop else ''}"
+        if not drop:
+            raise DecalError(problem, f"correct the files, or drop such rows with {Hint('missing', 'drop')}")
+        notes.append(problem)
+
+    ids = [model.rows.groups[id_column] for model in (first, second)]
+    single = []
+    for path, its_ids in zip(paths, ids, strict=True):
+        missing = its_ids == NO_GROUP
+        said(path, its_ids[missing], "is missing")
+        _, place, times = np.unique(its_ids, return_inverse=True, return_counts=True)
+        twice = (times[place] > 1) & ~missing
+        said(path, its_ids[twice], "is named more than once")
+        single.append(np.flatnonzero(~twice & ~missing))
+    once = [its_ids[which] for its_ids, which in zip(ids, single, strict=True)]
+    shared, *at = np.intersect1d(once[0], once[1], assume_unique=True, return_indices=True)
+    for path, other, its_ids in zip(paths, reversed(paths), once, strict=True):
+        lonely = its_ids[~np.isin(its_ids, shared, assume_unique=True)]
+        said(path, lonely, f"has no row to join in {other}")
+    at_a, at_b = (which[places] for which, places in zip(single, at, strict=True))
     agree = first.rows.label[at_a] == second.rows.label[at_b]
-    disagreeing = ids_a[at_a[~agree]]
-    _said(f"{paths[0]} and {paths[1]}", id_column, disagreeing, "has another label in each file", notes, drop)
+    said(both, ids[0][at_a[~agree]], "has another label in each file")
     # In the order of the first file.
-    at_a, at_b = at_a[agree], at_b[agree]
-    order = np.argsort(at_a, kind="stable")
+    order = np.flatnonzero(agree)[np.argsort(at_a[agree], kind="stable")]
     at_a, at_b = at_a[order], at_b[order]
     if not len(at_a):
-        raise DecalError(
-            f"{paths[0]} and {paths[1]} share no id in column {quote(id_column)}", "name files of the same rows"
-        )
-    dropped = max(len(ids_a) + first.dropped, len(ids_b) + second.dropped) - len(at_a)
+        raise DecalError(f"{both} share no id in column {quote(id_column)}", "name files of the same rows")
+    dropped = max(len(of) + model.dropped for of, model in zip(ids, (first, second), strict=True)) - len(at_a)
     rows = first.rows.take(at_a)
     names = _names(paths, first.name, second.name)
     a = replace(first, name=names[0], rows=rows, dropped=dropped, row_numbers=None)
     b = replace(a, name=names[1], columns=second.columns, rows=replace(rows, score=second.rows.score[at_b]))
     roles = {**sides[0].columns, role: tuple(dict.fromkeys((*first.columns, *second.columns))), "id": id_column}
     inputs = sides[0].inputs + sides[1].inputs
-    source = roles, sides[0].guessed, (a, b), tuple(notes), sides[0].features
-    whole = Dataset(inputs, *source, clusters=sides[0].clusters)
-    whole = as_used(whole, columns)
-    return Paired(_without_ids(whole, columns, id_column), ids_a[at_a], id_column)
+    whole = replace(sides[0], inputs=inputs, columns=roles, models=(a, b), notes=tuple(notes))
+    return Paired(_without_ids(as_used(whole, columns), columns, id_column), ids[0][at_a], id_column)
 
 
 def _names(paths: Sequence[str], first: str, second: str) -> tuple[str, str]:
@@ -218,26 +218,3 @@ def _without_ids(dataset: Dataset, columns: Columns, id_column: str) -> Dataset:
     roles = {role: names for role, names in dataset.columns.items() if role != "group"}
     roles |= {"group": columns.group} if columns.group else {}
     return replace(dataset, models=models, columns={**roles, "id": id_column})
-
-
-def _single(path: str, column: str, ids: np.ndarray, notes: list[str], drop: bool) -> np.ndarray:
-    """Rows whose id is there and named once."""
-    missing = ids == NO_GROUP
-    _said(path, column, ids[missing], "is missing", notes, drop)
-    _, place, times = np.unique(ids, return_inverse=True, return_counts=True)
-    twice = (times[place] > 1) & ~missing
-    _said(path, column, ids[twice], "is named more than once", notes, drop)
-    return np.flatnonzero(~twice & ~missing)
-
-
-def _said(where: str, column: str, ids: np.ndarray, what: str, notes: list[str], drop: bool) -> None:
-    """An error on such ids, or a note where they may be dropped."""
-    count = len(ids)
-    if not count:
-        return
-    example = "" if ids[0] == NO_GROUP else f" {quote(str(ids[0]))}"
-    rows = f" ({count:,} such row{'s' if count > 1 else ''}{', dropped' if drop else ''})" if count > 1 or drop else ""
-    problem = f"{where}, column {quote(column)}: id{example} {what}{rows}"
-    if not drop:
-        raise DecalError(problem, f"correct the files, or drop such rows with {Hint('missing', 'drop')}")
-    notes.append(problem)

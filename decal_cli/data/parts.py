@@ -1,16 +1,16 @@
-"""The rows of a data set as pyarrow has them, where each of them stands in the user's files, and columns as numbers."""
+"""Rows of a data set as pyarrow has them, where each stands in the files; columns as numbers, or as texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from decal_cli.data.formats.files import no_rows, translated
-from decal_cli.data.formats.sources import ParquetSource, Repeated, Source
-from decal_cli.data.words import NUMBER, number, quote, value_of
+from decal_cli.data.formats.files import Source, no_rows, translated
+from decal_cli.data.formats.sources import ParquetSource
+from decal_cli.data.words import NUMBER, number, quote, text_of, value_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_HELD_BYTES
@@ -18,6 +18,7 @@ from decal_cli.roles import Columns
 from decal_cli.tables.table import BLOCK
 
 FIRST_ROWS = 5
+MISSING_CODE = -1
 
 
 @dataclass(frozen=True)
@@ -34,22 +35,19 @@ class Part:
 
     def row(self, row: int) -> int:
         """Row of the input, from 0, that is this row of the data set."""
-        at = row - self.start + self.skipped
-        return int(self.source.lines[at]) if isinstance(self.source, Repeated) else at
-
-    @property
-    def numbered(self) -> bool:
-        """Whether its rows have numbers: those of an engine have none."""
-        return not isinstance(self.source, Repeated) or self.source.numbered
+        return self.source.row(row - self.start + self.skipped)
 
     def type_of(self, name: str) -> Any:
         """The pyarrow type of a column."""
-        return self.table.schema.field(self.table.schema.get_field_index(name)).type
+        return self.table.schema.field(self._place(name)).type
+
+    def _place(self, name: str) -> int:
+        return int(self.table.schema.get_field_index(name))
 
     def chunks(self, name: str) -> Iterator[tuple[int, Any]]:
         """Row of the data set at which each non-empty chunk of a column starts, and the chunk."""
         at = self.start
-        column = self.table.column(self.table.schema.get_field_index(name))
+        column = self.table.column(self._place(name))
         for chunk in column.chunks if hasattr(column, "chunks") else [column]:
             if len(chunk):
                 yield at, chunk
@@ -112,11 +110,11 @@ class Origin(list[Part]):
     def place(self, column: str, row: int) -> str:
         """'preds.csv, column 'p', row 3 (line 4)'; rows count from 1."""
         part = self.part_of(row)
-        if not part.numbered:
-            return f"{part.source.shown}, column {quote(column)}"
-        line = part.source.line(part.row(row))
-        at_line = f" (line {line})" if line is not None else ""
-        return f"{part.source.shown}, column {quote(column)}, row {part.row(row) + 1}{at_line}"
+        place, at = f"{part.source.shown}, column {quote(column)}", part.row(row)
+        if not part.source.numbered:
+            return place
+        line = part.source.line(at)
+        return f"{place}, row {at + 1}" + (f" (line {line})" if line is not None else "")
 
     def refuse(self, wrong: np.ndarray, name: str, values: np.ndarray, problem: str, fix: str) -> None:
         """Raise a DecalError with the first row where `wrong` holds, and how many there are, if there is one.
@@ -139,13 +137,11 @@ class Origin(list[Part]):
             return None
         if columns.missing == "error":
             count, at = int(np.count_nonzero(missing)), np.flatnonzero(missing)[:FIRST_ROWS]
-            parts = [self.part_of(int(row)) for row in at]
-            rows = [
-                f"{part.row(int(row)) + 1}" + (f" of {part.source.shown}" if len(self) > 1 else "")
-                for row, part in zip(at, parts, strict=True)
-            ]
+            parts = [(self.part_of(int(row)), int(row)) for row in at]
+            several = len(self) > 1
+            rows = [f"{part.row(row) + 1}" + (f" of {part.source.shown}" if several else "") for part, row in parts]
             rows += ["..."] if count > FIRST_ROWS else []
-            which = f" (row{'s' if count > 1 else ''} {', '.join(rows)})" if self[0].numbered else ""
+            which = f" (row{'s' if count > 1 else ''} {', '.join(rows)})" if self[0].source.numbered else ""
             raise DecalError(
                 f"{self.of_column(name)}: {role} missing in {count:,} of {self.n_rows:,} rows{which}",
                 missing_fix(role),
@@ -230,26 +226,24 @@ def chunk_floats(chunk: Any) -> np.ndarray:
     import pyarrow as pa
 
     kind = chunk.type
-    if pa.types.is_floating(kind):
-        if chunk.null_count:
-            chunk = (chunk.cast(pa.float32()) if kind == pa.float16() else chunk).fill_null(float("nan"))
-        return plain(chunk)
-    if pa.types.is_integer(kind):
-        if chunk.null_count:
-            chunk = chunk.cast(pa.float64(), safe=False).fill_null(float("nan"))
-        return plain(chunk)
-    if pa.types.is_null(kind):
-        return np.full(len(chunk), np.nan)
-    if pa.types.is_boolean(kind):
-        return chunk_floats(chunk.cast(pa.uint8()))
-    if pa.types.is_decimal(kind):
-        # By way of text: a decimal is rounded to the nearest float64, as CSV is.
-        return chunk_floats(chunk.cast(pa.string()).cast(pa.float64()))
-    if pa.types.is_dictionary(kind):
-        return chunk_floats(chunk.dictionary_decode())
     if isinstance(chunk, pa.ExtensionArray):
         return chunk_floats(chunk.storage)
-    raise NotNumbers(str(kind))
+    if pa.types.is_dictionary(kind):
+        return chunk_floats(chunk.dictionary_decode())
+    if pa.types.is_boolean(kind):
+        chunk = chunk.cast(pa.uint8())
+    elif pa.types.is_null(kind):
+        chunk = chunk.cast(pa.float64())
+    elif pa.types.is_decimal(kind):
+        # By way of text: a decimal is rounded to the nearest float64, as CSV is.
+        chunk = chunk.cast(pa.string()).cast(pa.float64())
+    elif not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+        raise NotNumbers(str(kind))
+    if chunk.null_count:
+        if not pa.types.is_floating(chunk.type):
+            chunk = chunk.cast(pa.float64(), safe=False)
+        chunk = (chunk.cast(pa.float32()) if kind == pa.float16() else chunk).fill_null(float("nan"))
+    return plain(chunk)
 
 
 def part_floats(part: Part, name: str, into: np.ndarray) -> None:
@@ -259,20 +253,16 @@ def part_floats(part: Part, name: str, into: np.ndarray) -> None:
             with translated(part.source.shown, f"numbers (column {quote(name)})"):
                 values = chunk_floats(chunk)
         except NotNumbers as error:
-            raise _not_numbers(part, name, at, chunk, str(error)) from None
+            first = next((i for i in range(min(len(chunk), BLOCK)) if chunk[i].is_valid), 0)
+            value = value_of(chunk[first])
+            place = f"{part.source.shown}, column {quote(name)}, row {part.row(at + first) + 1}: {quote(value)} is"
+            if isinstance(value, str) and NUMBER.fullmatch(value):
+                raise DecalError(f"{place} a number stored as text", "store the column as numbers") from None
+            raise DecalError(f"{place} not a number (the column is {error})", "name a column of numbers") from None
         at -= part.start
         # A signalling NaN, which only a damaged file has, would otherwise be announced by numpy.
         with np.errstate(invalid="ignore"):
             into[at : at + len(values)] = values
-
-
-def _not_numbers(part: Part, name: str, at: int, chunk: Any, kind: str) -> DecalError:
-    first = next((i for i in range(min(len(chunk), BLOCK)) if chunk[i].is_valid), 0)
-    value = value_of(chunk[first])
-    place = f"{part.source.shown}, column {quote(name)}, row {part.row(at + first) + 1}"
-    if isinstance(value, str) and NUMBER.fullmatch(value):
-        return DecalError(f"{place}: {quote(value)} is a number stored as text", "store the column as numbers")
-    return DecalError(f"{place}: {quote(value)} is not a number (the column is {kind})", "name a column of numbers")
 
 
 def floats(parts: Sequence[Part], name: str) -> np.ndarray:
@@ -296,10 +286,22 @@ def lists_of(parts: Origin, name: str, width: int = 0, ragged: tuple[str, str] =
     width: d, by default that of the first list. ragged: what is said of a list of another length, and what to do.
     Errors: lists of different lengths, or of anything but numbers, or all of them empty.
     """
+    import pyarrow as pa
+
     matrix = np.full((parts.n_rows, width), np.nan) if width else None
     for part in parts:
         for at, chunk in part.chunks(name):
-            lengths, values = _list_values(part, name, at, chunk)
+            try:
+                chunk = chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk
+                if not is_list(chunk.type):
+                    raise NotNumbers(str(chunk.type))
+                with translated(part.source.shown, f"lists (column {quote(name)})"):
+                    lengths, values = plain(chunk.value_lengths().fill_null(-1)), chunk_floats(chunk.flatten())
+            except NotNumbers as error:
+                place = f"{part.source.shown}, column {quote(name)}, row {part.row(at) + 1}"
+                raise DecalError(
+                    f"{place}: not a list of numbers ({error})", "name a column of number lists, or columns of numbers"
+                ) from None
             known = lengths >= 0
             if matrix is None and known.any():
                 matrix = np.full((parts.n_rows, int(lengths[known][0])), np.nan)
@@ -318,19 +320,77 @@ def lists_of(parts: Origin, name: str, width: int = 0, ragged: tuple[str, str] =
     return matrix
 
 
-def _list_values(part: Part, name: str, at: int, chunk: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Length of each list, -1 where null, and all values one after the other."""
+def encoded(chunk: Any) -> tuple[list[str | None], np.ndarray]:
+    """Distinct values of a chunk as texts, and (n,) indices into them, len(texts) where null.
+
+    Errors: NotNumbers for lists and other nested values.
+    """
     import pyarrow as pa
 
+    if isinstance(chunk, pa.ExtensionArray):
+        chunk = chunk.storage
+    if pa.types.is_nested(chunk.type):
+        raise NotNumbers(str(chunk.type))
+    if not pa.types.is_dictionary(chunk.type):
+        # A date or a decimal reads the same as the text that CSV has for it.
+        chunk = chunk.dictionary_encode()
+    values = chunk.dictionary
+    if pa.types.is_floating(values.type):
+        # A float32 is written with its own few digits, not with those of the nearest float64.
+        texts = [text_of(float(v)) if float(v).is_integer() else str(v) for v in plain(values)]
+        texts = [None if t == "nan" else t for t in texts]
+    elif pa.types.is_integer(values.type) and not values.null_count:
+        texts = plain(values).astype(str).tolist()
+    else:
+        texts = [text_of(v) for v in values.to_pylist()]
+    indices = chunk.indices
+    given = plain(indices.drop_null() if indices.null_count else indices)
+    if len(given) and not 0 <= int(given.min()) <= int(given.max()) < len(texts):
+        # pyarrow does not check this, and only a damaged file has it.
+        raise ValueError("a value is not in the column's dictionary")
+    return texts, plain(indices.cast(pa.int64()).fill_null(len(texts)) if indices.null_count else indices)
+
+
+def part_texts(part: Part, name: str, chunk: Any) -> tuple[list[str | None], np.ndarray]:
+    """`encoded`, with its error worded for the user."""
     try:
-        if isinstance(chunk, pa.ExtensionArray):
-            chunk = chunk.storage
-        if not is_list(chunk.type):
-            raise NotNumbers(str(chunk.type))
-        with translated(part.source.shown, f"lists (column {quote(name)})"):
-            return plain(chunk.value_lengths().fill_null(-1)), chunk_floats(chunk.flatten())
+        with translated(part.source.shown, f"text (column {quote(name)})"):
+            return encoded(chunk)
     except NotNumbers as error:
-        place = f"{part.source.shown}, column {quote(name)}, row {part.row(at) + 1}"
-        raise DecalError(
-            f"{place}: not a list of numbers ({error})", "name a column of number lists, or columns of numbers"
-        ) from None
+        place = f"{part.source.shown}, column {quote(name)}"
+        raise DecalError(f"{place}: holds lists or structures ({error})", "name a column of plain values") from None
+
+
+class Texts:
+    """The different texts of a column in the order of the rows, and int32 (T,) codes of them, -1 where missing.
+
+    missing: which texts stand for a missing value, as the empty one does.
+    """
+
+    def __init__(
+        self, parts: Sequence[Part], name: str, missing: Callable[[str], bool] = lambda text: not text
+    ) -> None:
+        self.name = name
+        known: dict[str, int] = {}
+
+        def code(text: str | None) -> int:
+            if text is None:
+                return MISSING_CODE
+            at = known.get(text)
+            return at if at is not None else MISSING_CODE if missing(text) else known.setdefault(text, len(known))
+
+        self.codes = np.empty(Origin(parts).n_rows, dtype=np.int32)
+        for part in parts:
+            for at, chunk in part.chunks(name):
+                texts, indices = part_texts(part, name, chunk)
+                codes = np.array([*map(code, texts), MISSING_CODE], dtype=np.int32)
+                self.codes[at : at + len(indices)] = codes[indices]
+        # Texts that stand in a dictionary and in no row say nothing of the column.
+        used = np.bincount(self.codes + 1, minlength=len(known) + 1)[1:] > 0
+        self.values = [text for text, at in known.items() if used[at]]
+        if not used.all():
+            self.codes = np.append(np.cumsum(used, dtype=np.int32) - 1, np.int32(MISSING_CODE))[self.codes]
+
+    def each(self, of_values: Sequence[Any] | np.ndarray, of_missing: Any, dtype: Any = None) -> np.ndarray:
+        """What each row has, of what each different text has; shape (T,)."""
+        return np.array([*of_values, of_missing], dtype)[self.codes]

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import BinaryIO, NamedTuple
 
-from decal_cli.data.dataset import Dataset, chosen_columns, dataset
-from decal_cli.data.formats.files import Raw, raw
-from decal_cli.data.formats.folders import as_named, opened
+import numpy as np
+
+from decal_cli.data.check import group
+from decal_cli.data.columns import Chosen
+from decal_cli.data.dataset import Dataset, Input, as_used, chosen_columns, dataset
+from decal_cli.data.formats.files import Raw, Source, raw
 from decal_cli.data.formats.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
-from decal_cli.data.formats.sources import FileSource
-from decal_cli.data.large.aggregates import aggregates
-from decal_cli.data.large.batches import Progress, memory, rows_in
+from decal_cli.data.formats.sources import opened
+from decal_cli.data.large.aggregates import aggregates, memory
+from decal_cli.data.large.batches import Progress, rows_in
 from decal_cli.data.large.files import can_count, count_files
 from decal_cli.data.large.sampling import can_draw, draw
-from decal_cli.data.population import as_used
-from decal_cli.data.unnamed import with_note
+from decal_cli.data.parts import loaded_parts
+from decal_cli.data.words import quote, shell_word
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import HELD_BYTES_OF_ROW, HELD_SHARE_OF_MEMORY, MAX_IN_MEMORY_BYTES
 from decal_cli.roles import Columns
+from decal_cli.tables.design import MIN_CLUSTERS, design_effect
+
+USUAL = (
+    *("cluster", "patient", "subject", "person", "participant", "user", "customer", "client", "account", "household"),
+    *("question", "document", "doc", "conversation", "session", "game", "match", "race", "site", "clinic", "hospital"),
+    *("store", "device", "author", "*_id", "*_cluster"),
+)
+"""Names, in lower case, of columns that rows are often sampled by."""
+MAX_ROWS, MAX_COLUMNS = 100_000, 3
+"""Above so many rows no further column is read, and of a file no more columns than these."""
+MIN_EFFECT = 1.5
+"""Design effect from which on a note is worth its line."""
+CLEAR = 3.0
+"""Standard deviations of a design effect of independent rows by which it must be larger than 1."""
 
 
 class Counting(NamedTuple):
@@ -53,16 +76,28 @@ def read(
         return as_used(_of_logs([raw(path, stdin) for path in paths or ["-"]], columns), columns)
     by_path = [(path, opened(path, stdin)) for path in paths or ["-"]]
     sources = [source for _, of_path in by_path for source in of_path]
-    counts = [(path, len(of_path)) for path, of_path in by_path]
     try:
-        if columns.aggregated:
-            return as_used(as_named(aggregates(sources, columns), counts), columns)
-        return as_used(as_named(_read(sources, columns, counting, sampled), counts), columns)
+        data = aggregates(sources, columns) if columns.aggregated else _read(sources, columns, counting, sampled)
+        inputs, at = [], 0
+        for path, of_path in by_path:
+            files = data.inputs[at : at + len(of_path)]
+            at += len(files)
+            inputs.append(files[0] if files[0].path == path else _together(path, files))
+        return as_used(replace(data, inputs=tuple(inputs)), columns)
     except DecalError:
         # Of a file that changed, what was wrong is not worth telling.
         for source in sources:
             source.raw.check_unchanged()
         raise
+
+
+def _together(path: str, files: Sequence[Input]) -> Input:
+    """A folder as one input: its digest is of the names in it and the digests of their files."""
+    lines = "".join(f"{os.path.relpath(each.path, path)}\0{each.sha256}\n" for each in files)
+    digest = hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
+    known = [each.positives for each in files if each.positives is not None]
+    positives = sum(known) if len(known) == len(files) else None
+    return Input(path, sum(each.rows for each in files), positives, digest)
 
 
 def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:
@@ -76,31 +111,44 @@ def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:
     return replace(data, notes=(*(note for log in logs for note in log.notes), *data.notes))
 
 
-def _read(sources: Sequence[FileSource], columns: Columns, counting: Counting | None, sampled: bool) -> Dataset:
+def _read(sources: Sequence[Source], columns: Columns, counting: Counting | None, sampled: bool) -> Dataset:
     chosen = chosen_columns(sources, columns)
-    # Cells of two scores show less than rows do, so rows are held for as long as they can be.
-    is_large = _too_large_to_hold if counting is not None and counting.pairs else _large
-    if counting is not None and can_count(columns, chosen, counting.pairs) and is_large(sources):
-        return count_files(sources, chosen, columns, *counting)
-    if sampled and _too_large_to_hold(sources) and can_draw(columns, chosen):
+    # What holding every row takes, as far as their formats tell: files may be compressed, and rows are not.
+    held = max(sum(source.raw.size for source in sources), HELD_BYTES_OF_ROW * (rows_in(sources) or 0))
+    most = HELD_SHARE_OF_MEMORY * memory()
+    if counting is not None and can_count(columns, chosen, counting.pairs):
+        # Cells of two scores show less than rows do, so rows are held for as long as they can be.
+        few = most if counting.pairs else min(MAX_IN_MEMORY_BYTES, memory() // 16)
+        if held > few:
+            return count_files(sources, chosen, columns, *counting)
+    if sampled and held > most and can_draw(columns, chosen):
         if chosen.roles().keys() == {"score", "label"}:
             # What is drawn from counts of scores holds each of them at its rate.
             return count_files(sources, chosen, columns)
         return draw(sources, chosen, columns, (counting or Counting()).progress)
-    return with_note(dataset(sources, columns), sources, chosen)
+    return _with_note(dataset(sources, columns), sources, chosen)
 
 
-def _large(sources: Sequence[FileSource]) -> bool:
-    """Whether all rows take more than may be held: a sixteenth of the memory, and no more than the limit."""
-    return _held_bytes(sources) > min(MAX_IN_MEMORY_BYTES, memory() // 16)
-
-
-def _too_large_to_hold(sources: Sequence[FileSource]) -> bool:
-    """Whether not even what needs single rows can hold them."""
-    return _held_bytes(sources) > HELD_SHARE_OF_MEMORY * memory()
-
-
-def _held_bytes(sources: Sequence[FileSource]) -> int:
-    """What holding every row takes, as far as their formats tell: files may be compressed, and rows are not."""
-    size = sum(source.raw.size for source in sources)
-    return max(size, HELD_BYTES_OF_ROW * (rows_in(sources) or 0))
+def _with_note(data: Dataset, sources: Sequence[Source], chosen: Chosen) -> Dataset:
+    """The data set, with a note on the first column that looks like what rows were sampled by, if there is one."""
+    rows, numbers = data.models[0].rows, data.models[0].row_numbers
+    if chosen.cluster is not None or data.classes or sum(item.rows for item in data.inputs) > MAX_ROWS:
+        return data
+    taken = {*chosen.numbers, *chosen.texts, *chosen.features}
+    usual = (name for name in sources[0].names if any(fnmatchcase(name.lower(), pattern) for pattern in USUAL))
+    for name in [name for name in usual if name not in taken][:MAX_COLUMNS]:
+        # Columns that every file has and that hold plain values.
+        with suppress(DecalError, KeyError):
+            values = group(loaded_parts(sources, (), (name,)), name)
+            clusters, unit = np.unique(values if numbers is None else values[numbers], return_inverse=True)
+            if not MIN_CLUSTERS <= len(clusters) <= len(rows) / 2:
+                continue
+            effect = design_effect(rows.label - rows.score, rows.weight, unit)
+            if effect >= max(MIN_EFFECT, 1 + CLEAR * math.sqrt(2 / len(clusters))):
+                note = (
+                    f"errors go together within the {len(clusters):,} values of column {quote(name)} (design effect "
+                    f"{effect:.1f}): if rows were sampled by it, intervals are too narrow without "
+                    f"{Hint('cluster', f'{shell_word(name)}').words}"
+                )
+                return replace(data, notes=(*data.notes, note))
+    return data

@@ -15,8 +15,13 @@ MISSING = (
     *("NaN", "nan", "NAN", "-NaN", "-nan", "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND"),
 )
 """Texts that stand for a missing value."""
+NO_LABEL = frozenset(MISSING) - {"None", "none"}
+"""Those that stand for a missing label: 'none' may well be a class."""
+NATURAL = {"0": 0, "1": 1, "false": 0, "true": 1}
+"""Labels that say by themselves which of them counts as 1."""
 NUMBER = re.compile(r"[ \t]*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)[ \t]*", re.IGNORECASE | re.ASCII)
 """A text that is a number."""
+_WHOLE = re.compile(r"(\+|(?P<minus>-))?0*(?P<digits>\d+)(\.0*)?", re.ASCII)
 _PERCENT = re.compile(r"(?P<number>.*?)\s*(?P<sign>%|percent)?", re.IGNORECASE | re.DOTALL)
 
 
@@ -72,22 +77,23 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 def shell_word(text: str) -> str:
     """A text as a shell takes it, for commands that a fix proposes: on one line, whatever is in it."""
-    return shlex.quote(text) if text.isprintable() else f"$'{''.join(map(_in_shell, text))}'"
+    if text.isprintable():
+        return shlex.quote(text)
+
+    def escaped(c: str) -> str:
+        code = ord(c)
+        if 0xDC80 <= code <= 0xDCFF:  # a byte of a name that is not UTF-8
+            return f"\\x{code - 0xDC00:02x}"
+        if c.isprintable():
+            return f"\\{c}" if c in "\\'" else c
+        return f"\\x{code:02x}" if code < 0x80 else f"\\U{code:08x}"
+
+    return f"$'{''.join(map(escaped, text))}'"
 
 
 def file_word(path: str) -> str:
     """A path as a shell takes it, and no command for an option."""
     return shell_word(f"./{path}" if path.startswith("-") else path)
-
-
-def _in_shell(c: str) -> str:
-    """A character between $' and '."""
-    code = ord(c)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte of a name that is not UTF-8
-        return f"\\x{code - 0xDC00:02x}"
-    if c.isprintable():
-        return f"\\{c}" if c in "\\'" else c
-    return f"\\x{code:02x}" if code < 0x80 else f"\\U{code:08x}"
 
 
 def first_line(error: BaseException) -> str:
@@ -122,3 +128,15 @@ def text_of(value: Any) -> str | None:
         # Dates, and numbers without an integer part to speak of.
         pass
     return str(value)
+
+
+def label_text(text: str | None) -> str | None:
+    """Canonical spelling of a label value: '1.0' and ' 1' are '1', 'True' is 'true'; None where it is missing."""
+    if text is None or (text := text.strip()) in NO_LABEL:
+        return None
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    if whole := _WHOLE.fullmatch(text):
+        # Not by way of a float, which has no room for 2^64 - 1.
+        return f"{'-' if whole['minus'] and whole['digits'] != '0' else ''}{whole['digits']}"
+    return text_of(float(text)) if NUMBER.fullmatch(text) else text

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from decal_cli.data import Columns, from_arrays, read
-from decal_cli.data.texts import encoded
+from decal_cli.data.parts import encoded
 from decal_cli.data.words import file_word, shell_word
 from decal_cli.errors import DecalError
 from tests.helpers.files import FOUR_ROWS, every_format, reading_error, write_columns, write_text

@@ -20,8 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.data import Writer, format_of
-from decal_cli.data.output import whole_file
-from decal_cli.data.writing import as_file
+from decal_cli.data.output import as_file, whole_file
 from decal_cli.errors import DecalError
 
 WATCHED = ("output.py", "signals.py", "contextlib.py")

@@ -1,4 +1,7 @@
-"""CSV: delimiter and header, the columns asked for, and where exactly a file is at fault."""
+"""CSV: delimiter and header, the columns asked for, and where exactly a file is at fault.
+
+Quotes may swallow rows of a file: one that is never closed, or two that stand rows apart.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, BinaryIO
 
-from decal_cli.data.formats.files import HEAD_SIZE, Raw, no_rows, refuse_other_encodings, translated
-from decal_cli.data.formats.quotes import check_quotes
+import numpy as np
+
+from decal_cli.data.formats.files import HEAD_SIZE, Raw, Source, no_rows, refuse_other_encodings, translated
 from decal_cli.data.words import MISSING, NUMBER, file_word, listed, not_a_number, quote
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_HEADER_BYTES, MAX_ROW_BYTES
@@ -24,21 +28,22 @@ _TYPES = {
 """What is a number in a column that nobody called one: neither '007' nor 20 digits, which are names."""
 
 
-class CsvSource:
+class CsvSource(Source):
     """A CSV file; numbers are parsed to the nearest float64, texts come dictionary-encoded."""
 
     kind = "CSV"
 
     def __init__(self, raw: Raw, head: bytes) -> None:
-        self.raw = raw
-        self.shown = raw.shown
+        self.raw, self.shown = raw, raw.shown
         refuse_other_encodings(raw, head)
         text, size = self._decoded(head), HEAD_SIZE
         while len(head) == size < MAX_HEADER_BYTES and not re.search(r"[\n\r]", text.lstrip()):
             size *= 16
             head = raw.head(size)
             text = self._decoded(head)
-        self.delimiter = _delimiter(text)
+        # Comma, unless the header has more semicolons or tabs outside quotes.
+        unquoted = re.sub(r'"[^"]*"', "", text.lstrip())
+        self.delimiter = max(",;\t", key=re.split(r"[\r\n]", unquoted, maxsplit=1)[0].count)
         self.names, self._skip, rest = self._header(text)
         self._header_text = text[: len(text) - len(rest)]
         if not rest.strip(string.whitespace) and len(head) < size:
@@ -96,15 +101,54 @@ class CsvSource:
         try:
             table = self._load(names, ())
         except Exception:
-            numbers = self._number_columns(names)
-            texts = [name for name in names if name not in numbers]
-            return self.load([name for name in names if name in numbers], texts).select(list(names))
+            texts = {name for name, values in self._texts(names) if as_numbers(values) is None}
+            return self.load([name for name in names if name not in texts], sorted(texts)).select(list(names))
         self._check_quotes(table.num_rows)
         return table
 
     def _check_quotes(self, n_rows: int) -> None:
+        """Raise a DecalError where a quote hides rows, which takes a closer look only where there are quotes.
+
+        n_rows: how many the file was read as.
+        """
         with translated(self.shown, self.kind):
-            check_quotes(self.shown, self.raw.open, self.delimiter, self._header_text, n_rows)
+            with self.raw.open() as stream:
+                if not any(b'"' in chunk for chunk in _chunks(stream)):
+                    return
+            with self.raw.open() as stream:
+                n_lines, last = _lines(stream)
+            n_header = sum(1 for line in re.split("[\r\n]", self._header_text) if line)
+            if n_rows != n_lines - n_header or _ends_open(last, self.delimiter, False):
+                with io.TextIOWrapper(self.raw.open(), encoding="latin-1", newline=None) as text:
+                    self._check_lines(text)
+
+    def _check_lines(self, text: io.TextIOWrapper) -> None:
+        """Line by line: whether quotes are open, where they opened, and whether lines within them look like rows."""
+        opened = n_alike = width = 0
+        places: list[int] = []
+        for number, line in enumerate(text, 1):
+            was_open, is_open = opened > 0, _ends_open(line, self.delimiter, opened > 0)
+            cells = [cell.strip(' "\n') for cell in line.split(self.delimiter)]
+            if was_open or is_open:
+                n_alike += bool(places) and len(cells) == width and all(NUMBER.fullmatch(cells[at]) for at in places)
+            elif line != "\n":
+                width = len(cells)
+                places = [at for at, cell in enumerate(cells) if NUMBER.fullmatch(cell)] or places
+            if n_alike > 1 and not is_open:
+                raise DecalError(
+                    f"{self.shown}, line {opened}: a quote opens there and closes on line {number}, around what looks "
+                    "like rows",
+                    "close or double the quote; a cell that does hold such lines can be given in Parquet",
+                )
+            if is_open != was_open:
+                opened = number if is_open else 0
+            if not is_open:
+                n_alike = 0
+        if opened:
+            raise DecalError(
+                f"{self.shown}, line {opened}: a quote opens there and is never closed",
+                "close it, or copy the file again",
+            )
 
     def _load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         import pyarrow as pa
@@ -120,13 +164,11 @@ class CsvSource:
             with self.raw.text() as stream:
                 return pacsv.read_csv(stream, **options)
 
-    def _number_columns(self, names: Sequence[str]) -> set[str]:
-        """Which columns hold numbers only, and missing values."""
-        possible = set(names)
+    def _texts(self, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+        """The different texts of columns, batch by batch."""
         for batch in self.batches((), list(names)):
-            dictionaries = {name: batch.column(batch.schema.get_field_index(name)).dictionary for name in possible}
-            possible -= {name for name, texts in dictionaries.items() if not _all_numbers(texts)}
-        return possible
+            for name in names:
+                yield name, batch.column(batch.schema.get_field_index(name)).dictionary
 
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         """The named columns as record batches of about a MiB of text each."""
@@ -145,20 +187,16 @@ class CsvSource:
             raise self._fault(error, numbers, texts) from None
         self._check_quotes(n_rows)
 
-    rows = batches
-
     def types(self, names: Sequence[str]) -> dict[str, Any]:
-        """The pyarrow type of every column whose values are all numbers, as they are usually written."""
         import pyarrow as pa
 
         # All types are possible at first; a value rules out those that would change it.
         possible = {name: list(_TYPES) for name in names}
         with_values: set[str] = set()
-        for batch in self.batches((), names):
-            for name in names:
-                texts = set(batch.column(batch.schema.get_field_index(name)).dictionary.to_pylist()) - set(MISSING)
-                with_values |= {name} if texts else set()
-                possible[name] = [kind for kind in possible[name] if all(map(_TYPES[kind].fullmatch, texts))]
+        for name, dictionary in self._texts(names):
+            texts = set(dictionary.to_pylist()) - set(MISSING)
+            with_values |= {name} if texts else set()
+            possible[name] = [kind for kind in possible[name] if all(map(_TYPES[kind].fullmatch, texts))]
         return {name: pa.type_for_alias(possible[name][0]) for name in with_values if possible[name]}
 
     def _options(
@@ -217,44 +255,79 @@ class CsvSource:
 
     def _find_fault(self, numbers: Sequence[str], texts: Sequence[str]) -> DecalError | None:
         at_name = {name: at for at, name in enumerate(self.names)}
-        places = [(name, at_name[name]) for name in numbers]
-        words = [(name, at_name[name]) for name in texts]
         width = len(self.names)
         for row, line, cells in self._rows():
+            at_row = f"row {row} (line {line})"
             if len(cells) != width:
                 cells_word = "cell" if len(cells) == 1 else "cells"
                 return DecalError(
-                    f"{self.shown}, row {row} (line {line}): {len(cells)} {cells_word} where the header has {width}",
+                    f"{self.shown}, {at_row}: {len(cells)} {cells_word} where the header has {width}",
                     "quote cells that contain the delimiter, or correct the row",
                 )
-            for name, at in places:
-                cell = cells[at]
+            for name in numbers:
+                cell = cells[at_name[name]]
                 if cell.strip() not in MISSING and not NUMBER.fullmatch(cell):
-                    return not_a_number(f"{self.shown}, column {quote(name)}, row {row} (line {line})", cell)
-            for name, at in words:
-                if not cells[at].isprintable() and any("\udc80" <= c <= "\udcff" for c in cells[at]):
+                    return not_a_number(f"{self.shown}, column {quote(name)}, {at_row}", cell)
+            for name in texts:
+                cell = cells[at_name[name]]
+                if not cell.isprintable() and any("\udc80" <= c <= "\udcff" for c in cell):
                     return DecalError(
-                        f"{self.shown}, column {quote(name)}, row {row} (line {line}): not UTF-8 text",
+                        f"{self.shown}, column {quote(name)}, {at_row}: not UTF-8 text",
                         f"convert the file: iconv -f WINDOWS-1252 -t UTF-8 {file_word(self.raw.path)} > utf8.csv",
                     )
         return None
 
 
-def _all_numbers(texts: Any) -> bool:
-    """Whether each text of a pyarrow array is a number or stands for a missing value."""
+def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+    return iter(lambda: stream.read(1 << 20), b"")
+
+
+def as_numbers(texts: Any, kind: Any = None) -> Any:
+    """A pyarrow column of texts as numbers, null where one stands for a missing value; None where one is no number.
+
+    kind: the type of the numbers, by default float64.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    known = texts.filter(pc.invert(pc.is_in(texts, value_set=pa.array(MISSING))))
+    missing = pc.is_in(texts, value_set=pa.array(MISSING))
+    known = pc.if_else(missing, pa.scalar(None, pa.string()), texts)
     try:
-        pc.utf8_trim(known, " \t").cast(pa.float64())
+        return pc.utf8_trim(known, " \t").cast(pa.float64() if kind is None else kind)
     except pa.ArrowInvalid:
-        return False
-    return True
+        return None
 
 
-def _delimiter(text: str) -> str:
-    """Comma, unless the header has more semicolons or tabs outside quotes."""
-    header = re.sub(r'"[^"]*"', "", text.lstrip())
-    header = re.split(r"[\r\n]", header, maxsplit=1)[0]
-    return max(",;\t", key=header.count)
+def _lines(stream: BinaryIO) -> tuple[int, str]:
+    """How many lines are not empty, and the last of them."""
+    count, last, ended = 0, b"", True
+    for chunk in _chunks(stream):
+        values = np.frombuffer(chunk, dtype=np.uint8)
+        ends = (values == ord("\n")) | (values == ord("\r"))
+        starts = ~ends
+        starts[1:] &= ends[:-1]
+        starts[0] &= ended
+        ended = bool(ends[-1])
+        at = np.flatnonzero(starts)
+        count += len(at)
+        last = chunk[int(at[-1]) :] if len(at) else last + chunk
+    return count, last.decode("latin-1")
+
+
+def _ends_open(line: str, delimiter: str, is_open: bool) -> bool:
+    """Whether a line ends within quotes; is_open: whether it begins within some."""
+    at = 0
+    if not is_open and line.startswith('"'):
+        is_open, at = True, 1
+    while True:
+        if is_open:
+            at = line.find('"', at)
+            if at < 0:
+                return True
+            is_open = line.startswith('"', at + 1)
+            at += 2 if is_open else 1
+        else:
+            at = line.find(f'{delimiter}"', at) + 2
+            if at < 2:
+                return False
+            is_open = True

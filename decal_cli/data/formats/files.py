@@ -1,30 +1,103 @@
-"""Bytes of one input, wherever they come from: a file, a pipe or standard input, gzip or not."""
+"""Bytes of one input, wherever they come from: a file, an object of a store, a pipe or standard input, gzip or not."""
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import io
 import os
+import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, BinaryIO, cast
+from urllib.parse import urlsplit
 
 from decal_cli.data.large.engines.address import refuse_as_file
 from decal_cli.data.words import file_word, first_line, nearest
-from decal_cli.errors import DecalError, out_of_memory
+from decal_cli.errors import DecalError, masked, out_of_memory
 from decal_cli.limits import MAX_STREAM_BYTES, MIB
 
 HEAD_SIZE = 1 << 16
 GZIP = b"\x1f\x8b"
 BINARY = ("Parquet", "Arrow")
+_STORE = re.compile(r"(s3|gs|gcs|abfss?)://", re.IGNORECASE)
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|CONNECTION_STRING", re.IGNORECASE)
+_SECONDS = 20.0
+"""Of waiting for a store: for a connection, and for an answer."""
 
 
-Status = tuple[int, ...]
-"""Size of a file, and what else changes where it is replaced or written to."""
+class RawData:
+    """Where rows come from. path: as the user gave it; digest: gives a hex digest of rows that stand in no file."""
+
+    size = 0
+    """Bytes of a file."""
+
+    def __init__(self, path: str, digest: Callable[[], str] = lambda: "") -> None:
+        self.path, self.digest = path, digest
+
+    def sha256(self) -> str:
+        """Hex digest of the content."""
+        return self.digest()
+
+    def check_unchanged(self) -> None:
+        """Raise a DecalError where the content is not what it was at first."""
+
+
+class Source:
+    """One input whose format is known. Where a format has types, columns are read as what they are."""
+
+    raw: Any
+    """Its RawData; a file is a Raw."""
+    shown: str
+    names: list[str]
+    count: int | None = None
+    """How many rows there are, where the format says so."""
+    numbered = True
+    """Whether rows have numbers that a user knows: those of an engine have none."""
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        """pyarrow table with these columns, every row."""
+        raise NotImplementedError
+
+    def load_typed(self, names: Sequence[str]) -> Any:
+        """pyarrow table with these columns as what they are; text formats: as numbers where all values are numbers."""
+        return self.load(names, ())
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        """The columns of `load` in batches of rows, with little memory."""
+        yield self.load(numbers, texts)
+
+    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
+        """Batches in which the other columns are what they are in the file, where its format has types."""
+        return self.batches(numbers, others)
+
+    def types(self, names: Sequence[str]) -> dict[str, Any]:
+        """The pyarrow type of every column of texts whose values are all numbers, as they are usually written."""
+        return {}
+
+    def row(self, at: int) -> int:
+        """The row of the file, from 0, that a row of the table is."""
+        return at
+
+    def line(self, row: int) -> int | None:
+        """Line of a data row (0-based) in a text format, None where there is none or finding it is slow."""
+        return None
+
+
+class Held(Source):
+    """Columns in memory. raw: by default the source is in no file, and has no digest."""
+
+    def __init__(self, shown: str, table: Any, raw: RawData | None = None) -> None:
+        self.shown, self.raw = shown, raw or RawData(shown)
+        self.table = table
+        self.names = list(table.column_names)
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        return self.table.select([*numbers, *texts])
 
 
 class Unzipped(gzip.GzipFile):
@@ -39,35 +112,31 @@ class Unzipped(gzip.GzipFile):
         self.source.close()
 
 
-class Raw:
-    """One input. shown: its name in errors; path: as the user gave it; stream: a pipe, which can be read only once."""
+class Raw(RawData):
+    """One file. shown: its name in errors; stream: a pipe, which can be read only once."""
 
     def __init__(self, shown: str, path: str, stream: BinaryIO | None = None) -> None:
-        self.shown = shown
-        self.path = path
-        self.stream = stream
+        super().__init__(path)
+        self.shown, self.stream = shown, stream
         with translated(shown, "a file"):
-            self.identity = None if stream is not None else self._status()
-            self.start = self._read_start() if stream is None else stream.read(HEAD_SIZE)
+            self.identity = () if stream is not None else self._status()
+            # Of a pipe, which is held whole, the size is not known.
+            self.size = self.identity[0] if self.identity else 0
+            if stream is None:
+                with self._bytes() as file:
+                    self.start = file.read(len(GZIP))
+            else:
+                self.start = stream.read(HEAD_SIZE)
         self.gz = self.start.startswith(GZIP)
-
-    def _read_start(self) -> bytes:
-        with self._bytes() as file:
-            return file.read(len(GZIP))
 
     def _bytes(self) -> Any:
         """The bytes as they were given, from the start."""
         return open(self.path, "rb")
 
-    def _status(self) -> Status:
-        """What changes where a file is replaced or written to."""
+    def _status(self) -> tuple[int, ...]:
+        """Size of a file, and what else changes where it is replaced or written to."""
         status = os.stat(self.path)
         return status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file; 0 of a pipe, which is held whole."""
-        return 0 if self.identity is None else self.identity[0]
 
     @cached_property
     def content(self) -> bytes:
@@ -129,8 +198,6 @@ class Raw:
 
     def sha256(self) -> str:
         """Hex digest of the bytes as they were given (compressed, if they were)."""
-        import hashlib
-
         if self.stream is not None:
             return hashlib.sha256(self.content).hexdigest()
         with translated(self.shown, "a file"), self._bytes() as stream:
@@ -178,23 +245,16 @@ def _pipe(path: str) -> BinaryIO | None:
         return open(path, "rb")
     except FileNotFoundError:
         refuse_as_file(path)
-        raise DecalError(f"{path}: no such file", _near_file(path)) from None
+        folder, name = os.path.split(path)
+        try:
+            near = nearest(name, os.listdir(folder or "."))
+            fix = f"did you mean {file_word(os.path.join(folder, near))}?" if near else "check the name"
+        except OSError:
+            fix = f"there is no folder {folder} either"
+        raise DecalError(f"{path}: no such file", fix) from None
     except (OSError, ValueError) as error:
-        raise DecalError(f"{path}: cannot be opened ({_reason(error)})", "check the name and its permissions") from None
-
-
-def _near_file(path: str) -> str:
-    folder, name = os.path.split(path)
-    try:
-        names = os.listdir(folder or ".")
-    except OSError:
-        return f"there is no folder {folder} either"
-    near = nearest(name, names)
-    return f"did you mean {file_word(os.path.join(folder, near))}?" if near else "check the name"
-
-
-def _reason(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+        reason = getattr(error, "strerror", None) or error
+        raise DecalError(f"{path}: cannot be opened ({reason})", "check the name and its permissions") from None
 
 
 @contextmanager
@@ -241,3 +301,106 @@ def refuse_other_encodings(raw: Raw, head: bytes) -> None:
             f"{raw.shown}: is {name} text, not UTF-8",
             f"convert it: iconv -f {name} -t UTF-8 {file_word(raw.path)} > utf8.csv",
         )
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path names an object of a store (S3, Google Cloud, Azure), and no file here."""
+    return _STORE.match(path) is not None
+
+
+class RemoteRaw(Raw):
+    """One object of a store, read by pyarrow, with the credentials of the environment."""
+
+    def __init__(self, path: str) -> None:
+        self.store, self.place = _store_of(path)
+        super().__init__(path, path)
+
+    def _bytes(self) -> Any:
+        with _reached(self.path):
+            return self.store.open_input_file(self.place)
+
+    def _status(self) -> tuple[int, ...]:
+        with _reached(self.path):
+            info = self.store.get_file_info(self.place)
+        if not info.is_file:
+            raise DecalError(f"{self.path}: no such object", "check its name, and who may read it")
+        return info.size, info.mtime_ns or 0
+
+    def arrow(self) -> Any:
+        return super().arrow() if self.gz else self._bytes()
+
+    def sha256(self) -> str:
+        """Hex digest of the store's own tag of the content; of the content, where the store has none."""
+        with _reached(self.path), self.store.open_input_stream(self.place) as stream:
+            tags = {str(key).lower(): value for key, value in (stream.metadata() or {}).items()}
+            tag = next((value for key, value in tags.items() if "etag" in key), None)
+            if tag is not None:
+                return hashlib.sha256(tag if isinstance(tag, bytes) else str(tag).encode()).hexdigest()
+        return super().sha256()
+
+
+def objects_in(path: str) -> list[str] | None:
+    """The objects below a path, None where it is an object itself. Errors: DecalError."""
+    from pyarrow.fs import FileSelector
+
+    store, place = _store_of(path)
+    with _reached(path):
+        if store.get_file_info(place).is_file:
+            return None
+        found = store.get_file_info(FileSelector(place, recursive=True, allow_not_found=True))
+    start = path.rstrip("/")
+    return [start + each.path.removeprefix(place.rstrip("/")) for each in found if each.is_file]
+
+
+def _store_of(path: str) -> tuple[Any, str]:
+    """The store of a path, and the place in it. Errors: DecalError."""
+    try:
+        parts = urlsplit(path)
+    except ValueError as error:
+        raise DecalError(f"{path}: is not an address ({error})", "name bucket and object") from None
+    scheme = parts.scheme.lower()
+    if (scheme == "s3" and "@" in parts.netloc) or ":" in parts.netloc or parts.query:
+        raise DecalError(
+            f"{masked(path).partition('?')[0]}: holds credentials or options",
+            "name bucket and object alone, and put credentials in the environment",
+        )
+    with _reached(path):
+        if scheme == "s3":
+            return _s3(parts.netloc), f"{parts.netloc}{parts.path}"
+        from pyarrow.fs import FileSystem
+
+        # Without a limit, pyarrow asks Google for credentials for a quarter of an hour.
+        limit = f"?retry_limit_seconds={_SECONDS:g}" if scheme in ("gs", "gcs") else ""
+        store, place = FileSystem.from_uri(path + limit)
+        return store, place
+
+
+def _s3(bucket: str) -> Any:
+    from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem, resolve_s3_region
+
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    options: dict[str, Any] = {"connect_timeout": _SECONDS, "request_timeout": _SECONDS}
+    if endpoint is not None:
+        scheme, _, host = endpoint.rpartition("://")
+        options |= {"endpoint_override": host.rstrip("/"), "scheme": scheme or "https"}
+    elif region is None:
+        region = resolve_s3_region(bucket)
+    return S3FileSystem(region=region, retry_strategy=AwsStandardS3RetryStrategy(max_attempts=3), **options)
+
+
+@contextmanager
+def _reached(path: str) -> Iterator[None]:
+    """Turn any error of a store into one line about this object, without what is secret."""
+    try:
+        yield
+    except DecalError:
+        raise
+    except Exception as error:
+        text = first_line(error)
+        for name, value in os.environ.items():
+            if len(value) > 3 and _SECRET.search(name):
+                text = text.replace(value, "***")
+        raise DecalError(
+            f"{path}: cannot be read ({text})", "check its name, the network, and the credentials in the environment"
+        ) from None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
-from decal_cli.data.formats.files import Raw, no_rows, refuse_other_encodings, translated
+from decal_cli.data.formats.files import Raw, Source, no_rows, refuse_other_encodings, translated
 from decal_cli.data.words import MISSING, quote, text_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_EMPTY_CELLS, MAX_LINE_BYTES, MIB
@@ -17,14 +17,13 @@ N_LINES, N_BLOCK_VALUES = 1 << 15, 1 << 21
 """Lines that are held as objects at once, and their values."""
 
 
-class JsonLinesSource:
+class JsonLinesSource(Source):
     """A JSON Lines file, parsed twice: once for the keys of all lines, once for the columns asked for."""
 
     kind = "JSON Lines"
 
     def __init__(self, raw: Raw, head: bytes) -> None:
-        self.raw = raw
-        self.shown = raw.shown
+        self.raw, self.shown = raw, raw.shown
         refuse_other_encodings(raw, head)
         filled: Counter[str] = Counter()
         self.n_rows = 0
@@ -60,7 +59,13 @@ class JsonLinesSource:
                 try:
                     value = decode(line.decode("utf-8", "surrogatepass"))
                 except (ValueError, RecursionError) as error:
-                    reason = _reason(error)
+                    reason = (
+                        "nested too deep" if isinstance(error, RecursionError) else "a number of thousands of digits"
+                    )
+                    if isinstance(error, json.JSONDecodeError):
+                        reason = error.msg
+                    elif isinstance(error, UnicodeDecodeError):
+                        reason = "no UTF-8 text"
                     raise DecalError(
                         f"{self.shown}, line {number}: is not JSON ({reason})", "write one whole object a line"
                     ) from None
@@ -159,31 +164,25 @@ class JsonLinesSource:
         others: dict[str, Any],
         lists: Container[str] = (),
     ) -> Any:
+        """Numbers, or lists of them, and others as their types; None: as texts of plain values."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {}
         with translated(self.shown, self.kind):
-            for name in numbers:
+            for name in dict.fromkeys((*numbers, *others)):
                 values = [row.get(name) for row in rows]
-                if name in lists or any(isinstance(v, list) for v in values):
-                    listed = [self._list(name, v, start + i) for i, v in enumerate(values)]
-                    columns[name] = pa.array(listed, pa.list_(pa.float64()))
-                else:
-                    columns[name] = pa.array([self._number(name, v, start + i) for i, v in enumerate(values)])
-            for name, kind in others.items():
-                columns[name] = self._column(name, kind, [row.get(name) for row in rows], start)
+                read: Callable[[str, Any, int], Any] = self._text
+                kind = others.get(name) or pa.string()
+                if name not in others:
+                    listed = name in lists or any(isinstance(v, list) for v in values)
+                    read, kind = (self._list, pa.list_(pa.float64())) if listed else (self._number, pa.float64())
+                if others.get(name) is None:
+                    values = [read(name, v, start + i) for i, v in enumerate(values)]
+                elif pa.types.is_string(kind):
+                    nested = (list, dict)
+                    values = [json.dumps(v, ensure_ascii=False) if type(v) in nested else text_of(v) for v in values]
+                columns[name] = pa.array(values, kind)
             return pa.table(columns)
-
-    def _column(self, name: str, kind: Any, values: list[Any], start: int) -> Any:
-        """Values as this type; None: as texts of plain values."""
-        import pyarrow as pa
-
-        if kind is None:
-            return pa.array([self._text(name, v, start + i) for i, v in enumerate(values)], pa.string())
-        if pa.types.is_string(kind):
-            texts = [json.dumps(v, ensure_ascii=False) if isinstance(v, (list, dict)) else text_of(v) for v in values]
-            return pa.array(texts, kind)
-        return pa.array(values, kind)
 
     def _number(self, name: str, value: Any, row: int) -> float:
         if value is None or (isinstance(value, str) and value.strip() in MISSING):
@@ -214,15 +213,6 @@ class JsonLinesSource:
 
     def _place(self, name: str, row: int) -> str:
         return f"{self.shown}, column {quote(name)}, row {row + 1}"
-
-
-def _reason(error: Exception) -> str:
-    """What is wrong with a line."""
-    if isinstance(error, json.JSONDecodeError):
-        return error.msg
-    if isinstance(error, UnicodeDecodeError):
-        return "no UTF-8 text"
-    return "nested too deep" if isinstance(error, RecursionError) else "a number of thousands of digits"
 
 
 def _is_number(value: Any) -> bool:

@@ -11,13 +11,12 @@ import math
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
-from decal_cli.data.formats.files import Raw, no_rows, translated
+from decal_cli.data.formats.files import Held, Raw, no_rows, translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
-from decal_cli.data.formats.sources import InMemory
 from decal_cli.data.words import number_with_sign, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -41,7 +40,7 @@ _ASIDE = re.compile(r"\([^()\n]*\)")
 Row = dict[str, Any]
 
 
-class LogSource(InMemory):
+class LogSource(Held):
     """The rows of a log. repeats: whether some questions were answered more than once. notes: of what was dropped."""
 
     def __init__(self, raw: Raw, rows: Sequence[Row], notes: Sequence[str]) -> None:
@@ -49,12 +48,10 @@ class LogSource(InMemory):
 
         if not rows:
             raise no_rows(raw.shown)
-        self.raw = raw
-        self.shown = raw.shown
         self.notes = tuple(notes)
-        self.names = list(dict.fromkeys(name for row in rows for name in row))
         self.repeats = 1 < len({row[CLUSTER] for row in rows}) < len(rows)
-        self.table = pa.table({name: [row.get(name) for row in rows] for name in self.names})
+        names = dict.fromkeys(name for row in rows for name in row)
+        super().__init__(raw.shown, pa.table({name: [row.get(name) for row in rows] for name in names}), raw)
         if all(row[SCORE] is None for row in rows):
             raise DecalError(
                 f"{raw.shown}: no answer states a confidence",
@@ -98,8 +95,7 @@ def _sample(raw: Raw, number: int, line: Mapping[str, Any]) -> Row:
         if metric is None:
             raise DecalError(f"{where}: no metric says whether the answer is right", "log a metric such as exact_match")
         # A filter keeps the answer alone: how sure the model is stands in what it wrote.
-        texts = map(str, (_first(line.get("resps")), _first(responses)))
-        sure = next((value for value in map(stated, texts) if value is not None), None)
+        sure = _first_stated(map(str, (_first(line.get("resps")), _first(responses))))
         return {CLUSTER: question, SCORE: sure, LABEL: _graded(line[metric])}
     top = max(likelihoods)
     powers = [math.exp(each - top) for each in likelihoods]
@@ -163,6 +159,10 @@ def stated(text: str) -> float | None:
     return value if 0 <= value <= 1 else None
 
 
+def _first_stated(texts: Iterable[str]) -> float | None:
+    return next((value for value in map(stated, texts) if value is not None), None)
+
+
 def of_inspect(raw: Raw) -> LogSource:
     """A log of Inspect, in either of its formats."""
     fix = "give a log that Inspect has finished, of a version from 0.3 on"
@@ -171,7 +171,19 @@ def of_inspect(raw: Raw) -> LogSource:
     if len(content) > MAX_STREAM_BYTES:
         raise DecalError(f"{raw.shown}: is too large for a log", "write fewer samples to a log")
     try:
-        header, samples = _of_archive(content) if content.startswith(b"PK") else _of_json(content)
+        if content.startswith(b"PK"):
+            with zipfile.ZipFile(BytesIO(content)) as archive:
+                entries = {entry.filename: entry for entry in archive.infolist()}
+                if "header.json" not in entries:
+                    raise ValueError("it has no header.json")
+                header = json.loads(_entry(content, archive, entries["header.json"]))
+                named = sorted(name for name in entries if name.startswith("samples/") and name.endswith(".json"))
+                samples = [json.loads(_entry(content, archive, entries[name])) for name in named]
+        else:
+            header = json.loads(content)
+            if not isinstance(header, dict) or "eval" not in header:
+                raise ValueError("it has no 'eval'")
+            samples = list(header.get("samples") or [])
     except (ValueError, KeyError, TypeError, RecursionError, OSError, zipfile.BadZipFile, NotImplementedError) as error:
         reason = str(error).splitlines()[0][:60] if str(error) else type(error).__name__
         raise DecalError(f"{raw.shown}: is not a whole log of Inspect ({reason})", fix) from None
@@ -187,24 +199,7 @@ def of_inspect(raw: Raw) -> LogSource:
     if len(graded) < len(samples):
         notes.append(f"{raw.shown}: dropped {len(samples) - len(graded):,} of {len(samples):,} samples (not scored)")
     scorer = _scorer(raw.shown, graded, notes)
-    return LogSource(raw, [_answer(raw.shown, sample, scorer) for sample in graded], notes)
-
-
-def _of_json(content: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    log = json.loads(content)
-    if not isinstance(log, dict) or "eval" not in log:
-        raise ValueError("it has no 'eval'")
-    return log, list(log.get("samples") or [])
-
-
-def _of_archive(content: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    with zipfile.ZipFile(BytesIO(content)) as archive:
-        entries = {entry.filename: entry for entry in archive.infolist()}
-        if "header.json" not in entries:
-            raise ValueError("it has no header.json")
-        header = json.loads(_entry(content, archive, entries["header.json"]))
-        named = sorted(name for name in entries if name.startswith("samples/") and name.endswith(".json"))
-        return header, [json.loads(_entry(content, archive, entries[name])) for name in named]
+    return LogSource(raw, [_answer(sample, scorer) for sample in graded], notes)
 
 
 def _entry(content: bytes, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
@@ -227,7 +222,7 @@ def _scorer(shown: str, samples: Sequence[Mapping[str, Any]], notes: list[str]) 
     """The first scorer that says whether answers are right."""
     names = list(dict.fromkeys(name for sample in samples for name in sample["scores"]))
     for name in names:
-        if any(_graded(_value(sample, name)) is not None for sample in samples):
+        if any(_graded(_score(sample, name).get("value")) is not None for sample in samples):
             if len(names) > 1:
                 others = ", ".join(quote(other) for other in names if other != name)
                 notes.append(f"{shown}: answers are right or wrong as scorer {quote(name)} has it, not {others}")
@@ -235,30 +230,30 @@ def _scorer(shown: str, samples: Sequence[Mapping[str, Any]], notes: list[str]) 
     raise DecalError(f"{shown}: no scorer says whether answers are right", "log a scorer whose values are C, I or 0, 1")
 
 
-def _value(sample: Mapping[str, Any], scorer: str) -> Any:
-    return (sample["scores"].get(scorer) or {}).get("value")
+def _score(sample: Mapping[str, Any], scorer: str) -> Mapping[str, Any]:
+    return sample["scores"].get(scorer) or {}
 
 
-def _answer(shown: str, sample: Mapping[str, Any], scorer: str) -> Row:
+def _answer(sample: Mapping[str, Any], scorer: str) -> Row:
     """One row of a sample: whether the answer is right, and the confidence that the scorer or the answer states."""
-    score = sample["scores"].get(scorer) or {}
+    score = _score(sample, scorer)
     question, epoch = str(sample.get("id")), sample.get("epoch", 1)
     given = {**(sample.get("metadata") or {}), **(score.get("metadata") or {})}
     named = next((given[name] for name in CONFIDENCES if given.get(name) is not None), None)
-    texts = [str(named)] if named is not None else [_completion(sample), str(score.get("explanation") or "")]
-    sure = next((value for value in map(stated, texts) if value is not None), None)
-    return {CLUSTER: question, ID: f"{question}/{epoch}", SCORE: sure, LABEL: _graded(score.get("value"))}
-
-
-def _completion(sample: Mapping[str, Any]) -> str:
     output = sample.get("output") or {}
-    if output.get("completion"):
-        return str(output["completion"])
-    choices = output.get("choices") or [{}]
-    content = (choices[0].get("message") or {}).get("content", "")
-    if isinstance(content, list):
-        content = "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return str(content)
+    answer = output.get("completion")
+    if not answer:
+        choices = output.get("choices") or [{}]
+        answer = (choices[0].get("message") or {}).get("content", "")
+        if isinstance(answer, list):
+            answer = "\n".join(str(part.get("text", "")) for part in answer if isinstance(part, dict))
+    texts = [str(named)] if named is not None else [str(answer), str(score.get("explanation") or "")]
+    return {
+        CLUSTER: question,
+        ID: f"{question}/{epoch}",
+        SCORE: _first_stated(texts),
+        LABEL: _graded(score.get("value")),
+    }
 
 
 TOOLS: dict[str, Callable[[Raw], LogSource]] = {"lm-eval": of_lm_eval, "inspect": of_inspect}

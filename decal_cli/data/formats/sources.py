@@ -1,20 +1,21 @@
-"""What format an input has, seen from its bytes, and one way to get columns out of each."""
+"""What format an input has, seen from its bytes, and columns out of each; and folders of files as one input."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, Protocol, Self
+from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.data.formats.csvfile import CsvSource
-from decal_cli.data.formats.files import Raw, raw, translated
+from decal_cli.data.formats.files import Held, Raw, RemoteRaw, Source, is_remote, objects_in, raw, translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
-from decal_cli.data.formats.remote import RemoteRaw, is_remote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_HELD_BYTES
+from decal_cli.tables.table import Ints
 
 ZIP = b"PK\x03\x04"
 FOREIGN = {
@@ -33,120 +34,25 @@ FOREIGN = {
 }
 N_BATCH_ROWS = 1 << 16
 PIECE_BYTES = 1 << 20
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-class RawFile(Protocol):
-    """Where rows come from, for provenance."""
-
-    path: str
-
-    @property
-    def size(self) -> int:
-        """Bytes of a file; 0 of what is in memory."""
-
-    def sha256(self) -> str:
-        """Hex digest of the content."""
-
-    def check_unchanged(self) -> None:
-        """Raise a DecalError where the content is not what it was at first."""
-
-
-class Source(Protocol):
-    """One input whose format is known."""
-
-    shown: str
-    names: list[str]
-
-    @property
-    def raw(self) -> RawFile:
-        """Its origin."""
-
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
-        """pyarrow table with these columns, every row."""
-
-    def load_typed(self, names: Sequence[str]) -> Any:
-        """pyarrow table with these columns as what they are; text formats: as numbers where all values are numbers."""
-
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-        """The columns of `load` in batches of rows, with little memory."""
-
-    def line(self, row: int) -> int | None:
-        """Line of a data row (0-based) in a text format, None where there is none or finding it is slow."""
-
-
-class Typed:
-    """A source whose format has types: columns are read as what they are, and rows have no lines."""
-
-    def load_typed(self, names: Sequence[str]) -> Any:
-        return self.load(names, ())
-
-    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
-        return self.batches(numbers, others)
-
-    def line(self, row: int) -> int | None:
-        return None
-
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
-        raise NotImplementedError
-
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-        yield self.load(numbers, texts)
-
-
-class InMemory(Typed):
-    """The columns of a source whose rows are a pyarrow table already."""
-
-    table: Any
-
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
-        return self.table.select([*numbers, *texts])
-
-
-class OwnOrigin(InMemory):
-    """Columns in memory that stand in no file: the source is its own origin, and has no digest unless it says so."""
-
-    size = 0
-
-    def __init__(self, shown: str, table: Any, path: str | None = None) -> None:
-        self.shown, self.path = shown, shown if path is None else path
-        self.names: list[str] = list(table.column_names)
-        self.table = table
-
-    @property
-    def raw(self) -> Self:
-        return self
-
-    def check_unchanged(self) -> None: ...
-
-    def sha256(self) -> str:
-        return ""
-
-
-class Repeated(InMemory):
+class Repeated(Held):
     """Rows that a source counts, as the rows themselves: each line of it, as often as it says.
 
     lines: the line of the source that each row is, shape (T,). numbered: whether lines have numbers that a user knows.
     """
 
-    def __init__(self, source: Source, table: Any, times: NDArray[np.int64], numbered: bool = True) -> None:
-        self.source, self.shown, self.names = source, source.shown, list(table.column_names)
-        self.numbered = numbered
+    def __init__(self, source: Source, table: Any, times: Ints, numbered: bool = True) -> None:
         self.lines = np.repeat(np.arange(len(times)), times)
-        self.table = table.take(self.lines)
+        super().__init__(source.shown, table.take(self.lines), source.raw)
+        self.numbered = numbered
 
-    @property
-    def raw(self) -> RawFile:
-        return self.source.raw
-
-
-class FileSource(Source, Protocol):
-    """A file of any format."""
-
-    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
-        """Batches in which the other columns are what they are in the file, where its format has types."""
+    def row(self, at: int) -> int:
+        return int(self.lines[at])
 
 
-def open_source(path: str, stdin: BinaryIO | None) -> FileSource:
+def open_source(path: str, stdin: BinaryIO | None) -> Source:
     """Recognise an input: Parquet, Arrow file or stream, JSON Lines, else CSV; each also gzipped, from any place."""
     source = RemoteRaw(path) if is_remote(path) else raw(path, stdin)
     try:
@@ -156,12 +62,52 @@ def open_source(path: str, stdin: BinaryIO | None) -> FileSource:
         raise
 
 
+def opened(path: str, stdin: BinaryIO | None) -> list[Source]:
+    """The file of this path, or all files of a folder, in order of their paths. Errors: DecalError."""
+    found = objects_in(path) if is_remote(path) else sorted(_files(path)) if os.path.isdir(path) else None
+    if path == "-" or found is None:
+        return [open_source(path, stdin)]
+    files = sorted(file for file in found if not _hidden(os.path.relpath(file, path)))
+    below = [os.path.relpath(file, path) for file in files]
+    if not files and is_remote(path):
+        raise DecalError(f"{path}: there is no such object, and none below it", "check its name, and who may read it")
+    if not files:
+        raise DecalError(f"{path}: is a directory without files", "name another folder, or files")
+    # What the folders 'column=value' of each path say.
+    named = [[part.split("=", 1) for part in file.split(os.sep)[:-1] if "=" in part] for file in below]
+    partitions = [
+        {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in of_file} for of_file in named
+    ]
+    first = partitions[0].keys()
+    for file, values in zip(files, partitions, strict=True):
+        if values.keys() != first:
+            listed, first_listed = (", ".join(each) or "no column" for each in (values, first))
+            raise DecalError(
+                f"{file}: its path names {listed}, and that of {files[0]} names {first_listed}",
+                "partition all files of a folder by the same columns",
+            )
+    return [_Partition.of(open_source(file, None), values) for file, values in zip(files, partitions, strict=True)]
+
+
 def columns_in(path: str) -> list[str]:
     """The names of a file's columns, from its beginning alone. Errors: DecalError, where it cannot be read."""
     return open_source(path, None).names
 
 
-def _recognised(source: Raw) -> FileSource:
+def _files(folder: str) -> Iterator[str]:
+    def stop(error: OSError) -> None:
+        raise DecalError(f"{error.filename}: cannot be opened ({error.strerror})", "check its permissions") from None
+
+    for place, folders, names in os.walk(folder, onerror=stop):
+        folders[:] = [name for name in folders if not _hidden(name)]
+        yield from (os.path.join(place, name) for name in names)
+
+
+def _hidden(path: str) -> bool:
+    return any(part.startswith((".", "_")) for part in path.split(os.sep))
+
+
+def _recognised(source: Raw) -> Source:
     head = source.head()
     if head[:4] in (b"PAR1", b"PARE"):
         return ParquetSource(source)
@@ -180,14 +126,14 @@ def _recognised(source: Raw) -> FileSource:
     return JsonLinesSource(source, head) if start.startswith(b"{") else CsvSource(source, head)
 
 
-class ParquetSource(Typed):
+class ParquetSource(Source):
     """A Parquet file; only the columns asked for are decoded."""
 
     kind = "Parquet"
+    count: int
 
     def __init__(self, source: Raw) -> None:
-        self.raw = source
-        self.shown = source.shown
+        self.raw, self.shown = source, source.shown
         with translated(self.shown, self.kind):
             file = self._file()
             self.schema = file.schema_arrow
@@ -217,20 +163,18 @@ class ParquetSource(Typed):
         with translated(self.shown, self.kind):
             wanted = [*numbers, *texts]
             # Memory does not grow with the row group.
-            for batch in self._file(PIECE_BYTES).iter_batches(
-                batch_size=N_BATCH_ROWS, columns=wanted, use_threads=False
-            ):
+            file = self._file(PIECE_BYTES)
+            for batch in file.iter_batches(batch_size=N_BATCH_ROWS, columns=wanted, use_threads=False):
                 yield batch.select(wanted)
 
 
-class ArrowSource(Typed):
+class ArrowSource(Source):
     """An Arrow file (Feather) or stream; values are validated, since a damaged one may point anywhere."""
 
     kind = "Arrow"
 
     def __init__(self, source: Raw, head: bytes) -> None:
-        self.raw = source
-        self.shown = source.shown
+        self.raw, self.shown = source, source.shown
         self.is_file = head.startswith(b"ARROW1")
         with translated(self.shown, self.kind):
             self.names = list(self._reader().schema.names)
@@ -265,3 +209,63 @@ class ArrowSource(Typed):
             for batch in self._batches([*numbers, *texts]):
                 for start in range(0, batch.num_rows, N_BATCH_ROWS):
                     yield batch.slice(start, N_BATCH_ROWS)
+
+
+class _Partition(Source):
+    """A file with columns of one value each, which its path names."""
+
+    @classmethod
+    def of(cls, source: Source, values: dict[str, str | None]) -> Source:
+        """The source with the columns that it does not hold itself."""
+        values = {name: value for name, value in values.items() if name not in source.names}
+        return cls(source, values) if values else source
+
+    def __init__(self, source: Source, values: dict[str, str | None]) -> None:
+        self.source, self.values = source, values
+        self.shown, self.raw, self.count = source.shown, source.raw, source.count
+        self.names = [*source.names, *values]
+
+    def _added(self, table: Any, wanted: Sequence[str]) -> Any:
+        import pyarrow as pa
+
+        for name in wanted:
+            if name in self.values:
+                indices = pa.repeat(pa.scalar(0, pa.int32()), table.num_rows)
+                column = pa.DictionaryArray.from_arrays(indices, pa.array([self.values[name]], pa.string()))
+                field = pa.field(name, column.type)
+                table = table.append_column(field, [column] if isinstance(table, pa.Table) else column)
+        return table.select(list(wanted))
+
+    def _own(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if name not in self.values]
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        return self._added(self.source.load(self._own(numbers), self._own(texts)), [*numbers, *texts])
+
+    def load_typed(self, names: Sequence[str]) -> Any:
+        return self._added(self.source.load_typed(self._own(names)), names)
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        for batch in self.source.batches(self._own(numbers), self._own(texts)):
+            yield self._added(batch, [*numbers, *texts])
+
+    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
+        for batch in self.source.rows(self._own(numbers), self._own(others)):
+            yield self._added(batch, [*numbers, *others])
+
+    def line(self, row: int) -> int | None:
+        return self.source.line(row)
+
+
+def parquet_schema(source: Source, names: Sequence[str]) -> Any:
+    """The schema of a file here that is Parquet, has rows and holds these columns; None of any other.
+
+    Its path is no pattern, and its columns differ by more than capitals.
+    """
+    if isinstance(source, _Partition) and not set(names) & source.values.keys():
+        source = source.source
+    raw = source.raw
+    if not isinstance(source, ParquetSource) or type(raw) is not Raw or raw.gz or not raw.size or not source.count:
+        return None
+    plain = not set(raw.path) & set("*?[{") and raw.path.isprintable() and raw.path.isascii()
+    return source.schema if plain and len({name.lower() for name in source.names}) == len(source.names) else None

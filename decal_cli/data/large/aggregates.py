@@ -1,28 +1,45 @@
-"""Aggregates -> Dataset: files of counts, made by a GROUP BY where the rows are, and added up here."""
+"""Aggregates -> Dataset: counts made by a GROUP BY where the rows are, added up here, and what was wrong with the rows.
+
+Counts of few rows become the rows that they stand for, so that whatever works on rows works on them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from decal_cli.data.check import amounts_of
+from decal_cli.data.check import amounts_of, clusters, group
 from decal_cli.data.columns import Chosen, check_utilities, has_usual, nearest_of
-from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns
-from decal_cli.data.formats.sources import Source
-from decal_cli.data.labels import clusters, group
+from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
+from decal_cli.data.formats.files import Source
+from decal_cli.data.formats.sources import Repeated
 from decal_cli.data.large.counts import CLUSTER, OF_COARSE_CLUSTERS, CellCounts, Counts, DistinctScores
-from decal_cli.data.large.engines.checks import BAD, VALUE, dropped_of, sound_parts, with_dropped
-from decal_cli.data.large.engines.statement import BY_CLUSTER, ENDS, SIDES, has_cells, has_pairs
-from decal_cli.data.large.repeated import COUNT, can_hold, dataset_of_counted, repeated, rows_of_levels, too_many
-from decal_cli.data.parts import floats, loaded_parts
-from decal_cli.data.words import listed, quote
+from decal_cli.data.large.engines.statement import (
+    BAD,
+    BY_CLUSTER,
+    ENDS,
+    PROBLEMS,
+    SIDES,
+    VALUE,
+    Problem,
+    has_cells,
+    has_pairs,
+)
+from decal_cli.data.parts import Origin, Part, floats, loaded_parts, missing_fix
+from decal_cli.data.words import listed, number, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
+from decal_cli.limits import HELD_BYTES_OF_ROW, MAX_COUNTED_ROWS, MAX_IN_MEMORY_BYTES
 from decal_cli.roles import ROW_UTILITIES, Columns
 from decal_cli.tables.rows import Rows
 
+COUNT = "n"
+"""The column that says how many rows are as a line is."""
 MODEL = "model"
 OF_CELLS = "scores are known by cells, with the sums of their rows: the page says which numbers are exact"
 OF_PAIRS = (
@@ -34,6 +51,11 @@ OF_ROWS = ("features", "log")
 """What can be said of rows, and not of their counts."""
 OF_LINES = (*OF_ROWS, "proba", "positive", "logit", "margin", "per")
 """The same where the labels of a score are counted on one line."""
+_NULLS = ["", "\\N", "NULL", "null"]
+"""What engines write for NULL where they export CSV."""
+_BYTES_OF_COLUMN = 8
+Dropped = dict[str | None, Counter[str]]
+"""By model, how many rows were dropped for each problem."""
 
 
 def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -> Dataset:
@@ -42,80 +64,84 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     hold: whether the rows that they count may be held as such, where memory can.
     """
     if _counts_rows(sources[0].names, columns):
-        return _of_rows(sources, columns)
+        _refuse(OF_ROWS, columns)
+        for source in sources:
+            nearest_of(COUNT, source.names, source.shown)
+        chosen = chosen_columns(sources, columns)
+        lines = [repeated(source, chosen.read, chosen.numbers) for source in sources]
+        notes = _notes(sources[0], columns, (*chosen.read, COUNT), pairs=True)
+        return dataset_of_counted(lines, columns, tuple(notes))
     kind, numbers = _columns(sources, columns)
     stakes = tuple(name for role in ROW_UTILITIES for name in columns.names(role))
     check_utilities(columns.utility_columns, classes=2)
     _refuse(OF_LINES if kind is DistinctScores else (*OF_LINES, *ROW_UTILITIES), columns)
     paired = has_pairs(numbers)
-    naming = [f"{MODEL}{side}" for side in SIDES] if paired else [MODEL]
+    naming = [name for name in ([MODEL + side for side in SIDES] if paired else [MODEL]) if name in sources[0].names]
     of_cluster = () if columns.cluster is None or columns.cluster in columns.group else (columns.cluster,)
-    texts = (*(name for name in naming if name in sources[0].names), *columns.group, *of_cluster)
+    texts = (*naming, *columns.group, *of_cluster)
     digests = Digests(sources)
     wrong = tuple(name for name in (BAD, VALUE) if all(name in source.names for source in sources))
-    loaded = loaded_parts(sources, tuple(dict.fromkeys((*numbers, *stakes))), (*texts, *wrong))
-    parts, dropped = sound_parts(loaded, columns.missing == "drop")
-    origin = parts
+    parts, dropped = Origin(), list[Dropped]()
+    for part in loaded_parts(sources, tuple(dict.fromkeys((*numbers, *stakes))), (*texts, *wrong)):
+        of_role = getattr(part.source, "of_role", None)
+        table, of_part = sound(part.table, part.source.shown, columns.missing == "drop", of_role)
+        parts.append(Part(part.source, table, parts.n_rows if parts else 0))
+        dropped.append(of_part)
     values = {name: floats(parts, name) + 0.0 for name in numbers}
     names = None
     if columns.cluster is not None:
         # Where clusters are counted apart, the cells of all rows have none.
         of_some = replace(columns, missing="drop" if BY_CLUSTER in values else "error")
-        names, number, _ = clusters(parts, columns.cluster, of_some)
-        values[CLUSTER] = number.astype(np.float64)
-    counts = kind(values)
-    counts.check(origin)
+        names, cluster, _ = clusters(parts, columns.cluster, of_some)
+        values[CLUSTER] = cluster.astype(np.float64)
+    counts = kind(values, parts)
+    counts.check()
     called = getattr(sources[0], "called", {})
     groups = {called.get(name, name): group(parts, name) for name in columns.group}
-    everything = np.ones(origin.n_rows, dtype=bool)
-    if paired:
-        models = _both_models(columns, [group(parts, name) for name in naming if name in texts], origin.shown)
-        of_models = [everything] * len(models)
-    else:
-        named = group(parts, MODEL) if MODEL in texts else None
-        models = _models(columns, named, origin.shown)
-        of_models = [everything if named is None else named == name for name in models]
+    named = [group(parts, name) for name in naming]
+    models = _both_models(columns, named, parts.shown) if paired else _models(columns, named, parts.shown)
     amounts, _ = amounts_of(parts, Chosen(**vars(columns)), replace(columns, missing="error"))
     total, width = int(counts.rows[0].sum()), len(numbers) + len(groups) + len(stakes)
-    held = hold and kind is DistinctScores and can_hold(total, width)
+    held = hold and can_hold(total, width)
     if stakes and not held:
-        raise too_many(origin.shown, total, width)
+        raise too_many(parts.shown, total, width)
+    everything = np.ones(parts.n_rows, dtype=bool)
+    apart = [named[0] == name for name in models] if named and not paired else [everything]
     rows_of: list[Rows] = []
-    apart = [(counts.take(mine), mine) for mine in (of_models[:1] if paired else of_models)]
-    if held:
-        scores = tuple(f"score{side}" for side in SIDES) if paired else ("score",)
-        for of_model, mine in apart:
-            beside = [{name: each[mine] for name, each in of.items()} for of in (groups, amounts)]
-            cluster = of_model.columns[CLUSTER].astype(np.int64) if CLUSTER in values else None
-            rows_of += rows_of_levels(of_model.columns, scores, of_model.scale, beside[0], cluster, beside[1])
+    for mine in apart:
+        of_model = counts.take(mine).scaled()
+        of_groups, of_amounts = ({name: each[mine] for name, each in of.items()} for of in (groups, amounts))
+        if held and isinstance(of_model, DistinctScores):
+            rows_of += of_model.held(of_groups, of_amounts)
             if not paired:
                 # They need no sort: they come counted.
-                vars(rows_of[-1])["table"] = of_model.table(of_model.scale, origin)
-    else:
-        for of_model, mine in apart:
-            of_groups = {name: of[mine] for name, of in groups.items()}
-            rows_of += of_model.counted(of_model.scale, of_groups, origin)
-    predictions = [Predictions(name, (name,), rows) for name, rows in zip(models, rows_of, strict=True)]
+                vars(rows_of[-1])["table"] = of_model.table()
+        else:
+            rows_of += of_model.counted(of_groups)
     inputs = []
     for part, of_part, digest in zip(parts, dropped, digests.wait(), strict=True):
         inside = slice(part.start, part.start + part.table.num_rows)
-        rows, ones = (values[inside] for values in counts.rows)
+        rows, ones = (each[inside] for each in counts.rows)
         most = max(
-            (int(rows[mine[inside]].sum()) + sum(dropped_of(of_part, name).values()), int(ones[mine[inside]].sum()))
-            for name, mine in zip(models, of_models, strict=True)
+            (int(rows[mine[inside]].sum()) + _dropped_of(of_part, name).total(), int(ones[mine[inside]].sum()))
+            for name, mine in zip(models, apart * len(models) if paired else apart, strict=True)
         )
         inputs.append(Input(part.source.raw.path, *most, digest))
     roles: dict[str, str | tuple[str, ...]] = {"score": models, **({"group": columns.group} if columns.group else {})}
-    roles |= {} if columns.cluster is None else {"cluster": columns.cluster}
-    notes = (
-        *_notes(sources[0], columns, (*texts, *numbers, *stakes, *wrong), paired),
-        *(((OF_PAIRS if paired else OF_CELLS),) if kind is CellCounts else ()),
-        *((OF_COARSE_CLUSTERS,) if isinstance(counts, CellCounts) and counts.coarse else ()),
-    )
-    roles |= {role: getattr(columns, role) for role in ROW_UTILITIES if columns.names(role)}
+    roles |= {role: getattr(columns, role) for role in ("cluster", *ROW_UTILITIES) if columns.names(role)}
+    said = [*_notes(sources[0], columns, (*texts, *numbers, *stakes, *wrong), paired)]
+    if isinstance(counts, CellCounts):
+        said += [OF_PAIRS if paired else OF_CELLS, *([OF_COARSE_CLUSTERS] if counts.coarse else [])]
+    predictions, of_dropped = [], []
+    for name, its_rows in zip(models, rows_of, strict=True):
+        why: Counter[str] = sum((_dropped_of(of_part, name) for of_part in dropped), Counter())
+        count = why.total()
+        predictions.append(Predictions(name, (name,), its_rows, dropped=count))
+        if count:
+            of_dropped.append(f"{name}: dropped {count:,} of {len(its_rows) + count:,} rows ({_why(why)})")
     one_by_one = len(models) > 1 and not paired
-    data = Dataset(tuple(inputs), roles, (), tuple(predictions), tuple(notes), clusters=names, apart=one_by_one)
-    return with_dropped(data, dropped)
+    of_all = (*of_dropped, *said)
+    return Dataset(tuple(inputs), roles, (), tuple(predictions), of_all, clusters=names, apart=one_by_one)
 
 
 def _counts_rows(names: Sequence[str], columns: Columns) -> bool:
@@ -123,18 +149,6 @@ def _counts_rows(names: Sequence[str], columns: Columns) -> bool:
     if COUNT not in names or "pos" in names or has_cells(names) or has_pairs(names):
         return False
     return columns.label in names if columns.label is not None else has_usual("label", names)
-
-
-def _of_rows(sources: Sequence[Source], columns: Columns) -> Dataset:
-    """Lines that hold rows, and how many there are of each."""
-    _refuse(OF_ROWS, columns)
-    for source in sources:
-        nearest_of(COUNT, source.names, source.shown)
-    chosen = chosen_columns(sources, columns)
-    used = tuple(dict.fromkeys((*chosen.numbers, *chosen.texts)))
-    rows = [repeated(source, used, chosen.numbers) for source in sources]
-    notes = tuple(_notes(sources[0], columns, (*used, COUNT), pairs=True))
-    return dataset_of_counted(rows, columns, notes)
 
 
 def _refuse(names: Sequence[str], columns: Columns) -> None:
@@ -185,9 +199,9 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
                     f"{source.shown}: no column {quote(name)}, and {what} have {', '.join(numbers)}",
                     f"aggregate it so; its columns: {listed(source.names)}",
                 )
-        stakes = (name for role in ROW_UTILITIES for name in columns.names(role))
-        for name in (*columns.group, *columns.names("cluster"), *stakes):
-            nearest_of(name, source.names, source.shown)
+        for role in ("group", "cluster", *ROW_UTILITIES):
+            for name in columns.names(role):
+                nearest_of(name, source.names, source.shown)
     if not paired and all(name in source.names for source in sources for name in kind.optional):
         numbers += kind.optional
     if holds(first.names)["clusters of cells"]:
@@ -216,16 +230,16 @@ def _both_models(columns: Columns, named: Sequence[np.ndarray], shown: str) -> t
     return tuple(known) or columns.score or ("score_a", "score_b")
 
 
-def _models(columns: Columns, named: np.ndarray | None, shown: str) -> tuple[str, ...]:
+def _models(columns: Columns, named: Sequence[np.ndarray], shown: str) -> tuple[str, ...]:
     """The models of the column that names them, or those of them that --score names; without one, the only model."""
-    if named is None:
+    if not named:
         if len(columns.score) > 1:
             raise DecalError(
                 f"{shown}: no column {quote(MODEL)}, and {Hint('score')} names {len(columns.score)} models",
                 "aggregate them with that column, or name one",
             )
         return columns.score or ("score",)
-    known = tuple(map(str, np.unique(named)))
+    known = tuple(map(str, np.unique(named[0])))
     for name in columns.score:
         nearest_of(name, known, f"{shown}, column {quote(MODEL)}", "value")
     return columns.score or known
@@ -238,3 +252,101 @@ def _notes(source: Source, columns: Columns, used: Sequence[str], pairs: bool) -
     others = [name for name in source.names if name not in (*used, *ENDS)]
     if others:
         yield f"counts are added up over {listed(others)}; {Hint('group').words} reports every value by itself"
+
+
+def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = None) -> tuple[Any, Dropped]:
+    """The rows of an aggregate that count scores, without `bad` and `value`; and what was dropped.
+
+    table: a pyarrow Table as `statement` describes it; `bad` and `value` may be absent. shown: what it is called. drop:
+    whether rows with missing values may be dropped. names: the user's columns by role, as far as they are known.
+    Errors: DecalError, with the worst problem and how many rows have it.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if BAD not in table.column_names:
+        return table, {}
+    is_bad = pc.invert(pc.is_in(table[BAD].cast(pa.string()).fill_null(""), pa.array(_NULLS)))
+    wrong = table.filter(is_bad).to_pylist()
+    kept = table.filter(pc.invert(is_bad)).drop_columns([name for name in (BAD, VALUE) if name in table.column_names])
+    rows = "rows" if "rows" in table.column_names else "n"
+    unknown = sorted({str(each[BAD]) for each in wrong} - PROBLEMS.keys())
+    if unknown:
+        raise DecalError(f"{shown}, column 'bad': {quote(unknown[0])} is not known", "export what decal sql asks for")
+    dropped: Dropped = {}
+    for name, problem in PROBLEMS.items():
+        having = [each for each in wrong if each[BAD] == name]
+        if having and (problem.text or not drop):
+            # The first model that has it: all have the same labels and weights.
+            having = [each for each in having if each.get(MODEL) == having[0].get(MODEL)]
+            raise _error(problem, having, sum(int(each[rows]) for each in having), shown, names or {})
+        for each in having:
+            dropped.setdefault(each.get(MODEL), Counter())[name] += int(each[rows])
+    if dropped and not kept.num_rows:
+        raise DecalError(f"{shown}: no row is left ({_why(next(iter(dropped.values())))})", "name other columns")
+    return kept, dropped
+
+
+def _dropped_of(dropped: Dropped, model: str) -> Counter[str]:
+    """What was dropped of a model; where there is only one, its name is not known."""
+    return dropped.get(model) or dropped.get(None) or Counter()
+
+
+def _why(counts: Counter[str]) -> str:
+    return ", ".join(f"{name}: {count:,}" if len(counts) > 1 else name for name, count in counts.items())
+
+
+def _error(
+    problem: Problem, having: list[dict[str, Any]], count: int, shown: str, names: Mapping[str, str]
+) -> DecalError:
+    model = having[0].get(MODEL) if problem.role == "score" else None
+    column = model or names.get(problem.role)
+    place = shown if column is None else f"{shown}, column {quote(column)}"
+    if not problem.text:
+        lacking = f"{count:,} rows" if count > 1 else "1 row"
+        return DecalError(f"{place}: {problem.role} missing in {lacking}", missing_fix(problem.role))
+    values = [str(each[VALUE]) for each in having if each.get(VALUE) is not None]
+    value = "missing" if not values else quote(min(values)) if problem.role == "label" else number(float(values[0]))
+    times = f" ({count:,} such rows)" if count > 1 else ""
+    return DecalError(f"{place}: {problem.text.format(value=value, times=times)}", problem.fix)
+
+
+def memory() -> int:
+    """Bytes that the machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def can_hold(rows: float, columns: int = 1) -> bool:
+    """Whether so many rows, with so many columns beside the label, take no more than rows of files may."""
+    return rows * (HELD_BYTES_OF_ROW + _BYTES_OF_COLUMN * (columns - 1)) <= min(MAX_IN_MEMORY_BYTES, memory() // 16)
+
+
+def repeated(source: Source, columns: Sequence[str], numbers: Sequence[str], numbered: bool = True) -> Repeated:
+    """A source whose lines count rows, as these. Errors: DecalError, where they do not, or are too many to hold."""
+    table = source.load([*numbers, COUNT], [name for name in columns if name not in numbers])
+    times = floats([Part(source, table, 0)], COUNT)
+    wrong = ~((times >= 1) & (times == np.floor(times)) & (times <= MAX_COUNTED_ROWS))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise DecalError(
+            f"{source.shown}, column {quote(COUNT)}, row {row + 1}: {number(times[row])} is not a number of rows",
+            "correct the counts",
+        )
+    if not can_hold(float(times.sum()), len(columns)):
+        raise too_many(source.shown, int(times.sum()), len(columns))
+    return Repeated(source, table.drop_columns([COUNT]), times.astype(np.int64), numbered)
+
+
+def too_many(shown: str, rows: int, columns: int) -> DecalError:
+    """The error for rows that no memory holds, where more is asked of them than cells of the score tell."""
+    return DecalError(
+        f"{shown}: {rows:,} rows with {columns} columns are more than is held in memory",
+        "ask for fewer columns, or give a sample of the rows",
+    )
+
+
+def dataset_of_counted(sources: Sequence[Repeated], columns: Columns, notes: Sequence[str]) -> Dataset:
+    """The data set of rows that were counted by all columns that are asked for. Errors: DecalError."""
+    data = dataset(sources, columns)
+    models = tuple(replace(model, rows=replace(model.rows, counted=True)) for model in data.models)
+    return replace(data, models=models, notes=(*notes, *data.notes))

@@ -12,17 +12,18 @@ import threading
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input
-from decal_cli.data.formats.folders import parquet_schema
-from decal_cli.data.formats.sources import FileSource
-from decal_cli.data.large.batches import BatchReader, Progress, memory, rows_in
-from decal_cli.data.large.engines.counting import CountedSource, counted
+from decal_cli.data.formats.files import Source
+from decal_cli.data.formats.sources import parquet_schema
+from decal_cli.data.large.aggregates import memory
+from decal_cli.data.large.batches import BatchReader, Progress
+from decal_cli.data.large.engines.connections import DuckDB
+from decal_cli.data.large.engines.counting import counted
 from decal_cli.data.large.engines.dialects import DIALECTS, is_positive, is_whole
 from decal_cli.data.large.engines.statement import RESERVED, CountRequest
 from decal_cli.data.words import quote
@@ -39,15 +40,15 @@ _SECONDS = 0.2
 
 def can_count(columns: Columns, chosen: Chosen, pairs: bool) -> bool:
     """Whether counts say what is asked of these columns."""
-    plain = not (columns.margin or columns.proba or chosen.models or columns.capacity)
-    plain = plain and columns.prevalence is None and columns.sampled_negatives is None
+    other = columns.margin or columns.proba or chosen.models or columns.capacity
+    moved = columns.prevalence is not None or columns.sampled_negatives is not None
     # Cells of two scores do not hold clusters.
-    plain = plain and not (pairs and (len(chosen.score) != 2 or chosen.cluster is not None))
-    return plain and chosen.roles().keys() <= ROLES_OF_COUNTS
+    unpaired = pairs and (len(chosen.score) != 2 or chosen.cluster is not None)
+    return not (other or moved or unpaired) and chosen.roles().keys() <= ROLES_OF_COUNTS
 
 
 def count_files(
-    sources: Sequence[FileSource],
+    sources: Sequence[Source],
     chosen: Chosen,
     columns: Columns,
     thresholds: Sequence[float] = (),
@@ -57,7 +58,7 @@ def count_files(
     """The rows counted, and never held. thresholds: of decisions, at which counts are exact. Errors: DecalError."""
     digests, called = Digests(sources), _called(chosen, sources[0].shown)
     kind = _ParquetFiles if _are_plain(sources, chosen) else _Batches
-    with kind(sources, chosen, columns, progress, called) as files:
+    with closing(kind(BatchReader(sources, chosen, columns, progress), called)) as files:
         request = CountRequest(
             chosen.score,
             chosen.label,
@@ -72,34 +73,17 @@ def count_files(
         )
         shown = sources[0].shown if len(sources) == 1 else f"{len(sources)} files"
         with files.errors():
-            data = counted(files, request, _DIALECT, shown, columns.missing, partial(_Counts, called), hold=False)
+            data = counted(files, request, _DIALECT, shown, columns.missing, called=called)
             rows = files.inputs()
     inputs = (Input(*item, digest) for item, digest in zip(rows, digests.wait(), strict=True))
     return replace(data, inputs=tuple(inputs), columns=chosen.roles(), guessed=chosen.guessed)
-
-
-class _Counts(CountedSource):
-    """What was counted of files, which have digests of their own. called: what the request calls their columns."""
-
-    note = "the rows are more than are held in memory, and were counted"
-
-    def __init__(self, called: Mapping[str, str], *given: Any) -> None:
-        super().__init__(*given)
-        self.called = {ours: name for name, ours in called.items()}
-
-    def sha256(self) -> str:
-        return ""
-
-
-def _wanted(chosen: Chosen) -> list[str]:
-    return list(dict.fromkeys((*chosen.numbers, *chosen.texts)))
 
 
 def _called(chosen: Chosen, shown: str) -> dict[str, str]:
     """What DuckDB, to which 'P' and 'p' are one name, calls the columns: groups must not be called as its sums are."""
     called: dict[str, str] = {}
     others = (chosen.label, *chosen.score, *chosen.names("weight"))
-    for name in (*others, *(each for each in _wanted(chosen) if each not in others)):
+    for name in (*others, *(each for each in chosen.read if each not in others)):
         taken = {each.lower() for each in called.values()}
         if name in others and name.lower() in taken:
             raise DecalError(f"{shown}: two columns are called {quote(name)}, but for capitals", "rename one of them")
@@ -110,40 +94,30 @@ def _called(chosen: Chosen, shown: str) -> dict[str, str]:
     return called
 
 
-def _are_plain(sources: Sequence[FileSource], chosen: Chosen) -> bool:
+def _are_plain(sources: Sequence[Source], chosen: Chosen) -> bool:
     """Whether DuckDB reads these columns of all files, and as what they are read here."""
     import pyarrow as pa
 
     texts = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string)
     numbers = (pa.types.is_integer, pa.types.is_float32, pa.types.is_float64)
-    kinds = set()
-    for source in sources:
-        schema = parquet_schema(source, _wanted(chosen))
-        if schema is None:
-            return False
-        kinds.add(tuple(schema.field(name).type for name in _wanted(chosen)))
-    (of_columns, *others) = kinds
-    return not others and all(
+    names = chosen.read
+    schemas = [parquet_schema(source, names) for source in sources]
+    if any(schema is None for schema in schemas):
+        return False
+    kinds = {tuple(schema.field(name).type for name in names) for schema in schemas}
+    return len(kinds) == 1 and all(
         any(is_kind(kind) for is_kind in (numbers if name in chosen.numbers else texts))
-        for name, kind in zip(_wanted(chosen), of_columns, strict=True)
+        for name, kind in zip(names, kinds.pop(), strict=True)
     )
 
 
-class _Files:
+class _Files(DuckDB):
     """Files as a table of a DuckDB in memory, which nothing of a user enters but names and paths, quoted."""
 
-    def __init__(
-        self,
-        sources: Sequence[FileSource],
-        chosen: Chosen,
-        columns: Columns,
-        progress: Progress,
-        called: Mapping[str, str],
-    ) -> None:
+    def __init__(self, reader: BatchReader, called: Mapping[str, str]) -> None:
         import duckdb
 
-        self.sources, self.chosen, self.columns, self.called = sources, chosen, columns, called
-        self.progress, self.total = progress, rows_in(sources)
+        self.reader, self.called = reader, called
         self.connection = duckdb.connect(
             config={
                 "memory_limit": f"{int(HELD_SHARE_OF_MEMORY * memory())}B",
@@ -157,20 +131,9 @@ class _Files:
         )
         self.connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.connection.close()
-
-    def types(self, source: str) -> dict[str, str]:
-        """What DuckDB calls their types."""
-        empty = self.connection.sql(f"SELECT * FROM {source} LIMIT 0")
-        return {name: str(kind) for name, kind in zip(empty.columns, empty.types, strict=True)}
-
-    def answer(self, statement: str) -> Any:
-        """The result of a statement as a pyarrow Table."""
-        return self.connection.sql(statement).to_arrow_table()
+    def _select(self, text: str) -> Any:
+        # Every statement is one of ours.
+        return text
 
 
 class _Batches(_Files):
@@ -181,8 +144,6 @@ class _Batches(_Files):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.reader = BatchReader(self.chosen, self.columns)
-        self.read: list[tuple[str, int, int]] = []
         self.error: BaseException | None = None
         self.connection.register(TABLE, self)
 
@@ -194,22 +155,9 @@ class _Batches(_Files):
         return pa.RecordBatchReader.from_batches(pa.schema(fields), self._rows()).__arrow_c_stream__(requested)
 
     def _rows(self) -> Iterator[Any]:
-        import pyarrow.compute as pc
-
-        read: list[tuple[str, int, int]] = []
-        before = 0
         try:
-            for source in self.sources:
-                rows = ones = 0
-                for batch in self.reader.batches(source):
-                    yield batch.rename_columns([self.called[name] for name in batch.schema.names])
-                    rows += batch.num_rows
-                    ones += pc.sum(batch.column(self.chosen.label)).as_py() or 0
-                    self.progress(before + rows, self.total)
-                before += rows
-                read.append((source.raw.path, rows, ones))
-            self.reader.check_all(self.sources)
-            self.read = read
+            for _, _, batch in self.reader.read():
+                yield batch.rename_columns([self.called[name] for name in batch.schema.names])
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -228,7 +176,7 @@ class _Batches(_Files):
 
     def inputs(self) -> list[tuple[str, int, int]]:
         """Path, rows and rows of label 1 of every file."""
-        return self.read
+        return self.reader.read_inputs
 
 
 class _ParquetFiles(_Files):
@@ -236,8 +184,8 @@ class _ParquetFiles(_Files):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.positive, self.logit = self.columns.positive, self.columns.logit
-        self.paths = [source.raw.path for source in self.sources]
+        self.positive, self.logit = self.reader.columns.positive, self.reader.columns.logit
+        self.paths = [source.raw.path for source in self.reader.sources]
         listed = ", ".join(map(_DIALECT.text, self.paths))
         self.files = f"read_parquet([{listed}], hive_partitioning = false, filename = 'decal_file')"
         columns = (f"{_DIALECT.name(name)} AS {_DIALECT.name(ours)}" for name, ours in self.called.items())
@@ -249,9 +197,9 @@ class _ParquetFiles(_Files):
 
         def watch() -> None:
             while not done.wait(_SECONDS):
-                share = self.connection.query_progress()
-                if self.total and share > 0:
-                    self.progress(int(self.total * share / 100), self.total)
+                share, total = self.connection.query_progress(), self.reader.total
+                if total and share > 0:
+                    self.reader.progress(int(total * share / 100), total)
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
@@ -269,21 +217,21 @@ class _ParquetFiles(_Files):
         try:
             yield
         except (DecalError, duckdb.Error) as error:
-            reader = BatchReader(self.chosen, self.columns)
-            for source in self.sources:
-                for _ in reader.batches(source):
-                    pass
-            reader.check_all(self.sources)
+            self.reader.progress = lambda rows, total: None
+            for _ in self.reader.read():
+                pass
             if isinstance(error, DecalError):
                 raise
-            for source in self.sources:
+            for source in self.reader.sources:
                 source.raw.check_unchanged()
-            raise DecalError(f"{self.sources[0].shown}: {str(error).splitlines()[0]}", "write it again") from None
+            raise DecalError(
+                f"{self.reader.sources[0].shown}: {str(error).splitlines()[0]}", "write it again"
+            ) from None
 
     def inputs(self) -> list[tuple[str, int, int]]:
         """Path, rows and rows of label 1 of every file."""
-        label = _DIALECT.name(self.chosen.label)
-        whole = self.positive is None and is_whole(self.types(TABLE)[self.chosen.label])
+        label = _DIALECT.name(self.reader.chosen.label)
+        whole = self.positive is None and is_whole(self.types(TABLE)[self.reader.chosen.label])
         text = f"TRIM({_DIALECT.as_text(label)})"
         is_one = f"{label} = 1" if whole else is_positive(text, self.positive or "1", _DIALECT)
         counts = f"decal_file, COUNT(*), CAST(SUM(CASE WHEN {is_one} THEN 1 ELSE 0 END) AS BIGINT)"

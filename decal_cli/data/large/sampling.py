@@ -1,13 +1,20 @@
 """Rows that are too many to hold -> Dataset of a sample of them: the same rows from any file, engine and order.
 
-A row is drawn where the hash of its scores and features (`row_hash`) is among the least of its label. Where one label
-is rare, more of it is drawn, and rows have weights.
+A row is drawn where the hash of its scores and features is among the least of its label. Where one label is rare, more
+of it is drawn, and rows have weights.
+
+The hash takes whole numbers and powers of two only, which are exact in any order, so that files and every engine, in
+SQL, compute it alike. A number x is cut in three pieces of 31 bits, from x / 2^20 downwards; a text counts as the first
+28 bits of its MD5; missing values and anything else count as 0. The hash is (sum of pieces times factors mod P)^5 mod
+P: a sum alone would leave near rows near.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,14 +23,15 @@ import numpy as np
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, dataset
 from decal_cli.data.features import typed_kind
-from decal_cli.data.formats.csvfile import CsvSource
-from decal_cli.data.formats.files import no_rows
-from decal_cli.data.formats.sources import FileSource, OwnOrigin
-from decal_cli.data.large.batches import BatchReader, Progress, rows_in
-from decal_cli.data.large.row_hash import N_HASHED_COLUMNS, PRIME, factor, mixed, pieces_of, pieces_of_texts
-from decal_cli.data.parts import NotNumbers, Part, chunk_floats
+from decal_cli.data.formats.csvfile import CsvSource, as_numbers
+from decal_cli.data.formats.files import Held, RawData, Source
+from decal_cli.data.large.aggregates import COUNT
+from decal_cli.data.large.batches import BatchReader, Progress
+from decal_cli.data.large.engines.connections import Connection
+from decal_cli.data.large.engines.dialects import Dialect, label_of, other_label
+from decal_cli.data.large.engines.statement import select
+from decal_cli.data.parts import NotNumbers, chunk_floats, encoded
 from decal_cli.data.parts import plain as plain_array
-from decal_cli.data.texts import encoded
 from decal_cli.data.words import MISSING, NUMBER
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -32,7 +40,7 @@ from decal_cli.numbers import plain
 from decal_cli.roles import Columns
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Ints, Table
+from decal_cli.tables.table import Floats, Ints, Table
 
 DRAWABLE = {"score", "label", "weight", "group", "features"}
 """Roles of which a sample of single rows can be drawn."""
@@ -42,17 +50,65 @@ SHARE_OF_RARE = 0.25
 """The part of a sample that a rare label has, where it has so many rows."""
 _FEW_DIFFERENT = 0.9
 """Of the rows drawn, the share of different ones below which the page says so."""
+PRIME = (1 << 31) - 1
+"""Of which no power that is needed divides PRIME - 1, so that the fifth power keeps different hashes different."""
+N_PIECES = 3
+PIECE = float(1 << 31)
+TOP, LARGEST = float(1 << 20), float(1 << 50)
+"""Numbers are divided by TOP first; what is larger than LARGEST counts as LARGEST."""
+SHIFT = 1 << 30
+"""Of the first piece, so that none is negative."""
+N_HASHED_COLUMNS = 100
+"""Columns that are hashed, the first ones by name: sums of their pieces stay below 2^62."""
+N_HEX = 7
+"""Digits of an MD5 that are 28 bits."""
+_KINDS = (
+    ("truth", re.compile(r"bool")),
+    ("number", re.compile(r"u?(tiny|small|big|huge)?int|float|double|real|decimal|numeric|long|short|byte")),
+    ("text", re.compile(r"(n?var)?char|text|string|enum|bpchar|name|uuid")),
+)
+"""What a column holds, by how the name of its type begins."""
+_SLACK = 6.0
+"""Standard errors by which more rows are asked for than are drawn, so that rows do not lack."""
+
+
+def factor(column: int, piece: int = 0) -> int:
+    """What a piece of a column is multiplied by: odd and below 2^22, from the powers of 48271 mod P."""
+    return pow(48_271, N_PIECES * column + piece + 1, PRIME) % (1 << 22) | 1
+
+
+def pieces_of(numbers: Floats) -> Iterator[Ints]:
+    """Whole numbers in [0, 2^31] of each number, shape (k,); 0 of NaN."""
+    missing = np.isnan(numbers)
+    left = np.where(missing, 0.0, np.clip(numbers, -LARGEST, LARGEST)) / TOP
+    for piece in range(N_PIECES):
+        whole = np.floor(left)
+        yield np.where(missing, 0, whole.astype(np.int64) + (SHIFT if piece == 0 else 0))
+        left = (left - whole) * PIECE
+
+
+def pieces_of_texts(texts: Sequence[str | None]) -> Ints:
+    """A whole number below 2^28 for each text, 0 for one that stands for a missing value."""
+    return np.array([0 if each is None or each in MISSING else piece_of_text(each) for each in texts], dtype=np.int64)
+
+
+def piece_of_text(text: str) -> int:
+    """The first 28 bits of the MD5 of a text."""
+    return int(hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:N_HEX], 16)
+
+
+def mixed(sums: Ints) -> Ints:
+    """The hashes, in [0, PRIME), of sums of pieces times factors."""
+    first = sums % PRIME
+    second = first * first % PRIME
+    return second * second % PRIME * first % PRIME
 
 
 def can_draw(columns: Columns, chosen: Chosen) -> bool:
     """Whether a sample of rows says what is asked of these columns."""
-    plain_scores = not (columns.margin or columns.logit or columns.proba or chosen.models or columns.capacity)
-    return (
-        plain_scores
-        and columns.prevalence is None
-        and columns.sampled_negatives is None
-        and (chosen.roles().keys() <= DRAWABLE)
-    )
+    other = columns.margin or columns.logit or columns.proba or chosen.models or columns.capacity
+    moved = columns.prevalence is not None or columns.sampled_negatives is not None
+    return not (other or moved) and chosen.roles().keys() <= DRAWABLE
 
 
 def quotas(counts: Sequence[int]) -> tuple[int, int]:
@@ -61,16 +117,15 @@ def quotas(counts: Sequence[int]) -> tuple[int, int]:
     total, rare = zeros + ones, min(counts)
     if total <= N_SAMPLE_ROWS:
         return zeros, ones
-    share = ones / total
+    of_ones = round(ones / total * N_SAMPLE_ROWS)
     if rare < RARE_SHARE * total:
         of_rare = min(rare, int(SHARE_OF_RARE * N_SAMPLE_ROWS))
-        return (of_rare, N_SAMPLE_ROWS - of_rare) if zeros < ones else (N_SAMPLE_ROWS - of_rare, of_rare)
-    of_ones = round(share * N_SAMPLE_ROWS)
+        of_ones = N_SAMPLE_ROWS - of_rare if zeros < ones else of_rare
     return N_SAMPLE_ROWS - of_ones, of_ones
 
 
 def draw(
-    sources: Sequence[FileSource],
+    sources: Sequence[Source],
     chosen: Chosen,
     columns: Columns,
     progress: Progress = lambda rows, total: None,
@@ -80,31 +135,24 @@ def draw(
 
     counts: rows of each label, where the files do not hold all of them.
     """
-    digests, reader, total = Digests(sources), BatchReader(replace(chosen, group=()), columns), rows_in(sources)
-    strata, inputs, before = (_Stratum(), _Stratum()), [], 0
-    for number, source in enumerate(sources):
-        rows = ones = 0
-        for table in source.rows(chosen.numbers, (*chosen.texts, *chosen.features)):
-            label = plain_array(reader.checked(Part(source, table, 0, rows)).column(chosen.label).fill_null(-1))
-            keys = hashes(table, chosen, _is_written(source))
-            for code, stratum in enumerate(strata):
-                stratum.add(keys, label == code, number, table)
-            rows += table.num_rows
-            ones += int(np.count_nonzero(label == 1))
-            progress(before + rows, total)
-        if not rows:
-            raise no_rows(source.shown)
-        before += rows
-        inputs.append((source.raw.path, rows, ones))
-    reader.check_all(sources)
+    import pyarrow as pa
+
+    digests, reader = Digests(sources), BatchReader(sources, replace(chosen, group=()), columns, progress)
+    strata = (_Stratum(), _Stratum())
+    for number, table, batch in reader.read((*chosen.texts, *chosen.features)):
+        label = plain_array(batch.column(chosen.label).fill_null(-1))
+        table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
+        part = _Kept(number, _hashes(table, chosen, _is_written(sources[number])), table)
+        for code, stratum in enumerate(strata):
+            stratum.add(part, label == code)
     counts = counts or [stratum.count for stratum in strata]
     kept = [stratum.least(quota, chosen.score) for stratum, quota in zip(strata, quotas(counts), strict=True)]
-    provenance = tuple(Input(*item, digest) for item, digest in zip(inputs, digests.wait(), strict=True))
+    provenance = tuple(Input(*item, digest) for item, digest in zip(reader.read_inputs, digests.wait(), strict=True))
     return replace(_of_drawn(sources, kept, counts, columns), inputs=provenance)
 
 
 def _of_drawn(
-    sources: Sequence[FileSource], kept: Sequence[Sequence[_Kept]], counts: Sequence[int], columns: Columns
+    sources: Sequence[Source], kept: Sequence[Sequence[_Kept]], counts: Sequence[int], columns: Columns
 ) -> Dataset:
     """The data set of the rows that were kept of each label, of so many."""
     import pyarrow as pa
@@ -113,14 +161,12 @@ def _of_drawn(
     for number, source in enumerate(sources):
         tables = [part.table for parts in kept for part in parts if part.source == number]
         if tables:
-            plain_tables = [each if isinstance(each, pa.Table) else pa.Table.from_batches([each]) for each in tables]
-            drawn.append(_DrawnSource(source, pa.concat_tables(plain_tables)))
+            drawn.append(_DrawnSource(source, pa.concat_tables(tables)))
     if not drawn:
         raise DecalError(f"{sources[0].shown}: no row is left (missing label)", "name another column")
     data = dataset(drawn, columns)
     sizes = [sum(len(part.key) for part in parts) for parts in kept]
-    keys = [part.key for parts in kept for part in parts]
-    different = len(np.unique(np.concatenate(keys)))
+    different = len(np.unique(np.concatenate([part.key for parts in kept for part in parts])))
     notes = [*_notes(sizes, counts), *data.notes]
     some = sizes != list(counts)
     if some and different < _FEW_DIFFERENT * sum(sizes):
@@ -192,15 +238,19 @@ def _weighted(model: Predictions, sizes: Sequence[int], counts: Sequence[int]) -
 
 
 class _Kept(NamedTuple):
-    """Rows of one label of one table. source: the number of their file; key: their hashes."""
+    """Rows of one table. source: the number of their file; key: their hashes."""
 
     source: int
     key: Ints
     table: Any
 
-    def taken(self, which: np.ndarray) -> _Kept:
-        """These rows, by mask."""
-        return self if which.all() else _Kept(self.source, self.key[which], self.table.filter(_mask(which)))
+    def taken(self, which: np.ndarray) -> list[_Kept]:
+        """These rows, by mask; nothing where there are none."""
+        import pyarrow as pa
+
+        if which.all():
+            return [self]
+        return [_Kept(self.source, self.key[which], self.table.filter(pa.array(which)))] if which.any() else []
 
 
 class _Stratum:
@@ -211,26 +261,20 @@ class _Stratum:
         self.cutoff = PRIME
         self.parts: list[_Kept] = []
 
-    def add(self, keys: Ints, mine: np.ndarray, source: int, table: Any) -> None:
+    def add(self, part: _Kept, mine: np.ndarray) -> None:
         """Add the rows of a table that are of this label."""
         self.count += int(np.count_nonzero(mine))
-        which = mine & (keys <= self.cutoff)
-        if which.any():
-            self.parts.append(_Kept(source, keys[which], table.filter(_mask(which))))
-        if sum(len(part.key) for part in self.parts) > 2 * N_SAMPLE_ROWS:
-            self._cut(N_SAMPLE_ROWS)
-
-    def _cut(self, most: int) -> None:
-        """Drop rows that cannot be among so many; those that tie with the last one stay."""
-        keys = self._keys()
-        if len(keys) > most:
-            self.cutoff = int(np.partition(keys, most - 1)[most - 1])
+        self.parts += part.taken(mine & (part.key <= self.cutoff))
+        if sum(len(each.key) for each in self.parts) > 2 * N_SAMPLE_ROWS:
+            # Rows go that cannot be among so many; those that tie with the last one stay.
+            keys = self._keys()
+            self.cutoff = int(np.partition(keys, N_SAMPLE_ROWS - 1)[N_SAMPLE_ROWS - 1])
             self._keep(keys <= self.cutoff)
 
     def least(self, most: int, scores: Sequence[str]) -> list[_Kept]:
         """So many rows, those of the least hashes; of rows that tie, those of the least scores."""
-        tables = [part.table for part in self.parts]
-        by = [np.concatenate([np.empty(0), *(_floats(table.column(name)) for table in tables)]) for name in scores]
+        chunks = [[chunk for part in self.parts for chunk in part.table.column(name).chunks] for name in scores]
+        by = [np.concatenate([np.empty(0), *map(chunk_floats, of_score)]) for of_score in chunks]
         keys = self._keys()
         which = np.zeros(len(keys), dtype=bool)
         which[np.lexsort((*by[::-1], keys))[:most]] = True
@@ -241,30 +285,17 @@ class _Stratum:
         return np.concatenate([np.empty(0, dtype=np.int64), *(part.key for part in self.parts)])
 
     def _keep(self, which: np.ndarray) -> None:
-        ends = np.cumsum([len(part.key) for part in self.parts])[:-1]
-        parts = (part.taken(mine) for part, mine in zip(self.parts, np.split(which, ends), strict=True))
-        self.parts = [part for part in parts if len(part.key)]
+        masks = np.split(which, np.cumsum([len(part.key) for part in self.parts])[:-1])
+        self.parts = [each for part, mask in zip(self.parts, masks, strict=True) for each in part.taken(mask)]
 
 
-def _mask(which: np.ndarray) -> Any:
-    import pyarrow as pa
-
-    return pa.array(which)
-
-
-def _floats(column: Any) -> np.ndarray:
-    chunks = column.chunks if hasattr(column, "chunks") else [column]
-    return np.concatenate([chunk_floats(chunk) for chunk in chunks] or [np.empty(0)])
-
-
-def hashes(table: Any, chosen: Chosen, written: bool = False) -> Ints:
+def _hashes(table: Any, chosen: Chosen, written: bool) -> Ints:
     """The hash of each row. written: whether numbers stand in the table as texts."""
     sums = np.zeros(table.num_rows, dtype=np.int64)
-    names = sorted({*chosen.score, *chosen.features})[:N_HASHED_COLUMNS]
-    for at, name in enumerate(names):
+    for at, name in enumerate(sorted({*chosen.score, *chosen.features})[:N_HASHED_COLUMNS]):
         column = table.column(name)
-        pieces = _pieces(column.combine_chunks() if hasattr(column, "combine_chunks") else column, written)
-        for piece, values in enumerate(pieces):
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        for piece, values in enumerate(_pieces(column, written)):
             sums += values * factor(at, piece)
     return mixed(sums)
 
@@ -292,15 +323,12 @@ def _numbers(texts: Sequence[str | None]) -> np.ndarray:
     return np.array([float(text) if text is not None and NUMBER.fullmatch(text) else math.nan for text in texts])
 
 
-class _DrawnSource(OwnOrigin):
+class _DrawnSource(Held):
     """Drawn rows of a file, whose digest is known elsewhere."""
 
-    def __init__(self, source: FileSource, table: Any) -> None:
-        super().__init__(source.shown, table, source.raw.path)
+    def __init__(self, source: Source, table: Any) -> None:
+        super().__init__(source.shown, table, RawData(source.raw.path))
         self.source = source
-
-    def check_unchanged(self) -> None:
-        self.source.raw.check_unchanged()
 
     def load_typed(self, names: Sequence[str]) -> Any:
         """As CSV files are: numbers where all values are."""
@@ -311,7 +339,7 @@ class _DrawnSource(OwnOrigin):
         return table
 
 
-def _is_written(source: FileSource) -> bool:
+def _is_written(source: Source) -> bool:
     """Whether numbers stand in a file as texts."""
     return isinstance(getattr(source, "source", source), CsvSource)
 
@@ -320,14 +348,119 @@ def as_typed(column: Any) -> Any:
     """A column of texts as numbers, where all of them are."""
     import pyarrow as pa
 
-    if typed_kind(column.type) is not None:
-        return column
-    chunks = []
-    for chunk in column.chunks:
-        texts, indices = encoded(chunk)
-        numbers = _numbers(texts)
-        missing = [text is None or text.strip() in MISSING for text in texts]
-        if np.isnan(numbers[~np.array(missing, dtype=bool)]).any():
-            return column
-        chunks.append(pa.array(np.append(numbers, math.nan)[indices]))
-    return pa.chunked_array(chunks, pa.float64())
+    numbers = as_numbers(column.cast(pa.string())) if typed_kind(column.type) is None else None
+    return column if numbers is None else numbers
+
+
+def drawn_rows(
+    connection: Connection, source: str, chosen: Chosen, columns: Columns, dialect: Dialect, counted: Dataset
+) -> Dataset:
+    """A sample of the rows of a source. counted: the same rows, counted and checked. Errors: DecalError."""
+    ones = counted.models[0].rows.positives
+    counts = (len(counted.models[0].rows) - ones, ones)
+    table = _Drawing(source, chosen, columns, dialect, connection.types(source))
+    # Hashes up to which so many of so many rows have theirs, and some more.
+    asked = [quota + _SLACK * math.sqrt(quota) + 30 for quota in quotas(counts)]
+    cutoffs = [min(PRIME, math.ceil(PRIME * each / max(count, 1))) for each, count in zip(asked, counts, strict=True)]
+    answer = connection.answer(table.statement(cutoffs))
+    rows = Held(counted.inputs[0].path, table.named(answer))
+    return draw([rows], chosen, columns, counts=counts)
+
+
+class Given:
+    """Columns of a source under names of ours. kinds: what each holds, a number, a truth value, a text or another."""
+
+    def __init__(self, source: str, dialect: Dialect, kinds: Mapping[str, str]) -> None:
+        self.source, self.dialect, self.kinds = source, dialect, kinds
+        self.ours = {name: f"decal_{number}" for number, name in enumerate(kinds, 1)}
+
+    def given(self) -> str:
+        """The columns of the user as numbers and texts."""
+        columns = []
+        for name, ours in self.ours.items():
+            column, kind = self.dialect.name(name), self.kinds[name]
+            value = self.dialect.as_double(column) if kind == "number" else self.dialect.as_text(column)
+            if kind == "truth":
+                one, zero = self.dialect.number(1), self.dialect.number(0)
+                value = f"CASE WHEN {column} THEN {one} WHEN NOT {column} THEN {zero} END"
+            columns.append(f"{value} AS {ours}")
+        return select(columns, self.source)
+
+    def counted(self, most: int) -> str:
+        """The statement that counts the rows by all of the columns, so many counts at most."""
+        keys = ", ".join(self.ours.values())
+        rows = f"(\n{self.given()}\n) AS decal_given"
+        return f"SELECT {keys}, COUNT(*) AS {COUNT}\nFROM {rows}\nGROUP BY {keys}\nLIMIT {most}"
+
+    def named(self, table: Any) -> Any:
+        """The answer with the user's names, its numbers as such."""
+        import pyarrow as pa
+
+        columns = {}
+        for name, ours in self.ours.items():
+            column = table.column(ours)
+            columns[name] = column.cast(pa.float64()) if self.kinds[name] in ("number", "truth") else column
+        return pa.table(columns)
+
+
+class _Drawing(Given):
+    """The statement that draws. types: of the columns of the source, as its engine names them."""
+
+    def __init__(
+        self, source: str, chosen: Chosen, columns: Columns, dialect: Dialect, types: Mapping[str, str]
+    ) -> None:
+        self.positive = columns.positive
+        self.label = chosen.label
+        self.hashed = sorted({*chosen.score, *chosen.features})[:N_HASHED_COLUMNS]
+        kinds = {name: kind_of(types[name]) for name in (*chosen.group, *chosen.features)}
+        kinds |= dict.fromkeys((*chosen.score, *((chosen.weight,) if chosen.weight else ())), "number")
+        super().__init__(source, dialect, kinds | {chosen.label: "other"})
+
+    def statement(self, cutoffs: Sequence[int]) -> str:
+        """The rows of each label whose hash does not exceed its cutoff."""
+        label, sources = f"TRIM({self.ours[self.label]})", ["decal_given"]
+        parts = {"decal_given": self.given()}
+        if self.positive is not None:
+            parts["decal_labels"] = other_label(label, self.positive, "decal_given", self.dialect)
+            sources.append("decal_labels")
+        values, sums = zip(*self._hashed(), strict=True)
+        of_label = f"{label_of(label, self.positive, self.dialect)} AS decal_label"
+        parts["decal_left"] = select(["decal_given.*", of_label, *values], " CROSS JOIN ".join(sources))
+        # By and by, since what overflows is wrong: h, its square, and that of its square.
+        before, value = "decal_left", " + ".join(sums)
+        for power in (1, 2, 4):
+            parts[f"decal_hash{power}"] = select([f"{before}.*", f"MOD({value}, {PRIME}) AS decal_h{power}"], before)
+            before, value = f"decal_hash{power}", f"decal_h{power} * decal_h{power}"
+        named = ",\n".join(f"{name} AS (\n{body}\n)" for name, body in parts.items())
+        kept = " OR ".join(
+            f"decal_label = {code} AND MOD(decal_h4 * decal_h1, {PRIME}) <= {cutoff}"
+            for code, cutoff in enumerate(cutoffs)
+        )
+        return f"WITH {named}\nSELECT {', '.join(self.ours.values())}\nFROM {before}\nWHERE {kept}"
+
+    def _hashed(self) -> Iterator[tuple[str, str]]:
+        """Of every column that is hashed what is left to be cut in pieces, of texts their piece; and their sum."""
+        number = self.dialect.number
+        for at, name in enumerate(self.hashed):
+            ours, kind = self.ours[name], self.kinds[name]
+            left = f"{ours}_p"
+            if kind == "text":
+                words = ", ".join(map(self.dialect.text, MISSING))
+                hashed = self.dialect.first_bits.format(value=ours)
+                value = f"CASE WHEN {ours} IS NULL OR {ours} IN ({words}) THEN 0 ELSE {hashed} END"
+                yield f"{value} AS {left}", f"{left} * {factor(at)}"
+            elif kind != "other":
+                bounded = f"GREATEST(LEAST({ours}, {number(LARGEST)}), {number(-LARGEST)})"
+                missing = f"{ours} IS NULL OR {self.dialect.is_nan(ours)}"
+                value, sums = f"CASE WHEN {missing} THEN NULL ELSE {bounded} / {number(TOP)} END AS {left}", []
+                for piece in range(N_PIECES):
+                    whole = self.dialect.as_integer(f"FLOOR({left})")
+                    shifted = f"({whole} + {SHIFT})" if piece == 0 else whole
+                    sums.append(f"COALESCE({shifted} * {factor(at, piece)}, 0)")
+                    left = f"(({left} - FLOOR({left})) * {number(PIECE)})"
+                yield value, " + ".join(sums)
+
+
+def kind_of(kind: str) -> str:
+    """What a column holds, by what its engine calls its type."""
+    return next((name for name, begins in _KINDS if begins.match(kind.lower())), "other")

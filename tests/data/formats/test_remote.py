@@ -10,7 +10,7 @@ import pytest
 
 import decal_cli as decal
 from decal_cli.data import reading
-from decal_cli.data.formats import remote
+from decal_cli.data.formats import files
 from decal_cli.errors import DecalError
 from tests.helpers.cells import worded_rows
 from tests.helpers.cells import worded_rows as rows
@@ -84,7 +84,7 @@ def test_google_without_credentials_is_one_line_soon(path: str, monkeypatch: pyt
     # A place that refuses connections, so that nothing is asked of a network.
     monkeypatch.setenv("GCE_METADATA_HOST", "127.0.0.1:1")
     monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
-    monkeypatch.setattr(remote, "_SECONDS", 0.5)
+    monkeypatch.setattr(files, "_SECONDS", 0.5)
     started = time.monotonic()
     with pytest.raises(DecalError, match=r"cannot be read|holds credentials") as error:
         decal.evaluate(path, **ASKED)

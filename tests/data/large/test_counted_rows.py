@@ -16,8 +16,10 @@ import pytest
 
 import decal_cli
 import decal_cli as decal
-from decal_cli.data.large import repeated
-from decal_cli.data.large.engines import counting, reading
+from decal_cli.data.large import aggregates
+from decal_cli.data.large.counts import DistinctScores
+from decal_cli.data.large.engines import counting
+from decal_cli.data.parts import Origin
 from decal_cli.errors import DecalError
 from tests.helpers.agreement import Agreement, rows_of_hard_cases
 from tests.helpers.capabilities import CAPABILITIES, Combination
@@ -117,7 +119,7 @@ def test_weights_of_a_level_add_up_as_they_were_given() -> None:
     )
     data = data.assign(n=data.w, n2=data.w**2, rows=1, pos=data.w * data.y, pos2=data.w**2 * data.y, rows_pos=data.y)
     counts = {name: each.to_numpy(float) for name, each in data.groupby("score").sum().reset_index().items()}
-    (rows,) = repeated.rows_of_levels(counts, ("score",), 1.0, {}, None, {})
+    (rows,) = DistinctScores(counts, Origin()).held({}, {})
     assert len(rows) == 300 and rows.weights.min() > 0
     table = rows.table
     for got, expected in ((table.n, counts["n"]), (table.pos, counts["pos"]), (table.n2, counts["n2"])):
@@ -175,7 +177,7 @@ def test_stakes_of_levels_are_checked_as_those_of_rows(asked: dict[str, Any], pr
 def test_rows_of_too_many_values_are_refused_in_one_line(
     decal: Decal, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_LEVELS", 20)
+    monkeypatch.setattr(counting, "MAX_LEVELS", 20)
     words = ("-s", "p", "-y", "y", "--amount", "amount", "--cost-fp", "1")
     line = refusal(decal("evaluate", "--engine", f"duckdb:{folder}/file.db?table=rows", *words))
     assert "more than 20 different values of y, p, amount; round them in --query" in line
@@ -304,7 +306,7 @@ def test_exported_counts_take_a_capacity() -> None:
     ("module", "limit", "most", "problem"),
     [
         (counting, "MAX_LEVELS", 10, "only cells of it are known"),
-        (repeated, "MAX_IN_MEMORY_BYTES", 8000, "800 rows are more than memory can hold"),
+        (aggregates, "MAX_IN_MEMORY_BYTES", 8000, "800 rows are more than memory can hold"),
     ],
 )
 def test_cells_and_levels_of_too_many_rows_tell_no_ranks(

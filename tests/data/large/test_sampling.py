@@ -11,7 +11,7 @@ import pytest
 import decal_cli as decal
 from decal_cli.data import reading
 from decal_cli.data.formats import sources
-from decal_cli.data.large import row_hash, sampling
+from decal_cli.data.large import sampling
 
 ASKED: dict[str, Any] = {"score": "p", "label": "y", "features": ["x", "z", "c"], "threshold": 0.3}
 METRICS = ("brier", "auc", "expected_utility", "grouping_loss")
@@ -97,21 +97,21 @@ def test_rows_that_hardly_differ_are_named(tmp_path: Path) -> None:
 
 def test_the_hash_spreads_near_and_equal_looking_numbers() -> None:
     for numbers in (np.arange(4096) / 4096, np.arange(4096) * 1.0, 1e-6 * np.arange(4096), -1e9 * np.arange(4096)):
-        sums = sum(piece * row_hash.factor(0, at) for at, piece in enumerate(row_hash.pieces_of(numbers)))
-        keys = row_hash.mixed(np.asarray(sums))
+        sums = sum(piece * sampling.factor(0, at) for at, piece in enumerate(sampling.pieces_of(numbers)))
+        keys = sampling.mixed(np.asarray(sums))
         assert len(np.unique(keys)) == 4096
-        share = np.bincount(keys * 16 // row_hash.PRIME, minlength=16) / 4096
+        share = np.bincount(keys * 16 // sampling.PRIME, minlength=16) / 4096
         # Twice what chance gives: five standard deviations of a share of 1/16.
         assert np.abs(share - 1 / 16).max() < 5 * np.sqrt(1 / 16 * 15 / 16 / 4096)
 
 
 def test_the_hash_stays_what_it_is() -> None:
     # Worked out by hand: 0.5 / 2^20 has the pieces 2^30, 2^10 and 0.
-    total = (2**30 * row_hash.factor(0) + 2**10 * row_hash.factor(0, 1)) % row_hash.PRIME
-    expected = pow(total, 5, row_hash.PRIME)
-    sums = sum(piece * row_hash.factor(0, at) for at, piece in enumerate(row_hash.pieces_of(np.array([0.5]))))
-    assert row_hash.mixed(np.asarray(sums)).tolist() == [expected]
-    assert row_hash.piece_of_text("a") == 0x0CC175B
+    total = (2**30 * sampling.factor(0) + 2**10 * sampling.factor(0, 1)) % sampling.PRIME
+    expected = pow(total, 5, sampling.PRIME)
+    sums = sum(piece * sampling.factor(0, at) for at, piece in enumerate(sampling.pieces_of(np.array([0.5]))))
+    assert sampling.mixed(np.asarray(sums)).tolist() == [expected]
+    assert sampling.piece_of_text("a") == 0x0CC175B
 
 
 def test_of_all_rows_of_an_engine_there_is_no_note_on_how_they_differ(tmp_path: Path) -> None:

@@ -54,16 +54,23 @@ def address_of(text: str) -> Address:
     if spelt is None:
         raise DecalError(f"{Hint('engine')} names no engine that decal knows", f"write {ADDRESS_FORMS}")
     kind, rest = spelt.groups()
+    if kind not in ("duckdb", "spark"):
+        return _of_server(text)
+    place, _, query = rest.partition("?")
+    parameters = _parameters(query, kind)
+    table = parameters.pop("table", None)
+    if parameters:
+        raise DecalError(
+            f"{Hint('engine', kind)}: {next(iter(parameters))!r} is not a parameter", f"write {ADDRESS_FORMS}"
+        )
     if kind == "duckdb":
-        return _of_file(rest)
-    return _of_spark(rest) if kind == "spark" else _of_server(text)
-
-
-def _of_file(rest: str) -> Address:
-    path, _, query = rest.partition("?")
-    table = _table(_parameters(query, "duckdb"), "duckdb")
-    path = unquote(path).removeprefix("//")
-    return Address("duckdb", path or ":memory:", f"duckdb:{path}" if path else "duckdb", table)
+        path = unquote(place).removeprefix("//")
+        return Address("duckdb", path or ":memory:", f"duckdb:{path}" if path else "duckdb", table)
+    # 'spark:' is the session that is there or as it is configured; after it may stand a master, or sc://HOST:PORT.
+    master, _, options = place.partition(";")
+    pairs = (each.partition("=") for each in options.split(";"))
+    secrets = tuple(value for name, _, value in pairs if name in _SECRETS and value)
+    return Address("spark", place, masked(f"spark:{master}") if master else "spark", table, secrets)
 
 
 def _of_server(text: str) -> Address:
@@ -88,26 +95,8 @@ def _of_server(text: str) -> Address:
     return Address("postgres", target, shown, table, tuple(filter(None, secrets)))
 
 
-def _of_spark(rest: str) -> Address:
-    """'spark:' is the session that is there or as it is configured; after it may stand a master, or sc://HOST:PORT."""
-    target, _, query = rest.partition("?")
-    table = _table(_parameters(query, "spark"), "spark")
-    place, _, options = target.partition(";")
-    secrets = [value for name, _, value in (each.partition("=") for each in options.split(";")) if name in _SECRETS]
-    return Address("spark", target, masked(f"spark:{place}") if place else "spark", table, tuple(filter(None, secrets)))
-
-
 def _parameters(query: str, engine: str) -> dict[str, str]:
     pairs = parse_qsl(query, keep_blank_values=True)
     if len({name for name, _ in pairs}) < len(pairs):
         raise DecalError(f"{Hint('engine', engine)}: a parameter is given twice", "give each once")
     return dict(pairs)
-
-
-def _table(parameters: dict[str, str], engine: str) -> str | None:
-    table = parameters.pop("table", None)
-    if parameters:
-        raise DecalError(
-            f"{Hint('engine', engine)}: {next(iter(parameters))!r} is not a parameter", f"write {ADDRESS_FORMS}"
-        )
-    return table

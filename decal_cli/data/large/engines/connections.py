@@ -13,11 +13,11 @@ import os
 import re
 import socket
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from decal_cli.data.large.engines.address import Address
@@ -35,8 +35,6 @@ CONNECT_PORT = 15002
 """Of Spark Connect, where the address names none."""
 _CALL_JAVA = ("java_method", "reflect", "try_reflect")
 """Functions of Spark that do whatever a static method does."""
-
-
 _DIALECTS = {
     **{name: name for name in DIALECTS},
     **dict.fromkeys(("psycopg", "psycopg2", "pg8000", "postgresql"), "postgres"),
@@ -73,7 +71,11 @@ class Engine:
     @property
     def spoken(self) -> str:
         """The dialect. Errors: DecalError, where none is named and the driver is not known."""
-        named = self.dialect or _dialect_of(self.connection)
+        words = [type(self.connection).__module__]
+        if hasattr(self.connection, "adbc_get_info"):
+            words.insert(0, str(self.connection.adbc_get_info().get("vendor_name")))
+        known = (_DIALECTS.get(word.lower().split(".")[0].split(" ")[0]) for word in words)
+        named = self.dialect or next((name for name in known if name is not None), None)
         if named is None:
             raise DecalError(
                 f"the dialect of a connection of {type(self.connection).__module__} is not known",
@@ -82,31 +84,22 @@ class Engine:
         return named
 
 
-def _dialect_of(connection: Any) -> str | None:
-    words = [type(connection).__module__]
-    if hasattr(connection, "adbc_get_info"):
-        words.insert(0, str(connection.adbc_get_info().get("vendor_name")))
-    known = (_DIALECTS.get(word.lower().split(".")[0].split(" ")[0]) for word in words)
-    return next((name for name in known if name is not None), None)
-
-
-class Connection(Protocol):
+class Connection:
     """An engine that is connected to."""
-
-    def types(self, source: str) -> dict[str, str]:
-        """The columns of what stands after FROM, and what the engine calls their types, '' where it does not tell."""
-
-    def answer(self, statement: str) -> Any:
-        """The result of a statement as a pyarrow Table, its columns of the types of an aggregate."""
-
-
-class Closing(Connection, Protocol):
-    """One that decal opened, and closes."""
 
     def check(self, query: str) -> None:
         """Raise a DecalError where a query of the user is not one statement that reads; nothing of it is run."""
 
-    def close(self) -> None: ...
+    def types(self, source: str) -> dict[str, str]:
+        """The columns of what stands after FROM, and what the engine calls their types, '' where it does not tell."""
+        raise NotImplementedError
+
+    def answer(self, statement: str) -> Any:
+        """The result of a statement as a pyarrow Table, its columns of the types of an aggregate."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Leave the engine."""
 
 
 @contextmanager
@@ -129,16 +122,12 @@ def connected(address: Address, query: str | None = None) -> Iterator[Connection
         # Whatever a driver raises: each has exceptions of its own, and some raise bare ones.
         if not type(error).__module__.startswith(("duckdb", "_duckdb", "psycopg", "pyspark", "py4j", "grpc")):
             raise
-        problem = address.public(_problem(error)).rstrip("!.:; ")
+        # gRPC tells what is wrong among other things, as details.
+        details = re.search(r'details = "(.+)"', str(error))
+        problem = address.public(first_line(ValueError(details[1]) if details else error)).rstrip("!.:; ")
         raise DecalError(
             f"{address.shown}: {problem}", f"check {Hint('engine')}, the table or {Hint('query')}, and the rights"
         ) from None
-
-
-def _problem(error: Exception) -> str:
-    """What is wrong, in one line: gRPC tells it among others, as details."""
-    details = re.search(r'details = "(.+)"', str(error))
-    return first_line(ValueError(details[1])) if details else first_line(error)
 
 
 def _asked_of(query: str, address: Address) -> tuple[str, str]:
@@ -162,7 +151,7 @@ def called(query: str, names: Iterable[str]) -> str | None:
     return None if found is None or not either else found[1]
 
 
-class DuckDB:
+class DuckDB(Connection):
     """A DuckDB file, opened for reading, or a DuckDB in memory that reads files.
 
     Neither can load or fetch an extension, see a variable of Python, or change a setting, so that one SELECT writes
@@ -174,25 +163,31 @@ class DuckDB:
 
         in_memory = address.target == ":memory:"
         if not in_memory:
-            _check_database(address)
+            # What DuckDB does with a file that is no database depends on what it is.
+            try:
+                with open(address.target, "rb") as file:
+                    magic = file.read(12)[8:]
+            except OSError as error:
+                raise DecalError(f"{address.shown}: {error.strerror or error}", "name a DuckDB file") from None
+            if magic != b"DUCK":
+                raise DecalError(
+                    f"{address.shown}: is not a DuckDB database", f"give a file of rows without {Hint('engine')}"
+                )
         self.address = address
         extensions = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
         self.connection = duckdb.connect(config={**extensions, "python_enable_replacements": False})
         if not in_memory:
-            self._attach()
+            # To a database of its own, because one process opens no file with two configurations.
+            text, path = DIALECTS["duckdb"].text, Path(address.target)
+            self.connection.execute(f"SET temp_directory = {text(f'{path}.tmp')}")
+            # The file is named as DuckDB names it, but for the one name that the database in memory has.
+            name = " AS memory_db" if path.name.lower().split(".")[0] == "memory" else ""
+            self.connection.execute(f"ATTACH {text(str(path))}{name} (READ_ONLY)")
+            attached = self.connection.execute("SELECT database_name FROM duckdb_databases() WHERE path IS NOT NULL")
+            self.connection.execute(f"USE {DIALECTS['duckdb'].name(attached.fetchall()[0][0])}")
             if query is not None:
                 self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
-
-    def _attach(self) -> None:
-        """To a database of its own, because one process opens no file with two configurations."""
-        text, path = DIALECTS["duckdb"].text, Path(self.address.target)
-        self.connection.execute(f"SET temp_directory = {text(f'{path}.tmp')}")
-        # The file is named as DuckDB names it, but for the one name that the database in memory has.
-        name = " AS memory_db" if path.name.lower().split(".")[0] == "memory" else ""
-        self.connection.execute(f"ATTACH {text(str(path))}{name} (READ_ONLY)")
-        attached = self.connection.execute("SELECT database_name FROM duckdb_databases() WHERE path IS NOT NULL")
-        self.connection.execute(f"USE {DIALECTS['duckdb'].name(attached.fetchall()[0][0])}")
 
     def check(self, query: str) -> None:
         for text in _asked_of(query, self.address):
@@ -218,18 +213,7 @@ class DuckDB:
         self.connection.close()
 
 
-def _check_database(address: Address) -> None:
-    """Raise a DecalError where a file is no database: what DuckDB does with it depends on what it is."""
-    try:
-        with open(address.target, "rb") as file:
-            magic = file.read(12)[8:]
-    except OSError as error:
-        raise DecalError(f"{address.shown}: {error.strerror or error}", "name a DuckDB file") from None
-    if magic != b"DUCK":
-        raise DecalError(f"{address.shown}: is not a DuckDB database", f"give a file of rows without {Hint('engine')}")
-
-
-class Postgres:
+class Postgres(Connection):
     """A Postgres server: one transaction that reads one snapshot, in a session that is read-only by default."""
 
     def __init__(self, address: Address, query: str | None) -> None:
@@ -313,15 +297,12 @@ class Postgres:
         self.connection.close()
 
 
-@contextmanager
-def _quietly() -> Iterator[None]:
+def _quietly() -> warnings.catch_warnings[None]:
     """Without the warnings of Spark: of versions of pandas, of which nothing is used here, and before its errors."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    return warnings.catch_warnings(action="ignore")
 
 
-class Spark:
+class Spark(Connection):
     """Spark: the session that is there, else one as spark-submit or the address configures it."""
 
     def __init__(self, address: Address, query: str | None) -> None:
@@ -386,19 +367,15 @@ def check_reached(address: Address) -> None:
         place = (parts.hostname or "", parts.port or CONNECT_PORT)
         socket.create_connection(place, CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
+        problem = getattr(error, "strerror", None) or error
         raise DecalError(f"{address.shown}: {problem}", f"check the host and the port of {Hint('engine')}") from None
 
 
-_ENGINES: dict[str, Callable[[Address, str | None], Closing]] = {
-    "duckdb": DuckDB,
-    "postgres": Postgres,
-    "spark": Spark,
-}
+_ENGINES = {"duckdb": DuckDB, "postgres": Postgres, "spark": Spark}
 """By dialect, how to connect; a dialect is also the name of the extra that installs its driver."""
 
 
-class Opened:
+class Opened(Connection):
     """A connection that its user opened, and will close."""
 
     def __init__(self, connection: Any, shown: str) -> None:
@@ -411,39 +388,35 @@ class Opened:
             return dict.fromkeys((each[0] for each in cursor.description or ()), "")
 
     def answer(self, statement: str) -> Any:
-        with closing(self._asked(statement)) as cursor:
-            try:
-                if hasattr(cursor, "fetch_arrow_table"):
-                    return cursor.fetch_arrow_table()
-                names, rows = [each[0] for each in cursor.description], cursor.fetchall()
-            except Exception as error:
-                raise self._refused(error) from None
-        return _as_table(names, rows)
+        import pyarrow as pa
+
+        with closing(self._asked(statement)) as cursor, self._errors():
+            if hasattr(cursor, "fetch_arrow_table"):
+                return cursor.fetch_arrow_table()
+            names, rows = [each[0] for each in cursor.description], cursor.fetchall()
+        as_python, columns = {"float64": float, "int64": int, "string": str}, {}
+        for at, (name, kind) in enumerate(types_of(names).items()):
+            values = [None if row[at] is None else as_python[kind](row[at]) for row in rows]
+            columns[name] = pa.array(values, getattr(pa, kind)())
+        return pa.table(columns)
 
     def _asked(self, statement: str) -> Any:
         cursor = self.connection.cursor()
         try:
-            cursor.execute(statement)
-        except Exception as error:
-            # Whatever a driver raises: each has exceptions of its own.
+            with self._errors():
+                cursor.execute(statement)
+        except DecalError:
             cursor.close()
-            raise self._refused(error) from None
+            raise
         return cursor
 
-    def _refused(self, error: Exception) -> DecalError:
-        problem = first_line(error).rstrip("!.:; ")
-        return DecalError(f"{self.shown}: {problem}", "check the connection, the table or query, and the rights")
-
-
-def _as_table(names: list[str], rows: list[Any]) -> Any:
-    """Rows of Python values as a pyarrow Table."""
-    import pyarrow as pa
-
-    kinds = types_of(names)
-    as_python = {"float64": float, "int64": int, "string": str}
-    columns = {}
-    for at, name in enumerate(names):
-        read = as_python[kinds[name]]
-        values = [None if row[at] is None else read(row[at]) for row in rows]
-        columns[name] = pa.array(values, getattr(pa, kinds[name])())
-    return pa.table(columns)
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn whatever a driver raises into one line: each has exceptions of its own."""
+        try:
+            yield
+        except Exception as error:
+            problem = first_line(error).rstrip("!.:; ")
+            raise DecalError(
+                f"{self.shown}: {problem}", "check the connection, the table or query, and the rights"
+            ) from None

@@ -1,22 +1,25 @@
-"""Rows of one table or query -> Dataset: one statement counts them, and its result is read as an aggregate."""
+"""Engines -> Dataset: one statement counts the rows of a table or query, and its result is read as an aggregate."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from decal_cli.data.arrays import table_digest
-from decal_cli.data.dataset import Dataset
-from decal_cli.data.formats.sources import OwnOrigin
-from decal_cli.data.large.aggregates import COUNTED_BEFORE, aggregates
-from decal_cli.data.large.engines.checks import VALUE
-from decal_cli.data.large.engines.connections import Connection
-from decal_cli.data.large.engines.dialects import Dialect, is_whole
+from decal_cli.data.columns import Chosen, choose
+from decal_cli.data.dataset import Dataset, as_used
+from decal_cli.data.formats.files import Held, RawData
+from decal_cli.data.large.aggregates import COUNT, COUNTED_BEFORE, aggregates, dataset_of_counted, repeated
+from decal_cli.data.large.engines.address import address_of
+from decal_cli.data.large.engines.connections import Connection, Engine, Opened, connected
+from decal_cli.data.large.engines.dialects import DIALECTS, Dialect, is_whole
 from decal_cli.data.large.engines.statement import (
     SIDES,
+    VALUE,
     CountRequest,
     has_cells,
     size_of,
@@ -24,59 +27,66 @@ from decal_cli.data.large.engines.statement import (
     statement,
     types_of,
 )
+from decal_cli.data.large.sampling import Given, as_typed, can_draw, drawn_rows, kind_of
+from decal_cli.data.words import listed
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_CELL_COUNTS, MAX_CLUSTER_COUNTS, MAX_LEVELS
-from decal_cli.roles import Columns
+from decal_cli.roles import DECLARATIONS, DEFAULTS, ROW_UTILITIES, Columns
 from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
 from decal_cli.tables.pairs import PAIR_GRID
 
+NOT_COUNTED = ("classes", "log", "aggregated")
+"""What cannot be said of the columns of rows that an engine counts."""
+OF_WHOLE_ROWS = ("proba", "per", *ROW_UTILITIES)
+"""Roles of columns by which rows are counted as they are: no statement checks them, and no cell holds them."""
 
-class CountedSource(OwnOrigin):
+
+class CountedSource(Held):
     """The result of a statement. of_role: the user's columns by role, for errors.
 
-    note: how rows were counted. called: what the user calls columns that the request calls otherwise.
+    called: what the request calls columns of files, which are more than are held, and have digests of their own.
     """
 
     note = COUNTED_BEFORE
-    called: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, shown: str, table: Any, of_role: Mapping[str, str]) -> None:
+    def __init__(
+        self, shown: str, table: Any, of_role: Mapping[str, str], called: Mapping[str, str] | None = None
+    ) -> None:
         import pyarrow as pa
 
-        names = table.column_names
-        types = types_of(names)
-        super().__init__(shown, table.cast(pa.schema([(name, getattr(pa, types[name])()) for name in names])))
+        types = types_of(table.column_names)
+        of_types = pa.schema([(name, getattr(pa, types[name])()) for name in table.column_names])
+        table = table.cast(of_types)
+        super().__init__(shown, table, RawData(shown, lambda: _digest(table)) if called is None else None)
         self.of_role = of_role
+        self.called = {ours: name for name, ours in (called or {}).items()}
+        if called is not None:
+            self.note = "the rows are more than are held in memory, and were counted"
 
-    def sha256(self) -> str:
-        """Hex digest of keys and numbers of rows, which no order of summation and no threshold changes."""
-        if has_cells(self.names):
-            return table_digest(self._whole_cells())
-        kinds = types_of(self.names)
-        scores = ("score", *(f"score{side}" for side in SIDES))
-        names = [name for name, kind in kinds.items() if name != VALUE and (kind != "float64" or name in scores)]
-        table = self.table.select(names)
-        if "n2" in kinds:
-            # Levels may have come in parts, by weight.
-            sums = [name for name in names if kinds[name] == "int64"]
-            keys = [name for name in names if name not in sums]
-            added = table.group_by(keys).aggregate([(name, "sum") for name in sums])
-            table = added.rename_columns([*keys, *sums]).select(names)
-        return table_digest(table.sort_by([(name, "ascending") for name in names]).combine_chunks())
 
-    def _whole_cells(self) -> Any:
-        """The rows of each cell of equal width, which thresholds may have cut in parts."""
-        import pyarrow.compute as pc
+def _digest(table: Any) -> str:
+    """Hex digest of keys and numbers of rows, which no order of summation and no threshold changes."""
+    import pyarrow.compute as pc
 
-        table = self.table
-        width = {"": GRID} if "cell" in self.names else dict.fromkeys(SIDES, PAIR_GRID)
-        for side, cells in width.items():
-            place = pc.floor(pc.multiply(table[f"low{side}"], float(cells)))
-            table = table.set_column(self.names.index(f"cell{side}"), f"cell{side}", place)
-        kinds = types_of(self.names)
-        keys = [name for name in self.names if kinds[name] != "float64" and name not in ("rows", VALUE)]
-        return table.group_by(keys).aggregate([("rows", "sum")]).sort_by([(name, "ascending") for name in keys])
+    given, kinds, cells = table.column_names, types_of(table.column_names), has_cells(table.column_names)
+    scores = ("score", *(f"score{side}" for side in SIDES))
+    names = [name for name in given if name != VALUE and (kinds[name] != "float64" or name in scores)]
+    sums = ["rows"] if cells else [name for name in names if kinds[name] == "int64"]
+    keys = [name for name in names if name not in sums]
+    if cells:
+        # Of each cell of equal width, which thresholds may have cut in parts.
+        width = {"": GRID} if "cell" in names else dict.fromkeys(SIDES, PAIR_GRID)
+        for side, size in width.items():
+            place = pc.floor(pc.multiply(table[f"low{side}"], float(size)))
+            table = table.set_column(given.index(f"cell{side}"), f"cell{side}", place)
+        names = [*keys, "rows_sum"]
+    if cells or "n2" in kinds:
+        # Levels may have come in parts, by weight.
+        table = table.group_by(keys).aggregate([(name, "sum") for name in sums])
+        table = table if cells else table.rename_columns([*keys, *sums])
+    by = [(name, "ascending") for name in (keys if cells else names)]
+    return table_digest(table.select(names).sort_by(by).combine_chunks())
 
 
 def counted(
@@ -85,15 +95,15 @@ def counted(
     dialect: Dialect,
     shown: str,
     missing: Literal["error", "drop"],
-    source: Callable[[str, Any, Mapping[str, str]], CountedSource] = CountedSource,
-    hold: bool = True,
     together: bool = False,
+    called: Mapping[str, str] | None = None,
 ) -> Dataset:
-    """The rows of a request, by score or, of too many, by cell. source: made of the result. Errors: DecalError.
+    """The rows of a request, by score or, of too many, by cell. Errors: DecalError.
 
-    hold: whether the rows may be held, where counts tell them all. together: whether two scores are counted at once
-    where these counts are few.
+    together: whether two scores are counted at once where these counts are few. called: what the request calls columns
+    of files, whose rows are not held, though counts may tell them all.
     """
+    hold = called is None
     if request.positive is None:
         kind = connection.types(source_of(request.table, request.query, dialect)).get(request.label, "")
         request = replace(request, whole_labels=is_whole(kind))
@@ -119,7 +129,7 @@ def counted(
     of_role = {"label": request.label, "weight": request.weight or "", "cluster": request.cluster or ""}
     of_role |= {} if request.pairs else {"score": request.score[0]}
     counts = Columns(request.score, group=request.group, cluster=request.cluster, aggregated=True, missing=missing)
-    return aggregates([source(shown, table, of_role)], counts, hold)
+    return aggregates([CountedSource(shown, table, of_role, called)], counts, hold)
 
 
 def _levels(request: CountRequest, hold: bool, together: bool) -> Iterator[CountRequest]:
@@ -155,3 +165,102 @@ def _splits(request: CountRequest, dialect: Dialect, connection: Connection) -> 
 
 def _numbers(connection: Connection, statement: str) -> list[int]:
     return [int(value) for value in connection.answer(statement).to_pylist()[0].values()]
+
+
+def read_engine(
+    source: str | Engine, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False
+) -> Dataset:
+    """The rows that an engine holds, counted there. source: the address of one, or one that a Python user names.
+
+    thresholds: of decisions, at which cells are cut. pairs: whether rows are counted by two scores at once, for what
+    compares them; else they are where these counts are few. Errors: DecalError, one line, without what is secret.
+    """
+    engine = Engine(source) if isinstance(source, str) else source
+    address = address_of(engine.connection) if isinstance(engine.connection, str) else None
+    for name in DECLARATIONS:
+        if name in NOT_COUNTED and getattr(columns, name) != DEFAULTS[name]:
+            option = Hint("from" if name == "log" else name)
+            raise DecalError(f"{option} needs the rows, and an engine only counts them", "give a file of rows")
+    if address is None:
+        rows = _Rows(engine.spoken, DIALECTS[engine.spoken], engine.table, engine.query)
+        return rows.counted(Opened(engine.connection, engine.spoken), columns, thresholds, pairs)
+    if address.table is not None and engine.table is not None:
+        raise DecalError("the address names a table, and so does table=", "name it once")
+    rows = _Rows(address.shown, DIALECTS[address.engine], address.table or engine.table, engine.query)
+    with connected(address, engine.query) as connection:
+        return rows.counted(connection, columns, thresholds, pairs)
+
+
+class _Rows(NamedTuple):
+    """Rows that an engine holds, and what the engine is called."""
+
+    engine: str
+    dialect: Dialect
+    table: str | None
+    query: str | None
+
+    @property
+    def shown(self) -> str:
+        """The engine, and its table or a digest of the query."""
+        if self.query is None:
+            return f"{self.engine}?table={self.table}"
+        return f"{self.engine}?query={hashlib.sha256(self.query.encode()).hexdigest()[:8]}"
+
+    def counted(self, connection: Connection, columns: Columns, thresholds: Sequence[float], pairs: bool) -> Dataset:
+        """The data set of them. Errors: DecalError."""
+        source = source_of(self.table, self.query, self.dialect)
+        types = connection.types(source)
+        chosen = choose(list(types), columns, self.engine)
+        whole = columns.margin or any(chosen.names(role) for role in OF_WHOLE_ROWS)
+        if whole or (chosen.features and not (all(types.values()) and can_draw(columns, chosen))):
+            return as_used(self._rows(connection, source, chosen, columns, types), columns)
+        rows = (chosen.score, chosen.label, self.table, self.query, columns.positive, chosen.weight, chosen.group)
+        request = CountRequest(
+            *rows, cluster=chosen.cluster, pairs=pairs, logit=columns.logit, thresholds=tuple(thresholds)
+        )
+        together = len(chosen.score) == 2 and columns.missing == "error"
+        data = counted(connection, request, self.dialect, self.shown, columns.missing, together=together)
+        if chosen.features:
+            drawn = drawn_rows(connection, source, chosen, columns, self.dialect, data)
+            return replace(drawn, inputs=data.inputs, guessed=chosen.guessed)
+        return as_used(replace(data, columns=chosen.roles(), guessed=chosen.guessed), columns)
+
+    def _rows(
+        self, connection: Connection, source: str, chosen: Chosen, columns: Columns, types: Mapping[str, str]
+    ) -> Dataset:
+        """The rows, counted by all columns that are asked for. Errors: DecalError, where they are too many to hold."""
+        numbers = tuple(dict.fromkeys(chosen.numbers))
+        kinds = {name: kind_of(types[name]) for name in chosen.features}
+        kinds |= dict.fromkeys(chosen.texts, "other") | dict.fromkeys(numbers, "number")
+        given = Given(source, self.dialect, kinds)
+        answer = connection.answer(given.counted(MAX_LEVELS + 1))
+        if answer.num_rows > MAX_LEVELS:
+            raise DecalError(
+                f"{self.shown}: rows have more than {MAX_LEVELS:,} different values of {listed(list(kinds))}",
+                f"round them in {Hint('query')}, or draw a sample of rows there",
+            )
+        if not answer.num_rows:
+            raise DecalError(f"{self.shown}: has no rows", "name another table or query")
+        table = given.named(answer).append_column(COUNT, answer.column(COUNT))
+        for name in (name for name in chosen.features if kinds[name] == "other"):
+            table = table.set_column(table.column_names.index(name), name, as_typed(table.column(name)))
+        # No engine has an order of its own, and an error names the first row that is wrong.
+        table = table.sort_by([(name, "ascending") for name in kinds]).combine_chunks()
+        source_of_rows = Held(self.shown, table, RawData(self.shown, lambda: table_digest(table)))
+        rows = repeated(source_of_rows, list(kinds), numbers, numbered=False)
+        unknown = () if chosen.features else (f"{COUNTED_BEFORE}: nothing that needs a single row is known (features)",)
+        return dataset_of_counted([rows], columns, unknown)
+
+
+def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False) -> Dataset:
+    """The rows of a DataFrame of Spark, counted by Spark. Errors: DecalError."""
+    view = f"decal_{uuid.uuid4().hex}"
+    frame.createOrReplaceTempView(view)
+    try:
+        data = read_engine(f"spark:?table={view}", columns, thresholds, pairs)
+    except DecalError as error:
+        raise DecalError(error.problem.replace(view, "frame"), error.fix) from None
+    finally:
+        frame.sparkSession.catalog.dropTempView(view)
+    inputs = tuple(replace(each, path=each.path.replace(view, "frame")) for each in data.inputs)
+    return replace(data, inputs=inputs)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from decal_cli.data.labels import NATURAL, NO_LABEL, label_text
-from decal_cli.data.words import quote
+from decal_cli.data.words import NATURAL, NO_LABEL, label_text, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 

@@ -21,17 +21,16 @@ this order:
   square, `e1`, `e2` the same of the log loss (0 where one of the two is infinite), and where weighted `g1`, `g2`, `f1`,
   `f2` the same with w^2;
 - `bad` and `value`. In rows that count scores they are NULL. What is wrong with other rows is counted by rows of its
-  own, where the score or the cell is NULL: `bad` is one of the texts in `checks.PROBLEMS`, `value` an example, and
-  `rows`, or without weights in levels `n`, how many they are. `checks.sound` takes them out, or raises the error.
+  own, where the score or the cell is NULL: `bad` is one of the texts in `PROBLEMS`, `value` an example, and
+  `rows`, or without weights in levels `n`, how many they are. `aggregates.sound` takes them out, or raises the error.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from decal_cli.data.large.engines.checks import PROBLEMS
 from decal_cli.data.large.engines.dialects import Dialect, label_of, logistic, other_label
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -50,6 +49,8 @@ SQUARES = ("n2", "q1", "q2", "q3", "q4", "k1", "k2")
 """The same with squared weights."""
 DIFFERENCES, SQUARED_DIFFERENCES = ("d1", "d2", "e1", "e2"), ("g1", "g2", "f1", "f2")
 """Of pairs; the latter with squared weights."""
+SQUARED = dict(zip(("pos", *SUMS, *DIFFERENCES), ("pos2", *SQUARES, *SQUARED_DIFFERENCES), strict=True))
+"""By what is summed with weights, the same with squared weights."""
 OF_ROWS = ("n", "pos", "n2", "pos2", "rows", "rows_pos", "label")
 """Columns that are of a row, and not of one of its scores."""
 _OF_SCORES = ("score", "cell", "low", "high", *SUMS[1:], *SQUARES[1:])
@@ -61,6 +62,64 @@ RESERVED = NUMBERS | {"model", *(f"model{side}" for side in SIDES), "bad", "valu
 """Names of columns of an aggregate, which no column of groups can have."""
 N_SPLITS = 3
 """Of coarse cells, where nothing else is asked for: 209 of them, and one more for each threshold."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that can be wrong with a row.
+
+    role: the column that has it. condition: when a row has it, in SQL. value: what is shown of it, '' for a missing
+    value. text: how the line goes on after the column, with {value} and {times}; fix: what to do about it.
+    needs: what must be known for it, '' for nothing.
+    """
+
+    role: str
+    condition: str
+    value: str = ""
+    text: str = ""
+    fix: str = ""
+    needs: str = ""
+
+
+BAD, VALUE = "bad", "value"
+"""The columns that say what is wrong."""
+PROBLEMS = {
+    "score outside [0, 1]": Problem(
+        "score",
+        "{outside}",
+        "score",
+        "score {value} is outside [0, 1]{times}",
+        "name a column of probabilities, or correct the rows",
+    ),
+    "label never positive": Problem(
+        "label",
+        "decal_never = 1",
+        "other",
+        "label is never the positive value, it is {value}",
+        f"correct {Hint('positive')}",
+        "positive",
+    ),
+    "label of a third value": Problem(
+        "label",
+        "decal_label < 0 OR decal_label > 1",
+        "label",
+        "label is {value}{times}, and a label is 0 or 1, or has two values",
+        f"say which counts as 1 with {Hint('positive')}, correct it or name another column",
+    ),
+    "weight not positive and finite": Problem(
+        "weight",
+        "NOT (decal_weight > 0 AND decal_weight < {infinite})",
+        "weight",
+        "weight {value} is not positive and finite{times}",
+        "correct the weight or remove the row",
+        "weight",
+    ),
+    "missing score": Problem("score", "{absent}"),
+    "missing label": Problem("label", "decal_label IS NULL"),
+    "missing weight": Problem("weight", "decal_weight IS NULL", needs="weight"),
+    "missing cluster": Problem("cluster", "{cluster} IS NULL OR {cluster} = ''", needs="cluster"),
+}
+"""By what stands in the column `bad`, the worst first: a row has one."""
 
 
 def has_cells(names: Sequence[str]) -> bool:
@@ -168,11 +227,6 @@ class CountRequest:
         """The column of the model's number, where each row is counted once for each of several."""
         return ["decal_model"] if len(self.score) > 1 and not self.pairs else []
 
-    @property
-    def grid(self) -> int:
-        """Cells of equal width in [0, 1]."""
-        return PAIR_GRID if self.pairs else GRID
-
 
 def select(columns: Sequence[str], source: str) -> str:
     """A query of these columns, one on each line."""
@@ -206,77 +260,82 @@ def size_of(request: CountRequest, dialect: Dialect, most: int | None = None) ->
 
 def statement(request: CountRequest, dialect: Dialect) -> str:
     """The statement, which ends without a semicolon. Errors: DecalError, where the request cannot be put."""
-    return _Statement(request, dialect).text()
+    return _Statement(**vars(request), dialect=dialect).text()
 
 
-class _Statement:
+@dataclass(frozen=True)
+class _Statement(CountRequest):
     """Rows as they are given; with their label as 0 or 1; judged; what is sound of them; placed in cells; counted."""
 
-    def __init__(self, request: CountRequest, dialect: Dialect) -> None:
-        self.request, self.dialect = request, dialect
-        self.weighted = request.weight is not None
-        self.keys = [*request.texts.values(), *request.models]
+    dialect: Dialect = field(kw_only=True)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.weight is not None
+
+    @property
+    def keys(self) -> list[str]:
+        """What rows are counted by beside their scores."""
+        return [*self.texts.values(), *self.models]
 
     def text(self) -> str:
-        request = self.request
-        parts = {"decal_given": select([*self._given()], source_of(request.table, request.query, self.dialect))}
-        if request.positive is not None:
+        parts = {"decal_given": select([*self._given()], source_of(self.table, self.query, self.dialect))}
+        if self.positive is not None:
             # Read by itself, not by way of decal_given: Postgres would write down what is read twice.
-            labels = select([self._label()], source_of(request.table, request.query, self.dialect))
+            labels = select([self._label()], source_of(self.table, self.query, self.dialect))
             source = f"(\n{labels}\n    ) AS decal_all"
-            parts["decal_labels"] = other_label("decal_y", request.positive, source, self.dialect)
-        if request.models:
-            numbers = range(1, len(request.score) + 1)
+            parts["decal_labels"] = other_label("decal_y", self.positive, source, self.dialect)
+        if self.models:
+            numbers = range(1, len(self.score) + 1)
             each = "\n    UNION ALL SELECT ".join(f"{at} AS decal_model" for at in numbers)
             parts["decal_models"] = f"    SELECT {each}"
         parts["decal_scored"] = self._scored()
         parts["decal_judged"] = select(["decal_scored.*", f"{self._bad()} AS decal_bad"], "decal_scored")
         parts["decal_rows"] = select([*self._rows()], "decal_judged")
         again = ""
-        if request.cells:
+        if self.cells:
             parts["decal_sized"] = select(["decal_rows.*", *self._sized()], "decal_rows")
             parts["decal_placed"] = select(["decal_sized.*", *self._losses()], "decal_sized")
-        if request.by_cluster:
+        if self.by_cluster:
             # What is read twice is not written down: it is every row.
             again = self.dialect.read_again
             parts["decal_coarse"] = self._coarse()
         named = ",\n".join(
             f"{name} AS {again if name == 'decal_placed' else ''}(\n{body}\n)" for name, body in parts.items()
         )
-        return f"WITH {named}\n{self._cells() if request.cells else self._levels()}"
+        return f"WITH {named}\n{self._cells() if self.cells else self._levels()}"
 
     def _given(self) -> Iterator[str]:
         """The columns of the user, under names of ours and of known types."""
-        request, dialect = self.request, self.dialect
-        for name, ours in request.texts.items():
+        dialect = self.dialect
+        for name, ours in self.texts.items():
             yield f"{dialect.as_text(dialect.name(name))} AS {ours}"
-        for name, ours in zip(request.score, request.scores, strict=True):
+        for name, ours in zip(self.score, self.scores, strict=True):
             score = dialect.as_double(dialect.name(name))
-            yield f"{_probability(score, dialect) if request.logit else score} AS {ours}"
+            yield f"{_probability(score, dialect) if self.logit else score} AS {ours}"
         yield self._label()
-        if request.weight is not None:
-            weight = dialect.as_double(dialect.name(request.weight))
+        if self.weight is not None:
+            weight = dialect.as_double(dialect.name(self.weight))
             yield f"CASE WHEN {dialect.is_nan(weight)} THEN NULL ELSE {weight} END AS decal_weight"
 
     def _label(self) -> str:
-        label = self.dialect.name(self.request.label)
-        return f"{label if self.request.whole_labels else f'TRIM({self.dialect.as_text(label)})'} AS decal_y"
+        label = self.dialect.name(self.label)
+        return f"{label if self.whole_labels else f'TRIM({self.dialect.as_text(label)})'} AS decal_y"
 
     def _scored(self) -> str:
         """One row for each row and model, or pair: its scores, and its label as 0, 1, any other value, or NULL."""
-        request = self.request
         columns, sources = [*self.keys, "decal_y", *(["decal_weight"] if self.weighted else [])], ["decal_given"]
-        label = "decal_y" if request.whole_labels else label_of("decal_y", request.positive, self.dialect)
+        label = "decal_y" if self.whole_labels else label_of("decal_y", self.positive, self.dialect)
         columns.append(f"{label} AS decal_label")
-        if request.positive is not None:
+        if self.positive is not None:
             columns += ["decal_other", "decal_never"]
             sources.append("decal_labels")
-        if request.models:
-            cases = " ".join(f"WHEN {number} THEN {each}" for number, each in enumerate(request.scores, 1))
-            columns.append(f"CASE decal_model {cases} END AS decal_s")
+        if self.models:
+            columns.append(f"{_numbered('decal_model', self.scores)} AS decal_s")
             sources.append("decal_models")
         else:
-            columns += [f"{each} AS decal_s{side}" for each, side in zip(request.scores, request.sides, strict=True)]
+            columns += [f"{each} AS decal_s{side}" for each, side in zip(self.scores, self.sides, strict=True)]
         return select(columns, " CROSS JOIN ".join(sources))
 
     def _outside(self, side: str) -> str:
@@ -285,12 +344,11 @@ class _Statement:
 
     def _bad(self) -> str:
         """The number of what is wrong with a row: values that cannot be come before values that are missing."""
-        request = self.request
-        known = {"weight": request.weight, "cluster": request.cluster, "positive": request.positive}
+        known = {"weight": self.weight, "cluster": self.cluster, "positive": self.positive}
         words = {
-            "outside": " OR ".join(map(self._outside, request.sides)),
-            "absent": " OR ".join(f"decal_s{s} IS NULL OR {self.dialect.is_nan(f'decal_s{s}')}" for s in request.sides),
-            "cluster": request.texts.get(request.cluster or "", ""),
+            "outside": " OR ".join(map(self._outside, self.sides)),
+            "absent": " OR ".join(f"decal_s{s} IS NULL OR {self.dialect.is_nan(f'decal_s{s}')}" for s in self.sides),
+            "cluster": self.texts.get(self.cluster or "", ""),
             "infinite": self.dialect.number(math.inf),
         }
         return _case(
@@ -301,23 +359,26 @@ class _Statement:
 
     def _rows(self) -> Iterator[str]:
         """What is sound of each row, and of the others what is wrong with them, and an example."""
-        request = self.request
+
+        def sound(value: str, ours: str) -> str:
+            return f"CASE WHEN decal_bad IS NULL THEN {value} END AS {ours}"
+
         for ours in self.keys:
             # What is wrong is not counted cluster by cluster.
-            yield "CASE WHEN decal_bad IS NULL THEN decal_c END AS decal_c" if ours == "decal_c" else ours
-        for side in request.sides:
-            yield f"CASE WHEN decal_bad IS NULL THEN decal_s{side} + 0 END AS decal_p{side}"  # -0 + 0 is 0
-        yield "CASE WHEN decal_bad IS NULL THEN decal_label END AS decal_label"
+            yield sound(ours, ours) if ours == "decal_c" else ours
+        for side in self.sides:
+            yield sound(f"decal_s{side} + 0", f"decal_p{side}")  # -0 + 0 is 0
+        yield sound("decal_label", "decal_label")
         if self.weighted:
-            yield "CASE WHEN decal_bad IS NULL THEN decal_weight END AS decal_w"
+            yield sound("decal_weight", "decal_w")
         yield "decal_bad"
-        scores = [f"decal_s{side}" for side in request.sides]
+        scores = [f"decal_s{side}" for side in self.sides]
         score = (
             scores[0] if len(scores) == 1 else f"CASE WHEN {self._outside('_a')} THEN {scores[0]} ELSE {scores[1]} END"
         )
         values = {"score": score, "label": "decal_y"}
         values |= {"weight": "decal_weight"} if self.weighted else {}
-        values |= {} if request.positive is None else {"other": "decal_other"}
+        values |= {} if self.positive is None else {"other": "decal_other"}
         wrong = (
             f"WHEN {code} THEN {self.dialect.as_text(values[each.value])}"
             for code, each in enumerate(PROBLEMS.values(), 1)
@@ -328,16 +389,16 @@ class _Statement:
     def _sized(self) -> Iterator[str]:
         """The place of a score among cells of equal width, how many thresholds it reaches, and its distance."""
         number = self.dialect.number
-        for side in self.request.sides:
-            reached = (f"CASE WHEN decal_p{side} >= {number(edge)} THEN 1 ELSE 0 END" for edge in self.request.edges)
-            yield f"FLOOR(decal_p{side} * {number(self.request.grid)}) AS decal_place{side}"
+        for side in self.sides:
+            reached = (f"CASE WHEN decal_p{side} >= {number(edge)} THEN 1 ELSE 0 END" for edge in self.edges)
+            yield f"FLOOR(decal_p{side} * {number(PAIR_GRID if self.pairs else GRID)}) AS decal_place{side}"
             yield f"{' + '.join(reached) or '0'} AS decal_reached{side}"
             yield f"decal_p{side} + (decal_label - {number(1)}) AS decal_off{side}"
 
     def _losses(self) -> Iterator[str]:
         """The log loss, infinite where a score is certain and wrong."""
         number = self.dialect.number
-        for side in self.request.sides:
+        for side in self.sides:
             # ln(1 - s) to the last digits for small s too: what s + (label - 1) has lost of s is added.
             off = f"decal_off{side}"
             loss = f"decal_p{side} - ({off} - (decal_label - {number(1)})) - LN(ABS({off}))"
@@ -346,8 +407,8 @@ class _Statement:
     def _coarse(self) -> str:
         """Sound rows with the coarse cell that each is in: where it starts, and its width."""
         from_end = f"LEAST(decal_place, {GRID - 1} - decal_place)"
-        octaves = range(MAX_SPLITS - 1, self.request.splits, -1)
-        widths = [f"WHEN {from_end} >= {1 << each} THEN {1 << each - self.request.splits}" for each in octaves]
+        octaves = range(MAX_SPLITS - 1, self.splits, -1)
+        widths = [f"WHEN {from_end} >= {1 << each} THEN {1 << each - self.splits}" for each in octaves]
         width = _case([*widths, "ELSE 1"]) if widths else "1"
         sized = select(["decal_placed.*", f"{width} AS decal_width"], "decal_placed\n    WHERE decal_bad IS NULL")
         start = f"FLOOR({from_end} / decal_width) * decal_width"
@@ -360,28 +421,23 @@ class _Statement:
 
     def _levels(self) -> str:
         dialect, squared = self.dialect, "decal_w * decal_w"
-        of_rows = {
-            "rows": dialect.as_integer("COUNT(*)"),
-            "rows_pos": dialect.as_integer("SUM(decal_label)"),
-        }
+        rows, ones = dialect.as_integer("COUNT(*)"), dialect.as_integer("SUM(decal_label)")
+        sums = {"n": rows, "pos": ones}
         if self.weighted:
             sums = {"n": "SUM(decal_w)", "pos": "SUM(decal_w * decal_label)"}
-            sums |= {"n2": f"SUM({squared})", "pos2": f"SUM({squared} * decal_label)", **of_rows}
-        else:
-            sums = {"n": of_rows["rows"], "pos": of_rows["rows_pos"]}
-        scores = {f"score{side}": f"decal_p{side}" for side in self.request.sides}
+            sums |= {"n2": f"SUM({squared})", "pos2": f"SUM({squared} * decal_label)", "rows": rows, "rows_pos": ones}
+        scores = {f"score{side}": f"decal_p{side}" for side in self.sides}
         return self._grouped("decal_rows", [*scores.values()], {**scores, **sums})
 
     def _cells(self) -> str:
-        request = self.request
         keys: list[str] = []
         columns: dict[str, str] = {}
-        for side in request.sides:
+        for side in self.sides:
             place, reached = f"decal_place{side}", f"decal_reached{side}"
             keys += [place, reached]
             columns |= self._edges(side, place, f"{place} + 1")
         columns |= self._sums()
-        if not request.by_cluster:
+        if not self.by_cluster:
             return self._grouped("decal_placed", [*keys, "decal_label"], columns)
         everywhere = self._grouped("decal_placed", [*keys, "decal_label"], {**columns, BY_CLUSTER: "0"}, apart=False)
         coarse = {**columns, **self._edges("", "decal_from", "decal_from + decal_width"), BY_CLUSTER: "1"}
@@ -391,35 +447,31 @@ class _Statement:
     def _edges(self, side: str, place: str, following: str) -> dict[str, str]:
         """The number of a cell from one place up to another, and its edges."""
         number, reached = self.dialect.number, f"decal_reached{side}"
-        width = number(self.request.grid)
+        width = number(PAIR_GRID if self.pairs else GRID)
         low, high = f"{place} / {width}", f"({following}) / {width}"
-        if self.request.edges:
-            ends = [number(each) for each in (0.0, *self.request.edges, 1.0)]
-            cases = [
-                f"CASE {reached} {' '.join(f'WHEN {at} THEN {each}' for at, each in enumerate(values))} END"
-                for values in (ends[:-1], ends[1:])
-            ]
-            low, high = f"GREATEST({low}, {cases[0]})", f"LEAST({high}, {cases[1]})"
+        if self.edges:
+            ends = [number(each) for each in (0.0, *self.edges, 1.0)]
+            least, most = (_numbered(reached, values, 0) for values in (ends[:-1], ends[1:]))
+            low, high = f"GREATEST({low}, {least})", f"LEAST({high}, {most})"
         else:
             high = f"LEAST({high}, {number(1)})"
         return {f"cell{side}": self.dialect.as_integer(f"{place} + {reached}"), f"low{side}": low, f"high{side}": high}
 
     def _sums(self) -> dict[str, str]:
         """Label, rows, and sums over the rows of a cell."""
-        request = self.request
         sums = {"label": "decal_label", "rows": self.dialect.as_integer("COUNT(*)")}
         sums["n"] = "SUM(decal_w)" if self.weighted else self.dialect.as_double("COUNT(*)")
         weights = ["decal_w * ", "decal_w * decal_w * "] if self.weighted else [""]
         for weight, power, loss, of_pairs in zip(weights, "sq", "lk", (DIFFERENCES, SQUARED_DIFFERENCES), strict=False):
             if power == "q":
                 sums["n2"] = "SUM(decal_w * decal_w)"
-            for side in request.sides:
+            for side in self.sides:
                 sums |= _powers(f"{power}{{}}{side}", weight, f"decal_p{side}", 4)
                 sums |= _powers(f"{loss}{{}}{side}", weight, f"decal_loss{side}", 2)
-            if request.pairs:
+            if self.pairs:
                 sums |= _powers(f"{of_pairs[0][0]}{{}}", weight, _SQUARED, 2)
                 sums |= _powers(f"{of_pairs[2][0]}{{}}", weight, _LOGARITHMIC, 2)
-        if not request.pairs:
+        if not self.pairs:
             sums |= dict(zip(ENDS, ("MIN(decal_p)", "MAX(decal_p)"), strict=True))
         return sums
 
@@ -427,19 +479,17 @@ class _Statement:
         self, source: str, of_score: list[str], sums: dict[str, str], apart: bool = True, judged: bool = True
     ) -> str:
         """Sums by group, model, score, and what is wrong; and by cluster, if these are counted apart."""
-        request, dialect = self.request, self.dialect
-        texts = {name: ours for name, ours in request.texts.items() if apart or ours != "decal_c"}
-        columns = {name: texts.get(name, dialect.as_text("NULL")) for name in request.texts}
-        if request.pairs:
-            columns |= {f"model{s}": dialect.text(name) for name, s in zip(request.score, request.sides, strict=True)}
-        elif request.models:
-            cases = (f"WHEN {number} THEN {dialect.text(name)}" for number, name in enumerate(request.score, 1))
-            columns["model"] = f"CASE decal_model {' '.join(cases)} END"
-        codes = (f"WHEN {code} THEN {dialect.text(name)}" for code, name in enumerate(PROBLEMS, 1))
-        wrong = (f"CASE decal_bad {' '.join(codes)} END", "MIN(decal_value)")
+        dialect = self.dialect
+        texts = {name: ours for name, ours in self.texts.items() if apart or ours != "decal_c"}
+        columns = {name: texts.get(name, dialect.as_text("NULL")) for name in self.texts}
+        if self.pairs:
+            columns |= {f"model{s}": dialect.text(name) for name, s in zip(self.score, self.sides, strict=True)}
+        elif self.models:
+            columns["model"] = _numbered("decal_model", map(dialect.text, self.score))
+        wrong = (_numbered("decal_bad", map(dialect.text, PROBLEMS)), "MIN(decal_value)")
         columns |= sums | dict(zip(("bad", "value"), wrong if judged else [dialect.as_text("NULL")] * 2, strict=True))
-        keys = [*texts.values(), *request.models, *of_score]
-        keys += [*(["decal_w"] if request.by_weight else []), *(["decal_bad"] if judged else [])]
+        keys = [*texts.values(), *self.models, *of_score]
+        keys += [*(["decal_w"] if self.by_weight else []), *(["decal_bad"] if judged else [])]
         listed = ",\n    ".join(f"{value} AS {dialect.name(name)}" for name, value in columns.items())
         return f"SELECT\n    {listed}\nFROM {source}\nGROUP BY {', '.join(keys)}"
 
@@ -452,6 +502,11 @@ _LOGARITHMIC = "(CASE WHEN decal_off_a = 0 OR decal_off_b = 0 THEN 0 ELSE decal_
 def _powers(name: str, weight: str, value: str, powers: int) -> dict[str, str]:
     """Sums of the weight times the value to the powers from 1, by name."""
     return {name.format(power): f"SUM({weight}{' * '.join([value] * power)})" for power in range(1, powers + 1)}
+
+
+def _numbered(of: str, values: Iterable[str], first: int = 1) -> str:
+    """A CASE of numbers from the first on, each with its value."""
+    return f"CASE {of} {' '.join(f'WHEN {at} THEN {each}' for at, each in enumerate(values, first))} END"
 
 
 def _case(cases: Iterable[str], of: str = "") -> str:
