@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from decal_cli.render.blocks import Cell, Column, TextTable
+from decal_cli.render.blocks import Cell, Column, Row, TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +28,7 @@ class Layout:
     this). short: short headings. heading: which of Column.breaks is used. fewer: with fewer decimals.
     """
 
+    table: TextTable
     breaks: int = 0
     dropped: int = 0
     short: bool = False
@@ -48,6 +49,63 @@ class Layout:
             text = "\n".join(_broken(text, max(widest, width)))
         return "\n".join(filter(None, (text, column.under)))
 
+    @property
+    def kept(self) -> list[int]:
+        """The columns that are not dropped."""
+        return [k for k, column in enumerate(self.table.columns) if not 0 < column.drops <= self.dropped]
+
+    @property
+    def shown(self) -> list[Row]:
+        """The rows that say something."""
+        return [row for row in self.table.rows if not row.empty]
+
+    @property
+    def gap(self) -> int:
+        """Characters between columns."""
+        return 1 if self.table.dense else 2
+
+    def lines(self, k: int) -> list[str]:
+        """Of the cells of a column."""
+        return [line for row in self.shown for line in self.cell(row.cells[k]).splitlines()]
+
+    def width(self, k: int) -> int:
+        """Characters that a column takes."""
+        from rich.cells import cell_len
+
+        column, lines = self.table.columns[k], self.lines(k)
+        texts = [*lines, *self.title(column, _widest(lines)).splitlines()]
+        if k == 0:
+            texts += [f"→ {text}" for text in lines] * self.table.picks + [row.section for row in self.shown]
+        widest = max(map(cell_len, texts), default=0)
+        return min(widest, column.most or widest)
+
+    def rich(self, columns: Sequence[int]) -> RichTable:
+        """These columns beside each other."""
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        table = RichTable(box=None, padding=(0, self.gap, 0, 0), pad_edge=False, header_style="bold")
+        for k in columns:
+            column = self.table.columns[k]
+            table.add_column(
+                Text(self.title(column, _widest(self.lines(k)))),
+                justify="left" if column.words else "right",
+                no_wrap=not column.wraps,
+                max_width=column.most,
+            )
+        section = ""
+        for number, row in enumerate(self.shown):
+            if number and (row.apart or row.section != section):
+                table.add_row()
+            if row.section != section:
+                section = row.section
+                table.add_row(Text(section, style="dim"))
+            cells = [Text(self.cell(row.cells[k]), style=_TONES[row.cells[k].tone]) for k in columns]
+            if self.table.picks:
+                cells[0] = Text("→ " if row.chosen else "  ").append(cells[0])
+            table.add_row(*cells, style="bold" if row.chosen else "")
+        return table
+
 
 def layouts(table: TextTable) -> list[Layout]:
     """The ways to write a table, the widest first.
@@ -59,7 +117,7 @@ def layouts(table: TextTable) -> list[Layout]:
     most = max((len(cell.parts) - 1 for cell in cells), default=0)
     drops = sorted({0, *(column.drops for column in table.columns)})
     ways = [
-        Layout(breaks, dropped, short, heading)
+        Layout(table, breaks, dropped, short, heading)
         for breaks in range(least, max(least, most) + 1)
         for dropped in (drops if breaks == least else drops[-1:])
         for short in ((False, True) if any(column.short for column in table.columns) else (False,))
@@ -74,21 +132,21 @@ def banks(table: TextTable, width: int) -> list[RichTable]:
     """The table as it fits the width, else its columns in as few banks as do; too wide where neither helps."""
     ways = layouts(table)
     for way in ways:
-        kept = _kept(table, way)
-        if _total(table, _widths(table, way), kept) <= width:
-            return [_rich(table, way, kept)]
+        kept = way.kept
+        if sum(map(way.width, kept)) + way.gap * (len(kept) - 1) <= width:
+            return [way.rich(kept)]
     if not table.keys:
-        return [_rich(table, way, kept)]
+        return [way.rich(kept)]
     # What was the last resort against a cut is not needed beside one.
     way = ways[max(len(ways) - 2, 0)]
-    kept = _kept(table, way)
-    keys, rest = kept[: table.keys], kept[table.keys :]
-    widths = _widths(table, way)
+    keys, rest = way.kept[: table.keys], way.kept[table.keys :]
+    widths = {k: way.width(k) for k in way.kept}
     for size in dict.fromkeys(math.ceil(len(rest) / count) for count in range(2, len(rest) + 1)):
         parts = [[*keys, *rest[k : k + size]] for k in range(0, len(rest), size)]
-        if size == 1 or all(_total(table, widths, part) <= width for part in parts):
-            return [_rich(table, way, part) for part in parts]
-    return [_rich(table, way, kept)]
+        fits = all(sum(widths[k] for k in part) + way.gap * (len(part) - 1) <= width for part in parts)
+        if size == 1 or fits:
+            return [way.rich(part) for part in parts]
+    return [way.rich(way.kept)]
 
 
 def side_by_side(table: TextTable, width: int) -> list[list[str | tuple[str, str]]]:
@@ -125,72 +183,14 @@ def side_by_side(table: TextTable, width: int) -> list[list[str | tuple[str, str
     return written
 
 
-def _widths(table: TextTable, way: Layout) -> list[int]:
-    """Characters that each column takes, measured once."""
-    from rich.cells import cell_len
-
-    shown = [row for row in table.rows if not row.empty]
-    widths = []
-    for k, column in enumerate(table.columns):
-        lines = [line for row in shown for line in way.cell(row.cells[k]).splitlines()]
-        texts = [*lines, *way.title(column, _widest(lines)).splitlines()]
-        if k == 0:
-            texts = [f"→ {text}" for text in lines] * table.picks + texts + [row.section for row in shown]
-        widest = max(map(cell_len, texts), default=0)
-        widths.append(min(widest, column.most or widest))
-    return widths
-
-
 def _widest(lines: Sequence[str]) -> int:
     return max(map(len, lines), default=0)
-
-
-def _total(table: TextTable, widths: Sequence[int], columns: Sequence[int]) -> int:
-    """Characters that these columns take beside each other."""
-    return sum(widths[k] for k in columns) + _gap(table) * (len(columns) - 1)
-
-
-def _gap(table: TextTable) -> int:
-    return 1 if table.dense else 2
 
 
 def width_of(table: RichTable) -> int:
     """Columns of the page that a table takes."""
     wide = _wide_console()
     return table.__rich_measure__(wide, wide.options).maximum
-
-
-def _kept(table: TextTable, way: Layout) -> list[int]:
-    return [k for k, column in enumerate(table.columns) if not 0 < column.drops <= way.dropped]
-
-
-def _rich(table: TextTable, way: Layout, columns: Sequence[int]) -> RichTable:
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    rich = RichTable(box=None, padding=(0, _gap(table), 0, 0), pad_edge=False, header_style="bold")
-    shown = [row for row in table.rows if not row.empty]
-    for k in columns:
-        column = table.columns[k]
-        widest = _widest([line for row in shown for line in way.cell(row.cells[k]).splitlines()])
-        rich.add_column(
-            Text(way.title(column, widest)),
-            justify="left" if column.words else "right",
-            no_wrap=not column.wraps,
-            max_width=column.most,
-        )
-    section = ""
-    for number, row in enumerate(shown):
-        if number and (row.apart or row.section != section):
-            rich.add_row()
-        if row.section != section:
-            section = row.section
-            rich.add_row(Text(section, style="dim"))
-        cells = [Text(way.cell(row.cells[k]), style=_TONES[row.cells[k].tone]) for k in columns]
-        if table.picks:
-            cells[0] = Text("→ " if row.chosen else "  ").append(cells[0])
-        rich.add_row(*cells, style="bold" if row.chosen else "")
-    return rich
 
 
 def _broken(text: str, width: int) -> list[str]:
