@@ -178,16 +178,12 @@ def _schema(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, Any
         names = {"propertyNames": {"pattern": name["pattern"]}} if "pattern" in name else {}
         return {"type": "object", **names, "additionalProperties": value}
     if origin in (Union, types.UnionType):
-        return _union([_schema(each, definitions) for each in arguments])
+        kinds = [_schema(each, definitions) for each in arguments]
+        simple = all(set(each) == {"type"} for each in kinds)
+        return {"type": [each["type"] for each in kinds]} if simple else {"oneOf": kinds}
     if _is_object(kind):
         return _object(kind, definitions)
     raise TypeError(f"{kind} has no JSON schema")
-
-
-def _union(schemas: list[dict[str, Any]]) -> dict[str, Any]:
-    if all(set(each) == {"type"} for each in schemas):
-        return {"type": [each["type"] for each in schemas]}
-    return {"oneOf": schemas}
 
 
 def _object(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:

@@ -22,16 +22,13 @@ class Github(Format):
         for check in result.checks():
             level = "error" if not check.passed else "warning" if check.answer == "not shown" else "notice"
             message = _escaped(" ".join(filter(None, (check.place, check.sentence))))
-            lines.append(f"::{level} title={_escaped_property(f'decal gate {check.rule}')}::{message}\n")
+            title = _escaped(f"decal gate {check.rule}").replace(":", "%3A").replace(",", "%2C")
+            lines.append(f"::{level} title={title}::{message}\n")
         return "".join(lines)
 
 
 def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escaped_property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
 class JUnit(Format):

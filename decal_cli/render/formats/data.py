@@ -67,11 +67,8 @@ def _escaped(line: str) -> str:
     if line.isprintable():
         return line
     # No JSON parser has to take half of a pair of surrogates, and many do not.
-    return "".join(c if c.isprintable() else "\\" * _is_half(c) + json.dumps(c)[1:-1] for c in line)
-
-
-def _is_half(character: str) -> bool:
-    return "\ud800" <= character <= "\udfff"
+    halves = range(0xD800, 0xE000)
+    return "".join(c if c.isprintable() else "\\" * (ord(c) in halves) + json.dumps(c)[1:-1] for c in line)
 
 
 class Parquet(Format):

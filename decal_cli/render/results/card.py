@@ -168,7 +168,15 @@ class Card(WrittenResult):
         reports = shown.reports
         if len(reports) > 1:
             yield b.Paragraph("", strong="Models and groups")
-            yield _rows_table(reports)
+            yield table(
+                reports,
+                [
+                    (left("model"), lambda each: each.model),
+                    (left("group"), lambda each: each.group or "all rows"),
+                    (left("rows"), _rows),
+                    ("dropped", lambda each: f"{each.dropped:,}"),
+                ],
+            )
         if self.recommendation is not None and len(reports) > 1:
             yield advice_table(advised_in(self.recommendation, self.terms, reports), self.terms)
         for heading, keys in SHOWN.items():
@@ -180,7 +188,16 @@ class Card(WrittenResult):
         for report, bins in zip(self.evaluation.reports, self.bins, strict=True):
             if report.group is None and bins:
                 yield b.Paragraph("", strong=f"Bins of the score: {name_of(report)}")
-                yield _bins_table(bins)
+                yield table(
+                    bins,
+                    [
+                        ("score from", lambda each: each.low),
+                        ("to", lambda each: each.high),
+                        ("rows", lambda each: counted(each.rows)),
+                        ("mean score", lambda each: each.score),
+                        ("frequency of label 1", lambda each: number(each.rate, each.interval)),
+                    ],
+                )
         if notes := shown.notes[len(self.evaluation.notes) :]:
             yield b.Notes(notes)
 
@@ -205,31 +222,6 @@ class Card(WrittenResult):
 
 def _value(report: Report, key: str) -> float | None:
     return report.results[key].value if key in report.results else None
-
-
-def _rows_table(reports: Sequence[Report]) -> b.TextTable:
-    return table(
-        reports,
-        [
-            (left("model"), lambda each: each.model),
-            (left("group"), lambda each: each.group or "all rows"),
-            (left("rows"), _rows),
-            ("dropped", lambda each: f"{each.dropped:,}"),
-        ],
-    )
-
-
-def _bins_table(bins: Sequence[ReliabilityBin]) -> b.TextTable:
-    return table(
-        bins,
-        [
-            ("score from", lambda each: each.low),
-            ("to", lambda each: each.high),
-            ("rows", lambda each: counted(each.rows)),
-            ("mean score", lambda each: each.score),
-            ("frequency of label 1", lambda each: number(each.rate, each.interval)),
-        ],
-    )
 
 
 def _rows(report: Report) -> str:

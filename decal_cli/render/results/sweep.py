@@ -299,7 +299,11 @@ class Curves(LongTable):
 
     def blocks(self) -> Iterator[Block]:
         """Thresholds down, curves across, block by block for each model and group."""
-        reports, notes = worst_of_each(self.sweep.reports, _by_brier)
+
+        def by_brier(report: Swept) -> tuple[bool, float]:
+            return lowest_first(-(report.curves["brier"].brier or 0.0))
+
+        reports, notes = worst_of_each(self.sweep.reports, lambda _: (by_brier, "Brier score"))
         yield self._source(notes, self._costs())
         shown, at = self._shown(), self.places
         together = [report for report in reports if report.group is None]
@@ -438,10 +442,6 @@ class VariedCurves(LongTable):
             return list(range(size))
         own = {k for k, value in enumerate(self.places) if value in self.own}
         return sorted({round(k) for k in np.linspace(0, size - 1, MAX_SHOWN - len(own)).tolist()} | own)
-
-
-def _by_brier(reports: Sequence[Swept]) -> Order[Swept]:
-    return lambda report: lowest_first(-(report.curves["brier"].brier or 0.0)), "Brier score"
 
 
 def _by_utility(reports: Sequence[VariedReport]) -> Order[VariedReport]:
