@@ -17,13 +17,14 @@ from decal_cli.declarations.option import Option, declared
 class Role(Option):
     """What one column, or several, stand for.
 
-    read_as: as numbers, as texts of which only equality matters, or as features, which are read when they are needed.
+    read_as: as numbers, as texts of which only equality matters, as features, which are read when they are needed,
+    or as times.
     globs: whether a pattern such as 'p_*' can name the columns. usual: the names, in lower case, and the patterns by
     which a column is found when the user names none; a role that has usual names is required. shares: other roles that
     the same column can have. unless: a role that takes its place where the user names it.
     """
 
-    read_as: Literal["numbers", "texts", "features"] = "texts"
+    read_as: Literal["numbers", "texts", "features", "times"] = "texts"
     metavar: str = "COLUMN"
     globs: bool = False
     usual: tuple[str, ...] = ()
@@ -89,6 +90,16 @@ class Columns:
             brief="Column of what rows were sampled by, such as the patient.",
         ),
     )
+    time: str | None = declared(
+        None,
+        Role(
+            "Column of dates, times or numbers: gains are then of fits that learn from earlier rows only, judged on "
+            "later ones, and it is shown how long a fit lasts.",
+            read_as="times",
+            # A date may be a group, a day of a capacity or what rows were sampled by.
+            shares=("group", "cluster", "features"),
+        ),
+    )
     per: str | None = declared(
         None,
         Role(
@@ -96,7 +107,7 @@ class Columns:
             help="With --capacity: column whose every value has that capacity, such as the day; times count as their "
             "days.",
             # A day may be what rows were sampled by, and results may be reported by it.
-            shares=("group", "cluster"),
+            shares=("group", "cluster", "time"),
         ),
     )
     amount: str | None = declared(

@@ -129,10 +129,14 @@ def run(folders: Sequence[Path], file: Path, splits: int) -> None:
 def tables(lines: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Markdown: by kind of set, what each way to act wins per 1,000 at stake, and how gains were foretold.
 
-    Standard errors and intervals are over pairs of set and score, whose points share rows.
+    Standard errors and intervals are over pairs of set and score, whose points share rows. r2 of means: each pair's
+    means over its halvings, threshold by threshold, so that the noise of one half of the rows is less.
     """
-    yield "| sets | points | decal | choose by CV | decal less CV | decal loses over 2 | CV loses over 2 | r2 | slope |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield (
+        "| sets | points | decal | choose by CV | decal less CV | decal loses over 2 | CV loses over 2 "
+        "| r2 | slope | r2 of means |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     kinds = sorted({line["set"].split("/")[0] for line in lines})
     for kind in (*kinds, "all"):
         of_kind = [
@@ -144,12 +148,15 @@ def tables(lines: Sequence[dict[str, Any]]) -> Iterator[str]:
         less = np.bincount(pairs, share["decal"] - share["cv"]) / np.bincount(pairs)
         half = 1.96 * less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.nan
         r2 = np.corrcoef(share["predicted"], share["blend"])[0, 1] ** 2
+        of_pair = np.unique([f"{line['set']} {line['score']} {line['t']}" for line in of_kind], return_inverse=True)[1]
+        means = [np.bincount(of_pair, share[key]) / np.bincount(of_pair) for key in ("predicted", "blend")]
         slope = np.polyfit(share["predicted"], share["blend"], 1)[0]
         lost = [100 * float(np.mean(share[key] < -LOSS)) for key in ("decal", "cv")]
         yield (
             f"| {kind} | {len(of_kind)} | {share['decal'].mean():.1f} | {share['cv'].mean():.1f} "
             f"| {less.mean():.1f} [{less.mean() - half:.1f}, {less.mean() + half:.1f}] "
-            f"| {lost[0]:.1f} % | {lost[1]:.1f} % | {r2:.2f} | {slope:.2f} |"
+            f"| {lost[0]:.1f} % | {lost[1]:.1f} % | {r2:.2f} | {slope:.2f} "
+            f"| {np.corrcoef(*means)[0, 1] ** 2:.2f} |"
         )
 
 

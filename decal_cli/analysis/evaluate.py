@@ -36,6 +36,7 @@ from decal_cli.analysis.described import (
     without_labels,
     worth_of,
 )
+from decal_cli.analysis.over_time import GainsOverTime, gains_over_time
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outcome, compare_groups
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
@@ -109,6 +110,8 @@ class Report:
     """The features that were read and of which nothing can be learned as they are."""
     without_labels: WithoutLabels | None = None
     """What rows without a label leave open, where there are such."""
+    over_time: GainsOverTime | None = None
+    """Gains by the age of the fit, where fits learn from earlier rows only."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +243,7 @@ class Evaluation:
         parts += [f"conf:{self.plan.confidence:g}"] if self.plan.intervals else ["conf:none"]
         parts += [f"seed:{self.plan.seed}", f"in:{digest}"]
         parts += [f"cluster:{self.columns['cluster']}"] if "cluster" in self.columns else []
+        parts += [f"time:{self.columns['time']}"] if "time" in self.columns else []
         if self.population is not None:
             there = self.population.prevalence
             classes = there if isinstance(there, dict) else {"": there}
@@ -400,6 +404,7 @@ def _report(
         shares=count_actions(inputs) if counted and (classes or binary is None) else {},
         unlearnable=() if dataset.features is None else dataset.features.unlearnable,
         without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, confidence),
+        over_time=gains_over_time(inputs, sure),
     )
 
 

@@ -159,11 +159,11 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
 def _of_few(data: Dataset, plan: Plan, advice: MethodSpec) -> Advised:
     """By the Brier score, or by less the utility per decision at the capacity."""
     rows, capacity = training_rows(data.models[0], plan.simplest.shared_by(data.classes), plan.seed), data.capacity
-    (model,) = with_lists(data, plan).models
+    (model,) = with_lists(data.judged, plan).models
 
     def lost(chosen: MethodSpec, applied: Applied) -> float:
         if capacity is None:
-            return brier_score(applied, rows)
+            return brier_score(applied, rows.judged)
         return -float(fitted_at(model, capacity, plan, chosen, applied, WIDENED).utility or 0.0)
 
     ranked = compared(OF_FEW_ROWS, rows, lost)
@@ -210,7 +210,11 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     except Undefined as undefined:
         fix = "give what it needs, or name another method: `decal methods` lists them"
         raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: {undefined.reason}", fix) from None
-    judged, applied, name = dataset if test is None else test, performance.applied, new_name(training.name, chosen)
+    judged, applied, name = (
+        dataset.judged if test is None else test,
+        performance.applied,
+        new_name(training.name, chosen),
+    )
     # All rows, with the score as it is and with the new one.
     before = replace(judged.models[0], rows=replace(judged.models[0].rows, groups={}))
     scores = replace(judged, models=(before, with_score(before, applied, name)))
@@ -350,6 +354,11 @@ def saved_model(
 def how_judged(fitting: Fitting) -> str:
     """Which rows the figures are of, in words: never those that the model was fitted to."""
     rows = f"{fitting.judged.reports[0].rows:,} rows"
+    if fitting.cross_fitted and fitting.training.rows.time is not None:
+        return (
+            f"on the {rows} after the first block of {len(fitting.training.rows):,}: each row is scored by a model "
+            "that was fitted to earlier rows only"
+        )
     if fitting.cross_fitted:
         it = "it" if fitting.training.rows.unit is None else "its cluster"
         return f"cross-fitted in {FOLDS} folds of the {rows}: each row is scored by a model that was not fitted to {it}"

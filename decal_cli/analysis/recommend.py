@@ -153,6 +153,8 @@ class Recommendation:
     holds: Mapping[str, Interval] = field(default_factory=dict)
     """By model, the thresholds from which to which the advice on all of its rows stays the same; of two classes only,
     where all rows share two actions and each row can be acted on."""
+    unused_times: tuple[str, ...] = ()
+    """Columns without a role that are called as times are."""
 
     @property
     def advised(self) -> tuple[tuple[Report, Advice], ...]:
@@ -212,6 +214,7 @@ def recommend(
         tuple(walk(evidence_of(report, plan, preferences)) for report in evaluation.reports),
         ranked=_ranked(dataset, plan, progress) if ranking else {},
         holds=holds,
+        unused_times=dataset.unused_times,
     )
 
 
@@ -305,9 +308,9 @@ def _ranked(
     if dataset.capacity is None:
         return {}
     shown = {}
-    for model in with_lists(dataset, plan).models:
+    for whole, model in zip(dataset.models, with_lists(dataset.judged, plan).models, strict=True):
         progress(f"{model.name} at capacity {dataset.capacity.text}")
-        fitted = usual_fits(model, plan) if fits is None else fits[model.name]
+        fitted = usual_fits(whole, plan) if fits is None else fits[model.name]
         shown[model.name] = ranked(model, dataset.capacity, plan, fitted)
     return shown
 
@@ -344,7 +347,7 @@ def try_methods(
         replace(each, next_steps=tuple(text for text in each.next_steps if text != said(TRY)))
         for each in untried.advice
     )
-    return Recommendation(untried.evaluation, advice, rounds, shown)
+    return replace(untried, advice=advice, rounds=rounds, ranked=shown, holds={})
 
 
 def _rounds(
@@ -359,7 +362,7 @@ def _rounds(
     chosen = tuple(methods) or candidates(training_rows(dataset.models[0], task, plan.seed))
     for _ in range(ROUNDS):
         model = dataset.models[0]
-        rows = training_rows(model, task, plan.seed)
+        rows, model = training_rows(model, task, plan.seed), replace(model, rows=model.rows.judged)
         utilities = row_stakes(model.rows, plan.decision) if isinstance(plan.decision, RowTask) else None
         trials = run_trials(report, rows, chosen, dict(preferences.costs), plan.confidence, progress, utilities)
         winner, by_cv = best(trials), picked(trials, rows, plan.confidence, utilities)

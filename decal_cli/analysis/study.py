@@ -498,6 +498,7 @@ def _units(
         data = read([path], present)
         data.need_rows("study")
         data.need_no_limit("study")
+        data.need_no_time("study")
         digests[path] = data.inputs[0].sha256
         if several is None:
             several, setting = bool(data.classes), setting.for_rows(bool(data.classes), path)

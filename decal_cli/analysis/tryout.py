@@ -96,7 +96,7 @@ def run_trials(
 ) -> tuple[Trial, ...]:
     """Try methods on the rows of a report, the best first; what cannot be fitted last.
 
-    utilities: where every row has its own.
+    utilities: of the rows that are judged, where every row has its own.
     """
     trials = []
     for method in chosen:
@@ -114,9 +114,9 @@ def _behind(trial: Trial, first: Trial, rows: Training, confidence: float, utili
     """The trial with its paired difference to the best one, each after its cost."""
     if trial.applied is None or first.applied is None or trial.achieved.value is None:
         return trial
-    mean, error = _won(first.applied, rows, utilities, trial.applied)
+    mean, error = _won(first.applied, rows.judged, utilities, trial.applied)
     left = mean - (first.cost - trial.cost)
-    return replace(trial, behind=Result(left, ends_of(left, error, rows, confidence)))
+    return replace(trial, behind=Result(left, ends_of(left, error, rows.judged, confidence)))
 
 
 def _trial(
@@ -136,8 +136,8 @@ def _trial(
     except Undefined as undefined:
         return Trial(chosen, predicted, Result(None, None, undefined.reason), cost)
     try:
-        mean, error = _won(performance.applied, rows, utilities)
-        achieved = Result(mean, ends_of(mean, error, rows, confidence))
+        mean, error = _won(performance.applied, rows.judged, utilities)
+        achieved = Result(mean, ends_of(mean, error, rows.judged, confidence))
     except Undefined as undefined:
         achieved = Result(None, None, undefined.reason)
     return Trial(chosen, predicted, achieved, cost, performance.applied, performance.seconds)
@@ -164,13 +164,14 @@ def picked(trials: Sequence[Trial], rows: Training, confidence: float, utilities
     fitted = [each for each in fitted if each.chosen.key in usual(bool(rows.classes))] or fitted
     if not fitted:
         return None
+    rows = rows.judged
     now, weight, fold = _payoffs(None, rows, utilities), rows.weights, folds_of(rows)
     won = np.vstack([np.zeros(len(rows)), *(_payoffs(each.applied, rows, utilities) - now for each in fitted)])
     won[1:] -= np.array([each.cost for each in fitted])[:, None]
     held_out = np.empty(len(rows))
     for k in np.unique(fold):
-        here = fold == k
-        held_out[here] = won[(won[:, ~here] @ weight[~here]).argmax(), here]
+        here, others = fold == k, fold != k if rows.time is None else fold < k
+        held_out[here] = won[(won[:, others] @ weight[others]).argmax(), here]
     mean, error = mean_over(held_out, weight, rows.unit)
     names = tuple(each.chosen.key for each in fitted)
     return Picked(

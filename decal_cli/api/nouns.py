@@ -84,7 +84,7 @@ def names_in(*homes: str, also: tuple[str, ...] = ()) -> Complete:
 
 
 rule_names = names_in("metrics.METRICS", "analysis.gate.COUNTED", also=("gain_recalibration", "drop(", "upper(drop("))
-OF_STREAM = ("label", "score", "group", "cluster", "positive", "logit", "missing")
+OF_STREAM = ("label", "score", "group", "cluster", "time", "positive", "logit", "missing")
 """What can be said of rows over time."""
 
 
@@ -127,7 +127,7 @@ class Data(Noun):
         ADBC with `query`.
     label
         Labels, shape (T,), or the name of their column.
-    score, weight, group, cluster, features
+    score, weight, group, cluster, time, features
         Names of columns, or arrays of T rows; without `score`, columns are found by their usual names.
     id
         Column of row ids, by which `compare` joins two files of one score each.
@@ -154,6 +154,7 @@ class Data(Noun):
     weight: Values | None = column("weight")
     group: Several = column("group")
     cluster: Values | None = column("cluster")
+    time: Values | None = column("time")
     features: Several = column("features")
     log: Literal["lm-eval", "inspect"] | None = column("log")
     positive: object = column("positive")
@@ -502,8 +503,6 @@ class OverTime(Noun):
 
     Parameters
     ----------
-    time
-        Dates or numbers, shape (T,), never decreasing, or the name of their column.
     delay
         When labels become known: rows, such as 500, a time, such as '7d', or the name of a column that says when.
     warm_up
@@ -518,12 +517,6 @@ class OverTime(Noun):
 
     PANEL = "Over time"
 
-    time: Values | None = option(
-        "Column of dates, times or numbers, never decreasing.",
-        metavar="COLUMN",
-        brief=True,
-        shown="rows are in order as they stand",
-    )
     delay: int | str | None = option(
         "When labels become known: after so many rows (500) or so much time (7d; s, min, h, d, w), "
         "or the name of a column that says when.",

@@ -98,7 +98,7 @@ def online(
         As for `evaluate`; without a score the base rate is forecast. A cluster enters as one step, and its labels are
         known when it is over.
     over_time
-        Which column is the time, when labels become known, and which forecasters are replayed.
+        When labels become known, and which forecasters are replayed.
     rules
         Such as 'e_calibration<20'; `answer.passed` says whether all hold.
 
@@ -134,8 +134,9 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     data, plan, (over_time,) = given.data, given.plan, given.others
     if said := [name for name in data.said() if name not in (*OF_STREAM, "source")]:
         raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
-    paths, in_time = paths_of(data.source), in_words(over_time, whole_stream=state is None)
-    columns = columns_of(given, named=paths is not None)
+    paths, in_time = paths_of(data.source), in_words(over_time, data.time, whole_stream=state is None)
+    # The time of a stream is read beside its columns.
+    columns = columns_of(given, named=paths is not None).updated({"time": None})
     begun = None if state is None else state.begun
     if begun is None:
         beside = in_time.columns(columns)
@@ -149,7 +150,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
         if paths is not None:
             stream = read_stream(paths, columns, beside, AROUND.get().stdin)
         else:
-            roles: dict[str, Any] = {"time": over_time.time, "group": data.group or None, "cluster": data.cluster}
+            roles: dict[str, Any] = {"time": data.time, "group": data.group or None, "cluster": data.cluster}
             stream = stream_from_arrays(data.source, data.label, columns=columns, beside=beside, **roles)
         replay = begun or in_time.replay(stream, plan, columns.logit)
         if state is not None:
@@ -172,14 +173,14 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     )
 
 
-def in_words(over_time: OverTime, whole_stream: bool = True) -> OnlineRequest:
-    """How time passes, as it is said; whole_stream: whether no rows follow."""
+def in_words(over_time: OverTime, time: Any, whole_stream: bool = True) -> OnlineRequest:
+    """How time passes, as it is said. time: its column. whole_stream: whether no rows follow."""
     known = vars(over_time)
     texts = {name: None if known[name] is None else str(known[name]) for name in ("delay", "every")}
     numbers = {name: None if known[name] is None else whole(name, known[name]) for name in ("warm_up", "horizon")}
-    time = over_time.time if isinstance(over_time.time, str) else None
     methods = names_of("methods", over_time.methods)
-    return OnlineRequest(time=time, methods=methods, whole=whole_stream, **texts, **numbers)  # type: ignore[arg-type]
+    named = time if isinstance(time, str) else None
+    return OnlineRequest(time=named, methods=methods, whole=whole_stream, **texts, **numbers)  # type: ignore[arg-type]
 
 
 class OnlineForecaster:

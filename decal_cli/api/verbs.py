@@ -345,6 +345,7 @@ def sweep(
         # So that what --per names is read, and the largest capacity is checked against the rows.
         given = given._replace(decision=replace(given.decision, capacity=largest(varied)))
     rows = given.rows(None if varied is not None else sorted({*plan.edges, *grid.thresholds}))
+    rows.need_no_time("sweep")
     plan = plan.for_rows(rows)
     if varied is None and not rows.classes and not plan.by_row:
         from decal_cli.analysis.sweep import swept

@@ -323,7 +323,7 @@ def compare(
 def sweep(
     decision: Annotated[Decision, {"names": None}],
     options: SweepOptions,
-    data: Data,
+    data: Annotated[Data, {"time": None}],
     statistics: Statistics,
     out: OutputOptions,
 ) -> None:
@@ -379,6 +379,7 @@ def online(
             **{name: None for name in (*DECLARATIONS, "engine", "query") if name not in OF_STREAM},
             "files": f"{INPUT_FORMATS} Several files are one stream, in this order.",
             "score": "Score column. Without one, the base rate is forecast.",
+            "time": "Column of dates, times or numbers, never decreasing; by default rows are in order as they stand.",
             "group": "Column of groups: every forecaster runs inside each group on its own.",
             "missing": "Missing scores, and missing labels before later ones: report an error, or drop the rows and "
             "say how many.",
@@ -617,6 +618,7 @@ def study(
         Data,
         {
             "files": "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped. Every file is a data set.",
+            "time": None,
             "group": "Column of groups that multicalibration corrects. Repeatable.",
             "engine": None,
             "query": None,

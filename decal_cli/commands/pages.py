@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from inspect import getmodule
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +140,9 @@ _ARROWS = {"higher": " ↑", "lower": " ↓", "zero": " → 0", "one": " → 1"}
 
 
 def _metrics() -> str:
-    """A list for each family: the sentence that its file begins with, what all of it needs, and its metrics."""
+    """A list for each family: its sentence, what all of it needs, and its metrics."""
     from decal_cli.metrics import METRICS
+    from decal_cli.metrics.declare import FAMILIES
     from decal_cli.metrics.inputs import INPUT_KINDS
 
     families: dict[str, dict[str, Any]] = {}
@@ -155,8 +155,7 @@ def _metrics() -> str:
             for name, metric in metrics.items()
         }
         shared = next(iter(needs.values())) if len(set(needs.values())) == 1 else ""
-        sentence = _first_line(getattr(getmodule(next(iter(metrics.values())).function), "__doc__", ""))
-        lines = [f"## {family}", "", sentence + (f" Needs: {shared}." if shared else ""), ""]
+        lines = [f"## {family}", "", FAMILIES[family] + (f" Needs: {shared}." if shared else ""), ""]
         for name, metric in metrics.items():
             own = f" ({needs[name]})" if needs[name] and not shared else ""
             if not name.endswith("_null"):

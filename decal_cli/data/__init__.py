@@ -10,7 +10,8 @@ from decal_cli.data.newrows import Batch, NewRows
 from decal_cli.data.output import Writer, as_file, as_parquet, format_of
 from decal_cli.data.pairing import Paired, on_same_rows, pair_up, read_pair
 from decal_cli.data.reading import Counting, read
-from decal_cli.data.stream import Clock, Stream, StreamColumns, read_stream, read_times, shown_time
+from decal_cli.data.stream import Stream, StreamColumns, read_stream, read_times
+from decal_cli.data.times import Clock, shown_time
 from decal_cli.roles import Columns
 
 __all__ = [

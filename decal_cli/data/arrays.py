@@ -47,7 +47,7 @@ def from_arrays(
     if columns.aggregated:
         return as_used(aggregates([source.only(source.names)], columns), columns)
     chosen = chosen_columns([source], columns)
-    source = source.only((*chosen.numbers, *chosen.texts, *chosen.features))
+    source = source.only((*chosen.numbers, *chosen.texts, *chosen.features, *chosen.names("time")))
     return as_used(dataset([source], columns), columns)
 
 
@@ -59,6 +59,8 @@ def stream_from_arrays(
     time, and group and cluster among the roles: (T,), or the name of a column. Errors: DecalError.
     """
     table, columns = _gathered(data_or_score, {"label": label, "time": time, **roles}, columns)
+    # The time of a stream is read beside its columns.
+    columns = replace(columns, time=None)
     if time is not None:
         beside = replace(beside, time=time if isinstance(time, str) else "time")
     source = ArraySource(table)

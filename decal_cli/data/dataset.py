@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from decal_cli.data.columns import Chosen, by_usual_names, choose, same_columns
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.formats.files import Source
 from decal_cli.data.parts import Origin, Part, Texts, floats, loaded_parts
+from decal_cli.data.times import times_of
 from decal_cli.data.words import label_text, listed, quote
 from decal_cli.declarations.document import Count, Limit, Positive
 from decal_cli.errors import DecalError
@@ -114,6 +116,8 @@ class Dataset:
     population: Population | None = None
     clusters: np.ndarray | None = None
     capacity: Capacity | None = None
+    unused_times: tuple[str, ...] = ()
+    """Columns without a role that are called as times are."""
     apart: bool = False
     """Whether the rows of several models were counted each by themselves, so that nothing tells which are the same."""
 
@@ -121,6 +125,11 @@ class Dataset:
     def classes(self) -> tuple[str, ...]:
         """Names of the classes, where there are several."""
         return self.models[0].rows.classes
+
+    @property
+    def judged(self) -> Dataset:
+        """The same with the rows that fits are judged on when each is held out."""
+        return replace(self, models=tuple(replace(each, rows=each.rows.judged) for each in self.models))
 
     def need_two_classes(self, verb: str) -> None:
         """Raise a DecalError where there are several, which the verb cannot take."""
@@ -143,6 +152,14 @@ class Dataset:
             raise DecalError(
                 f"decal {verb} decides on every row for itself, and {Hint('capacity')} is for all of them together",
                 fix,
+            )
+
+    def need_no_time(self, verb: str) -> None:
+        """Raise a DecalError where fits are to learn from earlier rows only, and the verb deals rows into folds."""
+        if "time" in self.columns:
+            raise DecalError(
+                f"decal {verb} fits to random folds, and {Hint('time')} asks for fits to earlier rows",
+                "drop it; evaluate, recommend, report, gate, compare and fit take it",
             )
 
     @property
@@ -201,13 +218,18 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         cluster = kept("cluster", *numbered)
     if chosen.per is not None:
         period = kept("day", *periods(parts, chosen.per, columns))
+    time = None
+    if chosen.time is not None:
+        time, _ = times_of(parts, chosen.time)
+        if len(time) and time.min() == time.max():
+            raise DecalError(f"{parts.of_column(chosen.time)}: every time is the same", "name another column")
     amounts = kept("amount", *amounts_of(parts, chosen, columns))
     features = None
     if chosen.features:
         features = FeatureReader(sources, chosen.features, parts, all_columns=ALL_COLUMNS in columns.features)
     groups = {name: group(parts, name) for name in chosen.group}
     read_features = None if features is None else features.read
-    beside: dict[str, Any] = {"groups": groups, "features": read_features, "amounts": amounts}
+    beside: dict[str, Any] = {"groups": groups, "features": read_features, "amounts": amounts, "time": time}
     models, notes = [], []
     if classes and (absent := [name for k, name in enumerate(classes) if not (label == k).any()]):
         notes.append(f"no row has class {listed(absent)}")
@@ -219,7 +241,20 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         models.append(model)
         notes += [*of_scores, *note]
     inputs = digests.inputs(parts, None if classes else label)
-    return Dataset(inputs, chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features, clusters=names)
+    roles, times = chosen.roles(), () if chosen.time is not None else _times_among(sources[0].names, chosen)
+    found = inputs, roles, chosen.guessed, tuple(models), tuple(notes), features
+    return Dataset(*found, clusters=names, unused_times=times)
+
+
+TIMES = ("date", "day", "time", "timestamp", "datetime", "*_date", "*_time", "*_at", "date_*")
+"""What columns of times are often called."""
+
+
+def _times_among(names: Sequence[str], chosen: Chosen) -> tuple[str, ...]:
+    """Columns without a role that are called as times are."""
+    used = {name for role in chosen.roles() for name in chosen.names(role)}
+    free = (name for name in names if name not in used)
+    return tuple(name for name in free if any(fnmatchcase(name.lower(), pattern) for pattern in TIMES))
 
 
 def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin) -> tuple[Predictions, list[str]]:

@@ -188,7 +188,7 @@ def for_classes(name: str) -> Callable[[Callable[..., Model]], Callable[..., Mod
 
 @dataclass(frozen=True, eq=False)
 class Performance:
-    """How a method does on rows, each scored by a model that has not seen it; rows as they were given.
+    """How a method does on rows, each scored by a model that has not seen it; `rows.judged` as they were given.
 
     gain: utility per decision won over acting on the score as it is, and its error; None without a task. seconds:
     processor time of all fits.
@@ -201,7 +201,10 @@ class Performance:
 
 
 def try_out(spec: MethodSpec, rows: Training) -> Performance:
-    """Cross-fit a method. Errors: Undefined, where there are too few rows or a part of them cannot be fitted."""
+    """Cross-fit a method; what it says is of `rows.judged`.
+
+    Errors: Undefined, where there are too few rows or a part of them cannot be fitted.
+    """
     before = time.process_time()
     folds = [(np.flatnonzero(here), model(rows.take(here))) for here, model, _ in fitted_folds(spec, rows)]
     order = np.argsort(np.concatenate([here for here, _ in folds]))
@@ -209,7 +212,7 @@ def try_out(spec: MethodSpec, rows: Training) -> Performance:
     each: list[Any] = [None if values[0] is None else np.concatenate(values)[order] for values in columns]
     applied = Applied(*each)
     seconds = time.process_time() - before
-    return Performance(spec, applied, _gain(applied, rows, WIDENED), seconds)
+    return Performance(spec, applied, _gain(applied, rows.judged, WIDENED), seconds)
 
 
 class Predicting(NamedTuple):
@@ -239,21 +242,23 @@ def brier_score(applied: Applied, rows: Training) -> float:
 
 
 def folds_of(rows: Training) -> Ints:
-    """The fold that each row is held out in when a method is tried, shape (T,)."""
+    """The fold that each row is held out in when a method is tried, shape (T,); of rows with a time their block."""
+    if rows.time is not None:
+        return rows.block
     fold = np.empty(len(rows), dtype=np.int64)
     fold[rows.order] = rows.take(rows.order).places(rows.generator(FOLDS)) % FOLDS
     return fold
 
 
 def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:
-    """Each fold as a mask of the rows, with the model that the other folds fit, and these."""
+    """Each fold as a mask of the rows, with the model that the others, or earlier blocks of time, fit, and these."""
     if len(rows) < 2 * FEWEST_ROWS:
         raise too_few(2 * FEWEST_ROWS)
     fold = folds_of(rows)
-    for k in range(FOLDS):
-        here = fold == k
-        others = rows.take(~here)
-        yield here, fit(spec, others), others
+    in_time = rows.time is not None
+    for k in range(1 if in_time else 0, int(fold.max()) + 1):
+        others = rows.take(fold < k if in_time else fold != k)
+        yield fold == k, fit(spec, others), others
 
 
 def judge(spec: MethodSpec, model: Model, rows: Training) -> Performance:
@@ -297,6 +302,7 @@ def training_rows(model: Predictions, task: Task | ClassDecision | None, seed: i
         groups=rows.groups,
         amounts=rows.amounts,
         features=None if rows.features is None else rows.typed,
+        time=rows.time,
         classes=rows.classes,
         task=binary or task,
         seed=seed,

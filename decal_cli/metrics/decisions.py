@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
+from decal_cli.learn.forward import Forward
 from decal_cli.learn.held_out import WIDENED
 from decal_cli.learn.probe import ClassProbed, Probed, Recalibrated, all_deals
 from decal_cli.tables.classes import ClassTable, best_actions, best_by_block
@@ -26,7 +27,7 @@ from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import Floats, Ints, Table
-from decal_cli.tables.units import Estimate, Units
+from decal_cli.tables.units import Estimate, Units, units_of_rows
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
 MAX_UNSEEN = 1 << 12
@@ -305,12 +306,24 @@ def _by_scores(units: Units, stakes: Task | ClassDecision | RowStakes, *scores: 
     return [Decisions(units, utility, action) for action in actions]
 
 
+def _of_later(forward: Forward, stakes: Task | ClassDecision | RowStakes, age: int, *scores: Floats) -> list[Decisions]:
+    """The best actions by scores of the rows that fits of this age say something of."""
+    which = forward.judged(age)
+    rows = forward.rows.take(which)
+    if isinstance(stakes, RowStakes):
+        utility = stakes.utility if stakes.utility.ndim == 2 else stakes.utility[..., which]
+        stakes = replace(stakes, rows=rows, utility=utility)
+    return _by_scores(units_of_rows(rows.label, rows.weight, rows.unit, rows.units.rows), stakes, *scores)
+
+
 @dataclass(frozen=True, eq=False)
 class Recalibrating(Change):
     """From acting on the score as it is to acting on the recalibrated one."""
 
     again: Callable[[held_out.Method], Recalibrating] | None = None
     """The same by another calibrator; None where there is none."""
+    in_time: bool = False
+    """Whether the calibrators learned from earlier rows only."""
 
     def by(self, method: held_out.Method) -> Recalibrating:
         """The same by this calibrator. Errors: Undefined, where it is none for these scores."""
@@ -341,6 +354,21 @@ class Recalibrating(Change):
         deals = len(recalibrated.all_deals) // len(now.units)
         (after,) = _by_scores(now.units.dealt(deals), stakes, recalibrated.all_deals)
         return cls(replace(after, action=np.tile(now.action, deals)), after)
+
+    @classmethod
+    def forward(cls, forward: Forward, stakes: Task | ClassDecision | RowStakes, age: int = 1) -> Recalibrating:
+        """By calibrators fitted to earlier rows, on the rows that came so many blocks later."""
+        now = forward.rows.score[forward.judged(age)]
+        before, after = _of_later(forward, stakes, age, now, forward.recalibrated(age))
+        if isinstance(stakes, Task):
+            before = replace(before, action=np.searchsorted(stakes.decision_thresholds, now, side="right"))
+        if forward.rows.classes:
+            return cls(before, after, WIDENED, in_time=True)
+
+        def again(other: held_out.Method) -> Recalibrating:
+            return cls.forward(replace(forward, method=other), stakes, age)
+
+        return cls(before, after, WIDENED, again, in_time=True)
 
     @property
     def over_constant(self) -> Change:
@@ -373,6 +401,12 @@ class Featured(Change):
         """On the probabilities of several classes."""
         units = now.units.dealt(len(probed.score) // len(now.units))
         before, after = _by_scores(units, stakes, recalibrated.all_deals, probed.score)
+        return cls(before, after, WIDENED)
+
+    @classmethod
+    def forward(cls, forward: Forward, stakes: Task | ClassDecision | RowStakes, age: int = 1) -> Featured:
+        """By `blend` fitted to earlier rows, on the rows that came so many blocks later; the labels alone judge."""
+        before, after = _of_later(forward, stakes, age, forward.recalibrated(age), forward.with_features(age))
         return cls(before, after, WIDENED)
 
     @property

@@ -225,9 +225,13 @@ METRICS: Registry[Metric] = Registry("metric", "ece(bins=20)")
 _family = [""]
 
 
-def family(name: str) -> None:
+FAMILIES: dict[str, str] = {}
+"""What the metrics of each family say, in a sentence."""
+
+
+def family(name: str, sentence: str) -> None:
     """The metrics that are declared from here on are of this family."""
-    _family[0] = name
+    _family[0], FAMILIES[name] = name, sentence
 
 
 def metric(

@@ -9,6 +9,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
+from decal_cli.learn.forward import Forward
 from decal_cli.learn.held_out import ByAmount, build_by_amount
 from decal_cli.learn.probe import ClassProbed, Probed, Recalibrated, build_class_probe, build_probe, build_recalibrated
 from decal_cli.learn.regions import Regions, build_regions
@@ -45,6 +46,7 @@ NOT_OF_SCORES = "is for scores of two classes"
 NO_CLASSES = f"needs a probability for each of several classes: {Hint('proba')}"
 NEEDS_CLASS_TASK = f"needs a task: {Hint('utility')} with a column for each class, or {Hint('abstain')}"
 NO_CAPACITY = f"needs a capacity: {Hint('capacity')}"
+NO_TIME = f"needs the time of rows: {Hint('time').words}"
 NO_REFERENCE = f"needs a reference: evaluate {Hint('reference')}"
 NO_ROWS_AT_CAPACITY = (
     f"needs utilities of each row and a capacity: {Hint('capacity')}, and {Hint('amount')} or other columns of them"
@@ -103,6 +105,11 @@ class Inputs:
     def by_row(self) -> bool:
         """Whether every row has utilities of its own."""
         return isinstance(self.decision, RowTask)
+
+    @property
+    def in_time(self) -> bool:
+        """Whether fits learn from earlier rows only."""
+        return self.rows is not None and self.rows.time is not None
 
     @property
     def task(self) -> Task | None:
@@ -216,8 +223,16 @@ def _regrets(q: Inputs) -> Regrets:
     return q.get(ClassRegrets) if q.of_classes else q.get(ScoreRegrets)
 
 
+def _forward(q: Inputs) -> Forward:
+    """Of the rows in the order that utilities of rows have."""
+    rows = q.rows_or(NO_TIME, q.rows is not None and q.rows.time is not None)
+    return Forward(rows if q.of_classes else rows.in_order(), q.seed)
+
+
 def _recalibrating(q: Inputs) -> Recalibrating:
     stakes = q.stakes
+    if q.in_time:
+        return Recalibrating.forward(q.get(Forward), stakes)
     if q.of_classes:
         return Recalibrating.of_classes(_each_row(q), stakes, q.get(Recalibrated))
     return Recalibrating.of_rows(stakes, q.seed) if q.by_row else Recalibrating.of_table(q.get(Table), stakes, q.seed)
@@ -225,6 +240,9 @@ def _recalibrating(q: Inputs) -> Recalibrating:
 
 def _using_features(q: Inputs) -> Featured:
     stakes = q.stakes
+    if q.in_time:
+        _featured(q.get(Forward).rows)
+        return Featured.forward(q.get(Forward), stakes)
     if q.of_classes:
         return Featured.of_classes(_each_row(q), stakes, *q.all_of((Recalibrated, ClassProbed)))
     return Featured.of_scores(q.get(Probed), stakes)
@@ -272,6 +290,7 @@ INPUT_KINDS: dict[type, InputKind] = {
         NEEDS_FEATURES,
         lambda q: build_class_probe(_featured(q.of_several), q.get(Recalibrated), seed=q.seed),
     ),
+    Forward: InputKind("time", NO_TIME, _forward),
     Regions: InputKind("features", NEEDS_FEATURES, lambda q: build_regions(_scored_features(q), seed=q.seed)),
     Probed: InputKind("features", NEEDS_FEATURES, lambda q: build_probe(_scored_features(q), seed=q.seed)),
     ReferenceScores: InputKind("reference", NO_REFERENCE, _reference),

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.errors import Undefined
+from decal_cli.hints import Hint
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.design import places
 from decal_cli.tables.features import Features, Matrix, mixed_bits
 from decal_cli.tables.pairs import PairTable, pair_up
-from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.resample import BLOCKS, FOLDS
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table, tabulate
 from decal_cli.tables.units import Units, units_of_rows
 
@@ -80,7 +82,8 @@ class Rows(Unlabelled):
 
     Labels of several classes are numbers of classes. A cluster says which rows were sampled together; None means that
     every row was sampled by itself. period: (T,), or None: rows of one period share a capacity. listed: which of them
-    are acted on where that is limited, or None. amounts: what says how much decisions on a row are worth, by role, (T,)
+    are acted on where that is limited, or None. time: when the row was, (T,), where fits are to learn from earlier rows
+    only, or None. amounts: what says how much decisions on a row are worth, by role, (T,)
     or (T, A K).
     """
 
@@ -89,6 +92,7 @@ class Rows(Unlabelled):
     cluster: NDArray[Any] | None = None
     period: NDArray[Any] | None = None
     listed: Listed | None = None
+    time: NDArray[Any] | None = field(default=None, kw_only=True)
     amounts: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
     counted: bool = field(default=False, kw_only=True)
     """Whether they were counted before decal saw them, by the columns that are known of them alone."""
@@ -130,6 +134,25 @@ class Rows(Unlabelled):
         """Whether there are too few rows, or clusters, to learn from some and judge on others."""
         return len(self) < FEWEST_ROWS or (self.unit is not None and int(self.unit.max()) + 1 < FOLDS)
 
+    @cached_property
+    def block(self) -> Ints:
+        """The block of time of each row, from 0 on, shape (T,): about as many rows each, those of one time together.
+
+        Errors: Undefined, where rows have no time, or all the same.
+        """
+        if self.time is None:
+            raise Undefined(f"needs the time of rows: {Hint('time').words}")
+        first = np.searchsorted(np.sort(self.time), self.time)
+        block = np.unique(BLOCKS * first // len(self), return_inverse=True)[1].reshape(-1)
+        if block.max() < 1:
+            raise Undefined(f"needs rows of several times: {Hint('time').words}")
+        return block
+
+    @cached_property
+    def judged(self) -> Self:
+        """The rows that fits are judged on when each is held out: all, or those after the first block of time."""
+        return self if self.time is None else self.take(self.block > 0)
+
     def sure(self, confidence: float) -> float | None:
         """The confidence to ask of normal quantiles, more for few clusters; None for fewer than allow an interval."""
         if self.unit is None:
@@ -164,7 +187,7 @@ class Rows(Unlabelled):
         """Indices that sort the rows by their content alone: score, label, weight, features, and all else."""
         keys = [np.asarray(values, dtype=str) for values in self.groups.values()]
         keys += [column for values in self.amounts.values() for column in np.atleast_2d(values.T)]
-        keys += [] if self.unit is None else [self.unit]
+        keys += [each for each in (self.time, self.unit) if each is not None]
         keys += [] if self.features is None else [row_hashes(self.typed)]
         keys += [] if self.weight is None else [self.weight]
         if self.score.ndim > 1:
@@ -217,6 +240,7 @@ class Rows(Unlabelled):
 
     def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
         labelled = {"label": self.label, "weight": self.weight, "cluster": self.cluster, "period": self.period}
+        labelled["time"] = self.time
         cut: dict[str, Any] = {name: _at(values, which) for name, values in labelled.items()}
         listed = None if self.listed is None else self.listed.take(which)
         amounts = {role: values[which] for role, values in self.amounts.items()}

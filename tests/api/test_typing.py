@@ -19,7 +19,7 @@ import decal_cli as decal
 rng = np.random.default_rng(0)
 p = rng.random(500)
 y = rng.random(500) < p
-data = decal.Data((p, y), group=p > 0.5).clustered(p).at_prevalence(0.3)
+data = decal.Data((p, y), group=p > 0.5, time=p).clustered(p).at_prevalence(0.3)
 costs = decal.Decision.costs(fp=1, fn=2.5).in_terms(unit="EUR", decisions="1000/year", names="no,yes")
 sure = decal.Statistics(confidence=0.9, seed=1, intervals=False)
 answer: decal.EvaluateAnswer = decal.evaluate(p, y, metrics="brier", threshold=0.3)
@@ -32,7 +32,7 @@ gate: decal.GateAnswer = decal.gate(p, y, rules=["brier<=0.2"], baseline=answer)
 passed: bool | None = gate.passed
 gate = decal.gate(decal.Data(Path("p.csv")), 0.3, rules=decal.Rules("brier<=baseline", baseline=Path("b.json")))
 both: decal.CompareAnswer = decal.compare(decal.Data({"a": p}, y).models("a", "b"), decal.Decision(odds="1:3"))
-over_time: decal.OnlineAnswer = decal.online(data, 0.3, over_time=decal.OverTime(p, delay=5, every="month"))
+over_time: decal.OnlineAnswer = decal.online(data, 0.3, over_time=decal.OverTime(delay=5, every="month"))
 varied: decal.SweepAnswer = decal.sweep("k.csv", decal.Decision.abstain(0.2).vary("abstain", 0, 0.5))
 by_row = decal.evaluate(data, decal.Decision.per_row(fn=p, fp=10).at_capacity("50/1000", per="day"))
 three = decal.evaluate(data, decal.Decision.utility([[0, -20], [-2, -3], [-5, -1]], actions=["a", "b", "c"]))

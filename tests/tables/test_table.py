@@ -235,6 +235,7 @@ def some(size: int = 60, seed: int = 0) -> Rows:
         amounts={"amount": rng.exponential(size=size)},
         groups={"site": rng.choice(["a", "b"], size), "year": rng.choice(["1", "2", "3"], size)},
         features=rng.integers(0, 2, (size, 2)).astype(float),
+        time=rng.integers(0, 2, size),
     )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from decal_cli.analysis.gate import ANSWERS, OPERATORS, OVER_TIME, GateRow
 from decal_cli.analysis.online.plan import AS_IT_IS, BASE_RATE, FROZEN
 from decal_cli.analysis.online.replay import Replay, utility_of
-from decal_cli.data.stream import NS_PER_DAY
+from decal_cli.data.times import NS_PER_DAY
 from decal_cli.declarations.document import Share
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, value_of

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.data import Clock
-from decal_cli.data.stream import MAX_NS, NS_PER_DAY
+from decal_cli.data.times import MAX_NS, NS_PER_DAY
 from decal_cli.declarations.defaults import CONFIDENCE, SEED, WARM_UP
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint

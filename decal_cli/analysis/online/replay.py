@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from decal_cli.analysis.online.plan import AS_IT_IS, OnlinePlan
 from decal_cli.data import Stream
-from decal_cli.data.stream import MAX_NS, MAX_NUMBER
+from decal_cli.data.times import MAX_NS, MAX_NUMBER
 from decal_cli.data.words import quote
 from decal_cli.documents import consistent
 from decal_cli.errors import DecalError

@@ -47,7 +47,7 @@ OF_PAIRS = (
     "which are exact, and nothing else"
 )
 COUNTED_BEFORE = "rows were counted before"
-OF_ROWS = ("features", "log")
+OF_ROWS = ("features", "log", "time")
 """What can be said of rows, and not of their counts."""
 OF_LINES = (*OF_ROWS, "proba", "positive", "logit", "margin", "per")
 """The same where the labels of a score are counted on one line."""

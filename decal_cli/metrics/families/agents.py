@@ -460,7 +460,10 @@ class _Choice:
         self._rank(np.flatnonzero((self.first == action) | (self.second == action)))
 
 
-family("agents")
+family(
+    "agents",
+    "The largest loss of an agent with payoffs in [0, 1] that acts on the scores, over all decision tasks at once.",
+)
 
 
 _MAX_DENSE_LEVELS = 64

@@ -23,7 +23,7 @@ from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, CellRun, Floats, Strategy, Table
 
-family("bins")
+family("bins", "Binned calibration errors: mean scores against label frequencies, bin by bin.")
 
 
 Bins = Annotated[int, "number of bins", COUNT]
@@ -191,7 +191,10 @@ def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     return Measured(float(np.abs(gaps.observed(levels)).max()), interval)
 
 
-family("levels")
+family(
+    "levels",
+    "Calibration errors on the exact levels of a score, for scores with few distinct values; and their nulls.",
+)
 
 
 _INVERTED = f"{gaps.INVERSION_TEXT}; none where the median level holds fewer than {MIN_LEVEL_ROWS} rows"
@@ -330,7 +333,10 @@ def k2_null(t: Table) -> Measured:
     return _null(t, _square)
 
 
-family("interval")
+family(
+    "interval",
+    "Errors over intervals of scores: the worst interval, and all splits in two; continuous in p, without bins.",
+)
 
 
 _PAIRED = 256

@@ -21,7 +21,10 @@ from decal_cli.metrics.families.regret import need_amounts
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.units import Estimate
 
-family("capacity")
+family(
+    "capacity",
+    "Limited capacity: what the rows that can be acted on are worth, where one can act on so many of them only.",
+)
 
 
 _WILSON = f"{intervals.WILSON}, with the error of a share whose threshold moves with the rows"
@@ -177,7 +180,10 @@ def capacity_threshold(at: AtCapacity) -> Measured:
     return _threshold(at)
 
 
-family("places")
+family(
+    "places",
+    "Limited capacity where every row has utilities of its own: rows are acted on by what that is expected to win.",
+)
 
 
 @metric(

@@ -126,7 +126,11 @@ def area_influence(t: Table) -> tuple[Floats, Floats]:
     return base, base + logs
 
 
-family("classes")
+family(
+    "classes",
+    "Rows with a probability for each of several classes: what two-class metrics are for them, and what only they "
+    "have.",
+)
 
 
 TopK = Annotated[int, "how many of the most probable classes are looked at", Between(0, 10_000)]
@@ -427,7 +431,10 @@ def _auc_influence(c: ClassTable, weighted: bool) -> Floats:
     return added
 
 
-family("actions")
+family(
+    "actions",
+    "The value of the actions that are taken by the probabilities of several classes, in the task's own utility units.",
+)
 
 
 @null_of("regret_calibration", "Calibration regret of a calibrated model")

@@ -44,7 +44,7 @@ def rank_kendall(x: Floats, y: Floats, weight: Floats) -> float:
     return float(weightedtau(x, y, rank=np.arange(len(x)), weigher=of_row.__getitem__, additive=False).statistic)
 
 
-family("ranking")
+family("ranking", "Ranking: how well the order of the scores separates the labels.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ def average_precision(t: Table) -> float:
     return min(area / t.positives, 1.0)
 
 
-family("sufficiency")
+family("sufficiency", "Sufficiency: signs that the score does not hold all that the labels or the features say.")
 
 
 _FISHER = f"normal on Fisher's scale: {cite('Bonett and Wright 2000')}"

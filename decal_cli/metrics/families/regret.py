@@ -31,7 +31,10 @@ from decal_cli.tables.table import BINS, Table
 from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, Task
 
-family("regret")
+family(
+    "regret",
+    "Regret: utility lost by acting on the score as it is; the part that recalibration removes, and the rest.",
+)
 
 
 def _scaled(task: Task, interval: Interval) -> Interval:
@@ -366,7 +369,7 @@ def shortest_between(below: float, value: float) -> str:
     return repr(float(value))
 
 
-family("gains")
+family("gains", "Gains that are less noisy than those on held-out labels alone: what a choice between costs rests on.")
 
 
 @metric(
@@ -384,13 +387,18 @@ def gain_recalibration_smoothed(t: Table, task: Task, change: Recalibrating, see
 
     Held-out labels are noisy, and the curve, which has seen them all, makes the gain rather too large. Where methods
     have costs, the advice chooses by their mean, which errs less: by gain_recalibration alone, 7 to 15 % more is
-    lost on few rows.
+    lost on few rows. Where fits learn from earlier rows, it is gain_recalibration: the curve knows later ones.
     """
+    if change.in_time:
+        return gain_recalibration(change).value
     by_curve = task.u_delta * smoothed_gain(t, switches(task), seed.generator("regret"))
     return (gain_recalibration(change).value + by_curve) / 2
 
 
-family("amounts")
+family(
+    "amounts",
+    "What decisions are worth where every row has utilities of its own, and what the amounts alone would decide.",
+)
 
 
 @for_rows("regret_grouping_worst", interval=None)
@@ -452,7 +460,7 @@ def gain_over_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:
     return Decisions.of_rows(u).with_unseen().utility - _flagging(u, flagged).utility
 
 
-family("features")
+family("features", "What features say beyond the score, whatever the task.")
 
 
 @metric(

@@ -298,7 +298,7 @@ def _square(moments: Floats) -> Floats:
     return np.array([[moments[0], moments[1]], [moments[1], moments[2]]])
 
 
-family("loss")
+family("loss", "Losses: proper scores, their decomposition by the isotonic fit, and calibration on average.")
 
 
 WhichLoss = Annotated[LossName, "the loss that is decomposed; log is in nats"]
@@ -600,7 +600,10 @@ def observed_expected(t: Table) -> Measured:
     return Measured(ratio, interval)
 
 
-family("rules")
+family(
+    "rules",
+    "Proper scoring rules: what acting on the score costs against the base rate, and against calibrated scores.",
+)
 
 
 Rule = Literal["brier", "log", "spherical", "v"]

@@ -357,7 +357,10 @@ def cheapest_merge(t: Table) -> float:
     return float(best[-1]) / t.total
 
 
-family("smooth")
+family(
+    "smooth",
+    "Calibration errors that are continuous in the scores: no bins, and a small change of scores changes them little.",
+)
 
 
 Method = Annotated[

@@ -26,7 +26,10 @@ from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.tables.units import Estimate
 from decal_cli.task import Task
 
-family("task")
+family(
+    "task",
+    "The value of the decisions made with the scores, for a task; payoffs are in the task's own utility units.",
+)
 
 
 MEAN_PAYOFF = "mean of a per-row payoff: normal, from its standard error"
@@ -253,7 +256,7 @@ def npv(d: Acting) -> Estimate:
     return d.share(~d.positive, ~d.acts, "no row is decided 0")
 
 
-family("practice")
+family("practice", "Measures under the names that medicine, credit scoring and audits of fairness use.")
 
 
 _ROWS_OF_BIN = 10

@@ -22,6 +22,7 @@ from decal_cli.analysis.described import (
     WithoutLabels,
 )
 from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.over_time import GainsOverTime
 from decal_cli.analysis.packs import MIN_DENOMINATOR, QUANTILES, Gap, OutcomeScores, Pack, TooSmall
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Words
 from decal_cli.hints import Hint, Verb, said
@@ -56,6 +57,7 @@ from decal_cli.render.blocks import (
     TextTable,
 )
 from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, words
+from decal_cli.render.results.over_time import over_time_blocks
 from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
@@ -234,6 +236,7 @@ class MeasuredData(View):
     by_class: Absent[ByClass | None]
     clusters: Absent[Clusters | None]
     without_labels: Absent[WithoutLabels | None]
+    over_time: Absent[GainsOverTime | None]
     by_outcome: Absent[list[OutcomeScores] | None] = of(lambda report, *_: report.by_outcome or None)
 
 
@@ -268,6 +271,7 @@ class Evaluated(WrittenResult):
             weighted, whole = "weight" in evaluation.columns, [each for each in reports if each.group is None]
             for report in whole:
                 yield from without_labels_line(report, weighted, StatedTerms(), named=len(whole) > 1)
+                yield from over_time_blocks(report, StatedTerms(), named=len(whole) > 1)
         for report in reports:
             yield from class_blocks(report, named=len(reports) > 1)
         yield from regime_tables(reports)

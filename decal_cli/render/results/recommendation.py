@@ -12,6 +12,7 @@ from decal_cli.analysis.described import Decided, DecisionCounts, LimitedWorth, 
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Answer, Certainty, Constant, Interim, Item
 from decal_cli.analysis.recommend import (
+    ROUNDS,
     RangeAdvice,
     Recommendation,
     Round,
@@ -22,7 +23,7 @@ from decal_cli.analysis.recommend import (
     ece_disagrees,
 )
 from decal_cli.analysis.tryout import PERFECT, Kind, Ranked, RanksNow, Trial
-from decal_cli.data.words import shell_word
+from decal_cli.data.words import quote, shell_word
 from decal_cli.declarations.document import Above, Absent, Count, Limit, Positive, Share, Size
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Result, named
@@ -40,6 +41,7 @@ from decal_cli.numbers import (
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.evaluation import MeasuredData, name_of
+from decal_cli.render.results.over_time import over_time_blocks
 from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
@@ -337,6 +339,7 @@ class AdvisedModel:
         self.task, self.capacity = whole.evaluation.plan.binary, whole.evaluation.capacity
         self.holds, self.rounds = whole.holds_of(report), whole.rounds_of(report)
         self.ranked, self.ranks_now = whole.ranked_of(report), whole.ranks_now(report, advice)
+        self.unused_times = whole.unused_times
         self.factor, self.unit = terms.scale(*amounts_of(report))
         self.say = terms.saying(amounts_of(report))
 
@@ -430,6 +433,11 @@ class AdvisedModel:
     def notes(self) -> b.Conclusion:
         """What to do next, what ECE would have said, and for which decisions the same advice holds."""
         sentences = [*self.advice.next_steps, *self._ece()]
+        for name in self.unused_times[:1]:
+            option = Hint("time", shell_word(name)).words
+            sentences.append(
+                f"Column {quote(name)} looks like a time: {option} fits on earlier rows and judges on later ones."
+            )
         if self.holds is not None:
             low, high = map(plain, self.holds)
             same = f"thresholds from {low} to {high}" if low != high else f"the threshold {low} alone"
@@ -554,7 +562,7 @@ class AdvisedModel:
         )
 
     def beside(self) -> Iterator[b.Block]:
-        """What moved scores, large amounts and rows without a label come to."""
+        """What moved scores, large amounts, rows without a label and the time of rows come to."""
         moving, population, by_row = self.report.moving, self.evaluation.population, self.evaluation.by_row
         if moving is not None and population is not None:
             used = "the scores as they are" if population.kept else "the moved scores"
@@ -577,6 +585,7 @@ class AdvisedModel:
                 f"acting on the score as it is {won} that.{until}"
             )
         yield from without_labels_line(self.report, "weight" in self.evaluation.columns, self.terms)
+        yield from over_time_blocks(self.report, self.terms)
 
     def places(self) -> Iterator[b.Block]:
         """What a limited capacity changes for the model, and what each score is worth under it."""
@@ -724,7 +733,7 @@ class Recommended(WrittenResult):
             yield each.walk()
             yield each.notes()
             for at in range(len(each.rounds)):
-                yield from _round_blocks(each.rounds, at)
+                yield from _round_blocks(each.rounds, at, "time" in evaluation.columns)
         yield b.SourceLines(tuple(source_lines(evaluation, self.terms.names)))
         yield b.Signature(self.evaluation.signature, close=True)
 
@@ -757,17 +766,20 @@ class Recommended(WrittenResult):
                 yield [*first, trial.cost, trial.net, trial.seconds, trial.achieved.reason]
 
 
-def _round_blocks(rounds: Sequence[Round], at: int) -> Iterator[b.Block]:
-    """What was tried on which score, what each method won, and what follows."""
-    each = rounds[at]
+def _round_blocks(rounds: Sequence[Round], at: int, in_time: bool) -> Iterator[b.Block]:
+    """What was tried on which score, what each method won, and what follows.
+
+    in_time: whether fits learn from earlier rows only.
+    """
+    each, how = rounds[at], "fitted to earlier rows only" if in_time else f"cross-fitted in {FOLDS} folds"
     yield b.Paragraph(
-        f"{'Started over with' if at else 'Tried on'} {each.score}, cross-fitted in {FOLDS} folds: each gain is on "
+        f"{'Started over with' if at else 'Tried on'} {each.score}, {how}: each gain is on "
         "held-out rows, in utility per 1,000 decisions over acting on this score as it is. Predicted: the expected "
         "gain of its kind, before any fit."
     )
     yield trial_table(each)
     yield from reasons(((trial.chosen.key, trial.achieved.reason) for trial in each.trials), together=True)
-    yield b.Conclusion("", tuple(_conclusion(each, at == 0, at == len(rounds) - 1)))
+    yield b.Conclusion("", tuple(_conclusion(each, at + 1, len(rounds))))
 
 
 def trial_table(each: Round) -> b.TextTable:
@@ -803,9 +815,9 @@ def per_thousand(result: Result) -> str:
     return within(1000 * (result.value or 0.0), times(result.interval, 1000))
 
 
-def _conclusion(each: Round, first: bool, last: bool) -> Iterator[str]:
+def _conclusion(each: Round, number: int, rounds: int) -> Iterator[str]:
     """What follows from a round: the flowchart's new answer, or that nothing is left to win."""
-    if first and each.picked is not None and len(each.picked.among) > 1:
+    if number == 1 and each.picked is not None and len(each.picked.among) > 1:
         *others, other = each.picked.among
         yield (
             f"Choosing by cross-validation among {', '.join(others)} and {other} would have picked "
@@ -817,10 +829,10 @@ def _conclusion(each: Round, first: bool, last: bool) -> Iterator[str]:
         if not n_tried:
             yield "No method could be fitted to these rows, so their gains are unknown."
             return
-        kept = "keep the score as it is" if first else f"stay with {each.score}"
+        kept = "keep the score as it is" if number == 1 else f"stay with {each.score}"
         yield f"No method wins anything on held-out rows: {kept}."
         return
-    if first and n_tried > 1:
+    if number == 1 and n_tried > 1:
         yield (
             f"The best of {n_tried} looks a little better than it is, because the same rows chose it: evaluate it on "
             f"new rows before you use it ({Verb('fit').words} {shell_word(each.best.chosen.key)} "
@@ -842,8 +854,11 @@ def _conclusion(each: Round, first: bool, last: bool) -> Iterator[str]:
     priced = [step.reason for step in advice.steps if step.question.endswith("worth its cost?")]
     why = priced[-1] if advice.action == "do-not-post-train" and priced else advice.steps[0].reason
     yield f"Starting over with {each.report.model}: {headline[:1].lower()}{headline[1:]} {why}"
-    if last and advice.action in ("recalibrate", "post-train"):
-        yield "Stopped: the remaining gains are within noise, or need other features."
+    if number == rounds and advice.action in ("recalibrate", "post-train"):
+        if number == ROUNDS:
+            yield f"Stopped after {ROUNDS} rounds: each of them fits to the noise of these rows a little more."
+        else:
+            yield "Stopped: none of the methods that were named recalibrates."
 
 
 CALLED = {"threshold": "threshold", "cost_fp": "cost of a false alarm", "cost_fn": "cost of a miss"}

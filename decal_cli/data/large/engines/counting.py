@@ -36,7 +36,7 @@ from decal_cli.roles import DECLARATIONS, DEFAULTS, ROW_UTILITIES, Columns
 from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
 from decal_cli.tables.pairs import PAIR_GRID
 
-NOT_COUNTED = ("classes", "log", "aggregated")
+NOT_COUNTED = ("classes", "log", "aggregated", "time")
 """What cannot be said of the columns of rows that an engine counts."""
 OF_WHOLE_ROWS = ("proba", "per", *ROW_UTILITIES)
 """Roles of columns by which rows are counted as they are: no statement checks them, and no cell holds them."""

@@ -1,0 +1,101 @@
+"""What fits on earlier rows make of later ones: what methods would have won, had they been fitted as time went by.
+
+Rows are cut by their time into blocks of about as many rows each. A recalibrator, and where there are features the
+method `blend`, are fitted to all rows up to the end of each block, and give new scores to every block after it. So a
+row has a score from a fit of every age: fitted just before its block, or some blocks earlier.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from decal_cli.learn import held_out
+from decal_cli.learn.probe import build_recalibrated
+from decal_cli.learn.scaling import SCALINGS
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Floats, Ints
+
+BLEND = "blend"
+"""The method whose gain the probe predicts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """Labelled rows with their time, and what fits on earlier rows say of them. Errors of its parts: Undefined.
+
+    The age of a fit is counted in blocks: 1 where it ended just before the block of a row.
+    """
+
+    rows: Rows
+    seed: int
+    method: held_out.Method = "chosen"
+
+    @cached_property
+    def block(self) -> Ints:
+        """The block of each row, shape (T,)."""
+        return self.rows.block
+
+    @property
+    def oldest(self) -> int:
+        """The age of the oldest fit."""
+        return int(self.block.max())
+
+    def judged(self, age: int) -> Ints:
+        """The rows that a fit of this age says something of, in their order, shape (m,)."""
+        return np.flatnonzero(self.block >= age)
+
+    def recalibrated(self, age: int) -> Floats:
+        """Of these rows, the recalibrated score: (m,), or (m, K) of several classes."""
+        return self._of_age(self._recalibrated, age)
+
+    def with_features(self, age: int) -> Floats:
+        """Of these rows, the score by `blend`."""
+        return self._of_age(self._with_features, age)
+
+    def _of_age(self, fits: list[Floats], age: int) -> Floats:
+        """Fits give scores to all rows; each row takes that of the fit which ended so many blocks before its own."""
+        which = self.judged(age)
+        return np.stack(fits)[self.block[which] - age, which]
+
+    @cached_property
+    def _recalibrated(self) -> list[Floats]:
+        return [_recalibrated(self.rows, earlier, self.seed, self.method) for earlier in self._taught()]
+
+    @cached_property
+    def _with_features(self) -> list[Floats]:
+        # Loaded late: whoever only recalibrates needs none of the methods.
+        from decal_cli.learn.method import Training, fit
+        from decal_cli.learn.methods import METHODS
+
+        scores = []
+        for earlier in self._taught():
+            named = {name: getattr(earlier, name) for name in ("weight", "cluster", "classes")}
+            label = earlier.label if earlier.classes else earlier.label.astype(np.float64)
+            training = Training(earlier.score, label, features=earlier.typed, seed=self.seed, **named)
+            scores.append(fit(METHODS.parse(BLEND), training)(self.rows).score)
+        return scores
+
+    def _taught(self) -> Iterator[Rows]:
+        """All rows up to the end of each block but the last."""
+        return (self.rows.take(self.block <= k) for k in range(self.oldest))
+
+
+def _recalibrated(rows: Rows, earlier: Rows, seed: int, method: held_out.Method) -> Floats:
+    """The score of rows by the calibrator that is chosen on earlier ones, fitted to all of these."""
+    if rows.classes:
+        fit = SCALINGS[build_recalibrated(earlier, seed=seed).chosen]
+        return fit(earlier.score, earlier.label, earlier.weights)(rows).score
+    name: Any = method
+    t = earlier.table
+    if method == "chosen":
+        name = Counter(held_out.of_table(t, seed).chosen).most_common(1)[0][0]
+    pos = np.asarray(t.pos, dtype=np.float64)
+    return held_out.CALIBRATORS[name](held_out.LevelCounts(t.score, np.asarray(t.n - t.pos, dtype=np.float64), pos))(
+        rows.score
+    )

@@ -1,0 +1,67 @@
+"""Gains by the age of the fit, where fits learn from earlier rows only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from decal_cli.analysis.evaluate import Report
+from decal_cli.analysis.over_time import GainByAge, Won
+from decal_cli.analysis.recommend import amounts_of
+from decal_cli.numbers import DASH, within
+from decal_cli.render.blocks import Block, Column, Notes, Paragraph
+from decal_cli.render.cells import table
+from decal_cli.render.terms import StatedTerms
+
+
+def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) -> Iterator[Block]:
+    """What was judged on what, a table by age, and how long a fit lasts; nothing where rows have no time.
+
+    named: say which model it is.
+    """
+    over_time = report.over_time
+    if over_time is None:
+        return
+    model = f" of {report.model}" if named else ""
+    yield Paragraph(
+        f"Gains are those of fits that learn from earlier rows only. They are judged on the {over_time.rows:,} rows "
+        f"after the first block of {report.rows:,}, each by a fit that ends just before its block. The table shows "
+        "how older fits do.",
+        strong=f"Over time{model}.",
+    )
+    factor, unit = terms.scale(*amounts_of(report))
+    days = over_time.unit == "days"
+
+    def gain(of: Callable[[GainByAge], Won | None]) -> Callable[[GainByAge], str]:
+        return lambda age: _shown(of(age), factor)
+
+    columns: list[Any] = [
+        (Column("days after the fit" if days else "time after the fit", breaks=(10,)), lambda age: within(age.after)),
+        (Column("rows"), lambda age: f"{age.rows:,}"),
+        (Column("gain of recalibration", breaks=(16, 8)), gain(lambda age: age.gain_recalibration)),
+    ]
+    lasting = [("recalibration", over_time.recalibration_lasts)]
+    if over_time.ages[0].gain_post_training is not None:
+        columns.append((Column("gain of post-training", breaks=(16, 8)), gain(lambda age: age.gain_post_training)))
+        lasting.append(("post-training", over_time.post_training_lasts))
+    caption = f"Gains {terms.measured_in(unit)}."
+    yield table(over_time.ages, columns, keys=1, title=f"Gain by the age of the fit{model}", caption=caption)
+    oldest = over_time.ages[-1].after
+    yield Notes(tuple(_lasts(name, after, oldest, days) for name, after in lasting), close=True)
+
+
+def _shown(won: Won | None, factor: float) -> str:
+    if won is None:
+        return DASH
+    low, high = won.interval or (won.value, won.value)
+    return within(factor * won.value, None if won.interval is None else (factor * low, factor * high))
+
+
+def _lasts(name: str, after: float | None, oldest: float, days: bool) -> str:
+    """How long a fit of this kind lasts, by the signs of its gains."""
+    if after is None:
+        return f"A fit of {name} wins nothing, not even on the rows that follow it."
+    span = f"{within(after)} {'days' if days else 'units of time'}"
+    if after == oldest:
+        return f"A fit of {name} wins something as far as these rows show: up to {span} after it."
+    return f"A fit of {name} lasts: it wins something up to {span} after it, and no longer in the next block."
