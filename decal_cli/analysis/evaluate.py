@@ -51,7 +51,6 @@ from decal_cli.metrics.inputs import row_stakes
 from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population
-from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import (
     BinaryTask,
@@ -306,7 +305,7 @@ def evaluate(
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             inputs = Inputs(rows, decision, plan.seed)
             inputs = inputs if reference is None else inputs.having(reference.scores[model.name])
-            report = _report(dataset, model, group, rows, inputs, plan, counted, regimes, pack)
+            report = _report(dataset, model, group, inputs, plan, counted, regimes, pack)
             reports.append(report)
             then(report, inputs)
         if pack is not None and pack.compares_groups:
@@ -363,13 +362,14 @@ def _report(
     dataset: Dataset,
     model: Predictions,
     group: str | None,
-    rows: Rows,
     inputs: Inputs,
     plan: Plan,
     counted: bool,
     regimes: bool,
     pack: Pack | None,
 ) -> Report:
+    rows = inputs.rows
+    assert rows is not None  # it is made of them
     confidence = plan.confidence if plan.intervals else None
     sure = None if confidence is None else rows.sure(confidence)
     results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, sure).items()}

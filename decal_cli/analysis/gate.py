@@ -27,10 +27,11 @@ import json
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -220,7 +221,8 @@ def gate(
             dropped, more = drops(lost, dataset, evaluation, baseline, progress)
             notes += more
     gaps = _gaps(rules, dataset, plan, progress)
-    rows = judge(rules, evaluation.reports, baseline, differences, task, dropped, plan.confidence, undecided, gaps)
+    others = {"delta": differences, "drop": dropped, "gap": gaps}
+    rows = judge(rules, evaluation.reports, baseline, others, task, plan.confidence, undecided)
     if anytime:
         if baseline is not None:
             _need_first_rows(dataset, baseline)
@@ -443,18 +445,16 @@ def judge(
     rules: Sequence[Rule],
     reports: Sequence[Report],
     baseline: Baseline | None = None,
-    differences: Sequence[Report] = (),
+    others: Mapping[str, Sequence[Report]] = MappingProxyType({}),
     task: Task | ClassDecision | None = None,
-    dropped: Sequence[Report] = (),
     confidence: float = CONFIDENCE,
     undecided: Undecided = "fail",
-    gaps: Sequence[Report] = (),
 ) -> tuple[GateRow, ...]:
     """Every rule on every report in its scope; a rule that finds none cannot be judged.
 
-    differences: reports of the difference of two models, which the rules on delta(..) look at. dropped: of what was
-    lost since the baseline, for those on drop(..). gaps: of the largest gaps between groups, for gap(..). task: what
-    the reports were measured for. confidence: of their intervals.
+    others: the reports that rules look at in place of these, "delta" of the difference of two models, "drop" of what
+    was lost since the baseline, "gap" of the largest gaps between groups. task: what the reports were measured for.
+    confidence: of their intervals.
     """
     rows: list[GateRow] = []
     for rule in rules:
@@ -463,9 +463,10 @@ def judge(
                 f"rule {rule.text!r} compares with a baseline",
                 f"name it with {Hint('baseline', 'report.json')}, or the file of its rows",
             )
-        candidates = gaps if rule.over == "gap" else {"": reports, "delta": differences, "drop": dropped}[rule.change]
+        instead = "gap" if rule.over == "gap" else rule.change
+        candidates = others.get(instead, ()) if instead else reports
         scoped = [report for report in candidates if rule.applies_to(report)]
-        if rule.change == "delta" and not differences:
+        if rule.change == "delta" and not candidates:
             names = list(dict.fromkeys(report.model for report in reports))
             count = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
             why = f"delta(..) needs exactly two models, {Hint('score', ('A', 'B')).words}; {count}"

@@ -253,6 +253,11 @@ class Worlds(NamedTuple):
         """The same of a linear function of the gaps, such as their sums over runs of levels."""
         return Worlds(linear(self.gap), linear(self.less), linear(self.noise), self.spread)
 
+    @property
+    def searched(self) -> Worlds:
+        """The same for errors that look for the place or the width at which they are largest."""
+        return self._replace(noise=WIDENED * self.noise)
+
     def summed(self, starts: Ints) -> Worlds:
         """Sums over runs of levels, given by the first level of each."""
         return self.mapped(lambda gap: np.add.reduceat(gap, starts, axis=-1))
@@ -353,16 +358,13 @@ def interval(
     least_high: float = 0.0,
     most: float = 1.0,
     observed: float | None = None,
-    widened: float = 1.0,
 ) -> Interval:
     """Errors of the worlds in which the norm of the gaps is not extreme, and the value.
 
     norm: of gaps; truth: the error of worlds, where that is not their norm; least_high: what the upper end reaches;
-    most: the largest error that there can be; observed: what is seen, where the gaps are smoother than the observed;
-    widened: times this, chance moves the error as much as in samples.
+    most: the largest error that there can be; observed: what is seen, where the gaps are smoother than the observed.
     """
     gap, less, noise, (calibrated, bend) = seen
-    noise = widened * noise
     error = float(norm(gap[None])[0]) if observed is None else observed
 
     def ends(of_worlds: Floats, scale: Floats) -> Interval:

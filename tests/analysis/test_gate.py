@@ -113,7 +113,7 @@ def test_max_and_gap_go_over_groups() -> None:
     groups = [report("p", "A", brier=Result(0.1)), report("p", "B", brier=Result(0.25))]
     assert passed("max(brier)<=0.25", whole, *groups) == [True]
     gaps = [report("p", None, brier=Result(0.15, (0.01, 0.29)))]
-    (row,) = judge([parse_rule("gap(brier)<=0.1")], [whole, *groups], gaps=gaps)
+    (row,) = judge([parse_rule("gap(brier)<=0.1")], [whole, *groups], None, {"gap": gaps})
     assert (row.value, row.passed, row.answer) == (0.15, False, "not shown")
     assert passed("gap(brier)<=0.1", whole) == [None]
     with pytest.raises(DecalError, match="compares all groups"):
@@ -143,7 +143,7 @@ def test_the_difference_of_two_models_is_judged_on_its_own_reports() -> None:
     models = [report("p", None, brier=Result(0.2)), report("q", None, brier=Result(0.19))]
 
     def judged(rule: str) -> list[bool | None]:
-        return [row.passed for row in judge([parse_rule(rule)], models, None, apart)]
+        return [row.passed for row in judge([parse_rule(rule)], models, None, {"delta": apart})]
 
     assert judged("delta(brier)<=0") == [True, False]
     assert judged("delta(brier)@group=B<=0") == [False]

@@ -547,7 +547,7 @@ def _over_levels(t: Table, kinks: int, levels: Levels) -> Measured:
         def norm(gap: Floats) -> Floats:
             return _losses(bins, np.clip(bins.score + gap * (bins.total / bins.n), 0.0, 1.0), kinks)
 
-        return gaps.interval(value, worlds, norm, confidence, widened=gaps.WIDENED)
+        return gaps.interval(value, worlds.searched, norm, confidence)
 
     return Measured(value, interval)
 

@@ -461,12 +461,11 @@ def sm_ece(t: Table, *, method: Method = "exact") -> Measured:
         # w.
         return gaps.interval(
             value,
-            waves,
+            waves.searched,
             lambda modes: error_of_modes(modes, width),
             confidence,
             truth=lambda waves: np.minimum(lost * widths(waves, width), 1.0),
             least_high=gaps.whole(cells, confidence),
-            widened=gaps.WIDENED,
         )
 
     return Measured(min(max(value, 0.0), 1.0), interval)
