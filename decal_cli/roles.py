@@ -94,7 +94,7 @@ class Columns:
         None,
         Role(
             "Column of dates, times or numbers: gains are then of fits that learn from earlier rows only, judged on "
-            "later ones, and it is shown how long a fit lasts.",
+            "later ones.",
             read_as="times",
             # A date may be a group, a day of a capacity or what rows were sampled by.
             shares=("group", "cluster", "features"),

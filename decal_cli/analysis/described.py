@@ -43,7 +43,7 @@ OF_ONE_ROW = ("shadow_price", "least_gain")
 
 
 @dataclass(frozen=True)
-class Amount:
+class Utility:
     """A utility per decision and its interval, None where there is none."""
 
     value: float
@@ -57,8 +57,8 @@ class Worth:
     over: now less constant, on the same rows. perfect: of knowing every label.
     """
 
-    now: Amount
-    over: Amount
+    now: Utility
+    over: Utility
     constant: float
     action: str
     perfect: float
@@ -68,8 +68,8 @@ class Worth:
 class LimitedWorth:
     """The same where so many rows can be acted on only. idle: of acting on none; unlimited: where there is no limit."""
 
-    now: Amount
-    over: Amount
+    now: Utility
+    over: Utility
     idle: float
     unlimited: float
 
@@ -77,8 +77,8 @@ class LimitedWorth:
 def worth_of(inputs: Inputs, confidence: float | None) -> Worth | LimitedWorth | None:
     """None where there is no decision, or its worth is undefined. confidence: None for no intervals."""
 
-    def measured(estimate: Estimate) -> Amount:
-        return Amount(estimate.value, None if confidence is None else estimate.normal(confidence))
+    def measured(estimate: Estimate) -> Utility:
+        return Utility(estimate.value, None if confidence is None else estimate.normal(confidence))
 
     decisions, at = inputs.find(Decisions), inputs.find(WorthAtCapacity)
     if decisions is None:

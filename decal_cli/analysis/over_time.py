@@ -9,20 +9,13 @@ from typing import Literal
 
 import numpy as np
 
+from decal_cli.analysis.described import Utility
 from decal_cli.data.times import NS_PER_DAY
 from decal_cli.declarations.document import Positive
 from decal_cli.learn.forward import Forward
-from decal_cli.metrics import Inputs, Interval
+from decal_cli.metrics import Inputs
 from decal_cli.metrics.decisions import Featured, Recalibrating, post_training
 from decal_cli.tables.units import Estimate
-
-
-@dataclass(frozen=True)
-class Won:
-    """A gain per decision with its interval."""
-
-    value: float
-    interval: Interval | None
 
 
 @dataclass(frozen=True)
@@ -35,8 +28,8 @@ class GainByAge:
 
     after: float
     rows: Positive
-    gain_recalibration: Won
-    gain_post_training: Won | None
+    gain_recalibration: Utility
+    gain_post_training: Utility | None
 
 
 @dataclass(frozen=True)
@@ -75,9 +68,9 @@ def _of_age(inputs: Inputs, forward: Forward, age: int, featured: bool, confiden
     change = Recalibrating.forward(forward, inputs.stakes, age)
     most = change.before.most
 
-    def won(gain: Estimate) -> Won:
+    def won(gain: Estimate) -> Utility:
         gain = gain.within(-most, most)
-        return Won(gain.value, None if confidence is None else gain.normal(confidence))
+        return Utility(gain.value, None if confidence is None else gain.normal(confidence))
 
     both = won(post_training(change, Featured.forward(forward, inputs.stakes, age))) if featured else None
     return GainByAge(_after(forward, age), len(change.before.units), won(change.gain), both)
@@ -96,7 +89,7 @@ def _after(forward: Forward, age: int) -> float:
     return mean / NS_PER_DAY if _has_dates(forward) else mean
 
 
-def _lasts(ages: Sequence[tuple[float, Won | None]]) -> float | None:
+def _lasts(ages: Sequence[tuple[float, Utility | None]]) -> float | None:
     """The longest time up to which every gain is above 0."""
     lasting = itertools.takewhile(lambda each: each[1] is not None and each[1].value > 0, ages)
     return max((after for after, _ in lasting), default=None)

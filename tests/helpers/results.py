@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from decal_cli.analysis.described import Amount, CountedStep, Decided, DecisionCounts, Worth
+from decal_cli.analysis.described import CountedStep, Decided, DecisionCounts, Utility, Worth
 from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
 from decal_cli.analysis.flowchart import Evidence, Item, walk
 from decal_cli.analysis.recommend import Recommendation, Round
@@ -78,7 +78,7 @@ def made_up_evaluation(models: list[tuple[str, str | None]]) -> Evaluation:
 
 
 WORTH_OF_ONE = Worth(
-    Amount(-0.1343, (-0.14403, -0.12457)), Amount(0.0707, (0.0593, 0.0821)), constant=-0.2050, action="1", perfect=0.0
+    Utility(-0.1343, (-0.14403, -0.12457)), Utility(0.0707, (0.0593, 0.0821)), constant=-0.2050, action="1", perfect=0.0
 )
 ONE_REPORT = made_up_evaluation([("p_a", None)])
 SIX_REPORTS = made_up_evaluation(

@@ -11,7 +11,6 @@ from decal_cli.analysis.described import (
     MAX_PVALUE,
     OF_ONE_ROW,
     ActionCounts,
-    Amount,
     ByClass,
     Clusters,
     LimitedWorth,
@@ -19,6 +18,7 @@ from decal_cli.analysis.described import (
     Reference,
     Regime,
     Shift,
+    Utility,
     WithoutLabels,
 )
 from decal_cli.analysis.evaluate import Evaluation, Report
@@ -803,7 +803,7 @@ class Opening:
                 most = f": at most {self._amount(worst)}, which is an upper limit and not an estimate"
             yield f"What features would win beyond that is unknown without {Hint('features').words}{most}."
 
-    def _against(self, over: Amount) -> str:
+    def _against(self, over: Utility) -> str:
         """'6.5 [2.0, 11.0] more than', or less."""
         if not over.value and (over.interval is None or not any(over.interval)):
             return "as much as"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from decal_cli.analysis.described import Utility
 from decal_cli.analysis.evaluate import Report
-from decal_cli.analysis.over_time import GainByAge, Won
+from decal_cli.analysis.over_time import GainByAge
 from decal_cli.analysis.recommend import amounts_of
-from decal_cli.numbers import DASH, within
+from decal_cli.numbers import DASH, times, within
 from decal_cli.render.blocks import Block, Column, Notes, Paragraph
 from decal_cli.render.cells import table
 from decal_cli.render.terms import StatedTerms
@@ -32,7 +33,7 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
     factor, unit = terms.scale(*amounts_of(report))
     days = over_time.unit == "days"
 
-    def gain(of: Callable[[GainByAge], Won | None]) -> Callable[[GainByAge], str]:
+    def gain(of: Callable[[GainByAge], Utility | None]) -> Callable[[GainByAge], str]:
         return lambda age: _shown(of(age), factor)
 
     columns: list[Any] = [
@@ -50,18 +51,15 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
     yield Notes(tuple(_lasts(name, after, oldest, days) for name, after in lasting), close=True)
 
 
-def _shown(won: Won | None, factor: float) -> str:
-    if won is None:
-        return DASH
-    low, high = won.interval or (won.value, won.value)
-    return within(factor * won.value, None if won.interval is None else (factor * low, factor * high))
+def _shown(won: Utility | None, factor: float) -> str:
+    return DASH if won is None else within(factor * won.value, times(won.interval, factor))
 
 
 def _lasts(name: str, after: float | None, oldest: float, days: bool) -> str:
     """How long a fit of this kind lasts, by the signs of its gains."""
     if after is None:
-        return f"A fit of {name} wins nothing, not even on the rows that follow it."
+        return f"The gain of {name} is not above 0, not even on the rows that follow a fit."
     span = f"{within(after)} {'days' if days else 'units of time'}"
     if after == oldest:
-        return f"A fit of {name} wins something as far as these rows show: up to {span} after it."
-    return f"A fit of {name} lasts: it wins something up to {span} after it, and no longer in the next block."
+        return f"The gain of {name} stays above 0 as far as these rows show: up to {span} after a fit."
+    return f"The gain of {name} is above 0 up to {span} after a fit, and not in the next block."
