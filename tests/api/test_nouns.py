@@ -28,7 +28,6 @@
 """
 
 import doctest
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,12 +96,6 @@ def test_utilities_of_actions_by_name_are_the_matrix() -> None:
     report = decal.evaluate((P, Y), named, metrics="expected_utility")
     assert report["expected_utility"] == decal.evaluate((P, Y), rows, metrics="expected_utility")["expected_utility"]
     assert "treat" in str(decal.recommend((P, Y), named))
-
-
-def sqlite(rows: pd.DataFrame) -> decal.Data:
-    connection = sqlite3.connect(":memory:")
-    rows.to_sql("preds", connection)
-    return decal.Data(decal.Engine(connection, query="select * from preds", dialect="duckdb"))
 
 
 SOURCES: dict[str, Callable[[pd.DataFrame], Any]] = {

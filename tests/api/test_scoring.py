@@ -1,5 +1,7 @@
 """Scorers: what scikit-learn's own tools choose by them is what decal measures."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -28,8 +30,9 @@ def test_weights_and_keywords_reach_the_metric() -> None:
     assert costs(MODEL, X[300:], Y[300:], sample_weight=weight) == pytest.approx(measured["expected_utility"].value)
 
 
-def test_searches_use_it_in_processes_too() -> None:
-    found = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, scoring=decal.scorer("brier"), cv=3, n_jobs=2)
+def test_searches_use_it_and_it_can_be_sent_to_other_processes() -> None:
+    scoring = pickle.loads(pickle.dumps(decal.scorer("brier")))
+    found = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, scoring=scoring, cv=3)
     each = cross_val_score(LogisticRegression(C=1.0), X, Y, scoring=decal.scorer("brier"), cv=3)
     assert found.fit(X, Y).cv_results_["mean_test_score"][1] == pytest.approx(each.mean())
 

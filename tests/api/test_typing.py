@@ -60,20 +60,15 @@ decal.sweep([0.2], [1]).passed
 """
 
 
-def checked(folder: Path, script: str) -> list[str]:
-    """What mypy --strict says of a script."""
-    (folder / "script.py").write_text(script, encoding="utf-8")
-    cache = ("--cache-dir", str(folder / "cache"))
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", *cache, "script.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return [line for line in done.stdout.splitlines() if "error:" in line]
-
-
 def test_mypy_takes_a_script_of_every_verb_and_finds_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "decal_cli").symlink_to(ROOT / "decal_cli")
-    assert checked(tmp_path, SCRIPT) == []
-    wrong = checked(tmp_path, WRONG)
-    assert [line.split(":")[1] for line in wrong] == ["4", "5", "6", "7"], wrong
+    for name, script in (("right.py", SCRIPT), ("wrong.py", WRONG)):
+        (tmp_path / name).write_text(script, encoding="utf-8")
+    options = ("--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"))
+    command = [sys.executable, "-m", "mypy", *options, "right.py", "wrong.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = [line for line in done.stdout.splitlines() if "error:" in line]
+    assert [line.split(":")[:2] for line in found] == [["wrong.py", str(line)] for line in (4, 5, 6, 7)], found
 
 
 def test_the_package_says_that_it_is_typed() -> None:

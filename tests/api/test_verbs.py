@@ -34,30 +34,6 @@ def frame() -> pd.DataFrame:
     return pyarrow.csv.read_csv(FIXTURES / "binary_n2000.csv").to_pandas()
 
 
-def test_single_fields_are_taken_as_keywords() -> None:
-    answer = decal.evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
-    assert answer["brier"].value == pytest.approx(0.0625)
-
-
-def test_arrays_frames_and_arrow_tables_give_the_same(frame: pd.DataFrame) -> None:
-    features = frame[["x1", "x2", "x3"]].to_numpy()
-    answers = [
-        decal.evaluate(frame["p"].to_numpy(), frame["y"].to_numpy(), features=features, threshold=0.3),
-        decal.evaluate(frame, score="p", label="y", features="x*", threshold=0.3),
-        decal.evaluate(pyarrow.Table.from_pandas(frame), score="p", label="y", features="x*", threshold=0.3),
-    ]
-    results = [answer.reports[0].results for answer in answers]
-    assert results[0] == results[1] == results[2]
-    assert results[0]["brier"].value == pytest.approx(0.1969580170, abs=1e-9)
-
-
-def test_recommend_on_arrays(frame: pd.DataFrame) -> None:
-    answer = decal.recommend(frame, score="p", label="y", features="x*", threshold=0.3, cost={"post-train": 0.001})
-    assert answer.advice.action == "post-train"
-    assert answer.to_dict()["recommendation"]["action"] == "post-train"
-    assert "per 1,000 decisions" in str(answer)
-
-
 def test_groups_and_metrics(frame: pd.DataFrame) -> None:
     answer = decal.evaluate(frame, score="p", label="y", group="group", metrics=["ece(bins=10)"], intervals=False)
     assert [report.group for report in answer.reports] == [None, "A", "B"]
@@ -108,13 +84,6 @@ def test_probabilities_of_several_classes_are_told_how_to_be_given() -> None:
         decal.evaluate(probabilities[:, :2], labels % 2)
     columns = {f"p:{name}": probabilities[:, name] for name in range(4)}
     assert "accuracy" in decal.evaluate({**columns, "y": labels}, proba="p:*")
-
-
-def test_misspelt_arguments_and_missing_tasks() -> None:
-    with pytest.raises(TypeError, match="treshold"):
-        decal.evaluate([0.2, 0.8], [0, 1], treshold=0.3)
-    with pytest.raises(DecalError, match="decision"):
-        decal.recommend(decal.Data(str(FIXTURES / "multiclass_n1500_k3.csv"), proba="p_*", label="y"))
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
@@ -214,6 +183,7 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.evaluate(P), "give label="),
         (lambda: decal.evaluate(Y, P), "swapped?"),
         (lambda: decal.evaluate("predz.csv"), "predz.csv: no such file"),
+        (lambda: decal.recommend(decal.Data(FIXTURES / "multiclass_n1500_k3.csv", proba="p_*")), "decision"),
         (lambda: decal.recommend(P, Y, threshold="0.4:0.3"), "threshold='0.1:0.4'"),
         (lambda: decal.recommend(P, Y, threshold=0.3, methods="isotoni"), "did you mean isotonic?"),
         (lambda: decal.recommend(P, Y, threshold=0.3, cost={"post-trian": 1.0}), "did you mean post-train?"),

@@ -3,9 +3,6 @@
 import re
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import decal_cli as decal_api
@@ -31,27 +28,6 @@ def test_a_table_shows_what_the_places_are_worth_and_says_who_gets_them(decal: D
         metrics["expected_utility"]["value"]
     )
     assert metrics["lift"]["value"] == pytest.approx(metrics["capture"]["value"] / 0.05)
-
-
-def test_settings_python_and_gates_take_it(decal: Decal, tmp_path: Path) -> None:
-    (tmp_path / "decal.toml").write_text("capacity = 0.05\n")
-    document = decal.json("evaluate", *COLUMNS, "-m", "capture")
-    answer = decal_api.evaluate(BINARY, score="p", label="y", metrics="capture", capacity=0.05)
-    assert answer["capture"].value == document["metrics"]["capture"]["value"]
-    rule = f"capture>={answer['capture'].value - 1e-9}"
-    assert decal("gate", *COLUMNS, "--rule", rule).code == 0
-    assert decal("gate", *COLUMNS, "--rule", "lower(capture)>=.4").code == 1
-    assert decal_api.gate(BINARY, score="p", label="y", rules=rule, capacity="50/1000").passed
-
-
-def test_a_baseline_is_of_the_same_capacity(decal: Decal) -> None:
-    assert decal("evaluate", *COLUMNS, "-m", "capture", "-m", "brier", "--capacity", "100", "-o", "old.json").code == 0
-    rule = ("gate", *COLUMNS, "--rule", "capture>=baseline-0.001", "--baseline", "old.json", "--capacity")
-    assert decal(*rule, "100").code == 0
-    done = decal(*rule, "200")
-    assert done.code == 2 and "the capacities differ: ours is 200; the baseline's is 100" in done.text
-    assert decal(*rule, "200", "--rule", "brier<=baseline").code == 2
-    assert decal("gate", *COLUMNS, "--rule", "brier<=baseline", "--baseline", "old.json").code == 0
 
 
 def test_per_is_the_column_of_days_and_a_time_stands_with_the_decisions(decal: Decal, tmp_path: Path) -> None:
@@ -121,17 +97,6 @@ def test_a_sweep_goes_over_capacities(decal: Decal, tmp_path: Path) -> None:
     assert "without a limit" in (tmp_path / "curves.svg").read_text(encoding="utf-8")
 
 
-def test_a_sweep_has_groups_days_and_a_face_in_python(decal: Decal) -> None:
-    day = ("--per", "group")
-    document = decal.json("sweep", *COLUMNS, "--capacity-range", "5,10", *day)
-    assert document["vary"]["varies"] == "capacity (count of the rows, for each value of group)"
-    assert "utility_at_capacity" not in document["vary"]["curves"]
-    answer = decal_api.sweep(BINARY, score="p", label="y", vary="capacity=5,10", per="group")
-    assert answer.to_dict()["vary"]["curves"] == document["vary"]["curves"]
-    by_group = decal("sweep", *COLUMNS, "-t", ".3", "--capacity-range", ".1:.2:.1", "--group", "group")
-    assert "p, A" in by_group.out and "p, B" in by_group.out
-
-
 def test_advice_says_what_each_score_is_worth_at_the_capacity(decal: Decal) -> None:
     line = ("recommend", *COLUMNS, "-t", "0.3", "--method", "isotonic", "--method", "platt")
     # Where all rows have a place, the gains are those without a limit.
@@ -173,18 +138,6 @@ def test_a_page_shows_the_capacity_and_what_others_would_be_worth(decal: Decal, 
     assert "Which rows have a place." in text and "At other capacities" not in text
 
 
-def test_a_day_may_be_a_cluster_and_a_group_too(decal: Decal, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    score, day = rng.random(300), np.arange(300) // 10
-    table = pa.table({"p": score, "y": (rng.random(300) < score).astype(int), "day": day})
-    pq.write_table(table, tmp_path / "days.parquet")
-    line = ("evaluate", "days.parquet", "--capacity", "2", "--per", "day", "--cluster", "day", "--group", "day")
-    document = decal.json(*line, "-m", "capture")
-    whole, *groups = document["reports"]
-    assert whole["clusters"]["count"] == whole["places"]["lists"] == len(groups) == 30
-    assert all(each["places"]["acted"] == pytest.approx(2) for each in groups)
-
-
 def test_places_may_be_for_any_actions_and_classes(decal: Decal) -> None:
     """The page says which action needs a place, and what the places are worth stands beside what no limit is worth."""
     three = ("--utility", "wait,0,-9;test,-1,-2;treat,-2,0", "--capacity", "60")
@@ -199,20 +152,3 @@ def test_places_may_be_for_any_actions_and_classes(decal: Decal) -> None:
         values["expected_utility"] - values["utility_at_capacity"]
     )
     assert [each["method"] for each in document["at_capacity"]] == [None, "temperature", "perfect ranking"]
-
-
-def test_other_things_that_it_does_not_go_with(decal: Decal, tmp_path: Path) -> None:
-    (tmp_path / "gaps.csv").write_text("day,p,y\nmon,.2,1\n,.4,1\ntue,.3,0\n")
-    line = refusal(decal("evaluate", "gaps.csv", "--capacity", "1", "--per", "day"))
-    assert "column 'day': day missing in 1 of 3 rows (row 2)" in line and "--missing drop" in line
-    assert decal("evaluate", "gaps.csv", "--capacity", "1", "--per", "day", "--missing", "drop").code == 0
-    (tmp_path / "classes.csv").write_text("y,p_a,p_b,p_c\n" + "a,.5,.3,.2\nb,.2,.5,.3\nc,.2,.2,.6\n" * 5)
-    line = refusal(decal("evaluate", "classes.csv", "--proba", "p_*", "--capacity", "2"))
-    assert "--capacity of several classes needs a decision" in line
-    assert "decal study decides" in refusal(decal("study", BINARY, "--score", "p", "--label", "y", "--capacity", "9"))
-    line = refusal(decal("recommend", *COLUMNS, "-t", ".3", "--per", "day"))
-    assert "--per day is the column of days" in line and "decisions a year are --decisions 100000/year" in line
-    with pytest.raises(ValueError, match="per='group' is the column of days of a capacity; give capacity= too"):
-        decal_api.evaluate(BINARY, score="p", label="y", per="group")
-    with pytest.raises(ValueError, match="=0 is not positive"):
-        decal_api.evaluate(BINARY, score="p", label="y", capacity=0)

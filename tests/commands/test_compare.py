@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.data import Columns, read_pair
 from decal_cli.errors import DecalError
-from tests.helpers.command import FIXTURES, FOX, GOLDEN, Decal, refusal, valid_json
+from tests.helpers.command import FOX, GOLDEN, Decal, refusal
 
 PAIR = (FOX, "--score", "p_profanity", "--score", "p_hatesonar", "--label", "y")
 QUICK = ("--metric", "brier")
@@ -84,12 +83,6 @@ class TestTwoFiles:
         for name, score in (("a", a), ("b", b)):
             assert float(row[name]) == pytest.approx(sum((p - t) ** 2 for p, t in zip(score, y, strict=True)) / 6)
 
-    def test_each_file_may_have_a_score_of_its_own_name(self, decal: Decal, files: Callable) -> None:
-        both = files(A.replace("p,", "p_old,", 1), B.replace("p,", "p_new,", 1))
-        done = decal("compare", *both, "--score", "p_old", "--score", "p_new", "--id", "id", *QUICK)
-        assert done.code == 0, done.err
-        assert "A = p_old, B = p_new, 6 rows" in done.out
-
     @pytest.mark.parametrize(
         ("a", "b", "says", "left"),
         [
@@ -112,23 +105,10 @@ class TestTwoFiles:
         for model in paired.dataset.models:
             assert len(model.rows) == left
 
-    def test_rows_left_out_are_printed(self, decal: Decal, files: Callable) -> None:
-        both = files(A, B.replace("6,0.2,0\n", ""))
-        assert "id '6' has no row to join in new.csv" in refusal(decal("compare", *both, "--id", "id", *QUICK))
-        done = decal("compare", *both, "--id", "id", *QUICK, "--missing", "drop")
-        assert "has no row to join in new.csv (1 such row, dropped)" in done.out
-        assert "5 rows; B - A" in done.out
-
     def test_files_without_a_common_id_are_an_error(self, decal: Decal, files: Callable) -> None:
         both = files(A, "id,p,y\n" + "".join(f"{k},0.5,{k % 2}\n" for k in range(10, 16)))
         assert "share no id" in refusal(decal("compare", *both, "--id", "id", "--missing", "drop"))
         assert "no column 'key'" in refusal(decal("compare", *both, "--id", "key"))
-
-    def test_groups_and_weights_come_from_the_first_file(self, decal: Decal, files: Callable) -> None:
-        lines = A.splitlines()
-        a = "\n".join([lines[0] + ",w,g", *(f"{line},{k + 1},{'xy'[k % 2]}" for k, line in enumerate(lines[1:]))])
-        done = decal("compare", *files(a + "\n"), "--id", "id", "--weight", "w", "--group", "g", *QUICK, "-f", "csv")
-        assert [row["group"] for row in csv.DictReader(io.StringIO(done.out))] == ["", "x", "y"]
 
 
 class TestSplice:
@@ -172,40 +152,3 @@ class TestSplice:
         assert "do not cross" in decal("compare", *named).out
         assert "no splice to write" in refusal(decal("compare", *named, "--write-splice", "out.csv"))
         assert not (tmp_path / "out.csv").exists()
-
-
-class TestGate:
-    @pytest.mark.parametrize(
-        ("rule", "code"),
-        [("delta(brier)<=0", 1), ("upper(delta(brier))<=0.03", 0), ("upper(delta(gain_recalibration))<=1", 2)],
-    )
-    def test_a_rule_on_the_difference_of_two_models(self, decal: Decal, rule: str, code: int) -> None:
-        done = decal("gate", *PAIR, "-t", "0.3", "--rule", rule)
-        assert done.code == code, done
-        assert "p_hatesonar - p_profanity" in done.out
-
-    def test_without_two_models_it_cannot_be_judged(self, decal: Decal) -> None:
-        done = decal("gate", FOX, "--score", "p_profanity", "--label", "y", "--rule", "delta(brier)<=0")
-        assert done.code == 2
-        assert "needs exactly two models" in done.out
-
-    def test_other_rules_stand_beside_it_and_groups_count(self, decal: Decal) -> None:
-        binary = FIXTURES / "binary_n2000.csv"
-        done = decal(
-            "gate", binary, "--score", "p", "--score", "q", "--label", "y", "--group", "group",
-            "--rule", "delta(brier)<=0", "--rule", "delta(brier)@group=B<=0",
-            "--rule", "brier@model=q<=0.3", "-f", "json",
-        )  # fmt: skip
-        assert done.code == 0, done
-        gates = valid_json(done.out)["gates"]
-        assert [row["model"] for row in gates] == ["q - p"] * 4 + ["q"] * 3
-        assert [row["group"] for row in gates] == [None, "A", "B", "B", None, "A", "B"]
-
-
-def test_standard_input_is_read_once(decal: Decal) -> None:
-    whole = pq.read_table(FOX, columns=["p_profanity", "p_hatesonar", "y"])
-    sink = pa.BufferOutputStream()
-    pq.write_table(whole, sink)
-    done = decal("compare", *PAIR[1:], *QUICK, stdin=bytes(sink.getvalue()))
-    assert done.code == 0, done.err
-    assert "B - A" in done.out

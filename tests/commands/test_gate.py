@@ -1,6 +1,7 @@
 """What `decal gate` passes and fails, and the exit codes that say so."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.command import BINARY, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, FIXTURES, FOX, Decal, refusal, valid_json
+from tests.helpers.seeded import write_amounts
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
+CLASSES = (FIXTURES / "multiclass_n1500_k3.csv", "--proba", "p_*", "--label", "y")
+AMOUNTS = ("a.csv", "--score", "p")
+OWN = ("--amount", "amount", "--cost-fp", "5")
 
 
 class TestGate:
@@ -38,14 +43,6 @@ class TestGate:
         )
         assert decal("gate", BINARY).code == 0
         assert decal("gate", BINARY, "--rule", "brier<baseline").code == 1
-
-    def test_a_baseline_in_other_units_cannot_be_judged(self, decal: Decal) -> None:
-        assert decal("evaluate", *NAMED, "--threshold", "0.3", "-f", "json", "-o", "report.json").code == 0
-        rules = ("--baseline", "report.json", "--rule", "regret_calibration<=baseline+0.001")
-        assert decal("gate", *NAMED, "--cost-fp", "0.3", "--cost-fn", "0.7", *rules).code == 0
-        dearer = decal("gate", *NAMED, "--cost-fp", "30", "--cost-fn", "70", *rules)
-        assert dearer.code == 2
-        assert "cannot judge: the tasks differ: ours is t* = 0.3 (utility '0,-70;-30,0'); the base" in dearer.out
 
     def test_github_junit_and_json(self, decal: Decal) -> None:
         rules = ("--rule", "brier<=0.1", "--rule", "auc>=0.5", "--rule", "regret<=1")
@@ -118,3 +115,72 @@ class TestGate:
         assert "FAIL auc>=0.8  0.7429 [0.7198, 0.7647]: short by 0.057, and 2,000 rows show it\n" in done.out
         bare = decal("gate", *NAMED, "--rule", "auc>=0.8", "--no-intervals")
         assert "FAIL auc>=0.8  0.7429: short by 0.057\n" in bare.out
+
+
+OTHER_DECISIONS = {
+    "stakes": (NAMED, "expected_utility", "-t .3", "--cost-fp .3 --cost-fn .7", "--cost-fp 30 --cost-fn 70"),
+    "amounts": (AMOUNTS, "expected_utility", *["--amount amount --cost-fp 5"] * 2, "--amount amount --cost-fp 6"),
+    "no amounts": (AMOUNTS, "expected_utility", *["--amount amount --cost-fp 5"] * 2, "-t .3"),
+    "capacity": (NAMED, "capture", *["--capacity 100"] * 2, "--capacity 200"),
+    "abstention": (CLASSES, "expected_utility", *["--abstain .3"] * 2, "--abstain .2"),
+}
+"""Rows, a metric, and a decision as the baseline has it, in other words, and another one."""
+DIFFER = {
+    "stakes": "the tasks differ: ours is t* = 0.3 (utility '0,-70;-30,0'); the base",
+    "amounts": "rows differ: ours are amount=amount,cost_fp=6; the baseline's are amount=amount,cost_fp=5",
+    "no amounts": "rows differ: ours are the same in all rows; the baseline's are amount=amount,cost_fp=5",
+    "capacity": "the capacities differ: ours is 200; the baseline's is 100",
+    "abstention": "the tasks differ",
+}
+
+
+@pytest.mark.parametrize("case", OTHER_DECISIONS)
+def test_a_baseline_of_another_decision_cannot_be_judged(decal: Decal, tmp_path: Path, case: str) -> None:
+    write_amounts(tmp_path / "a.csv")
+    rows, metric, before, same, other = OTHER_DECISIONS[case]
+    assert decal("evaluate", *rows, *before.split(), "-m", metric, "-m", "brier", "-o", "base.json").code == 0
+    rules = ("--baseline", "base.json", "-r", f"{metric}>=baseline-1e-9", "-r", "brier<=baseline")
+    assert decal("gate", *rows, *same.split(), *rules).code == 0
+    done = decal("gate", *rows, *other.split(), *rules)
+    assert done.code == 2 and "PASS brier" in done.text and DIFFER[case] in done.text
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", '"text"', "{}", "[1]", "true"])
+def test_a_baseline_that_is_no_number_cannot_be_judged_by(decal: Decal, tmp_path: Path, value: str) -> None:
+    assert decal("evaluate", *NAMED, "-m", "brier", "--no-intervals", "-o", "base.json").code == 0
+    path = tmp_path / "base.json"
+    path.write_text(re.sub(r'("brier": \{\s*"value": )[^,]+', lambda match: match[1] + value, path.read_text()))
+    done = decal("gate", *NAMED, "-r", "brier<=baseline", "--baseline", "base.json")
+    assert done.code == 2 and "brier is not a number in the baseline" in done.out
+
+
+@pytest.mark.parametrize(
+    ("rows", "rule", "reason"),
+    [
+        ((*AMOUNTS, *OWN), "utility_share>=0", "all rows share"),
+        ((*AMOUNTS, *OWN, "--capacity", "5"), "capacity_threshold>0.1", "cannot judge"),
+        ((*AMOUNTS, "-t", "0.3", "--capacity", "5"), "value_capture>0.1", "cannot judge"),
+        ((*CLASSES, "--abstain", ".3"), "positives>=3", "cannot judge"),
+        ((*CLASSES, "--abstain", ".3"), "grouping_loss<=.1", "for scores of two classes"),
+        ((FOX, "--score", "p_profanity", "--label", "y"), "delta(brier)<=0", "needs exactly two models"),
+    ],
+)
+def test_what_these_rows_cannot_tell_cannot_be_judged(
+    decal: Decal, tmp_path: Path, rows: tuple[object, ...], rule: str, reason: str
+) -> None:
+    write_amounts(tmp_path / "a.csv")
+    done = decal("gate", *rows, "-r", rule)
+    assert done.code == 2 and "cannot judge" in done.out and reason in done.text
+
+
+def test_rules_on_the_difference_of_two_models_stand_beside_others(decal: Decal) -> None:
+    rules = ("delta(brier)<=0", "upper(delta(brier))<=0.03", "upper(delta(gain_recalibration))<=1")
+    words = [word for rule in rules for word in ("--rule", rule)]
+    pair = (FOX, "--score", "p_profanity", "--score", "p_hatesonar", "--label", "y", "-t", "0.3")
+    gates = decal.json("gate", *pair, *words)["gates"]
+    assert [gate["passed"] for gate in gates] == [False, True, None]
+    assert {gate["model"] for gate in gates} == {"p_hatesonar - p_profanity"}
+    words = ("--rule", "delta(brier)<=0", "--rule", "delta(brier)@group=B<=0", "--rule", "brier@model=q<=0.3")
+    gates = decal.json("gate", *NAMED, "--score", "q", "--group", "group", *words)["gates"]
+    assert [gate["model"] for gate in gates] == ["q - p"] * 4 + ["q"] * 3 and all(gate["passed"] for gate in gates)
+    assert [gate["group"] for gate in gates] == [None, "A", "B", "B", None, "A", "B"]

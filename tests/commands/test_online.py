@@ -240,21 +240,6 @@ def test_rows_of_a_cluster_that_come_apart_leave_one_look(decal: Decal, tmp_path
     assert all(each["since"] is None for each in document["methods"])
 
 
-@pytest.mark.parametrize(
-    ("of_row", "more", "words"),
-    [
-        (["a"] * 1500, (), "column 'game': the cluster of every row is 'a'"),
-        (["a", "", "b"] * 500, (), "cluster missing in 500 of 1,500 rows (rows 2, 5, 8, 11, 14, ...)"),
-        (["a", "b"] * 750, ("--group", "gaem"), "no column 'gaem'"),
-    ],
-)
-def test_clusters_that_cannot_be_are_one_line(
-    decal: Decal, tmp_path: Path, of_row: list[str], more: tuple[str, ...], words: str
-) -> None:
-    games = clustered(tmp_path / "games.csv", of_row)
-    assert words in refusal(decal("online", games, *ON_LINE, "--cluster", "game", *more))
-
-
 ROWS, PER_DAY = 900, 300
 LINE = ("-s", "p", "-y", "y", "-t", ".5", "--method", "online-platt")
 
@@ -344,11 +329,6 @@ def test_labels_that_come_later_are_taken_then(decal: Decal, tmp_path: Path) -> 
     assert decal("online", filled, *line, "--skip-known").code == 0
     assert rows_of(tmp_path) == 400
     assert decal("online", filled, *line, "-o", "none.parquet").code == 0
-
-
-def test_what_is_known_needs_a_state(decal: Decal, tmp_path: Path) -> None:
-    path = write_stream(tmp_path / "games.csv", games())
-    assert "give --state too" in refusal(decal("online", path, *LINE, "--skip-known"))
 
 
 NEVER, START, N_TIMES = 2**63 - 1, 1_700_000_000, 1500

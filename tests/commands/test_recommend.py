@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import decal_cli as decal_api
-from tests.helpers.command import BINARY, FIXTURES, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, FIXTURES, Decal, valid_json
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
 TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
@@ -20,11 +20,6 @@ class TestRecommend:
         )
         assert valid_json(total.out)["recommendation"]["action"] == "post-train"
 
-    def test_it_works_from_a_pipe_and_says_which_columns_it_took(self, decal: Decal) -> None:
-        done = decal("recommend", "--threshold", "0.3", stdin=TINY)
-        assert done.code == 0
-        assert "score p (found by its usual name); label y (found by its usual name)" in done.out
-
     def test_it_works_bare_in_a_folder_with_settings(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "preds.csv").write_bytes(TINY)
         (tmp_path / "decal.toml").write_text('input = "preds.csv"\n')
@@ -32,10 +27,6 @@ class TestRecommend:
         inside = tmp_path / "deeper"
         inside.mkdir()
         assert decal("recommend", "--threshold", "0.3", cwd=inside).code == 0
-
-    def test_it_explains_itself_when_it_has_nothing_to_read(self, decal: Decal) -> None:
-        line = refusal(decal("recommend", "--threshold", "0.3"))
-        assert "cat preds.csv | decal" in line
 
     @pytest.mark.parametrize("given", [[], ["--threshold", "0.1:0.4"], ["--cost-fp", "1", "--cost-fn", "3:8"]])
     def test_where_costs_are_not_known_it_says_which_advice_holds_where(self, decal: Decal, given: list[str]) -> None:
@@ -45,21 +36,18 @@ class TestRecommend:
         assert ends[0][0] == asked["low"] and ends[-1][1] == asked["high"] and ends == sorted(ends)
 
 
-COLUMNS = (BINARY, "--score", "p", "--label", "y")
-
-
 def test_advice_says_what_moving_the_scores_wins(decal: Decal) -> None:
-    done = decal("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05", "-f", "json")
+    done = decal("recommend", *NAMED, "-t", "0.3", "--prevalence", "0.05", "-f", "json")
     document = valid_json(done.out)
     assert document["population"]["prevalence"] == 0.05 and document["population"]["scores"] == "moved"
     moving = document["moving"]
     assert moving["moved"] == pytest.approx(document["metrics"]["expected_utility"]["value"])
     assert moving["gain"] == pytest.approx(moving["moved"] - moving["kept"])
-    text = decal("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05").out
+    text = decal("recommend", *NAMED, "-t", "0.3", "--prevalence", "0.05").out
     assert "are counted as a population with 5 % positive; scores are moved to it" in text
     assert f"act on them from about {moving['threshold']:.4g} on" in " ".join(text.split())
     assert "|prevalence:0.05" in text
-    kept = decal.json("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05", "--keep-scores")
+    kept = decal.json("recommend", *NAMED, "-t", "0.3", "--prevalence", "0.05", "--keep-scores")
     assert kept["moving"]["kept"] == pytest.approx(kept["metrics"]["expected_utility"]["value"])
     assert kept["moving"]["kept"] == pytest.approx(moving["kept"])
 
@@ -68,26 +56,21 @@ def test_advice_says_what_moving_the_scores_wins(decal: Decal) -> None:
 def test_every_verb_that_judges_takes_it(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "decal.toml").write_text("prevalence = 0.05\n")
     whole = decal_api.evaluate(BINARY, score="p", label="y", threshold=0.3, prevalence=0.05, metrics="brier")
-    measured = decal.json("evaluate", *COLUMNS, "-t", "0.3", "-m", "brier")["metrics"]
+    measured = decal.json("evaluate", *NAMED, "-t", "0.3", "-m", "brier")["metrics"]
     assert measured["brier"]["value"] == pytest.approx(whole["brier"].value)
-    assert decal("gate", *COLUMNS, "--rule", "brier<=0.1").code == 0
-    assert "5 % positive" in decal("sweep", *COLUMNS, "--no-intervals", "--thresholds", ".2,.4").out
-    assert "5 % positive" in decal("compare", *COLUMNS, "--score", "x1", "--logit", "-m", "brier").out
-    done = decal("report", *COLUMNS, "-t", "0.3", "-o", "page.html")
+    assert decal("gate", *NAMED, "--rule", "brier<=0.1").code == 0
+    assert "5 % positive" in decal("sweep", *NAMED, "--no-intervals", "--thresholds", ".2,.4").out
+    assert "5 % positive" in decal("compare", *NAMED, "--score", "x1", "--logit", "-m", "brier").out
+    done = decal("report", *NAMED, "-t", "0.3", "-o", "page.html")
     assert done.code == 0 and "moving them to it wins" in (tmp_path / "page.html").read_text()
 
 
-def test_rows_of_one_label_are_refused(decal: Decal, tmp_path: Path) -> None:
-    (tmp_path / "ones.csv").write_text("p,y\n.2,1\n.4,1\n")
-    assert "every label is 1" in refusal(decal("evaluate", "ones.csv", "--prevalence", ".1"))
-
-
 def test_a_model_for_the_population_says_so(decal: Decal) -> None:
-    fitted = decal("fit", "isotonic", *COLUMNS, "--prevalence", ".02", "-o", "m.json")
+    fitted = decal("fit", "isotonic", *NAMED, "--prevalence", ".02", "-o", "m.json")
     assert "calibrated for a population with 2 % positive; it takes scores as they come" in fitted.text
-    kept = decal("fit", "isotonic", *COLUMNS, "--prevalence", ".02", "--keep-scores", "-o", "kept.json")
+    kept = decal("fit", "isotonic", *NAMED, "--prevalence", ".02", "--keep-scores", "-o", "kept.json")
     assert "calibrated for a population with 2 % positive." in kept.out
-    applied = decal("apply", "m.json", COLUMNS[0], "-o", "out.csv")
+    applied = decal("apply", "m.json", BINARY, "-o", "out.csv")
     assert "The model is calibrated for a population with 2 % positive." in applied.err
     judged = ("evaluate", "out.csv", "-s", "p_isotonic", "-y", "y", "--prevalence", ".02", "--keep-scores", "-m", "ece")
     assert decal(*judged, "-f", "json").code == 0

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import decal_cli
 from tests.helpers.command import BINARY, Decal
 
 NAMED = ("--score", "p", "--label", "y", "--metric", "brier")
@@ -50,29 +49,3 @@ def test_scores_that_mean_something_else_are_noticed(decal: Decal, tmp_path: Pat
     other.write_text("\n".join(lines) + "\n")
     done = decal("evaluate", other, *NAMED, "--reference", BINARY)
     assert "are not those of the reference" in done.out
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (("--reference", "nowhere.csv"), "no such file"),
-        (("--reference", str(BINARY), "--prevalence", "0.1"), "--prevalence"),
-    ],
-)
-def test_what_cannot_be_compared_is_one_line(decal: Decal, more: tuple[str, ...], words: str) -> None:
-    done = decal("evaluate", BINARY, *NAMED, *more)
-    assert (done.code, done.out) == (2, "")
-    assert words in done.err
-    assert len(done.err.splitlines()) == 1
-
-
-def test_python_holds_frames_against_frames(tmp_path: Path) -> None:
-    import pandas as pd
-
-    known = pd.read_csv(BINARY)
-    answer = decal_cli.evaluate(known[known["y"] == 0].iloc[:300], "y", score="p", metrics="brier", reference=known)
-    (shift,) = answer.to_dict()["reference"]["models"]
-    assert shift["share"] == 0
-    assert shift["by_scores"] < 0.1
-    with pytest.raises(decal_cli.DecalError, match="reference="):
-        decal_cli.evaluate([0.2, 0.8], [0, 1], reference=known)

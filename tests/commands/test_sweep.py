@@ -1,13 +1,10 @@
 """`decal sweep` as a user meets it."""
 
-import csv
-import io
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.command import FIXTURES, Decal, valid_json
+from tests.helpers.command import FIXTURES, Decal
 
 NAMED = (FIXTURES / "binary_n2000.csv", "--score", "p", "--label", "y")
 GRID = ("--thresholds", "0.1,0.3,0.5")
@@ -28,23 +25,6 @@ def test_all_prints_every_threshold(decal: Decal) -> None:
     out = decal("sweep", *NAMED, "--all", "--no-intervals", "--thresholds", "0.05:0.95:0.05").out
     assert all(f"\n0.{t}" in out for t in ("050", "350", "950"))
     assert "[" not in out.split("\nBrier curves")[1]
-
-
-def test_csv_and_parquet_hold_the_same_rows(decal: Decal, tmp_path: Path) -> None:
-    asked = ("sweep", *NAMED, *GRID, "--prior", "beta:2,8")
-    rows = list(csv.DictReader(io.StringIO(decal(*asked, "--format", "csv").out)))
-    assert decal(*asked, "--output", "curves.parquet").out == ""
-    table = pq.read_table(tmp_path / "curves.parquet").to_pylist()
-    assert len(rows) == len(table) == 15 * 4 - 6
-    for row, other in zip(rows, table, strict=True):
-        assert row["curve"] == other["curve"]
-        assert {k: float(row[k]) if row[k] else None for k in ("threshold", "value", "low", "high")} == {
-            k: other[k] for k in ("threshold", "value", "low", "high")
-        }
-    decal(*asked, "-o", "curves.json")
-    valid_json((tmp_path / "curves.json").read_text())
-    decal(*asked, "-o", "curves.csv")
-    assert (tmp_path / "curves.csv").read_text().startswith("model,group,curve,threshold")
 
 
 def test_a_plot_is_written_beside_the_table(decal: Decal, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Arrays and data frames."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.errors import DecalError
-from tests.helpers.files import FOUR_ROWS, reading_error, write_columns
+from tests.helpers.files import FOUR_ROWS, reading_error
 
 
 def test_arrays_frames_and_mappings_are_the_same_data() -> None:
@@ -72,18 +70,6 @@ def test_mistakes_in_arrays_are_one_line_too(call: Callable[[], Dataset], word: 
     with pytest.raises(DecalError) as caught:
         call()
     assert word in str(caught.value) and str(caught.value).isprintable()
-
-
-def test_importing_read_loads_numpy_only_and_a_csv_needs_no_pandas(tmp_path: Path) -> None:
-    path = write_columns(tmp_path, {**FOUR_ROWS, "g": ["a"] * 4, "x": [1] * 4})
-    code = f"""
-import sys
-from decal_cli.data import Columns, read
-assert "pyarrow" not in sys.modules
-read([{path!r}], Columns(group=("g",), features=("x",))).models[0].rows.matrix
-assert not {{"pandas", "pyarrow.parquet", "scipy", "sklearn"}} & sys.modules.keys()
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_text_that_is_not_utf8_in_a_damaged_column_is_still_one_line(tmp_path: Path) -> None:

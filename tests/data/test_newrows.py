@@ -1,6 +1,5 @@
 """Rows to be scored: batches are the whole in pieces, and a wrong row is named by the file's own number."""
 
-import gzip
 import io
 import json
 from datetime import date
@@ -102,12 +101,6 @@ class TestBatchesAreTheWhole:
         groups = np.concatenate([batch.rows.groups["site"] for batch in parts])
         np.testing.assert_array_equal(groups, read([path], columns).models[0].rows.groups["site"])
         assert groups[0] == "1.0"
-
-    @every_format
-    def test_small_files_of_every_format(self, tmp_path: Path, form: str) -> None:
-        (batch,) = batches(write_columns(tmp_path, many_columns(50), form), typed=True)
-        assert batch.table.to_pydict() == many_columns(50)
-        np.testing.assert_array_equal(batch.rows.score, many_columns(50)["p"])
 
     def test_standard_input(self) -> None:
         stdin = io.BytesIO(b"p,site\n0.25,a\n1,b\n")
@@ -269,9 +262,8 @@ class TestMissing:
 
 
 class TestRefused:
-    @every_format
-    def test_a_file_without_the_columns(self, tmp_path: Path, form: str) -> None:
-        path = write_columns(tmp_path, {"p_old": [0.1], "x1": [1.0]}, form)
+    def test_a_file_without_the_columns(self, tmp_path: Path) -> None:
+        path = write_columns(tmp_path, {"p_old": [0.1], "x1": [1.0]})
         line = batch_error(path, Columns(score=("p_odl",)))
         assert "no column 'p_odl', which the model was fitted on" in line and "did you mean 'p_old'?" in line
         assert "no column 'x2'" in batch_error(path, Columns(score=("p_old",), features=("x1", "x2")), width=2)
@@ -312,31 +304,6 @@ class TestRefused:
             values[first + 9] = float("inf")
             path = write_columns(tmp_path, {"p": [0.5] * rows, "x": values, "z": [0.0] * rows}, form)
             assert f"row {first + 10}" in batch_error(path, columns, width=2)
-
-    def test_duplicate_columns(self, tmp_path: Path) -> None:
-        pq.write_table(pa.Table.from_arrays([pa.array([0.1]), pa.array([1]), pa.array([2])], ["p", "a", "a"]),
-                       tmp_path / "new.parquet")  # fmt: skip
-        assert "duplicate column a" in batch_error(str(tmp_path / "new.parquet"))
-        assert "duplicate column a" in batch_error(write_text(tmp_path, "p,a,a\n0.1,1,2\n"))
-
-    @pytest.mark.parametrize("form", ["csv", "parquet", "feather"])
-    def test_a_file_without_rows(self, tmp_path: Path, form: str) -> None:
-        assert "has a header but no rows" in batch_error(
-            write_columns(tmp_path, {"p": pa.array([], pa.float64())}, form)
-        )
-
-    def test_texts_in_place_of_scores(self, tmp_path: Path) -> None:
-        assert "row 2 (line 3): 'high' is not a number" in batch_error(write_text(tmp_path, "p\n0.1\nhigh\n"))
-        path = write_columns(tmp_path, {"p": ["0.1", "low"]}, "parquet")
-        assert "row 2: 'low' is not a number" in batch_error(path)
-
-    def test_damaged_files(self, tmp_path: Path) -> None:
-        content = gzip.compress(b"p\n" + b"0.123456\n" * 50_000)
-        assert "corrupt or truncated gzip" in batch_error(
-            write_text(tmp_path, content[: len(content) // 2], "new.csv.gz")
-        )
-        good = Path(write_columns(tmp_path, many_columns(500), "parquet")).read_bytes()
-        assert "cannot be read as Parquet" in batch_error(write_text(tmp_path, good[:-2000], "cut.parquet"))
 
 
 def test_a_group_that_is_a_number_is_called_as_its_batches_call_it(tmp_path: Path) -> None:

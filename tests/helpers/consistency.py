@@ -6,12 +6,22 @@ JSON fulfil: a sentence that it does not know counts as a contradiction, so that
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tests.helpers.capacity_sentences import AT_CAPACITY
-from tests.helpers.page import BEYOND, NUMBER, POST_TRAINING, RECALIBRATION, ROUNDED, SUBJECTS, Page, printed_as
-from tests.helpers.sentences import SENTENCES, says
+from tests.helpers.page import (
+    BEYOND,
+    NUMBER,
+    POST_TRAINING,
+    RECALIBRATION,
+    ROUNDED,
+    SUBJECTS,
+    Page,
+    printed_as,
+    says,
+    unfounded,
+)
+from tests.helpers.sentences import AT_CAPACITY, SENTENCES
 
 ACTIONS = {"recalibrate": "isotonic", "post-train": "blend"}
 RUNGS = {
@@ -30,11 +40,12 @@ def contradictions(entry: dict[str, Any], text: str) -> list[str]:
     """What one model's JSON and its printed text, unwrapped, say that does not follow from the numbers."""
     page = Page(entry)
     found = [*_chain(page), *_action(page), *_worth(page, text), *_evidence(page, text), *_counts(page, text)]
-    for sentence in _sentences(page, text):
-        problem = _unfounded(page, sentence)
-        if problem is not None:
-            found.append(f"{problem}: {sentence}")
-    return found
+    return found + _of_sentences(page, _sentences(page, text))
+
+
+def _of_sentences(page: Page, sentences: Iterable[str]) -> list[str]:
+    problems = ((unfounded(SENTENCES | AT_CAPACITY, page, each), each) for each in sentences)
+    return [f"{problem}: {each}" for problem, each in problems if problem is not None]
 
 
 def _chain(page: Page) -> Iterator[str]:
@@ -176,19 +187,8 @@ def _on_capacity(text: str) -> Iterator[str]:
 def capacity_contradictions(entry: dict[str, Any], text: str) -> list[str]:
     """What is said of a limited capacity that does not follow, on any page; at least one sentence is said."""
     page, sentences = Page(entry), list(_on_capacity(text))
-    problems = {sentence: _unfounded(page, sentence) for sentence in sentences}
-    unfounded = [f"{problem}: {sentence}" for sentence, problem in problems.items() if problem is not None]
-    return unfounded if sentences else ["nothing is said of the capacity"]
+    return _of_sentences(page, sentences) if sentences else ["nothing is said of the capacity"]
 
 
 def _split(text: str) -> list[str]:
     return re.split(r"(?<=\.) (?=[A-Z`])", text.strip())
-
-
-def _unfounded(page: Page, sentence: str) -> str | None:
-    """Why a sentence does not follow from the numbers; None where it does."""
-    for pattern, holds in (SENTENCES | AT_CAPACITY).items():
-        match = re.fullmatch(pattern, sentence)
-        if match is not None:
-            return None if holds(page, match) else "does not follow from the numbers"
-    return "a sentence that nobody checks"

@@ -64,11 +64,6 @@ def test_a_picture_is_of_the_type_that_its_name_says(one: Sweep, suffix: str, he
     assert picture == draw(one, ("brier",), f"out.{suffix}"), "the same each time"
 
 
-def test_other_types_are_refused() -> None:
-    with pytest.raises(DecalError, match="png, svg or pdf"):
-        ready("out.jpeg")
-
-
 def test_without_matplotlib_an_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(DecalError, match=r"decal\[plot\]"):

@@ -69,12 +69,6 @@ def test_golden(name: str) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
-def test_tables_stay_within_the_page() -> None:
-    for width in (60, 80, 100, 120, 200):
-        text = as_text(Evaluated(SIX_REPORTS), width=width)
-        assert max(len(line) for line in text.splitlines() if not line.startswith("decal:")) <= width
-
-
 @pytest.mark.parametrize(
     ("value", "decimals", "text"),
     [

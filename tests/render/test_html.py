@@ -11,7 +11,7 @@ import pytest
 
 from decal_cli.metrics import METRICS
 from tests.helpers.browser import BROWSER, defects
-from tests.helpers.command import FIXTURES, Decal
+from tests.helpers.command import FIXTURES
 
 VOID = {"meta", "img", "br", "input"}
 OWN_STYLE = r"<[^>]*\s(style|on\w+)\s*="
@@ -103,22 +103,6 @@ def test_a_browser_is_told_to_take_the_style_script_and_pictures_of_the_page_and
     }
     assert text.index("Content-Security-Policy") < text.index("<style>")
     assert not re.search(OWN_STYLE, text)
-
-
-def test_names_of_columns_are_escaped(decal: Decal, tmp_path: Path) -> None:
-    (tmp_path / "odd.csv").write_text('"<script>alert(1)</script>",y\n' + "0.2,0\n0.8,1\n0.4,1\n0.6,0\n" * 10)
-    done = decal("report", "odd.csv", "--score", "<script>*", "-y", "y", "-o", "odd.html")
-    assert (done.code, done.out) == (0, "")
-    text = (tmp_path / "odd.html").read_text()
-    assert "<script>" not in text
-    assert "&lt;script&gt;" in text
-    assert "No decision was named" in text
-
-
-def test_the_page_needs_a_file(decal: Decal) -> None:
-    done = decal("report", FIXTURES / "binary_n2000.csv", "-s", "p", "-y", "y")
-    assert done.code == 2
-    assert "-o report.html" in done.err
 
 
 def in_a_browser(test: Callable[..., None]) -> Callable[..., None]:

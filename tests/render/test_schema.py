@@ -208,33 +208,33 @@ def test_a_result_refuses_a_format_that_it_lacks() -> None:
         write(every_result()["evaluate"], "github", Page())
 
 
-TO_A_FILE = {
-    "evaluate": ("-m", "brier"),
-    "recommend": ("-t", "0.3"),
-    "gate": ("--rule", "brier<=1"),
-    "compare": ("--score", "group", "--no-intervals", "-m", "brier"),
-    "sweep": ("--thresholds", "0.2,0.4", "--no-intervals"),
-}
-"""Commands that write their result to --output, with options that make them quick."""
+ASKED = ("preds.csv", "--score", "p", "--label", "y")
 
 
-@pytest.mark.parametrize("command", TO_A_FILE)
-def test_the_suffix_of_the_output_is_its_format(command: str, decal: Decal, tmp_path: Path) -> None:
-    (tmp_path / "preds.csv").write_text(
-        "p,group,y\n" + "0.2,0.3,0\n0.4,0.1,1\n0.7,0.9,1\n0.1,0.2,0\n0.4,0.2,0\n0.2,0.6,1\n" * 20
-    )
-    asked = (command, "preds.csv", "--score", "p", "--label", "y", *TO_A_FILE[command])
+def test_the_suffix_of_the_output_is_its_format(decal: Decal, tmp_path: Path) -> None:
+    rows = "0.2,0.3,0\n0.4,0.1,1\n0.7,0.9,1\n0.1,0.2,0\n0.4,0.2,0\n0.2,0.6,1\n" * 20
+    (tmp_path / "preds.csv").write_text(f"p,group,y\n{rows}")
+    asked = ("evaluate", *ASKED, "-m", "brier")
     for name in ("out.txt", "out.JSON", "out.csv", "out.md", "out.html"):
         assert decal(*asked, "-o", name).out == ""
     plain, table, page = (tmp_path / name for name in ("out.csv", "out.md", "out.html"))
     assert valid_json((tmp_path / "out.JSON").read_text())["schema"] == 1
     assert len({len(row) for row in csv.reader(plain.read_text().splitlines())}) == 1
-    # recommend begins with what to do, and says at the end where that comes from.
-    begins = "**p: recalibrate with isotonic**\n\n**→ " if command == "recommend" else "- preds.csv: 120 rows"
-    assert table.read_text().startswith(begins) and "\n- preds.csv: 120 rows" in f"\n{table.read_text()}"
+    assert table.read_text().startswith("- preds.csv: 120 rows")
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert (tmp_path / "out.txt").read_text() == decal(*asked, "--format", "table").out
     assert decal(*asked, "-o", "same.json", "--format", "json").code == 0
+    # recommend begins with what to do, and says at the end where that comes from.
+    others = {
+        "recommend": (("-t", "0.3"), "**p: recalibrate with isotonic**\n\n**→ "),
+        "gate": (("--rule", "brier<=1"), "- preds.csv: 120 rows"),
+        "compare": (("--score", "group", "--no-intervals", "-m", "brier"), "- preds.csv: 120 rows"),
+        "sweep": (("--thresholds", "0.2,0.4", "--no-intervals"), "- preds.csv: 120 rows"),
+    }
+    for command, (more, begins) in others.items():
+        assert decal(command, *ASKED, *more, "-o", f"{command}.md").out == ""
+        text = (tmp_path / f"{command}.md").read_text()
+        assert text.startswith(begins) and "\n- preds.csv: 120 rows" in f"\n{text}"
 
 
 class Nesting(HTMLParser):

@@ -37,12 +37,6 @@ def test_the_worst_groups_are_shown(decal: Decal, rows: bytes) -> None:
     assert "worst of 300 groups by AUC" in by_auc and " g0 " not in by_auc
 
 
-def test_data_formats_hold_all(decal: Decal, rows: bytes) -> None:
-    line = ("evaluate", "-s", "p", "--group", "g", "-m", "brier", "--no-intervals")
-    assert len(decal.json(*line, stdin=rows)["reports"]) == N_GROUPS + 1
-    assert len(decal(*line, "-f", "csv", stdin=rows).out.splitlines()) == N_GROUPS + 2
-
-
 def test_a_sweep_shows_the_worst(decal: Decal, rows: bytes) -> None:
     line = ("sweep", "-s", "p", "--group", "g", "--no-intervals", "--thresholds", "0.3,0.5")
     done = decal(*line, stdin=rows)

@@ -97,12 +97,6 @@ def test_it_opens_with_the_sentence_and_many_models_are_few_lines(decal: Decal) 
     assert len(worth) == 7 and worth == sorted(worth, reverse=True)
 
 
-def test_below_70_columns_no_table_is_wider_than_the_page(decal: Decal) -> None:
-    for case in ("threshold", "capacity", "three classes"):
-        out = decal("evaluate", *CASES[case], "--no-intervals", COLUMNS="60").out
-        assert max(map(len, out.splitlines())) <= 60
-
-
 def test_an_ascii_page_has_ascii_signs() -> None:
     bars = Bars("worth", "", "", (Bar("better", "5", 0.5), Bar("worse", "-5", -0.5)))
     assert "█" in Text(Page(60)).written([bars])

@@ -135,13 +135,6 @@ def test_batches_hold_the_same_rows_as_whole_columns(tmp_path: Path, form: str) 
     assert (lean.columns, lean.guessed, lean.notes) == (whole.columns, whole.guessed, whole.notes)
 
 
-def test_a_late_fault_is_named_with_its_row(tmp_path: Path) -> None:
-    p = np.full(100_000, 0.5)
-    p[-1] = 1.5
-    line = reading_error(write_columns(tmp_path, {"p": p, "y": np.tile([0, 1], 50_000)}, "parquet"))
-    assert "row 100000: score 1.5" in line
-
-
 def test_a_large_parquet_file_is_read_column_by_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = 3 * N_BATCH_ROWS // 2
     rng = np.random.default_rng(0)

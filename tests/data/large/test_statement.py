@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import duckdb
@@ -53,38 +54,27 @@ def counted(request: CountRequest, **columns: Any) -> dict[str, np.ndarray]:
     return {name: table[name].to_numpy() for name in table.column_names}
 
 
-def test_levels_are_the_table_of_the_rows() -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("scores", "group"), [(("p",), ()), (("p", "q"), ("site",))], ids=str)
+def test_levels_are_the_tables_of_the_rows(scores: tuple[str, ...], group: tuple[str, ...], weighted: bool) -> None:
     rows = hard_rows()
-    levels, expected = counted(TABLE, **rows), tabulate(rows["p"], rows["y"])
-    assert list(levels) == ["score", "n", "pos"]
-    assert levels["score"].tolist() == expected.score.tolist()
+    levels = counted(CountRequest(scores, "y", "preds", weight="w" if weighted else None, group=group), **rows)
+    of_counts = ["score", "n", "pos", *(("n2", "pos2", "rows", "rows_pos") if weighted else ())]
+    assert list(levels) == [*group, *(("model",) if group else ()), *of_counts]
     assert not np.signbit(levels["score"]).any()
-    assert levels["n"].tolist() == expected.n.tolist()
-    assert levels["pos"].tolist() == expected.pos.tolist()
-
-
-def test_weighted_levels_carry_squares_and_numbers_of_rows() -> None:
-    rows = hard_rows()
-    levels = counted(CountRequest(("p",), "y", table="preds", weight="w"), **rows)
-    assert list(levels) == ["score", "n", "pos", "n2", "pos2", "rows", "rows_pos"]
-    expected, plain = tabulate(rows["p"], rows["y"], rows["w"]), tabulate(rows["p"], rows["y"])
-    table = Table.of_counts(*(levels[name] for name in ("score", "n", "pos", "n2", "pos2")))
-    for name in ("score", "n", "pos", "n2", "pos2"):
-        np.testing.assert_allclose(getattr(table, name), getattr(expected, name), rtol=1e-12, atol=0)
-    assert levels["rows"].tolist() == plain.n.tolist()
-    assert levels["rows_pos"].tolist() == plain.pos.tolist()
-
-
-def test_groups_and_models_are_counted_in_one_statement() -> None:
-    rows = hard_rows()
-    levels = counted(CountRequest(("p", "q"), "y", table="preds", group=("site",)), **rows)
-    assert list(levels)[:2] == ["site", "model"]
-    for site in range(3):
-        for model in ("p", "q"):
-            here = (levels["site"] == str(site)) & (levels["model"] == model)
-            expected = tabulate(rows[model][rows["site"] == site], rows["y"][rows["site"] == site])
-            assert levels["score"][here].tolist() == expected.score.tolist()
-            assert levels["pos"][here].tolist() == expected.pos.tolist()
+    for model, site in product(scores, range(3) if group else [None]):
+        of_rows = np.full(len(rows["y"]), True) if site is None else rows["site"] == site
+        of_levels = slice(None) if site is None else (levels["site"] == str(site)) & (levels["model"] == model)
+        here = {name: levels[name][of_levels] for name in of_counts}
+        score, label, weight = (rows[name][of_rows] for name in (model, "y", "w"))
+        plain, expected = tabulate(score, label), tabulate(score, label, weight if weighted else None)
+        table = Table.of_counts(*(here[name] for name in of_counts[:5]))
+        for name in ("score", "n", "pos", "n2", "pos2")[: 5 if weighted else 3]:
+            np.testing.assert_allclose(getattr(table, name), getattr(expected, name), rtol=1e-12, atol=0)
+        if weighted:
+            assert (here["rows"].tolist(), here["rows_pos"].tolist()) == (plain.n.tolist(), plain.pos.tolist())
+        else:
+            assert (here["n"].tolist(), here["pos"].tolist()) == (expected.n.tolist(), expected.pos.tolist())
 
 
 @pytest.mark.parametrize("weighted", [False, True])
