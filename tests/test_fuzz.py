@@ -14,7 +14,7 @@ from tests.fuzz.kills import SIGNALS, Command, moment, prepared
 @pytest.mark.parametrize("name", FUZZERS)
 def test_hostile_input_is_judged_or_refused_in_one_line(name: str, part: int, tmp_path: Path) -> None:
     for seed in range(20):
-        assert one(FUZZERS[name], 1_000_000 + 20 * part + seed, str(tmp_path))
+        assert one(FUZZERS[name].case, 1_000_000 + 20 * part + seed, str(tmp_path))
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ import copy
 import functools
 import json
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,57 +15,23 @@ from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, to_text
 from decal_cli.render.results.study import Studied
 from tests.fuzz.harness import decal
+from tests.fuzz.readers import mutated
 from tests.helpers.model_files import with_checksum
 from tests.helpers.results import as_text
 from tests.helpers.studies import study_predictions, study_setting
 from tests.helpers.training import FIFTH, random_training
 
 ODD: list[Any] = [
-    *(
-        None,
-        True,
-        -1,
-        0,
-        1,
-        2**31,
-        2**63,
-        10**30,
-        1e-320,
-        1e300,
-        -0.5,
-        0.5,
-        1.5,
-        "",
-        "p",
-        "a\x1b[31m",
-        "\u202e",
-        "x" * 3_000,
-    ),
-    *(
-        [],
-        {},
-        [[]],
-        [0.5, 0.5],
-        {"number": "inf"},
-        {"number": "nan"},
-        {"float64": [0.5]},
-        {"int32": [-1, 0, 1]},
-        {"text": ["a"]},
-    ),
-    *({"float64": "AAAA", "shape": [1]}, {"model": "Curve"}, [1, 2, 3] * 100),
+    *(None, True, -1, 0, 1, 2**31, 2**63, 10**30, 1e-320, 1e300, -0.5, 0.5, 1.5),
+    *("", "p", "a\x1b[31m", "\u202e", "x" * 3_000),
+    *([], {}, [[]], [0.5, 0.5], {"number": "inf"}, {"number": "nan"}, {"float64": [0.5]}, {"int32": [-1, 0, 1]}),
+    *({"text": ["a"]}, {"float64": "AAAA", "shape": [1]}, {"model": "Curve"}, [1, 2, 3] * 100),
 ]
 KEYS = [
-    "isotonic",
-    "platt",
-    "venn-abers",
-    "histogram(bins=3)",
-    "threshold",
-    "glar(r=-1)",
-    "multicalibration",
-    "stack-forest(trees=2)",
-    "probing(probes=3)",
-    "meta-cal",
+    *("isotonic", "platt", "venn-abers", "histogram(bins=3)", "threshold", "glar(r=-1)", "multicalibration"),
+    *("stack-forest(trees=2)", "probing(probes=3)", "meta-cal"),
 ]
+NAMED = ("rows.csv", "-s", "p", "-y", "y", "-t", "0.3")
 SETTING = study_setting("isotonic")
 UNIT = Unit("a.csv", "p", 0)
 ROWS = "p,y,x1,x2,x3,site\n" + "".join(f"{k / 30},{k % 2},{k},{-k},1,s{k % 3}\n" for k in range(30))
@@ -75,7 +42,8 @@ def _models() -> tuple[dict[str, Any], ...]:
     rows = random_training(120, seed=3)
     names = ("x1", "x2", "x3")
     made = (Saved(key, fit(parse(key), rows), "p", names, 3, ("number",) * 3, ("site",), task=FIFTH) for key in KEYS)
-    return tuple(json.loads(to_text(each)) for each in made)
+    documents = [json.loads(to_text(each)) for each in made]
+    return tuple({key: value for key, value in each.items() if key != "sha256"} for each in documents)
 
 
 @functools.cache
@@ -117,63 +85,44 @@ def changed(document: Any, others: list[Any], rng: random.Random) -> Any:
                 del holder[last]
             case 5:
                 old = holder[last]
-                holder[last] = (
-                    old * 2 if isinstance(old, (list, str)) else {**old, "new": 1} if isinstance(old, dict) else [old]
-                )
+                more = {**old, "new": 1} if isinstance(old, dict) else [old]
+                holder[last] = old * 2 if isinstance(old, list | str) else more
     return document
 
 
 def model(rng: random.Random, folder: Path) -> str:
-    """A model file is applied, or refused before anything is written."""
-    document = changed(rng.choice(_models()), list(_models()), rng)
-    document.pop("sha256", None)
-    (folder / "m.json").write_text(with_checksum(document) if rng.random() < 0.95 else json.dumps(document))
+    """A model file is applied, or refused before anything is written; one that was damaged is refused."""
+    sound = rng.choice(_models())
+    whole = with_checksum(sound).encode()
+    if damaged := rng.random() < 0.1:
+        content = mutated(whole, [whole], rng)
+    else:
+        document = changed(sound, list(_models()), rng)
+        content = (with_checksum(document) if rng.random() < 0.95 else json.dumps(document)).encode()
+    (folder / "m.json").write_bytes(content)
     (folder / "rows.csv").write_text(ROWS)
     outcome = decal(folder, "apply", "m.json", "rows.csv", "-o", "out.csv")
+    assert not (damaged and outcome == "exit 0" and content != whole), "a damaged model file was taken"
     left = sorted(path.name for path in folder.iterdir())
     assert left == (["m.json", "out.csv", "rows.csv"] if outcome == "exit 0" else ["m.json", "rows.csv"]), left
     return f"model: {outcome}"
 
 
 @functools.cache
-def _report(folder: str) -> dict[str, Any]:
-    path = Path(folder) / "b.json"
-    assert (
-        decal(
-            Path(folder),
-            "evaluate",
-            "rows.csv",
-            "-s",
-            "p",
-            "-y",
-            "y",
-            "-t",
-            "0.3",
-            "-m",
-            "brier",
-            "-m",
-            "expected_utility",
-            "-o",
-            str(path),
-        )
-        == "exit 0"
-    )
-    return json.loads(path.read_text())
+def _report() -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "rows.csv").write_text(ROWS)
+        chosen = ("-m", "brier", "-m", "expected_utility", "-o", "b.json")
+        assert decal(Path(folder), "evaluate", *NAMED, *chosen) == "exit 0"
+        return json.loads(Path(folder, "b.json").read_text())
 
 
 def baseline(rng: random.Random, folder: Path) -> str:
     """A gate against a baseline judges, or cannot."""
     (folder / "rows.csv").write_text(ROWS)
-    if not _BASELINE:
-        _BASELINE.append(_report(str(folder)))
-    (folder / "b.json").write_text(json.dumps(changed(_BASELINE[0], _BASELINE, rng)))
+    (folder / "b.json").write_text(json.dumps(changed(_report(), [_report()], rng)))
     rule = rng.choice(["brier<=baseline+0.1", "expected_utility>=baseline-0.1"])
-    return "baseline: " + decal(
-        folder, "gate", "rows.csv", "-s", "p", "-y", "y", "-t", "0.3", "-r", rule, "--baseline", "b.json"
-    )
-
-
-_BASELINE: list[dict[str, Any]] = []
+    return "baseline: " + decal(folder, "gate", *NAMED, "-r", rule, "--baseline", "b.json")
 
 
 def state(rng: random.Random, folder: Path) -> str:

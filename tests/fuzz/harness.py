@@ -4,24 +4,20 @@ A case is a function of random numbers and an empty folder that returns its outc
 is a failure, warnings included: users would see them.
 """
 
-import contextlib
-import io
 import multiprocessing
-import os
 import random
 import resource
 import signal
-import sys
 import tempfile
 import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from decal_cli.commands.app import run
+from tests.helpers.command import run_here
 
 MAX_SECONDS = 20
 MAX_BYTES = 2 << 30
@@ -109,9 +105,8 @@ def _too_slow(*_: Any) -> None:
 
 def decal(folder: Path, *arguments: str) -> str:
     """Run the command line in this process, and hold it to what every run must keep to; the exit code as a word."""
-    with _streams() as (out, err), _inside(folder):
-        code = run(list(arguments))
-    written, said = out.getvalue().decode(), err.getvalue().decode()
+    done = run_here(folder, arguments)
+    code, written, said = done.code, done.out, done.err
     what = f"{arguments}\n{written[-500:]}\n{said[-2000:]}"
     assert code in (0, 1, 2), what
     assert "Traceback" not in said and "Warning" not in said and "this is a bug" not in said, what
@@ -120,41 +115,3 @@ def decal(folder: Path, *arguments: str) -> str:
     if code == 2 and not written:
         assert said.startswith("decal: ") and said.count("\n") == 1, f"not one line: {what}"
     return f"exit {code}"
-
-
-@contextlib.contextmanager
-def _streams() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
-    before = sys.stdin, sys.stdout, sys.stderr
-    raw = io.BytesIO(), io.BytesIO()
-    with open(os.devnull, encoding="utf-8") as nothing:
-        sys.stdin = nothing
-        sys.stdout, sys.stderr = (io.TextIOWrapper(_Kept(each), encoding="utf-8") for each in raw)
-        try:
-            yield raw
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            sys.stdin, sys.stdout, sys.stderr = before
-
-
-class _Kept(io.BufferedIOBase):
-    """Bytes that outlive the stream that wrote them."""
-
-    def __init__(self, into: io.BytesIO) -> None:
-        self.into = into
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        return self.into.write(data)
-
-
-@contextlib.contextmanager
-def _inside(folder: Path) -> Iterator[None]:
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)

@@ -12,7 +12,6 @@ import json
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 
 from decal_cli.errors import Exit
-from tests.helpers.command import DECAL, FIXTURES, SHELL
+from tests.helpers.command import FIXTURES, start_installed
 
 N_ROWS = 300
 NAMED = ("rows.csv", "-s", "p", "-y", "y")
@@ -47,32 +46,13 @@ SLOW = ("plot", "report", "study")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
-def started(line: tuple[str, ...], folder: Path) -> subprocess.Popen[bytes]:
-    """A run in a session of its own, with the signals that a shell leaves to it."""
-
-    def heed() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
-
-    return subprocess.Popen(
-        [str(DECAL), *line],
-        cwd=folder,
-        env=SHELL,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=heed,
-    )
-
-
 def prepared(folder: Path) -> None:
     """What the commands read."""
     with open(FIXTURES / "binary_n2000.csv", encoding="utf-8") as rows:
         (folder / "rows.csv").write_text("".join(islice(rows, N_ROWS + 1)))
     new = "".join(f"{k % 1000 / 1000}\n" for k in range(200_000))
     (folder / "new.csv").write_text(f"p\n{new}")
-    process = started(("fit", "isotonic", *TASK, "-o", "model.json"), folder)
+    process = start_installed(folder, "fit", "isotonic", *TASK, "-o", "model.json")
     process.communicate()
     assert process.returncode == 0
 
@@ -84,7 +64,7 @@ class Command:
         self.line, self.folder = LINES[name], folder
         self.out = folder / next(each for each in self.line if each.startswith("out."))
         begun = time.monotonic()
-        process = started(self.line, folder)
+        process = start_installed(folder, *self.line)
         error = process.communicate()[1]
         self.code, self.seconds = process.returncode, time.monotonic() - begun
         assert self.code == 0, (self.line, error)
@@ -101,10 +81,10 @@ class Command:
     def killed(self, number: int, share: float) -> str:
         """End a run after a share of its usual time; what became of it."""
         self.prepare()
-        process = started(self.line, self.folder)
+        process = start_installed(self.folder, *self.line)
         time.sleep(share * self.seconds)
         process.send_signal(number)
-        error = process.communicate()[1].decode()
+        error = process.communicate()[1]
         content, code = self.content(), process.returncode
         name = signal.Signals(number).name
         if "init_import_site" in error:

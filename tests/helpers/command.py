@@ -107,6 +107,7 @@ def start_installed(folder: Path, *arguments: object) -> subprocess.Popen[str]:
         [str(DECAL), *map(str, arguments)],
         cwd=folder,
         env=SHELL,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
