@@ -161,20 +161,6 @@ def any_rows(draw: st.DrawFn, least: int = 1, most: int = 40, weights: str = "an
 any_task = st.sampled_from(TASKS)
 
 
-def missed_of_twenty(key: str) -> int:
-    """How many of twenty samples of a miscalibrated world have a 90 % interval that misses the population's value."""
-    rng, score = np.random.default_rng(1), np.arange(1, 11) / 11
-    chance_of = score**1.8
-    # Rates instead of counts: the population itself.
-    truth = value_of(key, Table(score, np.full(10, 1.0), chance_of))
-    missed = 0
-    for _ in range(20):
-        t = Table(score, np.full(10, 120), rng.binomial(120, chance_of))
-        low, high = interval_of(key, t, confidence=0.9) or (0.0, 0.0)
-        missed += not low <= truth <= high
-    return missed
-
-
 def gain_beyond(probed: Probed, threshold: float) -> Estimate:
     """What the probe wins beyond recalibration at a threshold, per unit of u_delta."""
     return Featured.of_scores(probed, BinaryTask.of_threshold(threshold)).gain

@@ -50,6 +50,7 @@ OVERCONFIDENT: World = between(0.02, 0.98), lambda p: expit(0.45 * logit(p))
 BACKWARDS: World = between(0.03, 0.97), lambda p: expit(-0.4 - 0.5 * logit(p))
 USELESS: World = between(0.25, 0.35), lambda p: np.full_like(p, 0.32)
 UNDERCONFIDENT: World = lambda u: betaincinv(3, 3, u), lambda p: expit(2.2 * logit(p))
+RIGHT: World = lambda u: np.ceil(u * 10) / 11, lambda p: p
 FEW: World = lambda u: np.ceil(u * 10) / 11, lambda p: p**1.4
 
 
@@ -79,13 +80,14 @@ ZEROS = [
     ("sm_ece", CALIBRATED),
     ("ece", CALIBRATED),
     ("corp_mcb", CALIBRATED),
+    ("dist_cal_lower", RIGHT),
 ]
 
 
 @pytest.mark.parametrize(("key", "world"), ZEROS, ids=lambda given: given if isinstance(given, str) else "")
 def test_where_the_truth_is_zero(key: str, world: World) -> None:
     assert value(key, population(world)) == pytest.approx(0, abs=1e-9)
-    assert held(key, world, 0.0) >= 16
+    assert held(key, world, 0.0) >= 18
 
 
 OTHERS = [
@@ -95,6 +97,7 @@ OTHERS = [
     ("ece_exact", FEW),
     ("k2", FEW),
     ("mce", FEW),
+    *((key, FEW) for key in ("cdl", "v_cdl", "u_cal", "v_cal", "sm_ece", "dist_cal_lower")),
     ("c_emp", OVERCONFIDENT),
     ("sm_cal", OVERCONFIDENT),
 ]
@@ -102,9 +105,10 @@ OTHERS = [
 
 @pytest.mark.parametrize(("key", "world"), OTHERS, ids=lambda given: given if isinstance(given, str) else "")
 def test_where_the_truth_is_above_zero(key: str, world: World) -> None:
-    truth = value("ece(bins=10,strategy=width)" if key == "ece" else key, population(world))
+    truth = value(key, population(world))
     assert truth > 0.001
-    assert held(key, world, truth) >= 16
+    # Of 200 such samples 27 miss what the worst agent of two actions loses.
+    assert held(key, world, truth) >= (16 if key == "v_cdl" else 17)
 
 
 @pytest.mark.parametrize("world", [OVERCONFIDENT, BACKWARDS, USELESS], ids=["overconfident", "backwards", "useless"])

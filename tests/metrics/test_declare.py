@@ -16,32 +16,6 @@ from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from tests.helpers.worlds import interval_of, known_rows, value_of
 
-FAMILIES = {
-    "features",
-    "classes",
-    "actions",
-    "loss",
-    "rules",
-    "ranking",
-    "sufficiency",
-    "bins",
-    "levels",
-    "interval",
-    "agents",
-    "smooth",
-    "task",
-    "capacity",
-    "practice",
-    "regret",
-    "gains",
-    "amounts",
-    "places",
-}
-
-
-def test_the_families_are_those_of_the_specification() -> None:
-    assert {metric.family for metric in METRICS.values()} == FAMILIES
-
 
 def test_a_table_prints_a_readable_choice() -> None:
     names = [name for name, metric in METRICS.items() if metric.takes(False) and metric.shown]

@@ -16,38 +16,18 @@ from tests.helpers.oracles import ORACLES, weights
 from tests.helpers.reference import REFERENCE_CASES, Case
 from tests.helpers.worlds import any_rows, any_task, known_rows, needs_seed, value_of
 
-BY_OTHER_MEANS = {
-    "log_loss": "log_loss(eps=0.01) and the test below",
-    "calibration_slope": "test_logistic.py",
-    "calibration_intercept": "test_logistic.py",
-    "c_bound": "c_emp plus a formula, in tests/helpers/reference.py",
-    "c_emp_pvalue": "test_interval.py",
-    "features_pvalue": "tests/learn/test_probe.py",
-    "psi": "test_label_shift.py",
-    "gain_recalibration_smoothed": "test_regret.py",
-    **dict.fromkeys(
-        (
-            "expected_utility",
-            "external_regret",
-            "utility_at_stake",
-            "swap_regret",
-            "eu_never",
-            "eu_always",
-            "selection_rate",
-            "accuracy",
-            "sensitivity",
-            "specificity",
-            "ppv",
-            "npv",
-            "net_benefit",
-        ),
-        "tests/test_row_oracle.py",
-    ),
-    **dict.fromkeys(
-        ("cdl", "v_cdl", "cdl_threshold", "u_cal", "v_cal", "v_cal_kleinberg", "u_cal_threshold"), "test_agents.py"
-    ),
-    **dict.fromkeys(("irreducible_loss", "kendall", "spearman"), "test_grouping.py"),
-    **dict.fromkeys(("sm_cal", "sm_ece", "dist_cal_lower", "dist_cal_upper"), "test_smooth.py"),
+IN_OTHER_FILES = {
+    "../test_row_oracle.py": """
+        expected_utility external_regret utility_at_stake swap_regret eu_never eu_always selection_rate accuracy
+        sensitivity specificity ppv npv net_benefit""",
+    "test_agents.py": "cdl v_cdl cdl_threshold u_cal v_cal v_cal_kleinberg u_cal_threshold",
+    "test_smooth.py": "sm_cal sm_ece dist_cal_lower dist_cal_upper",
+    "test_grouping.py": "irreducible_loss kendall spearman",
+    "test_logistic.py": "calibration_slope calibration_intercept",
+    "test_interval.py": "c_bound c_emp_pvalue",
+    "test_regret.py": "gain_recalibration_smoothed",
+    "test_label_shift.py": "psi",
+    "../learn/test_probe.py": "features_pvalue",
 }
 
 
@@ -85,7 +65,7 @@ ELSEWHERE = ("regret", "classes", "actions", "capacity", "amounts", "places")
 
 
 def test_every_metric_has_an_oracle() -> None:
-    covered = {re.split(r"\(", key)[0] for key in ORACLES} | set(BY_OTHER_MEANS)
+    covered = {key.partition("(")[0] for key in ORACLES} | {*" ".join(IN_OTHER_FILES.values()).split()}
     ours = {name for name, metric in METRICS.items() if metric.family not in ELSEWHERE and not needs_seed(metric)}
     assert sorted(ours - covered) == []
 
@@ -112,7 +92,7 @@ def test_a_metric_reaches_its_reference_value(case: Case) -> None:
 
 def test_every_metric_has_a_reference_value_with_its_source() -> None:
     """Those that need features, classes, amounts, a capacity or a reference stand in files of their own."""
-    named = {re.split(r"\(", case.key)[0] for case in REFERENCE_CASES if case.source}
+    named = {case.key.partition("(")[0] for case in REFERENCE_CASES if case.source}
     of_kinds = ("regret", "capacity", "amounts", "places", "grouping", "classes", "label_shift")
     for file in (*(f"test_{kind}.py" for kind in of_kinds), "../learn/test_probe.py"):
         named |= set(re.findall(r'"(\w+)', (Path(__file__).parent / file).read_text()))

@@ -12,9 +12,7 @@ from decal_cli.tables.table import Table
 from tests.helpers.worlds import (
     Rows,
     any_rows,
-    interval_of,
     known_rows,
-    missed_of_twenty,
     random_table,
     table_of_levels,
     value_of,
@@ -103,19 +101,6 @@ def test_any_functions_at_all_are_made_to_bound_the_distance() -> None:
         t = random_table(rng)
         by_hand = float(((t.n - t.pos) @ functions.of(t.score)[0] + t.pos @ functions.of(t.score)[1]) / t.total)
         assert by_hand <= value_of("dist_cal_lower", t) + 2e-6
-
-
-@pytest.mark.parametrize(("power", "least"), [(1.0, 35), (1.8, 33)])
-def test_the_interval_of_the_lower_distance_holds_that_of_the_population(power: float, least: int) -> None:
-    """Of forty 90 % intervals, in a calibrated world and a miscalibrated one."""
-    rng, score = np.random.default_rng(2), np.arange(1, 11) / 11
-    truth = value_of("dist_cal_lower", Table(score, np.full(10, 1.0), score**power))
-    held = 0
-    for _ in range(40):
-        t = Table(score, np.full(10, 60), rng.binomial(60, score**power))
-        low, high = interval_of("dist_cal_lower", t, confidence=0.9) or (0.0, 0.0)
-        held += low <= truth <= high
-    assert held >= least
 
 
 @given(rows=any_rows())
@@ -217,8 +202,3 @@ def test_on_cells_they_change_by_less_than_they_say(monkeypatch: pytest.MonkeyPa
     assert on_cells[1] == pytest.approx(exact[1], abs=1e-6)
     assert exact[2] - 2 / 65_536 <= on_cells[2] <= exact[2]
     assert exact[3] - 1e-6 <= on_cells[3] <= exact[3] + 2 / 65_536
-
-
-@pytest.mark.parametrize("key", ["sm_cal", "sm_ece"])
-def test_intervals_hold_the_value_of_the_population(key: str) -> None:
-    assert missed_of_twenty(key) <= 4
