@@ -14,12 +14,11 @@ from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.recommend import LOOKED_AT, STEPS, Unknown
 from decal_cli.analysis.sweep import COVERAGES, VariedSweep, series_for, sweep_tasks
 from decal_cli.data import Columns, Dataset, from_arrays, read
-from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.families.classes import area_influence, risk_at
 from decal_cli.tables.table import tabulate
 from decal_cli.task import ClassTask, parse_varied, task_of
-from tests.helpers.command import BINARY, FIXTURES, Decal
+from tests.helpers.command import BINARY, Decal
 
 ONE = ("recommend", BINARY, "-s", "p", "-y", "y")
 
@@ -141,32 +140,6 @@ def test_the_page_says_what_to_do_first_and_where_in_a_table(decal: Decal) -> No
     assert rows[0].startswith("model,group,number,low,high,action") and len(rows) > 2
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        (("-t", "0.4:0.3"), "write the lower first: --threshold 0.1:0.4"),
-        (("-t", "0.4:2"), "is no range of thresholds between 0 and 1"),
-        (("-t", "a:b"), "is no range of thresholds"),
-        (("--cost-fp", "0:3", "--cost-fn", "1"), "is no range of costs above 0"),
-        (("--cost-fp", "1:3", "--cost-fn", "3:8"), "are both ranges"),
-        (("--cost-fn", "3:8"), "one cost alone does not make a task; give --cost-fp too"),
-        (("-t", "0.1:0.4", "--try"), "methods are tried for one decision"),
-        (("-t", "0.1:0.4", "--capacity", "50/1000"), "--capacity needs one decision"),
-    ],
-)
-def test_what_is_no_range_gets_one_line(line: tuple[str, ...], words: str, decal: Decal) -> None:
-    done = decal(*ONE, *line)
-    assert done.code == 2 and words in done.err and len(done.err.splitlines()) == 1
-
-
-def test_a_range_is_for_advice_on_two_classes(decal: Decal) -> None:
-    done = decal("evaluate", BINARY, "-t", "0.1:0.4")
-    assert done.code == 2 and "decal recommend answers for a range" in done.err
-    classes = (FIXTURES / "multiclass_n1500_k3.csv", "--proba", "p_*", "--label", "y")
-    assert "a range is for scores of two classes" in decal("recommend", *classes, "-t", "0.1:0.4").err
-    assert "needs the decision" in decal("recommend", *classes).err
-
-
 CLASSES = ("a", "b", "c")
 COSTS = "a,0,2,2;b,5,0,2;c,5,1,0"
 
@@ -262,25 +235,6 @@ def test_the_error_of_the_area_is_that_of_redrawn_rows() -> None:
     assert each.std() / np.sqrt(600) == pytest.approx(np.std(drawn), rel=0.12)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("abstain", "does not say what takes which values"),
-        ("a:b=", "are no values"),
-        ("a:b=3:1", "are no values"),
-        ("a:b=1:nan", "are no values"),
-        ("a:b=0:1:1e-9", "more than 1000 values"),
-        ("x:y=1:2", "names no action and class"),
-        ("abstain=0.1:2", "the price 1.05 is not in [0, 1]"),
-    ],
-)
-def test_what_does_not_vary_is_one_line(tmp_path: Path, text: str, said: str) -> None:
-    data = dataset(tmp_path / "rows.csv")
-    plan = Plan((), task_of(cost_matrix=COSTS)) if ":" in text.partition("=")[0] else Plan(())
-    with pytest.raises(DecalError, match=said.replace("[", r"\[")):
-        series_for(data, plan, parse_varied(text))
-
-
 def test_the_command_prints_writes_and_draws_it(decal: Decal, tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv")
     line = ("sweep", path, "--proba", "m:*", "--label", "y")
@@ -297,38 +251,3 @@ def test_the_command_prints_writes_and_draws_it(decal: Decal, tmp_path: Path) ->
     picture = tmp_path / "curves.svg"
     assert decal(*line, "--abstain", ".3", "--plot", picture, "--picture", "all").code == 0
     assert "Risk-coverage curve" in picture.read_text()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--cost-matrix", COSTS), "nothing says which of its entries varies"),
-        (("--abstain", ".3", "--thresholds", "0.1:0.9:0.1"), "--thresholds is of t*"),
-        (("--abstain", ".3", "--prior", "beta:1,2"), "--prior is of t*"),
-        (("--vary", "a:b=1:2"), "none is given"),
-        (("--abstain", ".3", "--plot", "-", "--picture", "brier"), "--picture brier is not drawn"),
-    ],
-)
-def test_options_that_do_not_fit_are_one_line(
-    decal: Decal, tmp_path: Path, options: tuple[str, ...], said: str
-) -> None:
-    ran = decal("sweep", write(tmp_path / "rows.csv"), "--proba", "m:*", "--label", "y", *options)
-    assert ran.code == 2 and said in ran.err and ran.err.count("\n") == 1, ran.err
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (("--prevalence-range", "0.1:0.2"), "--threshold"),
-        (("--threshold", "0.3", "--prevalence-range", "0:0.2"), "not a share"),
-        (("--threshold", "0.3", "--prevalence-range", "low:high"), "no values"),
-        (("--threshold", "0.3", "--prevalence-range", "0.1:0.2", "--prevalence", "0.1"), "give one of them"),
-        (("--threshold", "0.3", "--prevalence-range", "0.1:0.2", "--vary", "abstain=0:1"), "give one of them"),
-        (("--threshold", "0.3", "--prevalence-range", "0.1:0.2", "--prior", "beta:1,2"), "drop it"),
-    ],
-)
-def test_a_range_of_shares_that_cannot_be_swept_is_one_line(decal: Decal, more: tuple[str, ...], words: str) -> None:
-    done = decal("sweep", BINARY, "--score", "p", "--label", "y", *more)
-    assert (done.code, done.out) == (2, "")
-    assert words in done.err
-    assert len(done.err.splitlines()) == 1

@@ -174,22 +174,6 @@ def test_a_column_called_as_times_are_is_pointed_to(decal: Decal, file: Path) ->
     assert "Column 'day' looks like a time: --time day fits on earlier rows and judges on later ones." in text
 
 
-@pytest.mark.parametrize(
-    ("more", "error"),
-    [
-        (("--time", "nope"), "no column 'nope'"),
-        (("--time", "one"), "column 'one': every time is the same; name another column"),
-        (("--time", "word"), "column 'word': is neither a time nor a number; name another column"),
-        (("--label", "y", "--time", "y"), "column 'y' is taken both as label and as time"),
-    ],
-)
-def test_what_is_no_time_is_refused(decal: Decal, tmp_path: Path, more: tuple[str, ...], error: str) -> None:
-    path = tmp_path / "rows.csv"
-    stream(rows=60).assign(one=1, word="a").to_csv(path, index=False)
-    run = decal("recommend", path, "-s", "p", "-t", 0.3, *more)
-    assert run.code == 2 and error in run.err
-
-
 def test_counts_and_sweeps_have_no_time(tmp_path: Path) -> None:
     frame = stream(rows=60)
     with pytest.raises(decal.DecalError, match="fits to random folds"):

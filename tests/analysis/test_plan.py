@@ -67,17 +67,6 @@ def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) ->
     assert narrow == pytest.approx(2000 * (0.02245 / 0.01) ** 2, rel=0.1)
 
 
-def test_what_cannot_be_planned_is_one_line(decal: Decal) -> None:
-    for line, words in (
-        (("-t", ".3"), "--pilot FILE, or --auc and --prevalence"),
-        (("--auc", ".8", "--prevalence", ".1"), "there is nothing to plan"),
-        (("--auc", "1.2", "--prevalence", ".1", "-t", ".1"), "between 0.5 and 1"),
-        (("--pilot", BINARY, "-s", "p", "-y", "y", "-r", "max(brier)<=.2"), "not of one metric of all rows"),
-    ):
-        done = decal("plan", *line)
-        assert done.code == 2 and words in done.err and len(done.err.splitlines()) == 1
-
-
 def test_the_text_begins_with_the_rows(decal: Decal) -> None:
     out = decal("plan", "--auc", ".8", "--prevalence", ".05", "-t", ".1", "-r", "brier<=.05").out
     assert out.startswith("Collect ") and "How often so many rows show that brier<=.05 holds" in out

@@ -19,7 +19,7 @@ from decal_cli.data import Columns, Dataset, read
 from decal_cli.learn.method import Training, folds_of, training_rows, try_out
 from decal_cli.learn.methods import METHODS, parse
 from decal_cli.task import BinaryTask
-from tests.helpers.command import FIXTURES, FOX, Decal, refusal, valid_json
+from tests.helpers.command import FIXTURES, FOX, Decal, valid_json
 from tests.helpers.training import FIFTH, OF_TWO, random_training
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
@@ -263,9 +263,6 @@ class TestCommandLine:
             f"Tried on {model}, cross-fitted in 5 folds: each gain is on held-out rows, in utility per 1,000 decisions"
             for model in "pq"
         ]
-
-    def test_wrong_methods_are_one_line(self, decal: Decal) -> None:
-        assert "there is no method 'glr'; did you mean glar" in refusal(decal("recommend", *STORY, "--method", "glr"))
 
 
 def test_rows_of_one_label_promise_nothing_and_try_nothing(decal: Decal, tmp_path: Path) -> None:

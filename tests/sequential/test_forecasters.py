@@ -183,29 +183,6 @@ def test_the_fast_replay_predicts_what_predict_one_and_learn_one_do(
 
 
 @pytest.mark.parametrize("delay", DELAYS)
-@pytest.mark.parametrize("method", ONLINE_METHODS)
-def test_no_later_row_and_no_unknown_label_changes_a_prediction(method: str, delay: str) -> None:
-    score, label = stream(ROWS, seed=2)
-    known = DELAYS[delay]
-
-    def predicted(score: np.ndarray, label: np.ndarray) -> np.ndarray:
-        return forecaster_of(parse(method), 3, ROWS).replay(score, label, known)
-
-    before, (other_score, other_label) = predicted(score, label), stream(ROWS, seed=3)
-    changed_once = False
-    for row in (5, *np.random.default_rng(4).choice(ROWS, 4, replace=False)):
-        first = known[row]
-        # Labels from the first unknown one on, and rows after this one: none of them is known here.
-        labels, scores = label.copy(), score.copy()
-        labels[first:], scores[row + 1 :] = other_label[first:], other_score[row + 1 :]
-        after = predicted(scores, labels)
-        assert after[: row + 1].tobytes() == before[: row + 1].tobytes()
-        changed_once |= after.tobytes() != before.tobytes()
-    # What comes later does change later predictions, or nothing was tried.
-    assert changed_once or delay != "none"
-
-
-@pytest.mark.parametrize("delay", DELAYS)
 @pytest.mark.parametrize("method", ["hedge", "rolling-isotonic(window=30)", "cdl-algorithm", "online-platt(bins=2)"])
 def test_a_group_is_predicted_as_if_there_were_no_other(method: str, delay: str) -> None:
     score, label = stream(ROWS, seed=5)
