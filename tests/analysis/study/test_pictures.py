@@ -1,7 +1,6 @@
 """Pictures of a study: drawn, the same each time, nothing cut off, every file and method named."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -104,6 +103,7 @@ def test_every_method_is_named_with_its_time(summary: Summary) -> None:
     assert named[0] == "isotonic, 1.0 ms" and named[-1] == "blend, 0.12 s"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_the_methods_do_not_allow_is_not_drawn() -> None:
     few = summarise(made_up_study(methods=("isotonic", "platt")))
     pictures = [picture for picture in STUDY_PICTURES if draw_study(few, picture) is not None]
@@ -112,7 +112,8 @@ def test_what_the_methods_do_not_allow_is_not_drawn() -> None:
     assert all(draw_study(none, picture) is None for picture in STUDY_PICTURES)
 
 
-def test_one_score_alone_can_be_drawn(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("undrawn")
+def test_one_score_alone_can_be_drawn() -> None:
     one = summarise(made_up_study(files=1, scores=1, seeds=1))
     pictures = [picture for picture in STUDY_PICTURES if draw_study(one, picture) is not None]
     assert pictures == [picture for picture in STUDY_PICTURES if picture != "correlations"]
@@ -130,6 +131,7 @@ def test_the_figures_of_the_paper_are_drawn_in_both_units(summary: Summary) -> N
         assert captions.count(f"{figure};") == 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_figures_without_their_methods_are_not_drawn() -> None:
     none = [name for name, _, _ in experiment_pictures(summarise(made_up_study(methods=("platt",))))]
     assert not any(name.startswith(("by-", "against-regret-u")) for name in none)

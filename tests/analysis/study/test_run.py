@@ -1,17 +1,19 @@
 """All units: the same whoever measures them, in their order, with notes on what is dropped."""
 
 import json
+import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from decal_cli.analysis.study import NAME, Store, Unit, _measure, _units, folder_of, key_of, run
+from decal_cli.analysis.study import NAME, Setting, Store, Study, Unit, _measure, _units, folder_of, key_of, run
 from decal_cli.data import Columns
 from decal_cli.errors import DecalError
 from tests.helpers.studies import study_predictions, study_setting
@@ -20,102 +22,111 @@ SETTING = study_setting("isotonic", "refit")
 COLUMNS = Columns(score=("p_*",), features=("x*",))
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> list[str]:
-    """Two files of two scores; of the second, one score is of too few rows."""
-    paths = []
+DROPPING = replace(COLUMNS, missing="drop")
+Progress = list[tuple[int, int, int]]
+
+
+class Measured(NamedTuple):
+    files: list[str]
+    folder: Path
+    study: Study
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """Two files of two scores, measured; of the second, one score is of too few rows."""
+    folder, paths = tmp_path_factory.mktemp("study"), []
     for k in range(2):
         rows = study_predictions(240, k).rows
         x = rows.matrix
         few = np.where(np.arange(240) < (240 if k == 0 else 60), 1 - rows.score, np.nan)
         columns = {"p_a": rows.score, "p_b": few, "y": rows.label} | {f"x{j}": x[:, j] for j in range(3)}
-        paths.append(str(tmp_path / f"{k}.csv"))
+        paths.append(str(folder / f"{k}.csv"))
         pacsv.write_csv(pa.table(columns), paths[-1])
-    return paths
+    return Measured(paths, folder / "out", run(paths, DROPPING, SETTING, range(2), folder / "out", 1))
 
 
-def dropping() -> Columns:
-    return Columns(score=COLUMNS.score, features=COLUMNS.features, missing="drop")
+@pytest.fixture
+def kept(measured: Measured, tmp_path: Path) -> Path:
+    """A folder with what was measured."""
+    return Path(shutil.copytree(measured.folder, tmp_path / "out"))
 
 
-def without_seconds(records: tuple) -> list[dict]:
+@pytest.fixture
+def again(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> list[tuple[str, int]]:
+    """Score and seed of each unit that is measured from now on; its numbers are those of another one."""
+    units: list[tuple[str, int]] = []
+
+    def counted(columns: object, setting: object, digests: object, unit: Unit) -> dict:
+        units.append((unit.score, unit.seed))
+        return {**measured.study.records[0], "score": unit.score, "seed": unit.seed}
+
+    monkeypatch.setattr(sys.modules["decal_cli.analysis.study"], "_measure", counted)
+    return units
+
+
+def run_again(files: list[str], seeds: int, folder: Path, setting: Setting = SETTING) -> tuple[Study, Progress]:
+    progress: Progress = []
+    return run(files, DROPPING, setting, range(seeds), folder, 1, lambda *done: progress.append(done)), progress
+
+
+def without_seconds(records: Iterable[dict]) -> list[dict]:
     return [{key: value for key, value in record.items() if key != "seconds"} for record in records]
 
 
-def test_two_processes_measure_what_one_does_in_the_same_order(files: list[str], tmp_path: Path) -> None:
-    progress: list[tuple[int, int, int]] = []
-    one = run(files, dropping(), SETTING, range(2), tmp_path / "one", 1)
-    two = run(files, dropping(), SETTING, range(2), tmp_path / "two", 2, lambda *done: progress.append(done))
-    assert without_seconds(one.records) == without_seconds(two.records)
-    assert [(Path(r["file"]).stem, r["score"], r["seed"]) for r in two.records] == [
-        ("0", "p_a", 0),
-        ("0", "p_a", 1),
-        ("0", "p_b", 0),
-        ("0", "p_b", 1),
-        ("1", "p_a", 0),
-        ("1", "p_a", 1),
-    ]
-    assert progress == [(k, 6, 0) for k in range(7)]
+def test_two_processes_measure_what_one_does_in_the_same_order(measured: Measured, tmp_path: Path) -> None:
+    progress: Progress = []
+    records = measured.study.records
+    two = run(measured.files, DROPPING, SETTING, range(1), tmp_path, 2, lambda *done: progress.append(done))
+    assert without_seconds(two.records) == without_seconds([each for each in records if each["seed"] == 0])
+    units = [(Path(record["file"]).stem, record["score"], record["seed"]) for record in records]
+    assert units == [(k, f"p_{score}", seed) for k, score in ("0a", "0b", "1a") for seed in (0, 1)]
+    assert progress == [(k, 3, 0) for k in range(4)]
 
 
-def test_what_is_left_out_is_said(files: list[str], tmp_path: Path) -> None:
-    notes = run(files, dropping(), SETTING, range(1), tmp_path / "out", 1).notes
+def test_what_is_left_out_is_said(measured: Measured) -> None:
+    second, notes = measured.files[1], measured.study.notes
     (dropped,) = (note for note in notes if "dropped, " in note)
-    assert dropped.startswith(f"{files[1]}, p_b: dropped, too few rows: 60, ")
-    assert any(note == f"{files[1]}: p_b: dropped 180 of 240 rows (missing score)" for note in notes)
+    assert dropped.startswith(f"{second}, p_b: dropped, too few rows: 60, ")
+    assert any(note == f"{second}: p_b: dropped 180 of 240 rows (missing score)" for note in notes)
 
 
-def test_what_is_there_is_not_measured_again(files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    measured: list[tuple[str, int]] = []
-    whole = run(files, dropping(), SETTING, range(2), tmp_path / "out", 1)
-
-    def counted(columns: object, setting: object, digests: object, unit: object) -> dict:
-        measured.append((unit.score, unit.seed))
-        return {**whole.records[0], "score": unit.score, "seed": unit.seed}
-
-    monkeypatch.setattr(sys.modules["decal_cli.analysis.study"], "_measure", counted)
-    progress: list[tuple[int, int, int]] = []
-    again = run(files, dropping(), SETTING, range(2), tmp_path / "out", 1, lambda *done: progress.append(done))
-    assert again.records == whole.records and not measured and progress == [(6, 6, 6)]
+def test_what_is_there_is_not_measured_again(measured: Measured, kept: Path, again: list[tuple[str, int]]) -> None:
+    study, progress = run_again(measured.files, 2, kept)
+    assert study.records == measured.study.records and not again and progress == [(6, 6, 6)]
     # More seeds and another setting: only what is new.
-    run(files, dropping(), SETTING, range(3), tmp_path / "out", 1, lambda *done: progress.append(done))
-    assert measured == [("p_a", 2), ("p_b", 2), ("p_a", 2)] and progress[1:] == [(k, 9, 6) for k in range(6, 10)]
-    run(files, dropping(), study_setting("isotonic"), range(1), tmp_path / "out", 1)
-    assert len(measured) == 3 + 3
+    _, progress = run_again(measured.files, 3, kept)
+    assert again == [("p_a", 2), ("p_b", 2), ("p_a", 2)] and progress == [(k, 9, 6) for k in range(6, 10)]
+    run_again(measured.files, 1, kept, study_setting("isotonic"))
+    assert len(again) == 3 + 3
 
 
-def test_a_unit_cut_off_is_measured_again(files: list[str], tmp_path: Path) -> None:
-    whole = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1)
-    path = tmp_path / "out" / NAME
-    path.write_bytes(path.read_bytes()[:-9])
-    progress: list[tuple[int, int, int]] = []
-    again = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1, lambda *done: progress.append(done))
-    assert without_seconds(again.records) == without_seconds(whole.records)
-    assert progress == [(1, 2, 1), (2, 2, 1)]
+def test_a_unit_cut_off_is_measured_again(measured: Measured, kept: Path) -> None:
+    (kept / NAME).write_bytes((kept / NAME).read_bytes()[:-9])
+    study, progress = run_again(measured.files, 2, kept)
+    assert without_seconds(study.records) == without_seconds(measured.study.records)
+    assert progress == [(5, 6, 5), (6, 6, 5)]
 
 
-def test_a_file_that_moved_is_not_measured_again_and_has_its_new_name(files: list[str], tmp_path: Path) -> None:
-    run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1)
-    moved = Path(files[0]).rename(tmp_path / "moved.csv")
-    progress: list[tuple[int, int, int]] = []
-    again = run([str(moved)], dropping(), SETTING, range(1), tmp_path / "out", 1, lambda *done: progress.append(done))
-    assert progress == [(2, 2, 2)] and {record["file"] for record in again.records} == {str(moved)}
+def test_a_unit_is_known_by_what_its_file_holds(
+    measured: Measured, kept: Path, tmp_path: Path, again: list[tuple[str, int]]
+) -> None:
+    """A file that moved is not measured again and has its new name; one that changed is another file."""
+    for file in measured.files:
+        moved = Path(shutil.copyfile(file, tmp_path / "moved.csv"))
+        study, _ = run_again([str(moved)], 2, kept)
+        before = [record for record in measured.study.records if record["file"] == file]
+        assert list(study.records) == [{**record, "file": str(moved)} for record in before] and not again
+    moved.write_text(moved.read_text() + moved.read_text().splitlines()[-1] + "\n")
+    run_again([str(moved)], 1, kept)
+    assert again == [("p_a", 0)]
 
 
-def test_a_file_that_changed_is_measured_anew(files: list[str], tmp_path: Path) -> None:
-    other = run(files[1:], dropping(), SETTING, range(1), tmp_path / "other", 1).records
-    before = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1).records
-    Path(files[0]).write_bytes(Path(files[1]).read_bytes())
-    after = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1).records
-    assert [record["points"] for record in after] == [record["points"] for record in other]
-    assert after[0]["points"] != before[0]["points"]
-
-
-def test_nothing_to_study_leaves_no_folder(files: list[str], tmp_path: Path) -> None:
+def test_nothing_to_study_leaves_no_folder(measured: Measured, tmp_path: Path) -> None:
     with pytest.raises(DecalError, match="there is nothing to study; give files of at least 100 rows"):
-        run(files[1:], Columns(score=("p_b",), missing="drop"), SETTING, range(1), tmp_path / "out", 1)
+        run(measured.files[1:], Columns(score=("p_b",), missing="drop"), SETTING, range(1), tmp_path / "out", 1)
     with pytest.raises(DecalError, match="no such file"):
-        run([*files, "nowhere.csv"], dropping(), SETTING, range(1), tmp_path / "out", 1)
+        run([*measured.files, "nowhere.csv"], DROPPING, SETTING, range(1), tmp_path / "out", 1)
     assert not (tmp_path / "out").exists()
 
 
@@ -132,30 +143,20 @@ OTHER_SHAPES: list[dict[str, Any]] = [
 
 
 def test_a_record_of_another_shape_is_measured_again(
-    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    measured: Measured, kept: Path, again: list[tuple[str, int]]
 ) -> None:
-    setting = study_setting("isotonic")
-    whole = run(files[:1], dropping(), setting, range(1), tmp_path / "out", 1)
-    path = tmp_path / "out" / NAME
-    first, *others = [json.loads(line) for line in path.read_text().splitlines()]
-    measured: list[str] = []
-
-    def counted(columns: object, setting: object, digests: object, unit: object) -> dict:
-        measured.append(unit.score)
-        return whole.records[0]
-
-    monkeypatch.setattr(sys.modules["decal_cli.analysis.study"], "_measure", counted)
+    first, *others = [json.loads(line) for line in (kept / NAME).read_text().splitlines()]
     for number, change in enumerate(OTHER_SHAPES, start=1):
         entries = [{**first, "record": {**first["record"], **change} if change else {}}, *others]
-        path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-        assert run(files[:1], dropping(), setting, range(1), tmp_path / "out", 1).records == whole.records
-        assert measured == [whole.records[0]["score"]] * number, change
+        (kept / NAME).write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+        assert run_again(measured.files, 2, kept)[0].records == measured.study.records
+        assert again == [("p_a", 0)] * number, change
 
 
-def test_a_file_that_changes_between_two_units_is_refused(files: list[str], tmp_path: Path) -> None:
-    (unit, _), *_ = _units(files[:1], dropping(), SETTING, range(1))[0]
+def test_a_file_that_changes_between_two_units_is_refused(measured: Measured) -> None:
+    (unit, _), *_ = _units(measured.files[:1], DROPPING, SETTING, range(1))[0]
     with pytest.raises(DecalError, match="changed while it was studied"):
-        _measure(dropping(), SETTING, {unit.file: "0" * 64}, unit)
+        _measure(DROPPING, SETTING, {unit.file: "0" * 64}, unit)
 
 
 UNIT, STORED_COLUMNS = Unit("a.csv", "p", 0), Columns(score=("p",))
@@ -216,5 +217,6 @@ def test_a_new_folder_is_made_when_there_is_something_to_keep(tmp_path: Path) ->
     assert not folder.exists()
     Store(folder)
     assert folder.is_dir()
+    (folder / NAME).write_text("")
     with pytest.raises(DecalError, match="name another folder"):
-        Store(tmp_path / "new" / NAME / "under a file") if (folder / NAME).write_text("") == 0 else None
+        Store(folder / NAME / "under a file")
