@@ -15,10 +15,9 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
@@ -52,7 +51,7 @@ from decal_cli.learn.methods import METHODS, methods_for_two
 from decal_cli.learn.models import Applied, Model
 from decal_cli.learn.probe import Recalibrated
 from decal_cli.learn.regions import build_regions
-from decal_cli.limits import MAX_LINE_BYTES, MAX_UTILITY
+from decal_cli.limits import MAX_LINE_BYTES
 from decal_cli.metrics import Inputs, MetricSpec, named, parse
 from decal_cli.metrics import measure as measure_metric
 from decal_cli.metrics.confidence import quantile
@@ -215,46 +214,6 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
     }
 
 
-def is_record(record: Record, unit: Unit, setting: Setting) -> bool:
-    """Whether a record is one that `measure` gives of this unit: what stands on the disk may have been changed."""
-    methods = {chosen.key for chosen in setting.methods} | ({CHOSEN} if setting.tasks else set())
-    names = {task.name for task in setting.tasks}
-    try:
-        return (
-            (record["score"], record["seed"]) == (unit.score, unit.seed)
-            and _is_number(record["rows"], FEWEST)
-            and _is_number(record["positives"], 0)
-            and record["seconds"].keys() <= methods
-            and all(_is_number(seconds, 0) for seconds in record["seconds"].values())
-            and record["reasons"].keys() <= methods
-            and all(isinstance(reason, str) for reason in record["reasons"].values())
-            and (
-                {point["task"] for point in record["points"]} <= names
-                if setting.tasks
-                else [point["threshold"] for point in record["points"]] == list(setting.thresholds)
-            )
-            and all(_is_point(point, methods, bool(setting.tasks)) for point in record["points"])
-        )
-    except (KeyError, TypeError, AttributeError):
-        return False
-
-
-def _is_point(point: Record, methods: Set[str], by_task: bool) -> bool:
-    names = point["estimates"] if by_task else ESTIMATES
-    values = [value for name in names for value in point["estimates"][name]]
-    return (
-        all(len(point["estimates"][name]) == 3 for name in names)
-        and point["gains"].keys() <= methods
-        and all(value is None or _is_number(value) for value in (*values, *point["gains"].values()))
-        and len(point["constants"]) == (0 if by_task else 2)
-        and all(map(_is_number, point["constants"]))
-    )
-
-
-def _is_number(value: Any, least: float = -MAX_UTILITY) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= MAX_UTILITY
-
-
 def _halves(rows: Training, seed: int) -> tuple[Training, Training]:
     """The rows to fit and to test, clusters whole."""
     rng = np.random.default_rng([seed, len(rows)])
@@ -394,7 +353,9 @@ class Store:
                     entry = _entry(line)
                     if entry is None:
                         break
-                    self.records[entry["key"]] = entry["record"]
+                    # What was changed since it was written is measured again.
+                    if entry.pop("sha256", None) == _sealed(entry):
+                        self.records[entry["key"]] = entry["record"]
                     whole += len(line)
             # New lines follow the last whole line, not a half one.
             os.truncate(self.path, whole)
@@ -404,7 +365,8 @@ class Store:
         self.records[key] = record
         # Bytes of a name that are not UTF-8 have no place in JSON; who reads a record knows the file that it is of.
         written = {name: printable(value) if name == "file" else value for name, value in record.items()}
-        line = json.dumps({"key": key, "record": written}, allow_nan=False).encode() + b"\n"
+        entry = {"key": key, "record": written}
+        line = json.dumps({**entry, "sha256": _sealed(entry)}, allow_nan=False).encode() + b"\n"
         try:
             with self.path.open("ab") as file:
                 file.write(line)
@@ -414,15 +376,19 @@ class Store:
             raise DecalError(f"{self.path}: {error.strerror}", "make room, then run the same command again") from None
 
 
-def _entry(line: bytes) -> Mapping[str, Any] | None:
+def _sealed(entry: Record) -> str:
+    """The SHA-256 of a line without it."""
+    return hashlib.sha256(json.dumps(entry).encode()).hexdigest()
+
+
+def _entry(line: bytes) -> Record | None:
     if not line.endswith(b"\n"):
         return None
     try:
         entry = json_of(line.decode(), NAME, "")
     except (DecalError, UnicodeDecodeError):
         return None
-    whole = isinstance(entry, dict) and isinstance(entry.get("key"), str) and isinstance(entry.get("record"), dict)
-    return entry if whole else None
+    return entry if isinstance(entry, dict) and {"key", "record"} <= entry.keys() else None
 
 
 def folder_of(path: str) -> Path:
@@ -438,8 +404,6 @@ def folder_of(path: str) -> Path:
 
 Done = Callable[[int, int, int], None]
 """Called with the progress: units done, of how many, and how many of them were done before."""
-_ONE_EACH = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Every process computes on one thread, because the processes share the processors already."""
 
 
 @dataclass(frozen=True)
@@ -472,7 +436,7 @@ def run(
     _read.cache_clear()
     units, digests, notes, setting = _units(paths, columns, setting, seeds)
     store = Store(folder)
-    waiting = [(unit, key) for unit, key in units if not is_record(store.records.get(key, {}), unit, setting)]
+    waiting = [(unit, key) for unit, key in units if key not in store.records]
     before = len(units) - len(waiting)
     done(before, len(units), before)
     for count, (key, record) in enumerate(_measured(waiting, columns, setting, digests, workers), before + 1):
@@ -542,41 +506,26 @@ def _measured(
         for unit, key in waiting:
             yield key, work(unit)
         return
-    with _single_threads():
-        # A fresh interpreter each: threads of the reading library do not survive a fork.
-        context = multiprocessing.get_context("spawn")
-        others = multiprocessing.active_children()
-        pool = ProcessPoolExecutor(min(workers, len(waiting)), mp_context=context, initializer=_end_with_parent)
-        try:
-            futures: dict[Future[Record], str] = {pool.submit(work, unit): key for unit, key in waiting}
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BrokenProcessPool:
-            raise DecalError(
-                "a process of the study was killed, perhaps because memory ran out",
-                f"run the same command again: it resumes from here; {Hint('workers', '1')} needs less memory",
-            ) from None
-        except BaseException:
-            for process in multiprocessing.active_children():
-                if process not in others:
-                    process.terminate()
-            raise
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-@contextmanager
-def _single_threads() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in _ONE_EACH}
-    os.environ.update(dict.fromkeys(_ONE_EACH, "1"))
+    # A fresh interpreter each: threads of the reading library do not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(min(workers, len(waiting)), mp_context=context, initializer=_end_with_parent)
     try:
-        yield
+        futures: dict[Future[Record], str] = {pool.submit(work, unit): key for unit, key in waiting}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BrokenProcessPool:
+        raise DecalError(
+            "a process of the study was killed, perhaps because memory ran out",
+            f"run the same command again: it resumes from here; {Hint('workers', '1')} needs less memory",
+        ) from None
+    except BaseException:
+        for process in multiprocessing.active_children():
+            if process not in others:
+                process.terminate()
+        raise
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name)
-            else:
-                os.environ[name] = value
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _end_with_parent() -> None:
@@ -1026,32 +975,23 @@ def _statistics(sums: Floats) -> _Statistics:
 
 def correlation(points: StudyPoints, estimate: str, target: str, rows: NDArray[np.bool_]) -> float:
     """Squared correlation on some points, averaged over seeds; NaN where it is not defined or there are too few."""
-    x, y = points.estimates[estimate], points.targets[target]
-    rows = rows & np.isfinite(x) & np.isfinite(y)
+    columns = np.array((points.estimates[estimate], points.targets[target]))
+    rows = rows & np.isfinite(columns).all(axis=0)
     if not points.enough(rows):
         return float("nan")
-    by_seed = []
-    for s in np.unique(points.seed):
-        here = rows & (points.seed == s)
-        if here.sum() > 2 and all(v.var() > MIN_RELATIVE_VARIANCE * (v**2).mean() for v in (x[here], y[here])):
-            by_seed.append(float(np.corrcoef(x[here], y[here])[0, 1] ** 2))
-    return float(np.mean(by_seed)) if by_seed else float("nan")
+    one = np.zeros(int(rows.sum()), dtype=np.int64)
+    return float(_statistics(_sums(columns[:, rows], one, points.seed[rows])[:, 0]).r2[0, 1])
 
 
-def by_threshold(points: StudyPoints, estimate: str, target: str) -> dict[float, float]:
-    """The squared correlation at each threshold."""
-    return {float(t): correlation(points, estimate, target, points.threshold == t) for t in np.unique(points.threshold)}
+def of_each_task(points: StudyPoints) -> dict[Any, NDArray[np.bool_]]:
+    """The points at each threshold, or for each task by name, shape (P,) each."""
+    column = points.threshold if points.task is None else points.task
+    return {each: column == each for each in dict.fromkeys(column.tolist())}
 
 
-def by_task(points: StudyPoints, estimate: str, target: str) -> dict[str, float]:
-    """The squared correlation for each task by name."""
-    names = () if points.task is None else dict.fromkeys(points.task.tolist())
-    return {name: correlation(points, estimate, target, points.task == name) for name in names}
-
-
-def without_a_file(points: StudyPoints, estimate: str, target: str) -> dict[str, float]:
-    """The squared correlation without each file."""
-    return {name: correlation(points, estimate, target, points.file != k) for k, name in enumerate(points.files)}
+def without_each_file(points: StudyPoints) -> dict[Any, NDArray[np.bool_]]:
+    """The points of all files but each, shape (P,) each."""
+    return {name: points.file != k for k, name in enumerate(points.files)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,12 +21,12 @@ from decal_cli.analysis.study import (
     Policies,
     Relation,
     Summary,
-    by_task,
-    by_threshold,
     columns_of,
+    correlation,
     grouped,
+    of_each_task,
     short_title,
-    without_a_file,
+    without_each_file,
 )
 from decal_cli.declarations.document import Absent, Limit, Positive
 from decal_cli.numbers import DASH, short, span
@@ -284,21 +284,20 @@ def _closer(summary: Summary) -> Iterator[TextTable]:
     suffix = f" beyond {points.base}" if over_tasks else ""
     titles = [f"{short_title(estimate)} → {target.replace(beyond, suffix)}" for estimate, target in pairs]
 
-    def rows(found: Sequence[Mapping[Any, float]]) -> list[tuple[str, ...]]:
-        names = ((name, name if isinstance(name, str) else f"{name:g}") for name in found[0])
-        return [(text, *(_plain(r2[name]) for r2 in found)) for name, text in names]
+    def of_parts(parts: Mapping[Any, Any]) -> list[tuple[str, ...]]:
+        names = {name: name if isinstance(name, str) else f"{name:g}" for name in parts}
+        return [(names[n], *(_plain(correlation(points, *pair, part)) for pair in pairs)) for n, part in parts.items()]
 
     what = "What predicts the gains" if over_tasks else "What predicts the gain beyond recalibration"
-    if over_tasks:
-        of_task = rows([by_task(points, *pair) for pair in pairs])
-        # With few files and scores, no task alone has enough points.
-        if any(cell != DASH for _, *cells in of_task for cell in cells):
-            yield _table(f"{what}, task by task", "r2 of one task.", ("task", *titles), of_task)
-    else:
-        at = rows([by_threshold(points, *pair) for pair in pairs])
-        yield _table(f"{what}, at each t*", "r2 at one threshold.", ("t*", *titles), at)
+    by, text, head = (", task by task", "r2 of one task.", "task")
+    if not over_tasks:
+        by, text, head = (", at each t*", "r2 at one threshold.", "t*")
+    rows = of_parts(of_each_task(points))
+    # With few files and scores, no task alone has enough points.
+    if not over_tasks or any(cell != DASH for _, *cells in rows for cell in cells):
+        yield _table(what + by, text, (head, *titles), rows)
     if len(points.files) > 2:
-        without = rows([without_a_file(points, *pair) for pair in pairs])
+        without = of_parts(without_each_file(points))
         text = "r2 of all points but those of the file."
         yield _table(f"{what}, without each file", text, ("without", *titles), without)
 

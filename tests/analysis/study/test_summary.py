@@ -17,13 +17,14 @@ from decal_cli.analysis.study import (
     Summary,
     advised,
     advised_as_printed,
-    by_threshold,
     columns_of,
+    correlation,
     labels,
+    of_each_task,
     points_of,
     policies,
     summarise,
-    without_a_file,
+    without_each_file,
 )
 from decal_cli.errors import DecalError
 from decal_cli.render.format import Page
@@ -80,7 +81,10 @@ def test_correlation_slope_and_error_are_numpys_averaged_over_seeds(
 @pytest.mark.parametrize(("estimate", "target"), PAIRS)
 def test_by_threshold_and_without_a_file(summary: Summary, estimate: str, target: str) -> None:
     points = summary.points
-    at, without = by_threshold(points, estimate, target), without_a_file(points, estimate, target)
+    at, without = (
+        {name: correlation(points, estimate, target, part) for name, part in parts.items()}
+        for parts in (of_each_task(points), without_each_file(points))
+    )
     assert list(at) == [0.1, 0.5, 0.9] and list(without) == [f"file_{k}" for k in range(6)]
     for t, value in at.items():
         assert value == pytest.approx(squared(points, estimate, target, points.threshold == t), abs=1e-12)
@@ -136,7 +140,8 @@ def test_what_does_not_vary_correlates_with_nothing(study: Study) -> None:
     relation = constant_ece.relations["ece", "refit"]
     assert np.isnan(relation.r2) and np.isnan(relation.slope) and relation.interval is None
     assert constant_ece.relations["regret", "refit"].r2 > 0.5
-    assert np.isnan(list(by_threshold(constant_ece.points, "ece", "refit").values())).all()
+    for part in of_each_task(constant_ece.points).values():
+        assert np.isnan(correlation(constant_ece.points, "ece", "refit", part))
 
 
 def test_a_method_that_fails_somewhere_takes_no_points_from_the_others(study: Study, summary: Summary) -> None:
@@ -211,7 +216,9 @@ def test_few_points_of_a_halving_correlate_with_nothing_however_often_they_are_h
     assert more.points.enough(np.ones(len(more.points.seed), dtype=bool))
     assert np.isfinite([each.r2 for each in more.relations.values()]).all()
     # At one threshold there are fewer.
-    assert np.isnan(list(by_threshold(more.points, "regret", "refit").values())).all()
+    assert np.isnan(
+        [correlation(more.points, "regret", "refit", part) for part in of_each_task(more.points).values()]
+    ).all()
 
 
 def test_without_any_gain_there_is_no_study() -> None:
