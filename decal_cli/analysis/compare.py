@@ -40,6 +40,8 @@ HEADLINE = (parse("expected_utility"), parse("brier"))
 AT_CAPACITY = parse("utility_at_capacity")
 """The same where so many rows can be acted on only."""
 
+RowsByLabel = tuple[Size, Size]
+"""Rows with label 0 and with label 1."""
 NOT_EXACT = "not known from cells of two scores; counts of every pair of scores give it"
 
 
@@ -272,48 +274,44 @@ def _thresholds(pairs: PairTable, plan: Plan) -> Thresholds:
 
 @dataclass(frozen=True)
 class Disagreements:
-    """Rows, or their summed weight, by the decisions of A and B and by label.
-
-    rows[a][b]: the rows with label 0 and with label 1, of decision a by A and decision b by B. p_value: of McNemar's
-    exact test that both are right on as many of the rows on which they disagree; None for weighted rows. Of clustered
-    rows: by the lead of A in each cluster, normal with t quantiles (Durkalski et al. 2003).
+    """Rows by the decisions of the first and the second model, both_0 to both_1. p_value: of McNemar's exact test that
+    both are right as often where they disagree; null for weighted rows.
     """
 
-    rows: tuple[tuple[tuple[float, float], tuple[float, float]], tuple[tuple[float, float], tuple[float, float]]]
-    p_value: float | None
-    clustered: bool = False
-
-    @property
-    def a_right(self) -> float:
-        """Rows on which only A is right."""
-        return self.rows[0][1][0] + self.rows[1][0][1]
-
-    @property
-    def b_right(self) -> float:
-        """Rows on which only B is right."""
-        return self.rows[0][1][1] + self.rows[1][0][0]
+    both_0: RowsByLabel
+    only_b_1: RowsByLabel
+    only_a_1: RowsByLabel
+    both_1: RowsByLabel
+    only_a_right: Size
+    only_b_right: Size
+    p_value: Share | None
+    clustered: Hidden[bool] = False
 
 
 def disagreements(pairs: PairTable, threshold: float) -> Disagreements:
-    """Decisions at a threshold: 1 iff score >= threshold. Source of the test: McNemar 1947, exact as a sign test."""
+    """Decisions at a threshold: 1 iff score >= threshold; rows, or their summed weight.
+
+    Source of the test: McNemar 1947, exact as a sign test; of clustered rows by the lead of A in each cluster, normal
+    with t quantiles (Durkalski et al. 2003).
+    """
     a, b = pairs.a >= threshold, pairs.b >= threshold
     n, pos = np.asarray(pairs.n, dtype=np.float64), np.asarray(pairs.pos, dtype=np.float64)
 
-    def labels(by_a: bool, by_b: bool) -> tuple[float, float]:
+    def labels(by_a: bool, by_b: bool) -> RowsByLabel:
         which = (a == by_a) & (b == by_b)
         return float((n - pos)[which].sum()), float(pos[which].sum())
 
-    rows = (labels(False, False), labels(False, True)), (labels(True, False), labels(True, True))
-    counted = Disagreements(rows, None)
+    only_b, only_a = labels(False, True), labels(True, False)
+    a_right, b_right = only_b[0] + only_a[1], only_b[1] + only_a[0]
+    p_value = None
     if pairs.design.clustered:
         # On every row, who is right alone: A, B (-1), or neither (0); by label.
         right = np.stack((b.astype(np.float64) - a, a.astype(np.float64) - b))
-        lead = counted.a_right - counted.b_right
-        p_value = clustered_sign_test(lead, pairs.units.spread(right.ravel()), pairs.design)
-        return replace(counted, p_value=p_value, clustered=True)
-    if pairs.weighted:
-        return counted
-    return Disagreements(rows, exact_sign_test(round(counted.a_right), round(counted.b_right)))
+        p_value = clustered_sign_test(a_right - b_right, pairs.units.spread(right.ravel()), pairs.design)
+    elif not pairs.weighted:
+        p_value = exact_sign_test(round(a_right), round(b_right))
+    both_0, both_1 = labels(False, False), labels(True, True)
+    return Disagreements(both_0, only_b, only_a, both_1, a_right, b_right, p_value, pairs.design.clustered)
 
 
 @dataclass(frozen=True)

@@ -724,17 +724,20 @@ def _of_each_row(name: str, rows: Rows, inputs: Inputs) -> Bounded:
     # Ties go to the later action, as for every decision.
     action = np.searchsorted(np.array(task.decision_thresholds), score, side="right")
     utility = np.array(task.undominated, dtype=np.float64)
-    if name == "expected_utility":
-        return Bounded(utility[action, label], float(utility.min()), float(utility.max()))
-    if len(utility) != 2:
-        raise Undefined(f"needs a task of two actions, and this one has {len(utility)}")
-    if name in ("eu_never", "eu_always"):
-        paid = utility[int(name == "eu_always")]
-        return Bounded(paid[label], float(paid.min()), float(paid.max()))
-    if name == "net_benefit":
+    if name != "expected_utility":
+        if len(utility) != 2:
+            raise Undefined(f"needs a task of two actions, and this one has {len(utility)}")
         odds = (utility[0, 0] - utility[1, 0]) / (utility[1, 1] - utility[0, 1])
-        return Bounded(np.where(action == 1, np.where(label == 1, 1.0, -odds), 0.0), -odds, 1.0)
-    return Bounded((action == label if name == "accuracy" else action == 1).astype(np.float64), 0.0, 1.0)
+        utility = np.array(
+            {
+                "eu_never": utility[[0, 0]],
+                "eu_always": utility[[1, 1]],
+                "net_benefit": [[0.0, 0.0], [-odds, 1.0]],
+                "accuracy": [[1.0, 0.0], [0.0, 1.0]],
+                "selection_rate": [[0.0, 0.0], [1.0, 1.0]],
+            }[name]
+        )
+    return Bounded(utility[action, label], float(utility.min()), float(utility.max()))
 
 
 def _need_first_rows(dataset: Dataset, baseline: Baseline) -> None:

@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.gate import GateRow
 from decal_cli.analysis.online import (
+    Delay,
     Judged,
-    OnlineRequest,
+    OnlinePlan,
     OnlineRule,
+    Period,
     Replay,
     check_goes_on,
     judge_online,
+    needs_score,
+    online_plan,
     predicted_columns,
     state_text,
+    unasked_period,
     unknown_rows,
 )
 from decal_cli.api.answer import Answer
@@ -25,11 +30,12 @@ from decal_cli.api.asking import Asked, asked, columns_of, names_of, paths_of, r
 from decal_cli.api.frames import Library, frame_of
 from decal_cli.api.nouns import OF_STREAM, Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
 from decal_cli.api.words import AROUND, computing, spoken
-from decal_cli.data import StreamColumns, read_stream
+from decal_cli.data import Stream, StreamColumns, read_stream
 from decal_cli.data.arrays import stream_from_arrays
 from decal_cli.data.output import write_whole
-from decal_cli.declarations.defaults import SEED
+from decal_cli.declarations.defaults import SEED, WARM_UP
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.render.results.online import Replayed
 from decal_cli.sequential import forecaster_of, parse
 
@@ -134,12 +140,14 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     data, plan, (over_time,) = given.data, given.plan, given.others
     if said := [name for name in data.said() if name not in (*OF_STREAM, "source")]:
         raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
-    paths, in_time = paths_of(data.source), in_words(over_time, data.time, whole_stream=state is None)
+    paths, delay = paths_of(data.source), Delay.parse(str(over_time.delay or 0))
     # The time of a stream is read beside its columns.
     columns = columns_of(given, named=paths is not None).updated({"time": None})
     begun = None if state is None else state.begun
     if begun is None:
-        beside = in_time.columns(columns)
+        specs = [parse(text) for text in names_of("methods", over_time.methods)]
+        scoreless = bool(specs) and not any(map(needs_score, specs)) and not columns.score
+        beside = StreamColumns(_time_column(given), delay.column, False if scoreless else None)
     else:
         of = begun.plan
         score, group = (() if name is None else (name,) for name in (of.score, of.group))
@@ -152,7 +160,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
         else:
             roles: dict[str, Any] = {"time": data.time, "group": data.group or None, "cluster": data.cluster}
             stream = stream_from_arrays(data.source, data.label, columns=columns, beside=beside, **roles)
-        replay = begun or in_time.replay(stream, plan, columns.logit)
+        replay = begun or Replay(_new_plan(given, stream, columns.logit, whole_stream=state is None))
         if state is not None:
             stream = unknown_rows(stream, replay, state.skip_known, f"state {state.path}")
         if state is not None and begun is not None:
@@ -173,14 +181,37 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     )
 
 
-def in_words(over_time: OverTime, time: Any, whole_stream: bool = True) -> OnlineRequest:
-    """How time passes, as it is said. time: its column. whole_stream: whether no rows follow."""
-    known = vars(over_time)
-    texts = {name: None if known[name] is None else str(known[name]) for name in ("delay", "every")}
-    numbers = {name: None if known[name] is None else whole(name, known[name]) for name in ("warm_up", "horizon")}
-    methods = names_of("methods", over_time.methods)
-    named = time if isinstance(time, str) else None
-    return OnlineRequest(time=named, methods=methods, whole=whole_stream, **texts, **numbers)  # type: ignore[arg-type]
+def _time_column(given: Asked) -> str | None:
+    return given.data.time if isinstance(given.data.time, str) else None
+
+
+def _new_plan(given: Asked, stream: Stream, logit: bool, whole_stream: bool) -> OnlinePlan:
+    """How the stream is replayed. whole_stream: whether no rows follow. Errors: DecalError, where it cannot be so."""
+    plan, (over_time,) = given.plan, given.others
+    task = plan.two_actions("online")
+    if task is None:
+        raise DecalError(
+            "a replay needs the decision it is for",
+            f"give {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
+        )
+    every = over_time.every
+    start = OnlinePlan(
+        task=task,
+        methods=(),
+        clock=stream.clock,
+        score=None if stream.score is None else str(stream.columns["score"][0]),
+        time=_time_column(given),
+        group=None if stream.group is None else str(stream.columns["group"][0]),
+        cluster=None if stream.cluster is None else str(stream.columns["cluster"]),
+        logit=logit,
+        delay=Delay.parse(str(over_time.delay or 0)),
+        every=unasked_period(stream.time, stream.clock, whole_stream) if every is None else Period.parse(str(every)),
+        horizon=None if over_time.horizon is None else whole("horizon", over_time.horizon),
+        seed=plan.seed,
+        confidence=plan.confidence,
+    )
+    warm_up = WARM_UP if over_time.warm_up is None else whole("warm_up", over_time.warm_up)
+    return online_plan(names_of("methods", over_time.methods), warm_up, start)
 
 
 class OnlineForecaster:

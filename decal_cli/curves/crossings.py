@@ -19,13 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.declarations.defaults import SEED
-from decal_cli.learn.regions import fits_of_other_folds
+from decal_cli.declarations.document import Said
+from decal_cli.learn.regions import Curve, fits_of_other_folds
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.resample import FOLDS
@@ -253,34 +254,29 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Rival:
-    """One model among the others. refinement_loss: its calibrated Brier score, twice the area under its curve.
-
-    gap: the largest distance to the lowest curve, with u_delta 1, and `at` which threshold. share: of the thresholds
-    at which its curve alone is the lowest. beaten_by: the model that is lower beyond chance, `beaten_at` the threshold
-    where that is clearest; None where no model is.
+    """A model beside the others: refinement_loss is twice the area under its calibrated Brier curve; gap: its largest
+    distance to the lowest curve (u_delta 1), at the threshold gap_at; lowest_share: of the thresholds at which its
+    curve alone is the lowest; beaten_by: the model that is lower beyond chance, clearest at the threshold beaten_at.
     """
 
-    name: str
+    model: str
     refinement_loss: float
     gap: float
-    at: float
-    share: float
+    gap_at: float
+    lowest_share: float
     beaten_by: str | None
     beaten_at: float | None
 
 
 @dataclass(frozen=True, eq=False)
 class Lowest:
-    """The lowest curve at each threshold, shape (K,), and how every model does beside it."""
+    """The lowest calibrated Brier curve of all models on the thresholds, and every model beside it; sufficient: models
+    that no other one beats beyond chance.
+    """
 
-    value: Floats
-    rivals: tuple[Rival, ...]
-    confidence: float
-
-    @property
-    def unbeaten(self) -> tuple[str, ...]:
-        """Models that no other one beats beyond chance."""
-        return tuple(rival.name for rival in self.rivals if rival.beaten_by is None)
+    value: Annotated[Floats, Said(kind=list[float])]
+    sufficient: tuple[str, ...]
+    models: tuple[Rival, ...]
 
 
 def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: float, seed: int = SEED) -> Lowest:
@@ -290,7 +286,7 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
     """
     rows = models[0][1]
     fold = _folds([each for _, each in models], seed)
-    decided = [np.searchsorted(at, _fitted(each), side="right") for _, each in models]
+    decided = [np.searchsorted(at, Curve.fitted(each.table).of(each.score), side="right") for _, each in models]
     held_out = [np.searchsorted(at, fits_of_other_folds(each, fold), side="right") for _, each in models]
     curves = np.array([_curve(each, rows, at) for each in decided])
     lowest = curves.min(axis=0)
@@ -321,7 +317,7 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
                 float(at[k]) if beaten else None,
             )
         )
-    return Lowest(lowest, tuple(rivals), confidence)
+    return Lowest(lowest, tuple(each.model for each in rivals if each.beaten_by is None), tuple(rivals))
 
 
 def same_rows(models: Sequence[Rows]) -> bool:
@@ -333,14 +329,6 @@ def same_rows(models: Sequence[Rows]) -> bool:
         and np.array_equal(each.weights, first.weights)
         for each in models[1:]
     )
-
-
-def _fitted(rows: Rows) -> Floats:
-    """The isotonic fit at each row, shape (T,)."""
-    table = rows.table
-    fitted = table.isotonic
-    pool = np.searchsorted(table.score[table.pools], rows.score, side="right") - 1
-    return np.asarray((fitted.pos / fitted.n)[pool])
 
 
 def _folds(models: Sequence[Rows], seed: int) -> Ints:
@@ -367,20 +355,17 @@ def _advantage(a: Ints, b: Ints, rows: Rows, at: Floats) -> Floats:
     """
     label, weight, effect = rows.label > 0.5, rows.weights, rows.table.design.effect
     lost, signed, squares, counts = np.zeros((4, len(at)))
-    for which, cost in ((label, 1 - at), (~label, at)):
+    for which, cost, loser in ((label, 1 - at, b > a), (~label, at, a > b)):
         # With label 1 the one that decides 0 loses, with label 0 the one that decides 1.
-        sign = 1.0 if which is label else -1.0
-        for more, less, side in ((a, b, -sign), (b, a, sign)):
-            apart = which & (more > less)
-            w = weight[apart]
-            first, second, count = (
-                _spread(values, less[apart], more[apart], len(at) + 1)
-                for values in (w, effect * w * w, np.ones(len(w)))
-            )
-            lost += side * cost * first
-            signed += side * cost * second
-            squares += cost**2 * second
-            counts += count
+        apart = which & (a != b)
+        first, last = np.minimum(a, b)[apart], np.maximum(a, b)[apart]
+        w, side = weight[apart], np.where(loser[apart], 1.0, -1.0)
+        by_rows = (side * w, side * effect * w * w, effect * w * w, np.ones(len(w)))
+        of_lost, of_signed, of_squares, count = (_spread(each, first, last, len(at) + 1) for each in by_rows)
+        lost += cost * of_lost
+        signed += cost * of_signed
+        squares += cost**2 * of_squares
+        counts += count
     total, total2 = weight.sum(), effect * (weight @ weight)
     mean = lost / total
     variance = np.maximum(squares - 2 * mean * signed + mean**2 * total2, 0.0) / total**2

@@ -14,8 +14,6 @@ from decal_cli.analysis.flowchart import BEYOND, GAINS
 from decal_cli.analysis.study import (
     BASE,
     BEYOND_SUFFIX,
-    OF_CLASSES,
-    OF_SCORES,
     PREDICTORS,
     Relation,
     StudyPoints,
@@ -25,6 +23,7 @@ from decal_cli.analysis.study import (
 from decal_cli.learn.methods import parse
 from decal_cli.plot.page import new_figure, on_axes, saved
 from decal_cli.plot.style import COLOURS, GREY, drawable, looks, style_of
+from decal_cli.render.results.study import OTHERS, OURS
 from decal_cli.tables.table import Floats
 
 _PAPER = "Perez-Lebel et al. 2025"
@@ -120,9 +119,7 @@ def _correlations(figure: Any, summary: Summary) -> bool:
     if base == BASE:
         shown = (base, "refit", "refit" + beyond, "stack-boosting" + beyond)
     targets = [target for target in shown if target in summary.points.targets]
-    ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND, "regret", POST_TRAINING)
-    others = tuple(dict.fromkeys(choice.key for choice in (*OF_SCORES, *OF_CLASSES)))
-    names = [n for n in (*ours, *others) if any((n, target) in summary.relations for target in targets)]
+    names = [n for n in (*OURS, *OTHERS) if any((n, target) in summary.relations for target in targets)]
     r2 = {pair: relation.r2 for pair, relation in summary.relations.items()}
     if np.isnan([r2.get(pair, np.nan) for pair in itertools.product(names, targets)]).all():
         return False
@@ -133,7 +130,7 @@ def _correlations(figure: Any, summary: Summary) -> bool:
             relation = summary.relations.get((name, target))
             if relation is not None and relation.interval is not None:
                 ends[row] = np.abs(np.subtract(relation.interval, relation.r2))
-        colours = [COLOURS[0] if name in ours else COLOURS[7] for name in names]
+        colours = [COLOURS[0] if name in OURS else COLOURS[7] for name in names]
         look = {"color": colours, "error_kw": {"ecolor": GREY, "elinewidth": 0.9, "capsize": 2}}
         axes.barh(range(len(names)), [r2.get((name, target), np.nan) for name in names], xerr=ends.T, **look)
         axes.set_yticks(range(len(names)), [short_title(name) for name in names] if k == 0 else [""] * len(names))

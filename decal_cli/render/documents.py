@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from decal_cli.analysis.gate import GateRow
+from decal_cli.curves.crossings import Lowest
 from decal_cli.declarations.document import Limit
 from decal_cli.render.results.card import CardData
 from decal_cli.render.results.comparison import ComparedData
@@ -17,11 +18,11 @@ from decal_cli.render.results.planned import PlannedData
 from decal_cli.render.results.recommendation import AdvisedData, RangedData
 from decal_cli.render.results.source import Provenance
 from decal_cli.render.results.study import StudiedData
-from decal_cli.render.results.sweep import LowestData, SweptData, VariedData
+from decal_cli.render.results.sweep import SweptData, VariedData
 from decal_cli.render.schema import View, schema_of
 from decal_cli.version import SCHEMA
 
-_GATES, _LOWEST = {"gates": list[GateRow]}, {"lowest": LowestData | None}
+_GATES, _LOWEST = {"gates": list[GateRow]}, {"lowest": Lowest | None}
 _REPORTS: tuple[tuple[str, type[View], type[View], type[View], dict[str, Any], dict[str, Any]], ...] = (
     ("evaluate", Measures, Measures, MeasuredData, {}, {}),
     ("recommend", Provenance, Provenance, AdvisedData, {}, {}),

@@ -269,13 +269,13 @@ def test_the_table_by_hand(weighted: bool) -> None:
     a, b, label = np.round(rng.random(300), 2), np.round(rng.random(300), 2), (rng.random(300) < 0.4).astype(int)
     weight = rng.gamma(2.0, size=300) if weighted else np.ones(300)
     counted = disagreements(pair_up(a, b, label, weight if weighted else None), 0.5)
-    for by_a in (0, 1):
-        for by_b in (0, 1):
-            for at in (0, 1):
-                which = ((a >= 0.5) == by_a) & ((b >= 0.5) == by_b) & (label == at)
-                assert counted.rows[by_a][by_b][at] == pytest.approx(weight[which].sum(), rel=1e-12)
+    cells = {(0, 0): counted.both_0, (0, 1): counted.only_b_1, (1, 0): counted.only_a_1, (1, 1): counted.both_1}
+    for (by_a, by_b), cell in cells.items():
+        for at in (0, 1):
+            which = ((a >= 0.5) == by_a) & ((b >= 0.5) == by_b) & (label == at)
+            assert cell[at] == pytest.approx(weight[which].sum(), rel=1e-12)
     only_a = (((a >= 0.5) == label) & ((b >= 0.5) != label)) * weight
-    assert counted.a_right == pytest.approx(only_a.sum(), rel=1e-12)
+    assert counted.only_a_right == pytest.approx(only_a.sum(), rel=1e-12)
     assert (counted.p_value is None) == weighted
 
 

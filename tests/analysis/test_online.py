@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.gate import Bounded, holm, look, sequence_interval
-from decal_cli.analysis.online import Judged, OnlineRequest, Replay
+from decal_cli.analysis.online import Delay, Judged, OnlinePlan, Replay, online_plan, unasked_period
 from decal_cli.data import Stream
 from decal_cli.sequential import ONLINE
 from decal_cli.sequential.anytime import RunningDifference, RunningMeans, utility_difference
@@ -23,7 +22,7 @@ ROWS, DAY = 240, 86_400_000_000_000
 TASK = BinaryTask.of_threshold(0.4)
 SHORT = ("rolling-isotonic(window=60)", "fading-isotonic(half_life=10)", "hedge(bins=3)")
 """Some that learn from fewer rows than there are here."""
-DELAYS = {"none": None, "rows": "15", "time": "6d", "column": "came", "longer than the stream": "900d"}
+DELAYS = {"none": "0", "rows": "15", "time": "6d", "column": "came", "longer than the stream": "900d"}
 
 
 def stream_of_rows(seed: int, delay: str) -> Stream:
@@ -39,8 +38,9 @@ def stream_of_rows(seed: int, delay: str) -> Stream:
 
 
 def replay_of(stream: Stream, delay: str) -> Replay:
-    asked = OnlineRequest(time="t", delay=DELAYS[delay], warm_up=50, methods=(*ONLINE, *SHORT))
-    return asked.replay(stream, Plan((), TASK, seed=3), logit=False)
+    late, every = Delay.parse(DELAYS[delay]), unasked_period(stream.time, "dates")
+    plan = OnlinePlan(TASK, (), "dates", score="p", time="t", group="g", delay=late, every=every, seed=3)
+    return Replay(online_plan((*ONLINE, *SHORT), 50, plan))
 
 
 def known_from(stream: Stream, delay: str) -> np.ndarray:

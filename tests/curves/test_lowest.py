@@ -36,10 +36,10 @@ def test_curves_gaps_and_errors_are_those_of_the_rows() -> None:
         lost.append(np.where(c[:, None] >= AT, AT * (label == 0)[:, None], (1 - AT) * (label == 1)[:, None]))
     curves = np.array([np.average(each, axis=0, weights=weight) for each in lost])
     np.testing.assert_allclose(lowest.value, curves.min(axis=0), atol=1e-12)
-    for k, rival in enumerate(lowest.rivals):
+    for k, rival in enumerate(lowest.models):
         gap = curves[k] - curves.min(axis=0)
-        assert rival.gap == pytest.approx(gap.max(), abs=1e-12) and rival.at == AT[gap.argmax()]
-        assert rival.share == pytest.approx(np.mean(curves[k] < curves[1 - k] - 1e-12))
+        assert rival.gap == pytest.approx(gap.max(), abs=1e-12) and rival.gap_at == AT[gap.argmax()]
+        assert rival.lowest_share == pytest.approx(np.mean(curves[k] < curves[1 - k] - 1e-12))
         inputs = Inputs(models[k][1])
         assert rival.refinement_loss == pytest.approx(value_of(parse("refinement_loss"), inputs), abs=1e-12)
 
@@ -48,7 +48,7 @@ def test_a_model_that_knows_both_signals_beats_those_that_know_one() -> None:
     x, label = world(4000, 2)
     models = [(name, Rows(score(signal), label)) for name, signal in (("one", x[:, 0]), ("both", x.sum(axis=1)))]
     lowest = lowest_curve(models, AT, 0.95)
-    assert lowest.unbeaten == ("both",) and lowest.rivals[0].beaten_by == "both"
+    assert lowest.sufficient == ("both",) and lowest.models[0].beaten_by == "both"
     assert verdict(lowest).startswith("both is not beaten and may be sufficient; the other is not.")
 
 
@@ -60,7 +60,7 @@ def test_two_models_that_know_different_parts_of_the_label_are_both_beaten() -> 
     label = (rng.random(6000) < truth).astype(np.uint8)
     low, high = np.where(half, truth, 0.84), np.where(half, 0.16, truth)
     lowest = lowest_curve([("low", Rows(low, label)), ("high", Rows(high, label))], AT, 0.95)
-    assert lowest.unbeaten == ()
+    assert lowest.sufficient == ()
     text = verdict(lowest)
     assert text.startswith("No model named is sufficient here: each is beaten by another. Best known lower curve: ")
 
@@ -71,7 +71,7 @@ def test_models_that_know_the_same_are_seldom_told_apart() -> None:
         x, label = world(1000, 100 + seed)
         noise = np.random.default_rng(seed).normal(size=(1000, 2))
         models = [(f"m{k}", Rows(score(x[:, 0] + 0.5 * noise[:, k]), label)) for k in range(2)]
-        beaten += len(lowest_curve(models, AT, 0.95).unbeaten) < 2
+        beaten += len(lowest_curve(models, AT, 0.95).sufficient) < 2
     assert beaten <= 3
 
 

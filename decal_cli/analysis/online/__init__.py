@@ -1,10 +1,16 @@
 """Over time: rows in order, forecasters that never look ahead, and what acting on them is worth."""
 
-from decal_cli.analysis.online.judged import Direction, Judged, MethodReport, OnlineRule, PriorShift, judge_online
-from decal_cli.analysis.online.plan import Delay, Period, online_plan
+from decal_cli.analysis.online.judged import (
+    Judged,
+    MethodOverTime,
+    OnlineAdvice,
+    OnlineRule,
+    PriorShift,
+    judge_online,
+)
+from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay, StreamClusters, Window, predicted_columns, predicted_name
 from decal_cli.analysis.online.state_file import (
-    OnlineRequest,
     check_goes_on,
     check_same,
     is_state,
@@ -15,10 +21,10 @@ from decal_cli.analysis.online.state_file import (
 
 __all__ = [
     "Delay",
-    "Direction",
     "Judged",
-    "MethodReport",
-    "OnlineRequest",
+    "MethodOverTime",
+    "OnlineAdvice",
+    "OnlinePlan",
     "OnlineRule",
     "Period",
     "PriorShift",
@@ -29,10 +35,12 @@ __all__ = [
     "check_same",
     "is_state",
     "judge_online",
+    "needs_score",
     "online_plan",
     "predicted_columns",
     "predicted_name",
     "replay_of",
     "state_text",
+    "unasked_period",
     "unknown_rows",
 ]

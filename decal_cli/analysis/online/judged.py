@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from decal_cli.analysis.gate import ANSWERS, OPERATORS, OVER_TIME, GateRow
 from decal_cli.analysis.online.plan import AS_IT_IS, BASE_RATE, FROZEN
 from decal_cli.analysis.online.replay import Replay, utility_of
 from decal_cli.data.times import NS_PER_DAY
-from decal_cli.declarations.document import Share
+from decal_cli.declarations.document import Hidden, Positive, Share, Words
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as parse_metric
@@ -70,19 +70,15 @@ Direction = Literal["keep", "move-threshold", "recalibrate-online", "retrain"]
 
 @dataclass(frozen=True)
 class OnlineAdvice:
-    """What to do.
-
-    method: the forecaster to use, None to keep the score; gain, interval: what it won over acting on the score as it
-    is, per row, and its sequence at alpha over the number of methods compared; since: the row after which that was
-    first above 0. threshold: from which score to act, where the threshold is to be moved.
-    """
+    """What to do now. cost_a_day: of not doing it, null where time is no date."""
 
     action: Direction
     method: str | None = None
     gain: float | None = None
     interval: Interval | None = None
-    since: int | None = None
-    threshold: float | None = None
+    since: Positive | None = None
+    threshold: Share | None = None
+    cost_a_day: float | None = None
 
 
 def advised(replay: Replay) -> OnlineAdvice:
@@ -90,7 +86,8 @@ def advised(replay: Replay) -> OnlineAdvice:
 
     The one that won most is taken. Where it is the frozen recalibration, which is one threshold for all time, the
     threshold is to be moved. Where the base rate, which looks at no score, wins as much as that, the score is worth
-    nothing any more, and the model is to be retrained.
+    nothing any more, and the model is to be retrained. Beside the action stand its gain over acting on the score as it
+    is, per row, its sequence at that level, and the row after which that was first above 0.
     """
     plan = replay.plan
     if plan.baseline != AS_IT_IS or not plan.candidates:
@@ -115,30 +112,33 @@ def advised(replay: Replay) -> OnlineAdvice:
 
 
 LOSSES = tuple(parse_metric(name) for name in ("u_cal", "cdl", "dist_cal_lower", "dist_cal_upper"))
-"""What each method's predictions are judged by, whatever the decision."""
+"""What each method's predictions are judged by, whatever the decision: fields of MethodOverTime."""
 OF_GRID = {"cdl": parse_metric("cdl(levels=exact)")}
 """Of predictions that are points of a grid: each point is a level, as it is to U-calibration."""
 
 
 @dataclass(frozen=True)
-class MethodReport:
-    """One method over all rows.
-
-    utility: per row. gain: over the first method, None for that: per row, or where rows are in clusters the mean over
-    those; interval: its confidence sequence after the last row, None of too few clusters; since: the row after which
-    that was first above 0, at alpha over the number of methods compared. worst: V-regret, a sum over rows; guarantee:
-    what a theorem says, None without one, and where labels were known later than it says. losses: by the names of
-    LOSSES.
+class MethodOverTime:
+    """One forecaster. utility: per decision; gain: over the first of them, null for that, with its confidence sequence
+    after the last row, null of too few clusters; since: the row after which that, at alpha over the number of methods
+    compared, was above 0. In clusters, gain is the mean over those.
+    worst_v_regret: per row, at the threshold worst_kink. guarantee: of a theorem, null without one.
     """
 
-    spec: OnlineSpec
+    spec: Hidden[OnlineSpec]
+    method: Words
+    randomised: bool
     utility: float
     gain: float | None
     interval: Interval | None
-    since: int | None
-    worst: WorstKink
+    since: Positive | None
+    worst_v_regret: float
+    worst_kink: Share
     guarantee: Guarantee | None
-    losses: dict[str, float]
+    u_cal: float
+    cdl: float
+    dist_cal_lower: float
+    dist_cal_upper: float
 
     @property
     def title(self) -> str:
@@ -181,18 +181,20 @@ class Judged:
         accounts = replay.accounts()
         self.methods = tuple(_method(spec, replay, accounts.get(spec.key, math.inf)) for spec in plan.methods)
         self.prior_shift, self.advice = _prior_shift(replay), advised(replay)
+        if self.advice.gain is not None and self.rows_per_day is not None:
+            self.advice = replace(self.advice, cost_a_day=self.advice.gain * self.rows_per_day)
 
     @property
     def p_value(self) -> float | None:
         """Of the hypothesis that the score is calibrated, whenever one looks; None unless labels come late."""
         return math.exp(-self.log_e) if self.plan.delay.late and self.has_e_value else None
 
-    def report(self, key: str) -> MethodReport:
+    def report(self, key: str) -> MethodOverTime:
         """The method of this name."""
-        return next(each for each in self.methods if each.spec.key == key)
+        return next(each for each in self.methods if each.method == key)
 
 
-def _method(spec: OnlineSpec, replay: Replay, account: float) -> MethodReport:
+def _method(spec: OnlineSpec, replay: Replay, account: float) -> MethodOverTime:
     """account: what the forecaster itself says that the distance to calibration is at most."""
     tally = replay.tallies[spec.key]
     table = tally.cells.table()
@@ -201,15 +203,21 @@ def _method(spec: OnlineSpec, replay: Replay, account: float) -> MethodReport:
     of_grid = OF_GRID if spec.declared.function.on_grid else {}
     losses = {loss.key: value_of(of_grid.get(loss.key, loss), inputs) for loss in LOSSES}
     losses["dist_cal_upper"] = max(losses["dist_cal_lower"], min(losses["dist_cal_upper"], account))
-    return MethodReport(
-        spec=spec,
-        utility=utility_of(replay.rows, replay.positives, tally.acts, replay.plan.task),
-        gain=gain,
-        interval=interval,
-        since=replay.since(spec.key),
-        worst=worst_v_regret(table),
-        guarantee=replay.forecasters[spec.key].guarantee(replay.rows) if replay.prompt else None,
-        losses=losses,
+    worst = worst_v_regret(table)
+    # A theorem speaks of labels that are known before the next row.
+    guarantee = replay.forecasters[spec.key].guarantee(replay.rows) if replay.prompt else None
+    return MethodOverTime(
+        spec,
+        spec.key,
+        spec.declared.randomised,
+        utility_of(replay.rows, replay.positives, tally.acts, replay.plan.task),
+        gain,
+        interval,
+        replay.since(spec.key),
+        worst.regret / replay.rows,
+        worst.kink,
+        guarantee,
+        **losses,
     )
 
 

@@ -89,23 +89,6 @@ class ThresholdsData(View):
     ahead: list[LeadData] = of("leads")
 
 
-RowsByLabel = Annotated[list[Size], Limit(minItems=2, maxItems=2)]
-
-
-class DisagreementsData(View):
-    """Rows by the decisions of the first and the second model, both_0 to both_1. p_value: of McNemar's exact test that
-    both are right as often where they disagree; null for weighted rows.
-    """
-
-    both_0: RowsByLabel = of("rows.0.0")
-    only_b_1: RowsByLabel = of("rows.0.1")
-    only_a_1: RowsByLabel = of("rows.1.0")
-    both_1: RowsByLabel = of("rows.1.1")
-    only_a_right: Size = of("a_right")
-    only_b_right: Size = of("b_right")
-    p_value: Share | None
-
-
 class ContestData(View):
     """The two models on all rows (group null) or on one group of them.
 
@@ -124,13 +107,7 @@ class ContestData(View):
         }
     )
     thresholds: ThresholdsData | None
-    disagreements: DisagreementsData | ClassDisagreements | None = of(
-        lambda contest, _: (
-            DisagreementsData(contest.disagreements)
-            if isinstance(contest.disagreements, Disagreements)
-            else contest.disagreements
-        )
-    )
+    disagreements: Disagreements | ClassDisagreements | None
     swap: Absent[Swap | None]
 
 
@@ -344,10 +321,11 @@ class Compared(WrittenResult):
             text = f"for {counted(apart)} rows the two {of_one}: {sides}{counted(each.b_better)}"
             test = "sign test over clusters, p" if each.clustered else "exact sign test, p"
         else:
-            apart, same, note = each.a_right + each.b_right, "decide every row alike", "; it counts both errors alike"
+            apart, same = each.only_a_right + each.only_b_right, "decide every row alike"
+            note = "; it counts both errors alike"
             text = (
-                f"on {counted(apart)} rows the two decide differently: {first} is right on {counted(each.a_right)}, "
-                f"{second} on {counted(each.b_right)}"
+                f"on {counted(apart)} rows the two decide differently: {first} is right on "
+                f"{counted(each.only_a_right)}, {second} on {counted(each.only_b_right)}"
             )
             test = "McNemar's p, over clusters," if each.clustered else "McNemar's exact p"
         if not apart:
@@ -448,22 +426,19 @@ class Compared(WrittenResult):
     def _disagreements_table(self, apart: Disagreements) -> TextTable:
         """A row for each pair of decisions, columns by label."""
         names = self.terms.names or ("0", "1")
+        cells = {(1, 1): apart.both_1, (1, 0): apart.only_a_1, (0, 1): apart.only_b_1, (0, 0): apart.both_0}
         right = {(1, 0): "A at label 1, else B", (0, 1): "B at label 1, else A"}
-
-        def rows(*labels: int) -> Callable[[tuple[int, int]], str]:
-            return lambda by: counted(sum(apart.rows[by[0]][by[1]][label] for label in labels))
-
         return table(
-            ((1, 1), (1, 0), (0, 1), (0, 0)),
+            cells,
             [
                 (left("A decides"), lambda by: names[by[0]]),
                 (left("B decides"), lambda by: names[by[1]]),
-                ("rows", rows(0, 1)),
-                ("with label 1", rows(1)),
-                ("with label 0", rows(0)),
+                ("rows", lambda by: counted(sum(cells[by]))),
+                ("with label 1", lambda by: counted(cells[by][1])),
+                ("with label 0", lambda by: counted(cells[by][0])),
                 (left("who is right"), lambda by: right.get(by, "both, or neither")),
             ],
-            title=f"Decisions of both models, {counted(sum(sum(cell) for row in apart.rows for cell in row))} rows",
+            title=f"Decisions of both models, {counted(sum(map(sum, cells.values())))} rows",
         )
 
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.gate import GateRow
-from decal_cli.analysis.online import Direction, Judged, MethodReport, PriorShift, StreamClusters, Window
+from decal_cli.analysis.online import Judged, MethodOverTime, OnlineAdvice, PriorShift, StreamClusters, Window
 from decal_cli.data import shown_time
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Words
 from decal_cli.hints import Verb
-from decal_cli.numbers import Interval, percent, plain, short, times
+from decal_cli.numbers import percent, plain, short, times
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, number, table
 from decal_cli.render.results.gates import checks_of
@@ -49,28 +49,6 @@ class ClustersOverTimeData(View):
     apart_at: Positive | None = of("apart.row")
 
 
-class MethodOverTimeData(View):
-    """One forecaster. utility: per decision; gain: over the first of them, null for that, with its confidence sequence
-    after the last row, null of too few clusters; since: the row after which that, at alpha over the number of methods
-    compared, was above 0. In clusters, gain is the mean over those.
-    worst_v_regret: per row, at the threshold worst_kink. guarantee: of a theorem, null without one.
-    """
-
-    method: Words = of("spec.key")
-    randomised: bool = of("spec.declared.randomised")
-    utility: float
-    gain: float | None
-    interval: Interval | None
-    since: Positive | None
-    worst_v_regret: float = of(lambda method, seen: method.worst.regret / seen.judged.rows)
-    worst_kink: Share = of("worst.kink")
-    guarantee: Guarantee | None
-    u_cal: float = of("losses.u_cal")
-    cdl: float = of("losses.cdl")
-    dist_cal_lower: float = of("losses.dist_cal_lower")
-    dist_cal_upper: float = of("losses.dist_cal_upper")
-
-
 class WindowData(View):
     """One window: utilities per decision by method, and the decimal logarithm of the e-process after its last row (of 1
     over the p-value where labels come late); null where rows of a cluster come apart.
@@ -97,18 +75,6 @@ class AlarmData(View):
     likely_since_time: str = of(lambda alarm, seen: seen.at(alarm.start_time))
 
 
-class OnlineAdviceData(View):
-    """What to do now. cost_a_day: of not doing it, null where time is no date."""
-
-    action: Direction
-    method: str | None
-    gain: float | None
-    interval: Interval | None
-    since: Positive | None
-    threshold: Share | None
-    cost_a_day: float | None = of(lambda advice, seen: seen.a_day(advice.gain))
-
-
 class ReplayPart(View):
     """What became of the rows."""
 
@@ -117,14 +83,14 @@ class ReplayPart(View):
     first_time: str = of(lambda judged, seen: seen.at(judged.first_time))
     last_time: str = of(lambda judged, seen: seen.at(judged.last_time))
     replay: ReplayedPlanData = of("plan")
-    methods: Annotated[list[MethodOverTimeData], Limit(minItems=1)]
+    methods: Annotated[list[MethodOverTime], Limit(minItems=1)]
     windows: Annotated[list[WindowData], Limit(minItems=1)]
     clusters: Absent[ClustersOverTimeData | None]
     log10_e: float | None = of(lambda judged, seen: seen.log10(judged.log_e))
     p_value: Share | None
     alarm: AlarmData | None
     prior_shift: PriorShift | None
-    advice: OnlineAdviceData
+    advice: OnlineAdvice
     gates: list[GateRow] = of(".gates")
 
 
@@ -194,11 +160,6 @@ class Replayed(WrittenResult):
         """The decimal logarithm of an e-process; None where it does not hold at all times."""
         return log_e / math.log(10) if self.judged.at_all_times else None
 
-    def a_day(self, gain: float | None) -> float | None:
-        """What a gain per decision is a day; None where time is no date."""
-        per_day = self.judged.rows_per_day
-        return None if gain is None or per_day is None else gain * per_day
-
     def utilities(self, window: Window) -> dict[str, float]:
         """Per decision of a window, by method."""
         return {spec.key: window.utility(spec.key, self.plan.task) for spec in self.plan.methods}
@@ -223,9 +184,9 @@ class Replayed(WrittenResult):
         shown = judged.windows[-MAX_SHOWN_WINDOWS:]
         first, beside = judged.methods[0], self._beside()
 
-        def won(method: MethodReport | None, over: MethodReport | None = None) -> Callable[[Window], b.Cell]:
-            def utility(window: Window, of: MethodReport | None) -> float:
-                return 0.0 if of is None else window.utility(of.spec.key, plan.task)
+        def won(method: MethodOverTime | None, over: MethodOverTime | None = None) -> Callable[[Window], b.Cell]:
+            def utility(window: Window, of: MethodOverTime | None) -> float:
+                return 0.0 if of is None else window.utility(of.method, plan.task)
 
             return lambda window: self._amount(utility(window, method) - utility(window, over))
 
@@ -248,7 +209,7 @@ class Replayed(WrittenResult):
             keys=1,
         )
 
-    def _beside(self) -> MethodReport | None:
+    def _beside(self) -> MethodOverTime | None:
         """The method that is shown beside the first: the one advised, else the recalibrator that won most."""
         judged = self.judged
         if judged.advice.method is not None:
@@ -263,17 +224,17 @@ class Replayed(WrittenResult):
         return table(
             judged.methods,
             [
-                (left("forecaster"), lambda each: each.title + (" *" if each.spec.declared.randomised else "")),
+                (left("forecaster"), lambda each: each.title + (" *" if each.randomised else "")),
                 ("gain", lambda each: "" if each.gain is None else self._amount(each.gain, each.interval)),
                 (left("clear since", drops=1), lambda each: "" if each.since is None else f"row {each.since:,}"),
-                (b.Column("V-regret", "worst"), lambda each: each.worst.regret / judged.rows),
-                (b.Column("at", drops=1), lambda each: short(each.worst.kink, 3)),
-                ("U-cal.", lambda each: each.losses["u_cal"]),
-                ("CDL", lambda each: each.losses["cdl"]),
-                (b.Column("distance", "at most"), lambda each: each.losses["dist_cal_upper"]),
+                (b.Column("V-regret", "worst"), lambda each: each.worst_v_regret),
+                (b.Column("at", drops=1), lambda each: short(each.worst_kink, 3)),
+                ("U-cal.", lambda each: each.u_cal),
+                ("CDL", lambda each: each.cdl),
+                (b.Column("distance", "at most"), lambda each: each.dist_cal_upper),
                 judged.prompt and (left("bound"), lambda each: _bound(each.guarantee)),
             ],
-            row=lambda each: {"chosen": each.spec.key == judged.advice.method},
+            row=lambda each: {"chosen": each.method == judged.advice.method},
             title=f"Forecasters; gains over {judged.methods[0].title}, {self.measured_in}{by_cluster}",
             keys=1,
             picks=True,
@@ -292,7 +253,7 @@ class Replayed(WrittenResult):
                 "The p-value holds whenever one looks. Rows enter it in blocks, when their labels are known: of every "
                 "other block an e-process each, and the p-value is 2 over the most that either has been."
             )
-        randomised = any(each.spec.declared.randomised for each in judged.methods)
+        randomised = any(each.randomised for each in judged.methods)
         if not judged.prompt:
             yield "Bounds are not shown: theorems speak of labels that are known before the next row."
             yield from ["* predicts with random numbers."] if randomised else []
@@ -370,8 +331,8 @@ class Replayed(WrittenResult):
         several = ", an interval for all methods compared at once" if compared > 1 else ""
         yield f"Not doing so has cost {terms.amount(advice.gain, advice.interval)}{several}."
         if judged.rows_per_day is not None and terms.per is None:
-            a_day = advice.gain * judged.rows_per_day
-            yield f"At {short(judged.rows_per_day, 1)} decisions a day that is {a_day:,.3g} {terms.noun} a day."
+            a_day = f"{advice.cost_a_day:,.3g} {terms.noun} a day"
+            yield f"At {short(judged.rows_per_day, 1)} decisions a day that is {a_day}."
         if advice.since is not None:
             yield f"This has been clear since row {advice.since:,}."
 

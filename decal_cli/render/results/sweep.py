@@ -64,31 +64,6 @@ AURC_TEXT = (
 _VARIED_HEADINGS = {ABSTAIN: "price", PREVALENCE: "labels 1", CAPACITY: "capacity"}
 
 
-class RivalData(View):
-    """A model beside the others: refinement_loss is twice the area under its calibrated Brier curve; gap: its largest
-    distance to the lowest curve (u_delta 1), at the threshold gap_at; lowest_share: of the thresholds at which its
-    curve alone is the lowest; beaten_by: the model that is lower beyond chance, clearest at the threshold beaten_at.
-    """
-
-    model: str = of("name")
-    refinement_loss: float
-    gap: float
-    gap_at: float = of("at")
-    lowest_share: float = of("share")
-    beaten_by: str | None
-    beaten_at: float | None
-
-
-class LowestData(View):
-    """The lowest calibrated Brier curve of all models on the thresholds, and every model beside it; sufficient: models
-    that no other one beats beyond chance.
-    """
-
-    value: list[float]
-    sufficient: list[str] = of("unbeaten")
-    models: list[RivalData] = of("rivals")
-
-
 class ExpectationData(View):
     """Under the prior."""
 
@@ -352,8 +327,8 @@ class Curves(LongTable):
 
     def data(self) -> dict[str, Any]:
         """One report, or several and their lowest curve."""
-        lowest = None if self.sweep.lowest is None else data_of(LowestData(self.sweep.lowest))
-        return {**super().data(), **({"lowest": lowest} if len(self.sweep.reports) > 1 else {})}
+        lowest = {"lowest": data_of(self.sweep.lowest)} if len(self.sweep.reports) > 1 else {}
+        return {**super().data(), **lowest}
 
     def _shown(self) -> list[int]:
         """Which thresholds to print: the ends, those nearest to round numbers between them, and the user's."""
@@ -376,13 +351,13 @@ class Curves(LongTable):
             return Column(text, breaks=(HEADING_WIDTH,))
 
         yield table(
-            lowest.rivals,
+            lowest.models,
             [
-                (left("model"), lambda rival: rival.name),
+                (left("model"), lambda rival: rival.model),
                 (head("refinement loss"), lambda rival: rival.refinement_loss),
                 (head(f"gap, {self.unit}"), lambda rival: self.factor * rival.gap),
-                (head("at t*"), lambda rival: short(rival.at, 3)),
-                (head("lowest at"), lambda rival: f"{100 * rival.share:.0f} % of t*"),
+                (head("at t*"), lambda rival: short(rival.gap_at, 3)),
+                (head("lowest at"), lambda rival: f"{100 * rival.lowest_share:.0f} % of t*"),
                 (
                     head("beaten beyond chance by"),
                     lambda rival: (
@@ -505,14 +480,14 @@ def verdict(lowest: Lowest) -> str:
     def listed(names: Sequence[str]) -> str:
         return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
-    left = lowest.unbeaten
-    holders = [rival for rival in sorted(lowest.rivals, key=lambda rival: -rival.share) if rival.share > 0]
-    best = listed([f"{rival.name} ({100 * rival.share:.0f} % of t*)" for rival in holders]) or "any: all are equal"
+    left = lowest.sufficient
+    holders = [each for each in sorted(lowest.models, key=lambda each: -each.lowest_share) if each.lowest_share > 0]
+    best = listed([f"{each.model} ({100 * each.lowest_share:.0f} % of t*)" for each in holders]) or "any: all are equal"
     if not left:
         return f"No model named is sufficient here: each is beaten by another. Best known lower curve: {best}."
-    if len(left) == len(lowest.rivals):
+    if len(left) == len(lowest.models):
         return "No model is beaten beyond chance: these rows do not tell which knows more."
-    others = "the others are" if len(lowest.rivals) - len(left) > 1 else "the other is"
+    others = "the others are" if len(lowest.models) - len(left) > 1 else "the other is"
     return (
         f"{listed(left)} {'are' if len(left) > 1 else 'is'} not beaten and may be sufficient; {others} not. "
         f"Best known lower curve: {best}."
