@@ -724,20 +724,16 @@ def _of_each_row(name: str, rows: Rows, inputs: Inputs) -> Bounded:
     # Ties go to the later action, as for every decision.
     action = np.searchsorted(np.array(task.decision_thresholds), score, side="right")
     utility = np.array(task.undominated, dtype=np.float64)
-    if name != "expected_utility":
-        if len(utility) != 2:
-            raise Undefined(f"needs a task of two actions, and this one has {len(utility)}")
+    if name == "expected_utility":
+        payoff = utility
+    elif len(utility) != 2:
+        raise Undefined(f"needs a task of two actions, and this one has {len(utility)}")
+    else:
         odds = (utility[0, 0] - utility[1, 0]) / (utility[1, 1] - utility[0, 1])
-        utility = np.array(
-            {
-                "eu_never": utility[[0, 0]],
-                "eu_always": utility[[1, 1]],
-                "net_benefit": [[0.0, 0.0], [-odds, 1.0]],
-                "accuracy": [[1.0, 0.0], [0.0, 1.0]],
-                "selection_rate": [[0.0, 0.0], [1.0, 1.0]],
-            }[name]
-        )
-    return Bounded(utility[action, label], float(utility.min()), float(utility.max()))
+        of_acting = {"selection_rate": (1.0, 1.0), "net_benefit": (-odds, 1.0)}
+        constant = {"eu_never": utility[[0, 0]], "eu_always": utility[[1, 1]], "accuracy": np.eye(2)}
+        payoff = constant[name] if name in constant else np.array(((0.0, 0.0), of_acting[name]))
+    return Bounded(payoff[action, label], float(payoff.min()), float(payoff.max()))
 
 
 def _need_first_rows(dataset: Dataset, baseline: Baseline) -> None:

@@ -20,7 +20,7 @@ from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.hints import renamed
-from decal_cli.plot import CLASS_PICTURES, PICTURES, draw_classes_on, draw_on, task_pictures
+from decal_cli.plot import CLASS_PICTURES, PICTURES, draw_classes_on, draw_on, pictures_of
 from decal_cli.render.terms import StatedTerms
 
 if TYPE_CHECKING:
@@ -71,12 +71,10 @@ def draw_sweep(
     report: which model and group, where a picture shows one. terms: of the amounts in it.
     """
     curves: Any = sweep
-    over_t = isinstance(sweep, Sweep)
-    shown = PICTURES if over_t else task_pictures(curves.series, curves.reports[0].table is not None, ("all",))
-    one_of("picture", picture, shown)
+    one_of("picture", picture, pictures_of(sweep, ("all",)))
     if not 0 <= report < len(sweep.reports):
         raise DecalError(f"report={report} is none of the {len(sweep.reports)} reports", "they count from 0")
-    axes: Axes = draw_on(curves, picture, ax, report, (over_t and terms) or StatedTerms())
+    axes: Axes = draw_on(curves, picture, ax, report, (isinstance(sweep, Sweep) and terms) or StatedTerms())
     return axes
 
 

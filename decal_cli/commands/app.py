@@ -52,7 +52,6 @@ from decal_cli.version import __version__
 if TYPE_CHECKING:
     from decal_cli.analysis.evaluate import Plan
     from decal_cli.analysis.online import Replay
-    from decal_cli.analysis.sweep import Sweep, VariedSweep
 
 app = typer.Typer(
     name="decal",
@@ -346,26 +345,11 @@ def sweep(
     answer = decal_cli.sweep(data, decision, thresholds=options.thresholds, prior=options.prior, statistics=statistics)
     answer.result.everything = options.all_thresholds
     if options.plot is not None:
-        pictures = pictures_named(answer.sweep, options.picture)
+        from decal_cli.plot import pictures_of
+
+        pictures = pictures_of(answer.sweep, options.picture)
         answer.result.drawing = draw_sweep(answer.sweep, options.plot, pictures, out)
     emit(answer.result, options.format, out)
-
-
-def pictures_named(curves: Sweep | VariedSweep, named: list[str]) -> tuple[str, ...]:
-    """What is drawn of a sweep. Errors: DecalError, for what it does not show."""
-    from decal_cli.plot import PICTURES, task_pictures
-
-    if hasattr(curves, "series"):
-        return task_pictures(curves.series, curves.reports[0].table is not None, named)
-    asked = tuple(dict.fromkeys(named)) or ("brier", "decision")
-    if "all" in asked:
-        return PICTURES
-    if other := [picture for picture in asked if picture not in PICTURES]:
-        raise DecalError(
-            f"--picture {other[0]} shows a number of the task that varies, and t* varies here",
-            f"choose of {', '.join(PICTURES)}, or give --vary",
-        )
-    return asked
 
 
 @under(JUDGE, ONE_REQUIRED)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from decal_cli.curves.grid import Grid
-from decal_cli.curves.kinds import CURVE_KINDS, MetricCurve
+from decal_cli.curves.kinds import CURVE_KINDS, Expectation, MetricCurve
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
@@ -216,7 +216,7 @@ def _of_estimates(s: Setup, name: str, estimates: Iterable[Estimate], brier: flo
     mean, extra, missed, bias = sums.tolist()
     expected = Estimate(mean, np.asarray(influence), units.by_label, *kind.range, extra, missed, bias=bias)
     interval = None if s.confidence is None else expected.normal(s.confidence)
-    return replace(curve, expectation=mean, expectation_interval=interval)
+    return replace(curve, expectation=Expectation(mean, interval))
 
 
 def _rate(s: Setup, name: str, keyed: Keyed, metric: OfDecisions) -> MetricCurve:
@@ -239,7 +239,7 @@ def _of_ends(s: Setup, name: str, value: Floats, ends: Floats | None) -> MetricC
     if s.grid.weight is None:
         return curve
     mean, *edges = (points @ s.grid.weight).tolist()
-    return replace(curve, expectation=mean, expectation_interval=(edges[0], edges[1]) if edges else None)
+    return replace(curve, expectation=Expectation(mean, (edges[0], edges[1]) if edges else None))
 
 
 def _undefined(s: Setup, name: str, reason: str) -> MetricCurve:
@@ -287,7 +287,7 @@ def _calibration_regret(s: Setup) -> MetricCurve:
         return _of_ends(s, "regret_calibration", value, None)
     ends = np.array([each.interval(s.rng(), s.confidence) for each in cells]).T
     curve = _of_ends(s, "regret_calibration", value, ends)
-    if s.grid.weight is None:
+    if s.grid.weight is None or curve.expectation is None:
         return curve
     # All t* share the draws of the rows of each bin, of which as large a part stays below each t*.
     bins, at, weight, rng = s.table.bins(BINS), s.grid.at[:, None], s.grid.weight[:, None], s.rng()
@@ -296,8 +296,8 @@ def _calibration_regret(s: Setup) -> MetricCurve:
     total = np.maximum((neg + pos).sum(axis=1), 1e-300)[:, None, None]
     gain = (pos[:, None] - at * (neg + pos)[:, None]) / total
     lost = joint._replace(up=weight * joint.up, down=weight * joint.down).lost(gain)
-    low, high = bias_corrected(curve.expectation or 0.0, lost, s.confidence)
-    return replace(curve, expectation_interval=(max(low, 0.0), max(high, 0.0)))
+    low, high = bias_corrected(curve.expectation.value, lost, s.confidence)
+    return replace(curve, expectation=replace(curve.expectation, interval=(max(low, 0.0), max(high, 0.0))))
 
 
 def _drawn(rng: np.random.Generator, weight: ArrayLike, squares: ArrayLike) -> Floats:
@@ -332,10 +332,10 @@ def _post_training(s: Setup, first: MetricCurve, second: MetricCurve) -> MetricC
     sum_of = MetricCurve.of(curve, [value, *_ends_of_sum(value, (first.low, first.high), (second.low, second.high))])
     if first.expectation is None or second.expectation is None:
         return sum_of
-    mean, parts = first.expectation + second.expectation, (first.expectation_interval, second.expectation_interval)
-    ends = _ends_of_sum(mean, *(part or (None, None) for part in parts))
-    interval = (float(ends[0]), float(ends[1])) if ends else None
-    return replace(sum_of, expectation=mean, expectation_interval=interval)
+    parts = first.expectation, second.expectation
+    mean = parts[0].value + parts[1].value
+    ends = _ends_of_sum(mean, *(part.interval or (None, None) for part in parts))
+    return replace(sum_of, expectation=Expectation(mean, (float(ends[0]), float(ends[1])) if ends else None))
 
 
 def _ends_of_sum(value: Any, *parts: tuple[Any, Any]) -> tuple[Any, ...]:

@@ -293,18 +293,16 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
     as_low = curves <= lowest + _ROUNDING
     looks = len(at) * len(models) * (len(models) - 1) / 2
     reach = quantile(1 - (1 - confidence) / looks)
-    clearest: list[tuple[float, int, int]] = [(0.0, 0, 0)] * len(models)
+    # By the model that loses more, and the one that loses less.
+    signal = np.zeros((len(models), *curves.shape))
     for a, b in combinations(range(len(models)), 2):
-        z = _advantage(held_out[a], held_out[b], rows, at)
-        # Of two models, the one that loses more and the one that loses less.
-        for more, less, signed in ((a, b, z), (b, a, -z)):
-            k = int(signed.argmax())
-            clearest[more] = max(clearest[more], (float(signed[k]), less, k))
+        signal[a, b] = _advantage(held_out[a], held_out[b], rows, at)
+        signal[b, a] = -signal[a, b]
     rivals = []
     for number, (name, each) in enumerate(models):
         gap = curves[number] - lowest
-        signal, other, k = clearest[number]
-        beaten = signal > reach
+        other, k = np.unravel_index(signal[number].argmax(), curves.shape)
+        beaten = signal[number, other, k] > reach
         fitted = each.table.isotonic
         rivals.append(
             Rival(

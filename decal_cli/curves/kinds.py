@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from decal_cli.declarations.papers import cite
 from decal_cli.metrics import METRICS
+from decal_cli.numbers import Interval
 from decal_cli.tables.table import Floats
 
 Block = Literal["loss", "regret", "decision", "capacity", "ranking"]
@@ -30,19 +31,26 @@ class CurveKind:
     says: str = ""
 
 
+@dataclass(frozen=True)
+class Expectation:
+    """Under the prior."""
+
+    value: float
+    interval: Interval | None
+
+
 @dataclass(frozen=True, eq=False)
 class MetricCurve:
     """A curve over what varies: value, low, high, shape (K,); NaN where undefined, then `reason` says why.
 
-    expectation: under the prior, with its interval. brier: twice the exact area under a Brier curve.
+    expectation: under the prior. brier: twice the exact area under a Brier curve.
     """
 
     kind: CurveKind
     value: Floats
     low: Floats | None = None
     high: Floats | None = None
-    expectation: float | None = None
-    expectation_interval: tuple[float, float] | None = None
+    expectation: Expectation | None = None
     brier: float | None = None
     reason: str | None = None
 

@@ -5,7 +5,7 @@ from decal_cli.plot.online import draw_replay, replay_pictures
 from decal_cli.plot.page import can_draw, ready
 from decal_cli.plot.report import CLASS_PICTURES, draw_classes_on, planned_for, report_page, said_before
 from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study, experiment_files, experiment_pictures
-from decal_cli.plot.sweeps import PICTURES, SHARED, draw, draw_on, draw_text, task_pictures
+from decal_cli.plot.sweeps import PICTURES, SHARED, draw, draw_on, draw_text, pictures_of
 
 __all__ = [
     "CLASS_PICTURES",
@@ -23,10 +23,10 @@ __all__ = [
     "draw_text",
     "experiment_files",
     "experiment_pictures",
+    "pictures_of",
     "planned_for",
     "ready",
     "replay_pictures",
     "report_page",
     "said_before",
-    "task_pictures",
 ]

@@ -37,7 +37,7 @@ from decal_cli.render.blocks import Block, Paragraph, Picture
 from decal_cli.render.results.recommendation import ladder
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.table import BINS, Floats
-from decal_cli.task import ABSTAIN, CAPACITY, BinaryTask, Task, TaskSeries
+from decal_cli.task import ABSTAIN, CAPACITY, BinaryTask, Task
 
 SHARED = ("brier", "decision", "roc")
 """Pictures that show all models and groups in one panel."""
@@ -52,25 +52,28 @@ OTHER_RANKINGS = {"eu_score_ranking": (":", "ranked by score"), "eu_amount_ranki
 """Utilities at capacity of other lists: line and label."""
 
 
-def task_pictures(series: TaskSeries, of_classes: bool, asked: Sequence[str]) -> tuple[str, ...]:
+def pictures_of(sweep: Sweep | VariedSweep, asked: Sequence[str]) -> tuple[str, ...]:
     """What is drawn: as asked, else the main ones. Errors: DecalError, for what this sweep does not show."""
-    shown = {
-        "utility": series.kind != CAPACITY or bool(series.tasks),
-        "actions": True,
-        "risk-coverage": series.kind == ABSTAIN,
-        "reliability": of_classes,
-    }
-    offered = [picture for picture, there in shown.items() if there]
-    if not asked:
-        wanted = "utility", "risk-coverage" if series.kind == ABSTAIN else "actions"
-        return tuple(picture for picture in wanted if picture in offered)
+    if isinstance(sweep, Sweep):
+        offered, main = list(PICTURES), ("brier", "decision")
+        not_drawn, more = "shows a number of the task that varies, and t* varies here", f", or give {Hint('vary')}"
+    else:
+        series = sweep.series
+        shown = {
+            "utility": series.kind != CAPACITY or bool(series.tasks),
+            "actions": True,
+            "risk-coverage": series.kind == ABSTAIN,
+            "reliability": sweep.reports[0].table is not None,
+        }
+        offered, main = [name for name, there in shown.items() if there], ("utility", "actions")
+        if series.kind == ABSTAIN:
+            main = "utility", "risk-coverage"
+        not_drawn, more = "is not drawn where this varies", ""
     if "all" in asked:
         return tuple(offered)
     if other := [picture for picture in asked if picture not in offered]:
-        raise DecalError(
-            f"{Hint('picture', other[0])} is not drawn where this varies", f"choose of {', '.join(offered)}"
-        )
-    return tuple(dict.fromkeys(asked))
+        raise DecalError(f"{Hint('picture', other[0])} {not_drawn}", f"choose of {', '.join(offered)}{more}")
+    return tuple(dict.fromkeys(asked)) or tuple(picture for picture in main if picture in offered)
 
 
 def draw(sweep: AnySweep, pictures: tuple[str, ...], path: str) -> bytes:

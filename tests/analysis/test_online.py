@@ -39,7 +39,8 @@ def stream_of_rows(seed: int, delay: str) -> Stream:
 
 def replay_of(stream: Stream, delay: str) -> Replay:
     late, every = Delay.parse(DELAYS[delay]), unasked_period(stream.time, "dates")
-    plan = OnlinePlan(TASK, (), "dates", score="p", time="t", group="g", delay=late, every=every, seed=3)
+    cluster = None if stream.cluster is None else "c"
+    plan = OnlinePlan(TASK, (), "dates", "p", "t", "g", cluster, delay=late, every=every, seed=3)
     return Replay(online_plan((*ONLINE, *SHORT), 50, plan))
 
 

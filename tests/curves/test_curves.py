@@ -195,8 +195,8 @@ def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
         if name in ("threshold_adjusted", "loss_ratio") or curve.kind.block == "ranking":
             assert curve.expectation is None, "a mean of scores, or of shares of other wholes at each t*, means nothing"
         else:
-            assert curve.expectation == pytest.approx(curve.value[0] / 4 + 0.75 * curve.value[2], abs=1e-12), name
-            low, high = curve.expectation_interval
+            assert curve.expectation.value == pytest.approx(curve.value[0] / 4 + 0.75 * curve.value[2], abs=1e-12), name
+            low, high = curve.expectation.interval
             assert low <= high, name
 
 
@@ -264,8 +264,8 @@ def test_what_is_expected_of_a_sum_of_gains_is_written_as_data() -> None:
     score, label, x = curve_rows(400)
     grid = Grid(np.array([0.3, 0.5]), parse_prior("beta:2,3"))
     curves = curves_of(tabulate(score, label), featured_of(score, label, x), grid)
-    low, high = curves["gain_post_training"].expectation_interval or (0.0, 0.0)
-    assert low < high and json.loads(json.dumps(data_of(curves["gain_post_training"].expectation_interval))) == [
+    low, high = curves["gain_post_training"].expectation.interval or (0.0, 0.0)
+    assert low < high and json.loads(json.dumps(data_of(curves["gain_post_training"].expectation.interval))) == [
         low,
         high,
     ]

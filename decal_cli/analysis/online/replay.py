@@ -453,29 +453,24 @@ class Latest(Resumable):
         n, count = len(self.digest), len(digest)
         if not n or not count:
             return 0
+        rows_here = ((self.time, self.digest), (time, digest))
+        mine, theirs = (_mixed((at + 0).view(np.uint64), each) for at, each in rows_here)
         # The first of these rows is one of the latest; or the oldest of the latest is one of these.
-        places = [-at for at in np.flatnonzero(self._equal(time[0], digest[0], self.time, self.digest)).tolist()]
-        later = self._equal(self.time[0], self.digest[0], time, digest)
-        places += [at for at in np.flatnonzero(later).tolist() if 0 < at <= rows - n]
-        most, alike = 0, self._chance(time, digest) if places else 0.0
+        places = [-at for at in np.flatnonzero(mine == theirs[0]).tolist()]
+        places += [at for at in np.flatnonzero(theirs == mine[0]).tolist() if 0 < at <= rows - n]
+        if not places:
+            return 0
+        # The chance that two rows of one time are equal, by counting pairs.
+        pairs = _pairs(np.concatenate((self.time, time)))
+        alike = _pairs(np.concatenate((mine, theirs))) / pairs if pairs else 0.0
+        most = 0
         for shift in places:
             known = min(n + shift, count)
-            mine, theirs = slice(max(-shift, 0), known - shift), slice(max(shift, 0), known)
-            same = self._equal(self.time[mine], self.digest[mine], time[theirs], digest[theirs])
-            if same.all() and alike ** (1 + np.count_nonzero(np.diff(digest[theirs]))) <= MAX_CHANCE:
+            seen = slice(max(shift, 0), known)
+            same = mine[max(-shift, 0) : known - shift] == theirs[seen]
+            if same.all() and alike ** (1 + np.count_nonzero(np.diff(digest[seen]))) <= MAX_CHANCE:
                 most = max(most, known)
         return most
-
-    @staticmethod
-    def _equal(time: Any, digest: Any, other_time: Any, other_digest: Any) -> NDArray[np.bool_]:
-        return np.asarray((time == other_time) & (digest == other_digest))
-
-    def _chance(self, time: NDArray[Any], digest: NDArray[np.uint64]) -> float:
-        """The chance that two rows of one time are equal, by counting pairs."""
-        times = np.unique(np.concatenate((self.time, time)), return_inverse=True)[1]
-        digests = np.unique(np.concatenate((self.digest, digest)), return_inverse=True)[1]
-        pairs = [_pairs(times), _pairs(times * (int(digests.max()) + 1) + digests)]
-        return pairs[1] / pairs[0] if pairs[0] else 0.0
 
     def state(self) -> dict[str, Any]:
         """All of it, as JSON."""
@@ -488,9 +483,9 @@ class Latest(Resumable):
             raise ValueError("a row lacks a time or a digest")
 
 
-def _pairs(of_row: Ints) -> int:
-    """Pairs of rows that have the same number; a row may be in a thousand rows or in millions."""
-    counts = np.unique(of_row, return_counts=True)[1].astype(object)
+def _pairs(of_rows: NDArray[Any]) -> int:
+    """Pairs of rows that have the same value; of millions of rows there are more than an integer of numpy holds."""
+    counts = np.unique(of_rows, return_counts=True)[1].astype(object)
     return int((counts * (counts - 1)).sum())
 
 

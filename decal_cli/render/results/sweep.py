@@ -13,6 +13,7 @@ from decal_cli.analysis.described import OF_ONE_ROW
 from decal_cli.analysis.sweep import RiskCoverage, Sweep, Swept, VariedReport, VariedSweep
 from decal_cli.curves import MetricCurve
 from decal_cli.curves.crossings import Lowest
+from decal_cli.curves.kinds import Expectation
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Share
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short, span, times
@@ -64,13 +65,6 @@ AURC_TEXT = (
 _VARIED_HEADINGS = {ABSTAIN: "price", PREVALENCE: "labels 1", CAPACITY: "capacity"}
 
 
-class ExpectationData(View):
-    """Under the prior."""
-
-    value: float = of("expectation")
-    interval: Interval | None = of("expectation_interval")
-
-
 class CurveData(View):
     """A curve on the thresholds, null where undefined. brier: twice the exact area under a Brier curve. expectation:
     under the prior.
@@ -83,7 +77,7 @@ class CurveData(View):
     low: Numbers | None
     high: Numbers | None
     brier: float | None
-    expectation: ExpectationData | None = of(lambda curve, *_: None if curve.expectation is None else curve)
+    expectation: Expectation | None
     reason: str | None
 
 
@@ -448,7 +442,8 @@ def _point(curve: MetricCurve, k: int) -> list[float | None]:
 
 def _expected(curve: MetricCurve) -> tuple[float | None, float | None, float | None]:
     """The same under the prior."""
-    return curve.expectation, *(curve.expectation_interval or (None, None))
+    each = curve.expectation
+    return (None, None, None) if each is None else (each.value, *(each.interval or (None, None)))
 
 
 def _areas(report: Swept) -> Iterator[str]:
