@@ -162,7 +162,8 @@ def in_memory(data: Data, runs: int) -> list[Row]:
 
 def swept(score: np.ndarray, label: np.ndarray, runs: int) -> Row:
     """Every curve at 99 thresholds, with intervals and the honest gain, from rows."""
-    from decal_cli.curves import Grid, curves_of, parse_thresholds
+    from decal_cli.curves.battery import curves_of
+    from decal_cli.curves.grid import Grid, parse_thresholds
     from decal_cli.tables.table import tabulate
 
     grid = Grid(parse_thresholds("0.01:0.99:0.01"))

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from decal_cli.analysis.described import by_row_of, listed_rows, moving
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, head_of, with_lists
-from decal_cli.curves import FeaturedRows, Grid, curves_of
+from decal_cli.curves.battery import FeaturedRows, curves_of
 from decal_cli.curves.crossings import Lowest, lowest_curve, same_rows
+from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, MetricCurve
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.dataset import parse_capacity

@@ -25,7 +25,7 @@ from decal_cli.api.frames import library_of, with_columns
 from decal_cli.api.nouns import Costs, Data, DecisionLike, Halvings, Names, Paths, Source, Statistics, Table, unsaid
 from decal_cli.api.pictures import draw_picture
 from decal_cli.api.words import AROUND, computing, one_of, spoken
-from decal_cli.curves import parse_thresholds
+from decal_cli.curves.grid import parse_thresholds
 from decal_cli.data import NewRows
 from decal_cli.data.arrays import column_names, is_table, rows_in_memory
 from decal_cli.data.output import write_whole
@@ -119,7 +119,7 @@ class StudyAnswer(Answer):
     @spoken
     def plot(self, estimate: str = "gain_recalibration", target: str = "isotonic", *, ax: Axes | None = None) -> Axes:
         """Draw the gain of a method against an estimate of it into `ax`, or into a figure of its own."""
-        from decal_cli.plot import draw_relation
+        from decal_cli.plot.study import draw_relation
 
         relations = self.summary.relations
         one_of("estimate", estimate, dict.fromkeys(name for name, _ in relations))

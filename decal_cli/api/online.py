@@ -9,22 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.gate import GateRow
-from decal_cli.analysis.online import (
-    Delay,
-    Judged,
-    OnlinePlan,
-    OnlineRule,
-    Period,
-    Replay,
-    check_goes_on,
-    judge_online,
-    needs_score,
-    online_plan,
-    predicted_columns,
-    state_text,
-    unasked_period,
-    unknown_rows,
-)
+from decal_cli.analysis.online.judged import Judged, OnlineRule, judge_online
+from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
+from decal_cli.analysis.online.replay import Replay, predicted_columns
+from decal_cli.analysis.online.state_file import check_goes_on, state_text, unknown_rows
 from decal_cli.api.answer import Answer
 from decal_cli.api.asking import Asked, asked, columns_of, names_of, paths_of, real, whole
 from decal_cli.api.frames import Library, frame_of

@@ -15,12 +15,13 @@ from decal_cli.analysis.sweep import Sweep, VariedSweep, swept
 from decal_cli.api.asking import asked, look_swapped, swapped
 from decal_cli.api.nouns import Data, DecisionLike
 from decal_cli.api.words import one_of, spoken
-from decal_cli.curves import Grid, parse_thresholds
+from decal_cli.curves.grid import Grid, parse_thresholds
 from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.hints import renamed
-from decal_cli.plot import CLASS_PICTURES, PICTURES, draw_classes_on, draw_on, pictures_of
+from decal_cli.plot.report import CLASS_PICTURES, draw_classes_on
+from decal_cli.plot.sweeps import PICTURES, draw_on, pictures_of
 from decal_cli.render.terms import StatedTerms
 
 if TYPE_CHECKING:

@@ -329,7 +329,7 @@ def sweep(
     >>> sweep(([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0]), thresholds=[0.3, 0.5])
     <SweepAnswer: score: 15 curves at 2 thresholds, 0.3 to 0.5>
     """
-    from decal_cli.curves import Grid, parse_prior, parse_thresholds
+    from decal_cli.curves.grid import Grid, parse_prior, parse_thresholds
 
     given = asked(data, decision, statistics, fields)
     decision, terms = given.decision, given.decision.terms
@@ -401,7 +401,7 @@ def report(
     200
     """
     # Late: it loads what draws.
-    from decal_cli.plot import planned_for, report_page, said_before
+    from decal_cli.plot.report import planned_for, report_page, said_before
 
     given = asked(data, decision, statistics, fields, costs or Costs())
     plan, terms = given.plan, given.decision.terms
@@ -446,7 +446,7 @@ def model_card(
     from decal_cli.analysis.described import reliability_bins
     from decal_cli.analysis.evaluate import evaluate
     from decal_cli.analysis.recommend import LOOKED_AT, recommend
-    from decal_cli.plot import planned_for, said_before
+    from decal_cli.plot.report import planned_for, said_before
     from decal_cli.render.results.card import Card
 
     given = asked(data, decision, statistics, fields, costs or Costs())

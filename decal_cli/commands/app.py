@@ -51,7 +51,7 @@ from decal_cli.version import __version__
 
 if TYPE_CHECKING:
     from decal_cli.analysis.evaluate import Plan
-    from decal_cli.analysis.online import Replay
+    from decal_cli.analysis.online.replay import Replay
 
 app = typer.Typer(
     name="decal",
@@ -121,7 +121,7 @@ def evaluate(
     answer = decal_cli.evaluate(data, decision, metrics=named, regimes=options.regimes, statistics=statistics)
     if options.plot is not None and pack is not None:
         from decal_cli.data.output import write_whole
-        from decal_cli.plot import draw_groups
+        from decal_cli.plot.groups import draw_groups
 
         write_whole(options.plot, draw_groups(answer.result.evaluation, pack, options.plot), "plot")
     emit(answer.result, options.format, out)
@@ -309,7 +309,7 @@ def compare(
     result = answer.result
     if models.plot is not None:
         from decal_cli.api.pictures import curves_of_models
-        from decal_cli.plot import SHARED
+        from decal_cli.plot.sweeps import SHARED
 
         result.drawing = draw_sweep(curves_of_models(answer.data, answer.plan), models.plot, SHARED, out)
     if models.write_splice is not None:
@@ -345,7 +345,7 @@ def sweep(
     answer = decal_cli.sweep(data, decision, thresholds=options.thresholds, prior=options.prior, statistics=statistics)
     answer.result.everything = options.all_thresholds
     if options.plot is not None:
-        from decal_cli.plot import pictures_of
+        from decal_cli.plot.sweeps import pictures_of
 
         pictures = pictures_of(answer.sweep, options.picture)
         answer.result.drawing = draw_sweep(answer.sweep, options.plot, pictures, out)
@@ -395,12 +395,12 @@ def online(
     Example: decal online preds.parquet --score p --threshold 0.3 --state state.json --rule 'e_calibration<20'
     """
     from decal_cli.analysis.gate import outcome
-    from decal_cli.analysis.online import OnlineRule
+    from decal_cli.analysis.online.judged import OnlineRule
     from decal_cli.api.asking import asked
     from decal_cli.api.online import KeptState, replayed
     from decal_cli.data import as_parquet
     from decal_cli.data.output import check_writable, only_run, write_whole
-    from decal_cli.plot import draw_replay, replay_pictures
+    from decal_cli.plot.online import draw_replay, replay_pictures
 
     began = time.perf_counter()
     to_file = out.output is not None and PurePath(out.output).suffix.lower() == ".parquet"
@@ -433,7 +433,8 @@ def online(
 
 def _begun(state: str, over_time: OverTime, plan: Plan, said: GivenOptions) -> Replay:
     """The replay that the state file holds. Errors: DecalError, where the line says another."""
-    from decal_cli.analysis.online import Delay, Period, check_same, online_plan, replay_of
+    from decal_cli.analysis.online.plan import Delay, Period, online_plan
+    from decal_cli.analysis.online.state_file import check_same, replay_of
     from decal_cli.documents import read_document
 
     replay = replay_of(read_document(state, f"state {state}", "name another file"), state)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from decal_cli.analysis.fit import columns_for, model_text, scored
-from decal_cli.analysis.online import Replay, check_goes_on, is_state, predicted_name, replay_of
 from decal_cli.analysis.online.plan import AS_IT_IS
+from decal_cli.analysis.online.replay import Replay, predicted_name
+from decal_cli.analysis.online.state_file import check_goes_on, is_state, replay_of
 from decal_cli.api.words import AROUND, computing
 from decal_cli.commands.options import ApplyOptions
 from decal_cli.commands.streams import say

@@ -16,7 +16,7 @@ from decal_cli.commands.writing import emit, pictures_possible
 from decal_cli.data import as_file
 from decal_cli.data.output import ending_as_interrupt, write_whole
 from decal_cli.errors import DecalError, Interrupted
-from decal_cli.plot import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
+from decal_cli.plot.study import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
 from decal_cli.render.format import Page
 from decal_cli.render.formats.data import Csv, Json
 from decal_cli.render.formats.markdown import Markdown

@@ -76,7 +76,7 @@ def page_of(out: OutputOptions | None) -> Page:
 
 def pictures_possible() -> bool:
     """Whether a page can have its pictures; where not, standard error says so: the page is handed on to others."""
-    from decal_cli.plot import can_draw
+    from decal_cli.plot.page import can_draw
 
     if not can_draw():
         say("decal: there are no pictures: matplotlib is not installed; pip install 'decal[plot]'")
@@ -92,7 +92,7 @@ def check_plot(plot: str | None, form: str = "") -> None:
             raise DecalError(f"--plot - draws below a table, and the format is {form}", "give --plot FILE")
         return
     from decal_cli.data.output import check_writable
-    from decal_cli.plot import ready
+    from decal_cli.plot.page import ready
 
     ready(plot)
     check_writable(plot, "plot")
@@ -101,7 +101,7 @@ def check_plot(plot: str | None, form: str = "") -> None:
 def draw_sweep(sweep: Any, plot: str, pictures: tuple[str, ...], out: OutputOptions) -> tuple[Block, ...]:
     """The pictures in the file, or as blocks where they are to stand in the terminal."""
     from decal_cli.data.output import write_whole
-    from decal_cli.plot import draw, draw_text
+    from decal_cli.plot.sweeps import draw, draw_text
 
     if plot == "-":
         return draw_text(sweep, pictures, page_of(out).width)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.analysis.online import Judged, Window
+from decal_cli.analysis.online.judged import Judged
+from decal_cli.analysis.online.replay import Window
 from decal_cli.plot.page import Panel, drawn_alone, figure_of, ready, saved
 from decal_cli.plot.style import GREY, THRESHOLD, below, looks, style_of
 from decal_cli.render.blocks import Picture

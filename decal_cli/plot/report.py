@@ -25,7 +25,7 @@ from decal_cli.analysis.sweep import (
     sweep_tasks,
     swept,
 )
-from decal_cli.curves import Grid, parse_thresholds
+from decal_cli.curves.grid import Grid, parse_thresholds
 from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError

@@ -9,7 +9,9 @@ import pytest
 from scipy.stats import t
 
 from decal_cli.analysis.gate import Bounded, holm, look, sequence_interval
-from decal_cli.analysis.online import Delay, Judged, OnlinePlan, Replay, online_plan, unasked_period
+from decal_cli.analysis.online.judged import Judged
+from decal_cli.analysis.online.plan import Delay, OnlinePlan, online_plan, unasked_period
+from decal_cli.analysis.online.replay import Replay
 from decal_cli.data import Stream
 from decal_cli.sequential import ONLINE
 from decal_cli.sequential.anytime import RunningDifference, RunningMeans, utility_difference

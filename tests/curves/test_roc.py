@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_curve
 
-from decal_cli.curves import Grid, curves_of
+from decal_cli.curves.battery import curves_of
+from decal_cli.curves.grid import Grid
 from decal_cli.curves.roc import Roc
 from decal_cli.metrics import Inputs, interval_of, parse, value_of
 from decal_cli.tables.population import Population

@@ -7,7 +7,7 @@ from typing import Any
 
 from decal_cli.analysis.gate import parse_rule
 from decal_cli.analysis.recommend import Preferences
-from decal_cli.curves import parse_prior, parse_thresholds
+from decal_cli.curves.grid import parse_prior, parse_thresholds
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import DecalError
 from decal_cli.learn.methods import METHODS

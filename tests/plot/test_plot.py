@@ -13,15 +13,16 @@ from matplotlib.collections import LineCollection, PathCollection
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import Sweep, ladder_results, swept
-from decal_cli.curves import Grid, parse_thresholds
+from decal_cli.curves.grid import Grid, parse_thresholds
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.learn.regions import Curve
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
-from decal_cli.plot import PICTURES, draw, draw_text, page, ready
+from decal_cli.plot import page
+from decal_cli.plot.page import ready
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
-from decal_cli.plot.sweeps import panels_of, rows_of
+from decal_cli.plot.sweeps import PICTURES, draw, draw_text, panels_of, rows_of
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from decal_cli.render.terms import StatedTerms

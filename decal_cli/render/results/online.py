@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.gate import GateRow
-from decal_cli.analysis.online import Judged, MethodOverTime, OnlineAdvice, PriorShift, StreamClusters, Window
+from decal_cli.analysis.online.judged import Judged, MethodOverTime, OnlineAdvice, PriorShift
+from decal_cli.analysis.online.replay import StreamClusters, Window
 from decal_cli.data import shown_time
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Words
 from decal_cli.hints import Verb

@@ -11,9 +11,8 @@ import numpy as np
 
 from decal_cli.analysis.described import OF_ONE_ROW
 from decal_cli.analysis.sweep import RiskCoverage, Sweep, Swept, VariedReport, VariedSweep
-from decal_cli.curves import MetricCurve
 from decal_cli.curves.crossings import Lowest
-from decal_cli.curves.kinds import Expectation
+from decal_cli.curves.kinds import Expectation, MetricCurve
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Share
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short, span, times

@@ -10,8 +10,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from decal_cli.analysis.study import Summary, summarise
-from decal_cli.plot import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
-from decal_cli.plot.study import _local_lines, study_figure
+from decal_cli.plot.study import (
+    STUDY_PICTURES,
+    _local_lines,
+    draw_study,
+    experiment_files,
+    experiment_pictures,
+    study_figure,
+)
 from decal_cli.plot.style import RC
 from tests.helpers.studies import STUDY_METHODS, made_up_study
 
