@@ -62,10 +62,14 @@ def chance_words(chance: float) -> str:
     return f"{100 * chance:.0f} %"
 
 
+def decimals_of(size: float, digits: int = 3) -> int:
+    """Decimals that show so many digits of a number that is not negative; none of 0."""
+    return 0 if size <= 0 else min(max(digits - 1 - math.floor(math.log10(size)), 0), MAX_DECIMALS)
+
+
 def alike(values: Sequence[float], digits: int = 3) -> list[str]:
     """Numbers with as many decimals as the largest of them needs for so many digits."""
-    largest = max(map(abs, values), default=0.0)
-    decimals = 0 if largest == 0 else min(max(digits - 1 - math.floor(math.log10(largest)), 0), MAX_DECIMALS)
+    decimals = decimals_of(max(map(abs, values), default=0.0), digits)
     return [unsigned_zero(f"{value:,.{decimals}f}") for value in values]
 
 

@@ -112,6 +112,15 @@ class Report:
     over_time: GainsOverTime | None = None
     """Gains by the age of the fit, where fits learn from earlier rows only."""
 
+    @property
+    def name(self) -> str:
+        """Model and group on one line."""
+        return ", ".join(filter(None, (self.model, self.group)))
+
+    def value(self, key: str) -> float | None:
+        """The value of a metric; None where it is undefined, or was not measured."""
+        return self.results[key].value if key in self.results else None
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -228,6 +237,11 @@ class Evaluation:
     def decided_by(self) -> Task | ClassDecision | None:
         """The task, whether rows are of two classes or of several."""
         return self.task if self.decision is None else self.decision
+
+    @cached_property
+    def by_place(self) -> Mapping[tuple[str, str | None], Report]:
+        """Each report by its model and group."""
+        return {(report.model, report.group): report for report in self.reports}
 
     @cached_property
     def rows(self) -> int:

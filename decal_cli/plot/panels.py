@@ -17,7 +17,7 @@ from decal_cli.hints import Hint
 from decal_cli.learn.regions import Curve
 from decal_cli.metrics import Inputs, Result
 from decal_cli.metrics.families.calibration import ece
-from decal_cli.numbers import MAX_DECIMALS, Interval, short, span
+from decal_cli.numbers import Interval, decimals_of, short, span
 from decal_cli.plot.style import (
     DOTTED,
     GREY,
@@ -35,7 +35,8 @@ from decal_cli.plot.style import (
     style_of,
     value_range,
 )
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.results.recommendation import CONSTANT_WAYS, WAYS, ways_of
+from decal_cli.render.terms import Scale, StatedTerms
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.task import BinaryTask
@@ -378,28 +379,23 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
     style = style_of(number)
     now = rungs["expected_utility"].value or 0.0
     steps = _steps(rungs, now, style.colour)
-    constants = _constants(rungs, now)
-    ends = _reach(now, list(constants.values()), steps)
+    constants = {WAYS[way.key][way.key != "constant"]: way.worth for way in ways_of(rungs) if way.key in CONSTANT_WAYS}
+    low, high = _reach(now, list(constants.values()), steps)
     factor, words = terms.scale(*amounts_in([rungs]))
-    low, high = (factor * end for end in ends)
-    decimals = min(max(2 - math.floor(math.log10(high - low)), 0), MAX_DECIMALS)
-
-    def said(value: float, sign: str = "") -> str:
-        text = f"{value:{sign},.{decimals}f}"
-        return text if text.strip("+-0.,") else text.lstrip("+-")
-
+    low, high = factor * low, factor * high
+    scale = Scale(factor, words, decimals_of(high - low))
     for row, value in enumerate(constants.values()):
-        _constant(axes, row, factor * value, low, high, said(factor * value))
+        _constant(axes, row, factor * value, low, high, scale(value))
     own = len(constants)
     axes.plot(factor * now, own, marker=style.marker, ms=8, color=style.colour)
-    _say(axes, factor * now, own, said(factor * now))
+    _say(axes, factor * now, own, scale(now))
     axes.axvline(factor * now, color=style.colour, lw=0.8, ls=DOTTED)
     for row, step in enumerate(steps, own + 1):
         axes.barh(row, factor * step.gain, left=factor * step.start, height=0.55, lw=0.8, **step.look)
         if step.interval is not None:
             axes.plot([factor * end for end in step.ends], [row, row], color="black", lw=1.1, marker="|", ms=6)
         reach = factor * max(step.start, step.start + step.gain, *step.ends)
-        _say(axes, min(reach, high), row, said(factor * step.gain, "+") + (" →" if reach > high else ""))
+        _say(axes, min(reach, high), row, scale(step.gain, "+") + (" →" if reach > high else ""))
     names = [*constants, "act on the score as it is", *(step.name for step in steps)]
     axes.set_yticks(range(len(names)), map(terms.worded, names))
     axes.invert_yaxis()
@@ -409,15 +405,6 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
     axes.grid(axis="y", visible=False)
     axes.set_title(f"Gains: {name}")
     axes.set_xlabel(f"expected utility {terms.measured_in(words)}" + (f"\n({task})" if task else ""))
-
-
-def _constants(rungs: Mapping[str, Result], now: float) -> dict[str, float]:
-    """What constant decisions are worth: both of two actions, else the best one."""
-    never, always = (rungs[name].value if name in rungs else None for name in ("eu_never", "eu_always"))
-    if never is not None and always is not None:
-        return {"always decide 0": never, "always decide 1": always}
-    over = rungs["external_regret"].value if "external_regret" in rungs else None
-    return {} if over is None else {"best constant action": now + over}
 
 
 def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:

@@ -38,7 +38,7 @@ from decal_cli.plot.panels import MAX_DASHED
 from decal_cli.plot.style import MAX_BANDS, drawable, with_drawable_names
 from decal_cli.plot.sweeps import panels_of, utility_panel
 from decal_cli.render.blocks import Picture
-from decal_cli.render.results.page import Drawing, ReportPage, scale_of
+from decal_cli.render.results.page import ReportPage, scale_of
 from decal_cli.render.results.source import MAX_GROUPS
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.classes import ClassTable
@@ -174,9 +174,8 @@ def finding(kind: str, reports: Sequence[Report]) -> str:
     metric, said = FINDINGS[kind]
     found = []
     for report in reports[:MAX_FOUND]:
-        value = report.results[metric].value if metric in report.results else None
-        if value is not None:
-            found.append(f"{_called(report)}: {said.format(plain(value))}")
+        if (value := report.value(metric)) is not None:
+            found.append(f"{report.name}: {said.format(plain(value))}")
     return f"{'; '.join(found)}." if found else ""
 
 
@@ -234,7 +233,7 @@ def report_page(
         grid = Grid(parse_thresholds(SWEEP_THRESHOLDS), None)
         curves = swept(replace(pictured, capacity=None), replace(plan, decision=plan.task), grid, progress)
         positions = _positions(curves, plan, elsewhere, progress)
-    drawings: list[Drawing] = []
+    drawings: list[tuple[Report | None, Picture]] = []
     if can_draw():
         progress("pictures")
         shown = _Shown(pictured, plan, evaluation, terms, progress)
@@ -279,18 +278,16 @@ class _Shown(NamedTuple):
     terms: StatedTerms
     progress: Progress
 
-    def captioned(self, kind: str, report: Report | None, draw: Draw) -> Drawing:
+    def captioned(self, kind: str, report: Report | None, draw: Draw) -> tuple[Report | None, Picture]:
         """A picture with the words beside it; those that a script marks its place in have a frame."""
         reports = self.evaluation.reports if report is None else (report,)
         title = TITLES[kind]
         if report is not None and len(self.evaluation.reports) > 1:
-            title += f", {_called(report)}"
+            title += f", {report.name}"
         drawn = drawn_alone(draw)
         frame = drawn.frame if kind in ("brier", "worth") else ()
         words, found = caption(kind, self.evaluation), finding(kind, reports)
-        picture = Picture(words, title, svg=drawn.svg, finding=found, frame=frame, kind=kind)
-        model, group = (None, None) if report is None else (report.model, report.group)
-        return Drawing(kind, model, group, picture)
+        return report, Picture(words, title, svg=drawn.svg, finding=found, frame=frame, kind=kind)
 
     def of_scores(self, curves: Sweep, positions: Sequence[Positions]) -> Iterator[Drawn]:
         """Of scores of two classes, whether rows share their utilities or each has its own."""
@@ -298,18 +295,17 @@ class _Shown(NamedTuple):
         kinds = ["reliability", *(["grouping"] if any(report.features for report in reports) else [])]
         if not plan.by_row:
             kinds += ["brier", *(["waterfall"] if plan.task is not None else [])]
-        by_name = {(report.model, report.group): report for report in reports}
         named = with_drawable_names(curves, "svg")
         for kind in kinds:
             for panel in panels_of(named, kind, terms):
                 of = None if panel.number is None else curves.reports[panel.number]
-                yield kind, None if of is None else by_name[of.model, of.group], panel.draw
+                yield kind, None if of is None else self.evaluation.by_place[of.model, of.group], panel.draw
         if positions and plan.task is not None:
             scale = scale_of(reports, terms)
             unit, measured = plan.task.u_delta * scale.factor, f"worth {scale.in_words}"
             yield "worth", None, lambda axes: panels.worth(axes, curves, positions, unit, measured)
         for number, report in enumerate(reports):
-            name = drawable(_called(report), "svg")
+            name = drawable(report.name, "svg")
             if report.by_action is not None:
                 labels = "label 0", "label 1"
                 done = report.by_action
@@ -329,9 +325,8 @@ class _Shown(NamedTuple):
         varied = Varied(CAPACITY, capacities_around(dataset, dataset.capacity))
         series = capacity_series(dataset, plan, varied, dataset.capacity.text)
         sweep = sweep_tasks(dataset, plan, series, self.progress)
-        by_name = {(report.model, report.group): report for report in self.evaluation.reports}
         for of, panel in zip(sweep.reports, panels_of(sweep, "actions"), strict=True):
-            yield "places", by_name[of.model, of.group], panel.draw
+            yield "places", self.evaluation.by_place[of.model, of.group], panel.draw
         if plan.decision is not None:
             yield self.worth("capacity", sweep)
 
@@ -344,7 +339,7 @@ class _Shown(NamedTuple):
         """Of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""
         plan, risks = self.plan, list[tuple[str, RiskCoverage]]()
         for number, (report, rows) in enumerate(_rows_of(self.dataset, self.evaluation)):
-            table, name = rows.class_table, drawable(_called(report), "svg")
+            table, name = rows.class_table, drawable(report.name, "svg")
             sure = plan.confidence if plan.intervals else None
             risks.append((name, risk_coverage(table, Inputs(rows, None, plan.seed), sure)))
             for kind, draw in _class_panels(report, table, name, number, self.terms):
@@ -354,15 +349,9 @@ class _Shown(NamedTuple):
 
 def _rows_of(dataset: Dataset, evaluation: Evaluation) -> Iterator[tuple[Report, Rows]]:
     """Each report with its rows."""
-    by_name = {(report.model, report.group): report for report in evaluation.reports}
     for model in dataset.models:
         for group, rows in model.rows.by_group():
-            yield by_name[model.name, group], rows
-
-
-def _called(report: Report) -> str:
-    """Model and group on one line."""
-    return report.model if report.group is None else f"{report.model}, {report.group}"
+            yield evaluation.by_place[model.name, group], rows
 
 
 def _waterfall(report: Report, number: int, name: str, terms: StatedTerms) -> Draw:
@@ -386,11 +375,11 @@ def draw_classes_on(
         raise DecalError(f"report={number} is none of the {len(shown)} reports", "they count from 0")
     if picture == "risk-coverage":
         sure = plan.confidence if plan.intervals else None
-        risks = [(drawable(_called(report)), risk_coverage(c, Inputs.of(c), sure)) for report, c in shown]
+        risks = [(drawable(report.name), risk_coverage(c, Inputs.of(c), sure)) for report, c in shown]
         return on_axes(axes, lambda place: panels.risk_coverage(place, risks))
     kind = "class-reliability" if picture == "reliability" else picture
     report, c = shown[number]
-    draws = dict(_class_panels(report, c, drawable(_called(report)), number, terms or StatedTerms()))
+    draws = dict(_class_panels(report, c, drawable(report.name), number, terms or StatedTerms()))
     return on_axes(axes, draws[kind])
 
 

@@ -22,6 +22,29 @@ _SIZES = ((1e9, "billion "), (1e6, "million "), (1.0, ""))
 
 
 @dataclass(frozen=True)
+class Scale:
+    """How amounts of a page are written: the factor of utilities per decision, words for it, and decimals."""
+
+    factor: float
+    words: str
+    decimals: int
+
+    def __call__(self, value: float, sign: str = "") -> str:
+        """A utility per decision as an amount; sign: '+' to write that of a gain."""
+        text = f"{self.factor * value:{sign},.{self.decimals}f}"
+        return text if text.strip("+-0.,") else text.lstrip("+-")
+
+    def span(self, interval: Interval) -> str:
+        """'[low, high]'."""
+        return f"[{self(interval[0])}, {self(interval[1])}]"
+
+    @property
+    def in_words(self) -> str:
+        """'per 1,000 decisions', or 'in million EUR a year'."""
+        return self.words if self.words.startswith(("per ", "for ")) else f"in {self.words}"
+
+
+@dataclass(frozen=True)
 class StatedTerms:
     """How amounts and actions are written.
 

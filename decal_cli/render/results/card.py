@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 from decal_cli.analysis.described import ReliabilityBin
 from decal_cli.analysis.evaluate import Evaluation, Report
@@ -15,11 +15,11 @@ from decal_cli.metrics import named
 from decal_cli.numbers import DASH, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import counted, left, number, table
-from decal_cli.render.results.evaluation import MeasuredData, metric_table, name_of, undefined_reasons, unknown_lines
+from decal_cli.render.results.evaluation import MeasuredData, metric_table, undefined_reasons, unknown_lines
 from decal_cli.render.results.page import decision_words
 from decal_cli.render.results.recommendation import AdvisedData, AdvisedModel, Recommended, advice_table, advised_in
 from decal_cli.render.results.source import Provenance, WrittenResult, shares_text, shortened, source_lines
-from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.schema import data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.version import __version__
 
@@ -50,38 +50,22 @@ NOT_GIVEN = ("needs a task", "needs a capacity", "needs utilities")
 UPDATES = ("gain_recalibration", "gain_post_training")
 
 
-class CardItem(NamedTuple):
-    """An item of TRIPOD+AI. asks: what for, in our words. unknown: what of it decal cannot know, '' where nothing."""
-
-    number: str
-    asks: str
-    unknown: str
-
-
-class Filled(NamedTuple):
-    """An item in its section, with what a card says of it, and what it does not know."""
-
-    section: str
-    item: CardItem
-    known: str | None
-    unknown: str | None
-
-    @property
-    def words(self) -> str:
-        """Both as text."""
-        return " ".join(filter(None, (self.known, self.unknown and f"{UNKNOWN}: {self.unknown}.")))
-
-
-class CardItemData(View):
+@dataclass(frozen=True)
+class CardItem:
     """An item of TRIPOD+AI. known: what decal says of it; unknown: what of it decal does not know, for the authors to
     fill in. At most one of both is null.
     """
 
     section: str
-    tripod_ai: Annotated[str, Limit(pattern="^[0-9]+[a-g]?$")] = of("item.number")
-    asks: Words = of("item.asks")
+    tripod_ai: Annotated[str, Limit(pattern="^[0-9]+[a-g]?$")]
+    asks: Words
     known: Words | None
     unknown: Words | None
+
+    @property
+    def words(self) -> str:
+        """Both as text."""
+        return " ".join(filter(None, (self.known, self.unknown and f"{UNKNOWN}: {self.unknown}.")))
 
 
 class CardMeasuresData(MeasuredData):
@@ -102,7 +86,7 @@ class CardData(Provenance):
     """
 
     title: str = of(lambda _, card: card.title)
-    items: Annotated[list[CardItemData], Limit(minItems=52, maxItems=52)] = of(lambda _, card: list(card.items()))
+    items: Annotated[list[CardItem], Limit(minItems=52, maxItems=52)] = of(lambda _, card: list(card.items()))
     reports: Annotated[list[CardAdviceData | CardMeasuresData], Limit(minItems=1)] = of(lambda _, card: card.entries())
 
 
@@ -140,12 +124,12 @@ class Card(WrittenResult):
             entries = Recommended(whole, self.terms).entries()
         return [{**each, "reliability": data_of(bins)} for each, bins in zip(entries, self.bins, strict=True)]
 
-    def items(self) -> Iterator[Filled]:
+    def items(self) -> Iterator[CardItem]:
         """Every item, section by section."""
         for section, items in SECTIONS.items():
-            for item in items:
-                said = KNOWN[item.number](self) if item.number in KNOWN else ""
-                yield Filled(section, item, said or None, item.unknown or None)
+            for item, asks, unknown in items:
+                known = KNOWN[item](self) if item in KNOWN else ""
+                yield CardItem(section, item, asks, known or None, unknown or None)
 
     def blocks(self) -> Iterator[b.Block]:
         """The sections with their items, the numbers, and where all this comes from."""
@@ -153,9 +137,7 @@ class Card(WrittenResult):
         filled = list(self.items())
         for section in SECTIONS:
             yield b.Heading(section, level=1)
-            facts = (
-                (f"{each.item.asks} ({each.item.number})", each.words) for each in filled if each.section == section
-            )
+            facts = ((f"{each.asks} ({each.tripod_ai})", each.words) for each in filled if each.section == section)
             yield b.Facts((("", tuple(facts)),))
             if section == "Quantitative analyses":
                 yield from self._numbers()
@@ -180,14 +162,14 @@ class Card(WrittenResult):
         if self.recommendation is not None and len(reports) > 1:
             yield advice_table(advised_in(self.recommendation, self.terms, reports), self.terms)
         for heading, keys in SHOWN.items():
-            defined = [key for key in keys if any(_value(report, key) is not None for report in reports)]
+            defined = [key for key in keys if any(report.value(key) is not None for report in reports)]
             if defined:
                 yield b.Paragraph("", strong=heading)
                 of_these = [replace(each, results={key: each.results[key] for key in defined}) for each in reports]
                 yield metric_table(of_these)
         for report, bins in zip(self.evaluation.reports, self.bins, strict=True):
             if report.group is None and bins:
-                yield b.Paragraph("", strong=f"Bins of the score: {name_of(report)}")
+                yield b.Paragraph("", strong=f"Bins of the score: {report.name}")
                 yield table(
                     bins,
                     [
@@ -218,10 +200,6 @@ class Card(WrittenResult):
             return ""
         advised = {each.report.model: each for each in advised_in(self.recommendation, self.terms, self.models)}
         return self.terms.worded(self.each(lambda report: say(advised[report.model])))
-
-
-def _value(report: Report, key: str) -> float | None:
-    return report.results[key].value if key in report.results else None
 
 
 def _rows(report: Report) -> str:
@@ -302,7 +280,7 @@ def _needed(each: AdvisedModel) -> str:
 
 def _updates(card: Card) -> str:
     def of_model(report: Report) -> str:
-        gains = {key: report.results[key] for key in UPDATES if _value(report, key) is not None}
+        gains = {key: report.results[key] for key in UPDATES if report.value(key) is not None}
         say = card.terms.saying(amounts_of(report))
         won = [f"{named(key).title.lower()} {say(gain.value or 0.0, gain.interval)}" for key, gain in gains.items()]
         return f"{'; '.join(won)}, on held-out rows." if won else ""
@@ -322,86 +300,85 @@ def _limits(card: Card) -> str:
     return " ".join(f"{line}." for line in lines)
 
 
-SECTIONS: dict[str, tuple[CardItem, ...]] = {
-    section: tuple(CardItem(*item) for item in items)
-    for section, items in {
-        "Model details": (
-            ("1", "What is reported", "the target population"),
-            ("2", "Abstract", "a summary of the study in its authors' words"),
-            ("12b", "Handling of predictors", "their scaling, coding and functional form"),
-            ("12c", "Building of the model", "its type, how it was built and tuned, and internal validation"),
-            ("12g", "Calculation of predictions", "the code or formula that made the scores"),
-            ("15", "Output and threshold", "who chose the costs or the threshold, and why"),
-            ("22", "The whole model", "its formula, code or interface, and who may use it"),
+SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "Model details": (
+        ("1", "What is reported", "the target population"),
+        ("2", "Abstract", "a summary of the study in its authors' words"),
+        ("12b", "Handling of predictors", "their scaling, coding and functional form"),
+        ("12c", "Building of the model", "its type, how it was built and tuned, and internal validation"),
+        ("12g", "Calculation of predictions", "the code or formula that made the scores"),
+        ("15", "Output and threshold", "who chose the costs or the threshold, and why"),
+        ("22", "The whole model", "its formula, code or interface, and who may use it"),
+    ),
+    "Intended use": (
+        ("3a", "Background", "the setting, whether it is diagnosis or prognosis, and earlier models"),
+        ("3b", "Target population and users", "whom the model is for, at which step, and who uses it"),
+        ("4", "Objectives", "what the study set out to show"),
+        ("27a", "Poor or missing input in use", "how it is to be recognised and handled"),
+        ("27b", "Part and expertise of users", "what they have to do, and what they have to know"),
+    ),
+    "Factors": (
+        ("3c", "Inequalities", "those known between groups of people"),
+        ("6a", "Setting", "where the rows come from: kinds of places, how many, and where"),
+        ("12d", "Differences between clusters", "clusters that no column names"),
+        ("14", "Fairness", "what was done for it, and why"),
+    ),
+    "Metrics": (
+        ("12e", "Measures of performance", ""),
+        ("12f", "Updating", "whether the model was changed after this evaluation"),
+        ("13", "Class imbalance", "whether classes were weighted or resampled to build the model"),
+    ),
+    "Evaluation data": (
+        ("5a", "Sources", "how the rows were collected, and whom they represent"),
+        ("5b", "Dates", "the first and the last date of the rows, and the end of follow-up"),
+        ("6b", "Eligibility", "who was included and who was excluded"),
+        ("6c", "Treatments", "those received, and how they were taken into account"),
+        ("7", "Preparation and quality checks", "what was done to the data before decal read them"),
+        ("8a", "Outcome", "what the label means, how and when it was assessed, and over which time"),
+        ("8b", "Assessors of the outcome", "who judged it, where judgement was needed"),
+        ("8c", "Blinding of the outcome", "whether those who assessed it knew the predictions"),
+        ("9b", "Predictors", "which the model takes, and how and when they were measured"),
+        ("9c", "Assessors of predictors", "who judged them, where judgement was needed"),
+        ("10", "Sample size", "how this number of rows was arrived at"),
+        ("11", "Missing data", "why values are missing, and how missing predictors were filled"),
+        ("20a", "Flow of participants", "how the rows came to be these, and the time of follow-up"),
+        ("20b", "Characteristics", "demographics, dates, treatments and main predictors"),
+        ("21", "Rows and events of each analysis", "those of development and tuning"),
+    ),
+    "Training data": (
+        ("9a", "Choice of predictors", "which were candidates, and how they were selected"),
+        (
+            "12a",
+            "Use of the data",
+            "which rows the model was developed on, and whether some of these are among them",
         ),
-        "Intended use": (
-            ("3a", "Background", "the setting, whether it is diagnosis or prognosis, and earlier models"),
-            ("3b", "Target population and users", "whom the model is for, at which step, and who uses it"),
-            ("4", "Objectives", "what the study set out to show"),
-            ("27a", "Poor or missing input in use", "how it is to be recognised and handled"),
-            ("27b", "Part and expertise of users", "what they have to do, and what they have to know"),
-        ),
-        "Factors": (
-            ("3c", "Inequalities", "those known between groups of people"),
-            ("6a", "Setting", "where the rows come from: kinds of places, how many, and where"),
-            ("12d", "Differences between clusters", "clusters that no column names"),
-            ("14", "Fairness", "what was done for it, and why"),
-        ),
-        "Metrics": (
-            ("12e", "Measures of performance", ""),
-            ("12f", "Updating", "whether the model was changed after this evaluation"),
-            ("13", "Class imbalance", "whether classes were weighted or resampled to build the model"),
-        ),
-        "Evaluation data": (
-            ("5a", "Sources", "how the rows were collected, and whom they represent"),
-            ("5b", "Dates", "the first and the last date of the rows, and the end of follow-up"),
-            ("6b", "Eligibility", "who was included and who was excluded"),
-            ("6c", "Treatments", "those received, and how they were taken into account"),
-            ("7", "Preparation and quality checks", "what was done to the data before decal read them"),
-            ("8a", "Outcome", "what the label means, how and when it was assessed, and over which time"),
-            ("8b", "Assessors of the outcome", "who judged it, where judgement was needed"),
-            ("8c", "Blinding of the outcome", "whether those who assessed it knew the predictions"),
-            ("9b", "Predictors", "which the model takes, and how and when they were measured"),
-            ("9c", "Assessors of predictors", "who judged them, where judgement was needed"),
-            ("10", "Sample size", "how this number of rows was arrived at"),
-            ("11", "Missing data", "why values are missing, and how missing predictors were filled"),
-            ("20a", "Flow of participants", "how the rows came to be these, and the time of follow-up"),
-            ("20b", "Characteristics", "demographics, dates, treatments and main predictors"),
-            ("21", "Rows and events of each analysis", "those of development and tuning"),
-        ),
-        "Training data": (
-            ("9a", "Choice of predictors", "which were candidates, and how they were selected"),
-            (
-                "12a",
-                "Use of the data",
-                "which rows the model was developed on, and whether some of these are among them",
-            ),
-            ("16", "Development beside evaluation", "differences of setting, eligibility, outcome and predictors"),
-            ("20c", "Distributions beside development", "how predictors and outcome were distributed there"),
-        ),
-        "Quantitative analyses": (
-            ("23a", "Performance", "that of groups which no column names"),
-            ("23b", "Performance between clusters", "that of clusters which no column names"),
-            ("24", "Results of updating", "the performance of an updated model on other rows"),
-        ),
-        "Ethical considerations": (
-            ("17", "Ethical approval", "the committee, and consent or its waiver"),
-            ("18a", "Funding", "who paid, and the part they had"),
-            ("18b", "Conflicts of interest", "those of the authors"),
-            ("18c", "Protocol", "where it is, or that there is none"),
-            ("18d", "Registration", "register and number, or that there is none"),
-            ("18e", "Availability of the data", "where and on which terms they can be had"),
-            ("18f", "Availability of the code", "where the code of the model is"),
-            ("19", "Involvement of patients and the public", "whether there was any, and what it was"),
-        ),
-        "Caveats and recommendations": (
-            ("25", "Interpretation", "what it means beside earlier studies"),
-            ("26", "Limitations", "bias in how rows were selected or labelled, and how far results carry over"),
-            ("27c", "Next steps", "plans for research"),
-        ),
-    }.items()
+        ("16", "Development beside evaluation", "differences of setting, eligibility, outcome and predictors"),
+        ("20c", "Distributions beside development", "how predictors and outcome were distributed there"),
+    ),
+    "Quantitative analyses": (
+        ("23a", "Performance", "that of groups which no column names"),
+        ("23b", "Performance between clusters", "that of clusters which no column names"),
+        ("24", "Results of updating", "the performance of an updated model on other rows"),
+    ),
+    "Ethical considerations": (
+        ("17", "Ethical approval", "the committee, and consent or its waiver"),
+        ("18a", "Funding", "who paid, and the part they had"),
+        ("18b", "Conflicts of interest", "those of the authors"),
+        ("18c", "Protocol", "where it is, or that there is none"),
+        ("18d", "Registration", "register and number, or that there is none"),
+        ("18e", "Availability of the data", "where and on which terms they can be had"),
+        ("18f", "Availability of the code", "where the code of the model is"),
+        ("19", "Involvement of patients and the public", "whether there was any, and what it was"),
+    ),
+    "Caveats and recommendations": (
+        ("25", "Interpretation", "what it means beside earlier studies"),
+        ("26", "Limitations", "bias in how rows were selected or labelled, and how far results carry over"),
+        ("27c", "Next steps", "plans for research"),
+    ),
 }
-"""The items of TRIPOD+AI, each in the section of a model card that it belongs to."""
+"""The items of TRIPOD+AI, each in the section of a model card that it belongs to: its number, what it asks for, in our
+words, and what of it decal cannot know, '' where that is nothing.
+"""
 KNOWN: dict[str, Callable[[Card], str]] = {
     "1": lambda card: f"An evaluation of the scores of {', '.join(report.model for report in card.models)}.",
     "4": lambda card: "Evaluation of scores that exist; no model was developed.",

@@ -300,11 +300,6 @@ class Evaluated(WrittenResult):
                 yield [report.model, report.group, key, value, None, None, None]
 
 
-def name_of(report: Report) -> str:
-    """The model, and the group if it is one."""
-    return ", ".join(filter(None, (report.model, report.group)))
-
-
 def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: float = 1.0) -> TextTable:
     """Metrics down, models and groups across; those of a pack as it calls them.
 
@@ -418,7 +413,7 @@ def _worst_lines(reports: Sequence[Report]) -> Iterator[str]:
         for key, result in report.results.items():
             if result.witness is not None:
                 keys.setdefault(_worst(result.witness), []).append(key)
-        where = "" if len(reports) == 1 else f" on {name_of(report)}"
+        where = "" if len(reports) == 1 else f" on {report.name}"
         yield from (f"worst agent of {', '.join(shared)}{where}: {text}" for text, shared in keys.items())
 
 
@@ -484,7 +479,7 @@ def regime_tables(reports: Sequence[Report], factor: float = 1.0, measured_in: s
     """
     shown = [report for report in reports if report.regimes]
     for report in shown:
-        yield _regime_table(report, f"{name_of(report)}: " if len(reports) > 1 else "", factor)
+        yield _regime_table(report, f"{report.name}: " if len(reports) > 1 else "", factor)
     if shown:
         yield Notes((REGIMES_EXPLAINED + (f"; regrets are {measured_in}" if measured_in else ""),), quiet=True)
 
@@ -535,7 +530,7 @@ def class_blocks(report: Report, named: bool) -> Iterator[Block]:
     by_class = report.by_class
     if by_class is None:
         return
-    whose = f"{name_of(report)}: " if named else ""
+    whose = f"{report.name}: " if named else ""
     shown, size, which = by_class.classes, len(by_class.classes), ""
     if size > MAX_CLASSES_SHOWN:
         shown = tuple(sorted(shown, key=lambda each: (each.recall is None, each.recall or 0.0, each.name))[:N_LOWEST])
@@ -621,7 +616,7 @@ def pack_blocks(evaluation: Evaluation) -> Iterator[Block]:
         yield table(
             by_outcome,
             [
-                len({id(report) for report, _ in by_outcome}) > 1 and (left("model"), lambda row: name_of(row[0])),
+                len({id(report) for report, _ in by_outcome}) > 1 and (left("model"), lambda row: row[0].name),
                 ("label", lambda row: str(row[1].label)),
                 ("rows", lambda row: f"{row[1].rows:,}"),
                 ("mean", lambda row: row[1].mean),
@@ -787,7 +782,7 @@ class Opening:
                 f"the best constant decision ({self._amount(worth.constant)}); perfect knowledge would be worth "
                 f"{self._amount(worth.perfect)}."
             )
-            share = _value(report, "utility_share")
+            share = report.value("utility_share")
             if share is not None and share > 0 and worth.over.value > 0:
                 yield f"That is {percent(round(share, 2))} of what the best threshold on these scores would win."
         gain, beyond = (report.results.get(key) for key in ("gain_recalibration", "gain_beyond"))
@@ -798,7 +793,7 @@ class Opening:
         if beyond is not None and beyond.value is not None:
             yield f"Beyond that, the features {self._would_win(beyond.value, beyond.interval)}."
         elif not report.features:
-            worst, most = _value(report, "regret_grouping_worst"), ""
+            worst, most = report.value("regret_grouping_worst"), ""
             if worst is not None:
                 most = f": at most {self._amount(worst)}, which is an upper limit and not an estimate"
             yield f"What features would win beyond that is unknown without {Hint('features').words}{most}."
@@ -907,7 +902,7 @@ class Opening:
     def _ranked_table(self) -> TextTable:
         """A row for each model and group, the model that is worth most first, each followed by its groups."""
         order = {report.model: number for number, report in enumerate(self.models)}
-        keys = [key for key in COLUMNS if any(_value(report, key) is not None for report in self.reports)]
+        keys = [key for key in COLUMNS if any(report.value(key) is not None for report in self.reports)]
         decided, several = any(report.worth is not None for report in self.reports), len(self.models) > 1
 
         def amount(report: Report, name: str) -> Cell:
@@ -966,17 +961,13 @@ def told(value: float, interval: Interval | None, side: str | None = None) -> st
     return f"{fixed(value, decimals)} [{ends if side is None else f'{side} {ends}'}]"
 
 
-def _value(report: Report, key: str) -> float | None:
-    return report.results[key].value if key in report.results else None
-
-
 def _minus(interval: Interval | None) -> Interval | None:
     return None if interval is None else (-interval[1], -interval[0])
 
 
 def _undecided(report: Report) -> Iterator[str]:
     """Without a decision: how it ranks, how far off it is, and what is needed to say what it is worth."""
-    auc, brier, off = report.results.get("auc"), report.results.get("brier"), _value(report, "corp_mcb")
+    auc, brier, off = report.results.get("auc"), report.results.get("brier"), report.value("corp_mcb")
     its = f"{report.model}'s"
     if auc is not None and auc.value is not None and report.by_class is None:
         its = "Its"
@@ -1000,7 +991,7 @@ def needed(of_classes: bool) -> str:
 
 def _place(report: Report) -> tuple[bool, float]:
     """To sort by: what is worth most first, without a decision the lowest Brier score."""
-    return lowest_first(_value(report, "brier") if report.worth is None else -report.worth.now.value)
+    return lowest_first(report.value("brier") if report.worth is None else -report.worth.now.value)
 
 
 def is_amount(metric: Metric) -> bool:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from decal_cli.analysis.compare import Comparison
-from decal_cli.analysis.described import Decided
 from decal_cli.analysis.evaluate import Evaluation, Report, is_shown
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.positions import PLACES, WAYS, Positions
 from decal_cli.analysis.recommend import Recommendation, amounts_in
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import parse
-from decal_cli.numbers import DASH, MAX_DECIMALS, Interval, percent, plain
+from decal_cli.numbers import DASH, decimals_of, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, table, words
 from decal_cli.render.results.comparison import Compared
@@ -27,17 +26,18 @@ from decal_cli.render.results.evaluation import (
     class_blocks,
     metric_notes,
     metric_table,
-    name_of,
     regime_tables,
 )
 from decal_cli.render.results.explained import explained
 from decal_cli.render.results.recommendation import (
+    CONSTANT_WAYS,
     KEYS,
     OF_ROWS,
     AdvisedModel,
     Way,
     action_heads,
     advised_in,
+    of_thousand,
     ways_of,
 )
 from decal_cli.render.results.source import (
@@ -49,7 +49,7 @@ from decal_cli.render.results.source import (
     shortened,
     source_lines,
 )
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.terms import Scale, StatedTerms
 from decal_cli.task import ClassDecision
 
 FAMILIES = (
@@ -64,7 +64,6 @@ SHARED_PICTURES = {
     "If only some rows are decided": ("risk-coverage",),
 }
 """Pictures of all models and groups together, by their heading."""
-CONSTANT_WAYS = ("never", "always", "constant")
 TERMS = (
     ("expected utility", "what a decision is worth on average, in the unit of the costs or utilities that were given"),
     ("t*", "the threshold that follows from the costs: acting is right where label 1 has at least this probability"),
@@ -88,16 +87,6 @@ CLASS_TERMS = (
 """The same for several classes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Drawing:
-    """A picture of one model and group, or of all of them."""
-
-    kind: str
-    model: str | None
-    group: str | None
-    picture: b.Picture
-
-
 class Today(NamedTuple):
     """What to do today in one sentence, the key of that way of acting ('' for the best constant decision), and the
     method that it needs, if any.
@@ -108,50 +97,27 @@ class Today(NamedTuple):
     method: str | None = None
 
 
-@dataclass(frozen=True)
-class Scale:
-    """How amounts of a page are written: the factor of utilities per decision, words for it, and decimals."""
-
-    factor: float
-    words: str
-    decimals: int
-
-    def __call__(self, value: float, sign: str = "") -> str:
-        """A utility per decision as an amount; sign: '+' to write that of a gain."""
-        text = f"{self.factor * value:{sign},.{self.decimals}f}"
-        return text if text.strip("+-0.,") else text.lstrip("+-")
-
-    def span(self, interval: Interval) -> str:
-        """'[low, high]'."""
-        return f"[{self(interval[0])}, {self(interval[1])}]"
-
-    @property
-    def in_words(self) -> str:
-        """'per 1,000 decisions', or 'in million EUR a year'."""
-        return self.words if self.words.startswith(("per ", "for ")) else f"in {self.words}"
-
-
 def scale_of(reports: Sequence[Report], terms: StatedTerms) -> Scale:
     """As many decimals as the largest difference between ways of acting needs for three digits."""
     each = [[way.worth for way in ways_of(report.results)] for report in reports]
     factor, unit = terms.scale(*amounts_in(report.results for report in reports))
     apart = max((max(of_report) - min(of_report) for of_report in each if of_report), default=0.0) * factor
-    decimals = 0 if apart <= 0 else min(max(2 - math.floor(math.log10(apart)), 0), MAX_DECIMALS)
-    return Scale(factor, " ".join(filter(None, (unit, terms.span))), decimals)
+    return Scale(factor, " ".join(filter(None, (unit, terms.span))), decimals_of(apart))
 
 
 class ReportPage(WrittenResult):
     """An evaluation, what it recommends, pictures, and the comparison of two models.
 
-    recommendation: None without a task; comparison: None unless there are two models of the same rows. notes: what the
-    page does not show, and why. positions: sums of models and groups at other thresholds; {} where decisions have none.
+    recommendation: None without a task; comparison: None unless there are two models of the same rows. drawings: each
+    of one report, or of all. notes: what the page does not show, and why. positions: sums of models and groups at other
+    thresholds; {} where decisions have none.
     """
 
     def __init__(
         self,
         evaluation: Evaluation,
         recommendation: Recommendation | None,
-        drawings: Sequence[Drawing] = (),
+        drawings: Sequence[tuple[Report | None, b.Picture]] = (),
         comparison: Comparison | None = None,
         notes: Sequence[str] = (),
         terms: StatedTerms | None = None,
@@ -203,7 +169,7 @@ class ReportPage(WrittenResult):
                     yield b.Conclusion(self.terms.worded(answer), ())
                 yield from self._one(each)
             else:
-                yield b.Folded(self.terms.worded(f"{name_of(each.report)}: {answer}"), tuple(self._one(each)))
+                yield b.Folded(self.terms.worded(f"{each.report.name}: {answer}"), tuple(self._one(each)))
 
     def _headline(self, each: AdvisedModel) -> b.Headline:
         """The answer with the number that it rests on: what it wins, and what other ways of acting are worth."""
@@ -264,8 +230,8 @@ class ReportPage(WrittenResult):
         """What each way of acting is worth, of every report; with sliders where there are sums to move between."""
         moved = [each for each in advised if (each.report.model, each.report.group) in self.positions]
         shown = moved or advised
-        names = [name_of(each.report) for each in shown]
-        tables = [self._ways(each, "" if len(names) == 1 else name_of(each.report)) for each in shown]
+        names = [each.report.name for each in shown]
+        tables = [self._ways(each, "" if len(names) == 1 else each.report.name) for each in shown]
         whole = replace(tables[0], rows=tuple(row for one in tables for row in one.rows))
         yield b.Heading("What each way of acting is worth", level=1)
         if not moved:
@@ -285,27 +251,15 @@ class ReportPage(WrittenResult):
             ends = () if way.interval is None else (self.scale.span(way.interval),)
             return b.Cell((self.scale(way.worth - now, "+"), *ends)) if way.key != "now" else words(DASH)
 
-        def counted(of: Callable[[Decided], float]) -> Callable[[Way], str]:
-            def said(way: Way) -> str:
-                if way.decided is None or counts is None:
-                    return DASH
-                return f"{OF_ROWS * of(way.decided) / counts.total:,.{self._counted}f}"
-
-            return said
-
-        cells = (
-            counted(lambda done: done.acted),
-            counted(lambda done: done.false_positives),
-            counted(lambda done: done.false_negatives),
-        )
-        heads = (f"{head} of {OF_ROWS:,}" for head in action_heads(self.terms, "'"))
+        done = {} if counts is None else of_thousand(each.ways, counts.total, self._counted)
+        heads = enumerate(f"{head} of {OF_ROWS:,}" for head in action_heads(self.terms, "'"))
         shown = table(
             each.ways,
             [
                 (left("way of acting"), lambda way: self.terms.worded(way.name)),
                 (f"worth {self.scale.in_words}", lambda way: self.scale(way.worth)),
                 ("gain over the score as it is", gain),
-                *([] if counts is None else zip(heads, cells, strict=True)),
+                *((head, lambda way, at=at: done[way][at] if way in done else DASH) for at, head in heads if done),
             ],
         )
         rows = zip(shown.rows, each.ways, strict=True)
@@ -389,10 +343,9 @@ class ReportPage(WrittenResult):
 
     def _pictures(self, report: Report | None, *kinds: str) -> Iterator[b.Picture]:
         """The pictures of a report, of these kinds or all; None: those of all reports together."""
-        place = (None, None) if report is None else (report.model, report.group)
-        for drawing in self.drawings:
-            if (drawing.model, drawing.group) == place and (not kinds or drawing.kind in kinds):
-                yield drawing.picture
+        for of, picture in self.drawings:
+            if of is report and (not kinds or picture.kind in kinds):
+                yield picture
 
     def _metrics(self, evaluation: Evaluation) -> Iterator[b.Block]:
         """The metrics that say most in one table, all others by family, folded; each name with its explanation."""

@@ -40,7 +40,7 @@ from decal_cli.numbers import (
 )
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, number, reasons, table, words
-from decal_cli.render.results.evaluation import MeasuredData, name_of
+from decal_cli.render.results.evaluation import MeasuredData
 from decal_cli.render.results.over_time import over_time_blocks
 from decal_cli.render.results.source import (
     Provenance,
@@ -74,6 +74,7 @@ WAYS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 The best constant action stands in place of the two constant decisions where there are more than two actions.
 """
+CONSTANT_WAYS = ("never", "always", "constant")
 
 KEYS: Mapping[str | None, str] = {
     None: "now",
@@ -481,7 +482,7 @@ class AdvisedModel:
             (b.Column(f"worth {terms.measured_in(self.unit)}", breaks=(28, 16, 10)), lambda way: worth[way]),
         ]
         if counts is not None:
-            texts = _of_thousand(ways, counts.total)
+            texts = of_thousand(ways, counts.total)
             for at, head in enumerate(action_heads(terms, "")):
                 column = b.Column(head, breaks=(12, 8))
                 columns.append((column, lambda way, at=at: texts[way][at] if way in texts else ""))
@@ -674,15 +675,16 @@ def action_heads(terms: StatedTerms, quote: str) -> tuple[str, str, str]:
     return on, f"{on} at label 0", f"{off} at label 1"
 
 
-def _of_thousand(ways: Sequence[Way], total: float) -> dict[Way, list[str]]:
+def of_thousand(ways: Sequence[Way], total: float, decimals: int | None = None) -> dict[Way, list[str]]:
     """Rows of 1,000 acted on, false alarms and misses, all alike: whole where the smallest is a row at least."""
     rows = {
-        way: [OF_ROWS * (each / total) for each in (done.acted, done.false_positives, done.false_negatives)]
+        way: [OF_ROWS * each / total for each in (done.acted, done.false_positives, done.false_negatives)]
         for way in ways
         if (done := way.decided) is not None
     }
-    least = min((each for row in rows.values() for each in row if each > 0), default=1.0)
-    decimals = 0 if least >= 0.95 else 1 if least >= 0.095 else 2
+    if decimals is None:
+        least = min((each for row in rows.values() for each in row if each > 0), default=1.0)
+        decimals = 0 if least >= 0.95 else 1 if least >= 0.095 else 2
     return {way: [f"{each:,.{decimals}f}" for each in row] for way, row in rows.items()}
 
 
@@ -725,7 +727,7 @@ class Recommended(WrittenResult):
         if len(advised) > 1:
             yield advice_table(advised, self.terms)
         for each in advised:
-            yield b.Heading(name_of(each.report), gist=each.todo)
+            yield b.Heading(each.report.name, gist=each.todo)
             first, *others = each.lead()
             yield b.Conclusion(first, tuple(others), close=True)
             yield from each.places()
@@ -899,7 +901,7 @@ class Ranged(WrittenResult):
         """Of each model and group what to do in a sentence, and a row for each stretch; then the data."""
         of_threshold = self.unknown.name == "threshold"
         for report, stretches in self.each:
-            yield b.Heading(name_of(report))
+            yield b.Heading(report.name)
             yield b.Conclusion(self._answer(stretches), (), close=True)
             yield table(
                 stretches,
