@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -41,7 +41,6 @@ from decal_cli.analysis.tryout import (
     usual_fits,
 )
 from decal_cli.data import Dataset
-from decal_cli.data.dataset import Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError
@@ -53,7 +52,6 @@ from decal_cli.metrics.inputs import INPUT_KINDS, row_stakes
 from decal_cli.metrics.measure import measure_all
 from decal_cli.numbers import Interval, Say, per_thousand
 from decal_cli.tables.aggregated import NEEDS_ROWS
-from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask, RowTask, Task
 
 EVIDENCE = tuple(map(parse, (*EVIDENCE_KEYS, "ece", "ece_null", "ece_debiased")))
@@ -515,21 +513,12 @@ class RangeAdvice:
 
 
 class _Point(NamedTuple):
-    """What is to be done at one number."""
+    """What is to be done at one number: by `Advice.same`, and what that wins, if anything."""
 
     at: float
-    task: BinaryTask
-    advice: Advice
-    interval: Interval | None
-
-    @property
-    def won(self) -> Best | None:
-        constant = self.advice.constant
-        if self.advice.act_now.action != "done":
-            return Best(self.at, self.task.threshold, self.advice.act_now.gain, self.interval)
-        if self.advice.same[2] is None or constant is None:
-            return None
-        return Best(self.at, self.task.threshold, constant.gain, constant.interval)
+    threshold: float
+    same: tuple[Now, str | None, str | None]
+    won: Best | None
 
 
 def advise_over(
@@ -546,40 +535,33 @@ def advise_over(
     """
     plan = replace(plan, decision=None)
     unbound = tuple(choice for choice in plan.choices if not decides(choice))
-    evaluation = evaluate(dataset, replace(plan, choices=unbound), progress)
+    found: list[tuple[Stretch, ...]] = []
 
-    def asker(model: Predictions, rows: Rows, shared: Report) -> Callable[[int], _Point]:
-        elsewhere = Elsewhere(Inputs(rows, None, plan.seed), shared, plan, preferences)
+    def along(report: Report, inputs: Inputs) -> None:
+        elsewhere = Elsewhere(inputs, report, plan, preferences)
 
         def point(step: int) -> _Point:
             number = unknown.at(step)
-            progress(f"{model.name} at {number:g}")
+            progress(f"{report.model} at {number:g}")
             task = tasks(number)
             advice, results = elsewhere.advise(task)
-            action = advice.act_now.action
-            return _Point(number, task, advice, None if action == "done" else results[GAINS[action]].interval)
+            now, constant, won = advice.act_now, advice.instead, None
+            if now.action != "done":
+                won = Best(number, task.threshold, now.gain, results[GAINS[now.action]].interval)
+            elif constant is not None:
+                won = Best(number, task.threshold, constant.gain, constant.interval)
+            return _Point(number, task.threshold, advice.same, won)
 
-        return point
+        points = looked_at(point, (*range(0, STEPS, COARSE), STEPS), lambda each: each.same)
+        found.append(tuple(_stretches(points.values())))
 
-    found = []
-    reports = iter(evaluation.reports)
-    for model in dataset.models:
-        for _, rows in model.rows.by_group():
-            point = asker(model, rows, next(reports))
-            points = looked_at(point, (*range(0, STEPS, COARSE), STEPS), lambda each: each.advice.same)
-            found.append(tuple(_stretches(list(points.values()))))
+    evaluation = evaluate(dataset, replace(plan, choices=unbound), progress, then=along)
     return RangeAdvice(evaluation, unknown, tuple(found))
 
 
-def _stretches(points: list[_Point]) -> Iterator[Stretch]:
+def _stretches(points: Iterable[_Point]) -> Iterator[Stretch]:
     """Runs of points at which the same is to be done."""
-    start = 0
-    for end in range(1, len(points) + 1):
-        if end < len(points) and points[end].advice.same == points[start].advice.same:
-            continue
-        run = points[start:end]
-        won = [point.won for point in run]
-        best = max((each for each in won if each is not None), key=lambda each: each.gain, default=None)
-        thresholds = (run[0].task.threshold, run[-1].task.threshold)
-        yield Stretch(run[0].at, run[-1].at, thresholds, *run[0].advice.same, best)
-        start = end
+    for same, of_same in groupby(points, key=lambda point: point.same):
+        run = list(of_same)
+        best = max((each.won for each in run if each.won), key=lambda won: won.gain, default=None)
+        yield Stretch(run[0].at, run[-1].at, (run[0].threshold, run[-1].threshold), *same, best)
