@@ -132,8 +132,11 @@ def around(exact: str, interval: Interval) -> str:
 
 
 def times(interval: Interval | None, factor: float) -> Interval | None:
-    """An interval in another unit."""
-    return None if interval is None else (factor * interval[0], factor * interval[1])
+    """An interval in another unit, or with the other sign."""
+    if interval is None:
+        return None
+    low, high = factor * interval[0], factor * interval[1]
+    return (low, high) if factor >= 0 else (high, low)
 
 
 class Say(Protocol):
@@ -142,11 +145,11 @@ class Say(Protocol):
     def __call__(self, value: float, interval: Interval | None = None, like: Interval | None = None) -> str: ...
 
 
-def saying(factor: float, after: str) -> Say:
+def saying(factor: float, after: str = "") -> Say:
     """What writes a utility per decision as '721 [660, 782] per 1,000 decisions': times a factor, with words after."""
 
     def say(value: float, interval: Interval | None = None, like: Interval | None = None) -> str:
-        return f"{within(factor * value, times(interval, factor), times(like, factor))} {after}"
+        return f"{within(factor * value, times(interval, factor), times(like, factor))} {after}".rstrip()
 
     return say
 

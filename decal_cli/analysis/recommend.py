@@ -30,13 +30,11 @@ from decal_cli.analysis.tryout import (
     Fit,
     Picked,
     Ranked,
-    RanksNow,
     Trial,
     best,
     candidates,
     picked,
     ranked,
-    ranks_now,
     run_trials,
     usual_fits,
 )
@@ -158,23 +156,6 @@ class Recommendation:
     def advised(self) -> tuple[tuple[Report, Advice], ...]:
         """Each report with its advice."""
         return tuple(zip(self.evaluation.reports, self.advice, strict=True))
-
-    def rounds_of(self, report: Report) -> tuple[Round, ...]:
-        """The rounds of a report's model; methods are tried on all of its rows, so a group has none."""
-        return () if self.rounds is None or report.group is not None else self.rounds[report.model]
-
-    def holds_of(self, report: Report) -> Interval | None:
-        """From which to which threshold the advice on a report stays the same; None where that was not looked at."""
-        return None if report.group is not None else self.holds.get(report.model)
-
-    def ranked_of(self, report: Report) -> tuple[Ranked, ...]:
-        """The scores of a report's model at the capacity; a group has none."""
-        return () if report.group is not None else self.ranked.get(report.model, ())
-
-    def ranks_now(self, report: Report, advice: Advice) -> RanksNow | None:
-        """What gives the places today, by the rule of act_now; None where there is no limit."""
-        ranked = self.ranked_of(report)
-        return ranks_now(ranked, advice.evidence.acted_on, self.evaluation.plan.confidence) if ranked else None
 
 
 def recommend(
@@ -333,7 +314,7 @@ def try_methods(
     untried = recommend(dataset, plan, preferences, progress, ranking=False)
     rounds = {}
     for model in dataset.models:
-        report = next(each for each in untried.evaluation.reports if each.model == model.name and each.group is None)
+        report = untried.evaluation.by_place[model.name, None]
         rounds[model.name] = tuple(
             _rounds(replace(dataset, models=(model,)), report, plan, preferences, progress, methods)
         )
@@ -561,7 +542,7 @@ def advise_over(
 
 def _stretches(points: Iterable[_Point]) -> Iterator[Stretch]:
     """Runs of points at which the same is to be done."""
-    for same, of_same in groupby(points, key=lambda point: point.same):
+    for _, of_same in groupby(points, key=lambda point: point.same):
         run = list(of_same)
         best = max((each.won for each in run if each.won), key=lambda won: won.gain, default=None)
-        yield Stretch(run[0].at, run[-1].at, (run[0].threshold, run[-1].threshold), *same, best)
+        yield Stretch(run[0].at, run[-1].at, (run[0].threshold, run[-1].threshold), *run[0].same, best)

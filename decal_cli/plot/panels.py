@@ -379,7 +379,11 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
     style = style_of(number)
     now = rungs["expected_utility"].value or 0.0
     steps = _steps(rungs, now, style.colour)
-    constants = {WAYS[way.key][way.key != "constant"]: way.worth for way in ways_of(rungs) if way.key in CONSTANT_WAYS}
+    constants = {
+        WAYS[way.key][0] if way.key == "constant" else way.name: way.worth
+        for way in ways_of(rungs)
+        if way.key in CONSTANT_WAYS
+    }
     low, high = _reach(now, list(constants.values()), steps)
     factor, words = terms.scale(*amounts_in([rungs]))
     low, high = factor * low, factor * high

@@ -224,12 +224,11 @@ def _outcome(card: Card) -> str:
 
 def _output(card: Card) -> str:
     """The decision, the threshold, and how far both hold."""
-    whole = card.recommendation
-    if whole is None:
+    if card.recommendation is None:
         return "Probabilities. No decision was named, so there is no threshold, and nothing is advised."
 
-    def of_model(report: Report) -> str:
-        adjusted, holds, texts = report.results.get("threshold_adjusted"), whole.holds_of(report), []
+    def of_model(each: AdvisedModel) -> str:
+        adjusted, holds, texts = each.report.results.get("threshold_adjusted"), each.holds, []
         if adjusted is not None and adjusted.value is not None:
             ends = f" [{', '.join(map(plain, adjusted.interval))}]" if adjusted.interval else ""
             at = f"{adjusted.text or plain(adjusted.value)}{ends}"
@@ -241,7 +240,7 @@ def _output(card: Card) -> str:
     task, decision = card.evaluation.plan.binary, decision_words(card.evaluation, card.models[0], card.terms)
     if task is not None and task.decision_threshold != task.threshold:
         decision += f" The score is acted on from {plain(task.decision_threshold)} on."
-    return f"{card.terms.worded(decision)} {card.each(of_model)}".strip()
+    return f"{card.terms.worded(decision)} {card.advised(of_model)}".strip()
 
 
 def _measures(card: Card) -> str:

@@ -803,14 +803,14 @@ class Opening:
         if not over.value and (over.interval is None or not any(over.interval)):
             return "as much as"
         if over.value < 0:
-            return f"{self._amount(-over.value, _minus(over.interval))} less than"
+            return f"{self._amount(-over.value, times(over.interval, -1))} less than"
         return f"{self._amount(over.value, over.interval)} more than"
 
     def _would_win(self, value: float, ends: Interval | None) -> str:
         if ends is not None and ends[0] <= 0 <= ends[1]:
             return f"may win or lose: {self._amount(value, ends)}"
         if value < 0:
-            return f"would lose {self._amount(-value, _minus(ends))}"
+            return f"would lose {self._amount(-value, times(ends, -1))}"
         return f"would win {self._amount(value, ends)}"
 
     def _of_several(self) -> Iterator[str]:
@@ -959,10 +959,6 @@ def told(value: float, interval: Interval | None, side: str | None = None) -> st
     decimals = decimals_for([interval if side is None else (min(value, *known), max(value, *known))], [value])
     ends = ", ".join(fixed(end, decimals) for end in known)
     return f"{fixed(value, decimals)} [{ends if side is None else f'{side} {ends}'}]"
-
-
-def _minus(interval: Interval | None) -> Interval | None:
-    return None if interval is None else (-interval[1], -interval[0])
 
 
 def _undecided(report: Report) -> Iterator[str]:

@@ -9,7 +9,7 @@ from decal_cli.analysis.described import Utility
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.over_time import GainByAge
 from decal_cli.analysis.recommend import amounts_of
-from decal_cli.numbers import DASH, times, within
+from decal_cli.numbers import DASH, saying, within
 from decal_cli.render.blocks import Block, Column, Notes, Paragraph
 from decal_cli.render.cells import table
 from decal_cli.render.terms import StatedTerms
@@ -32,9 +32,10 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
     )
     factor, unit = terms.scale(*amounts_of(report))
     days = over_time.unit == "days"
+    say = saying(factor)
 
     def gain(of: Callable[[GainByAge], Utility | None]) -> Callable[[GainByAge], str]:
-        return lambda age: _shown(of(age), factor)
+        return lambda age: DASH if (won := of(age)) is None else say(won.value, won.interval)
 
     columns: list[Any] = [
         (Column("days after the fit" if days else "time after the fit", breaks=(10,)), lambda age: within(age.after)),
@@ -49,10 +50,6 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
     yield table(over_time.ages, columns, keys=1, title=f"Gain by the age of the fit{model}", caption=caption)
     oldest = over_time.ages[-1].after
     yield Notes(tuple(_lasts(name, after, oldest, days) for name, after in lasting), close=True)
-
-
-def _shown(won: Utility | None, factor: float) -> str:
-    return DASH if won is None else within(factor * won.value, times(won.interval, factor))
 
 
 def _lasts(name: str, after: float | None, oldest: float, days: bool) -> str:

@@ -22,7 +22,7 @@ from decal_cli.analysis.recommend import (
     ece_advice,
     ece_disagrees,
 )
-from decal_cli.analysis.tryout import PERFECT, Kind, Ranked, RanksNow, Trial
+from decal_cli.analysis.tryout import PERFECT, Kind, Ranked, RanksNow, Trial, ranks_now
 from decal_cli.data.words import quote, shell_word
 from decal_cli.declarations.document import Above, Absent, Count, Limit, Positive, Share, Size
 from decal_cli.hints import Hint, Verb
@@ -34,6 +34,7 @@ from decal_cli.numbers import (
     decimals_for,
     percent,
     plain,
+    saying,
     times,
     unsigned_zero,
     within,
@@ -100,25 +101,24 @@ class Way(NamedTuple):
 def ways_of(results: Mapping[str, Result], counts: DecisionCounts | None = None) -> list[Way]:
     """The ways of acting whose worth is known, from the constant decisions to perfect knowledge."""
     known = {key: result.value for key, result in results.items() if result.value is not None}
-    ways = []
+    ways, decided = [], {} if counts is None else _decided(counts)
     for key, (_, name, metrics) in WAYS.items():
         if all(metric in known for metric in metrics) and not (key == "constant" and "eu_never" in known):
             interval = results[metrics[-1]].interval if key in GAINS else None
-            ways.append(Way(key, name, sum(known[each] for each in metrics), interval, _decided(key, counts)))
+            ways.append(Way(key, name, sum(known[each] for each in metrics), interval, decided.get(key)))
     return ways
 
 
-def _decided(key: str, counts: DecisionCounts | None) -> Decided | None:
-    if counts is None:
-        return None
-    now = counts.as_is
-    yes, no = now.positives, now.negatives
+def _decided(counts: DecisionCounts) -> dict[str, Decided]:
+    """The cells of ways of acting by their key."""
+    yes, no = counts.as_is.positives, counts.as_is.negatives
     steps = {"recalibrate": counts.recalibrated, "post-train": counts.with_features}
-    if key in steps:
-        step = steps[key]
-        return None if step is None else step.decided
-    cells = {"never": (0.0, 0.0, yes, no), "always": (yes, no, 0.0, 0.0), "perfect": (yes, 0.0, 0.0, no)}
-    return now if key == "now" else Decided(*cells[key]) if key in cells else None
+    return {
+        "never": Decided(0.0, 0.0, yes, no),
+        "always": Decided(yes, no, 0.0, 0.0),
+        "now": counts.as_is,
+        "perfect": Decided(yes, 0.0, 0.0, no),
+    } | {key: step.decided for key, step in steps.items() if step is not None}
 
 
 def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str = "") -> b.Bars:
@@ -333,16 +333,27 @@ class AdvisedData(MeasuredData):
 
 
 class AdvisedModel:
-    """A model on all rows, or on a group of them, with the advice on it, in the user's terms."""
+    """A model on all rows, or on a group of them, with the advice on it, in the user's terms.
+
+    Methods are tried, scores ranked and other thresholds looked at for all rows of a model.
+    """
+
+    rounds: Sequence[Round] = ()
+    ranked: Sequence[Ranked] = ()
+    ranks_now: RanksNow | None = None
+    holds: Interval | None = None
 
     def __init__(self, report: Report, advice: Advice, whole: Recommendation, terms: StatedTerms) -> None:
         self.report, self.advice, self.evaluation, self.terms = report, advice, whole.evaluation, terms
         self.task, self.capacity = whole.evaluation.plan.binary, whole.evaluation.capacity
-        self.holds, self.rounds = whole.holds_of(report), whole.rounds_of(report)
-        self.ranked, self.ranks_now = whole.ranked_of(report), whole.ranks_now(report, advice)
+        if report.group is None:
+            self.rounds = (whole.rounds or {}).get(report.model, ())
+            self.ranked, self.holds = whole.ranked.get(report.model, ()), whole.holds.get(report.model)
+        if self.ranked:
+            self.ranks_now = ranks_now(self.ranked, advice.evidence.acted_on, whole.evaluation.plan.confidence)
         self.unused_times = whole.unused_times
         self.factor, self.unit = terms.scale(*amounts_of(report))
-        self.say = terms.saying(amounts_of(report))
+        self.say, self.amount = terms.saying(amounts_of(report)), saying(self.factor)
 
     @property
     def todo(self) -> str:
@@ -359,9 +370,6 @@ class AdvisedModel:
             return ""
         ends, cost = self.report.results[GAINS[now.action]].interval, (self.advice.gain or now.gain) - now.gain
         return within(factor * now.gain, ends and times((ends[0] - cost, ends[1] - cost), factor))
-
-    def _amount(self, value: float, interval: Interval | None) -> str:
-        return within(self.factor * value, times(interval, self.factor))
 
     def lead(self) -> tuple[str, ...]:
         """What to do today; where so many rows can be acted on only, first what gives the places."""
@@ -386,8 +394,9 @@ class AdvisedModel:
         assert isinstance(report.worth, LimitedWorth)  # there are scores at a capacity
         never, always, room = known.get("never"), known.get("always"), self.room
         none = "act on none" if never is None else never.name
-        ways = [Way("never", none, report.worth.idle, None, _decided("never", report.counts))]
         whole = None if report.counts is None else report.counts.as_is
+        nobody = None if whole is None else Decided(0.0, 0.0, whole.positives, whole.negatives)
+        ways = [Way("never", none, report.worth.idle, None, nobody)]
         if never is not None and always is not None and whole is not None:
             shares = [share * each for share in (room, 1 - room) for each in (whole.positives, whole.negatives)]
             worth = room * always.worth + (1 - room) * never.worth
@@ -447,9 +456,8 @@ class AdvisedModel:
 
     def _ece(self) -> Iterator[str]:
         """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""
-        results, advice = self.report.results, self.advice
-        gain = results[GAINS["recalibrate"]]
-        ece, null = (results[key].value if key in results else None for key in ("ece", "ece_null"))
+        report, advice = self.report, self.advice
+        gain, ece, null = report.results[GAINS["recalibrate"]], report.value("ece"), report.value("ece_null")
         if ece is None or null is None or gain.value is None:
             return
         low, high = gain.interval or (0.0, 1.0)
@@ -458,8 +466,8 @@ class AdvisedModel:
             f"ECE is {within(ece)} whatever the decision ({within(null)} for a calibrated model); for this one, "
             f"recalibration {does}."
         )
-        if ece_disagrees(self.report, advice):
-            if ece_advice(self.report) == "leave":
+        if ece_disagrees(report, advice):
+            if ece_advice(report) == "leave":
                 sentence += " ECE alone would leave the model as it is."
             else:
                 blind = "it does not ask whether the error crosses the threshold"
@@ -505,7 +513,7 @@ class AdvisedModel:
         if len(metrics) < 2:
             return ""
         gain = self.report.results[metrics[-1]]
-        return self._amount(gain.value or 0.0, gain.interval)
+        return self.amount(gain.value or 0.0, gain.interval)
 
     def _taken(self, way: Way, name: str) -> str:
         """Rows of 1,000 that get an action."""
@@ -575,8 +583,7 @@ class AdvisedModel:
         alone, over = (self.report.results.get(key) for key in ("eu_by_amount", "gain_over_amount"))
         if by_row is not None and by_row.least_amount is not None and alone and over and over.value is not None:
             sign = -1 if over.value < 0 else 1
-            low, high = sorted(sign * end for end in over.interval or (over.value, over.value))
-            gain = self.say(sign * over.value, None if over.interval is None else (low, high))
+            gain = self.say(sign * over.value, times(over.interval, sign))
             won = f"wins {gain} over" if sign > 0 else f"loses {gain} against"
             beaten = over.interval is not None and over.interval[1] < 0
             until = " Until a score beats that, act on the amount alone." if beaten else ""
@@ -607,7 +614,7 @@ class AdvisedModel:
                 ),
                 (
                     b.Column("gain over the score as it is", breaks=(18, 12)),
-                    lambda each: "" if each.gain is None else self._amount(each.gain, each.interval),
+                    lambda each: "" if each.gain is None else self.amount(each.gain, each.interval),
                 ),
                 ("capture", lambda each: number(each.capture, decimals=3)),
                 ranked[0].value_capture is not None
@@ -664,7 +671,7 @@ class AdvisedModel:
             return f"its gain is {self.say(gain, ends)}, which chance could explain"
         if gain >= 0:
             return f"it wins {self.say(gain, ends)}"
-        return f"it loses {self.say(-gain, ends and (-ends[1], -ends[0]))}"
+        return f"it loses {self.say(-gain, times(ends, -1))}"
 
 
 def action_heads(terms: StatedTerms, quote: str) -> tuple[str, str, str]:
@@ -814,7 +821,7 @@ def trial_table(each: Round) -> b.TextTable:
 
 def per_thousand(result: Result) -> str:
     """A utility per 1,000 decisions with its interval."""
-    return within(1000 * (result.value or 0.0), times(result.interval, 1000))
+    return saying(1000)(result.value or 0.0, result.interval)
 
 
 def _conclusion(each: Round, number: int, rounds: int) -> Iterator[str]:
@@ -948,8 +955,8 @@ class Ranged(WrittenResult):
         return "" if best is None else f"; it wins {self._gain(stretch)} {self.terms.span} at {best.at:g}"
 
     def _gain(self, stretch: Stretch) -> str:
-        factor, best = self.terms.number, stretch.best
-        return "" if best is None else within(factor * best.gain, times(best.interval, factor))
+        best = stretch.best
+        return "" if best is None else saying(self.terms.number)(best.gain, best.interval)
 
     def data(self) -> dict[str, Any]:
         """One report, or several."""
