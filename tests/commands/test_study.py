@@ -99,6 +99,7 @@ def test_the_same_command_again_measures_nothing_and_says_the_same(
     assert {name: (folder / name).read_bytes() for name in before} == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_figures_of_the_paper_get_a_page_of_their_own_and_go_with_it(
     rows: Path, undisturbed: tuple[Path, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,6 +171,7 @@ def test_the_processes_of_a_study_end_with_the_one_that_started_them(
         time.sleep(0.05)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_pictures_of_a_larger_study_go_when_a_smaller_one_takes_its_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

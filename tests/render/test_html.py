@@ -11,8 +11,9 @@ import pytest
 
 from decal_cli.metrics import METRICS
 from tests.helpers.browser import BROWSER, defects
-from tests.helpers.command import FIXTURES
+from tests.helpers.command import BINARY, Decal, blank_pictures, run_here
 
+ASKED = (BINARY, "-s", "p", "-y", "y", "-t", "0.3")
 VOID = {"meta", "img", "br", "input"}
 OWN_STYLE = r"<[^>]*\s(style|on\w+)\s*="
 """An element with a style or a handler of its own, which the policy of the page would not let pass."""
@@ -37,26 +38,21 @@ class Tags(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from decal_cli.commands.app import run
-
-    target = tmp_path_factory.mktemp("report") / "report.html"
-    arguments = ["report", str(FIXTURES / "binary_n2000.csv"), "-s", "p", "-y", "y", "--features", "x*", "-t", "0.3"]
-    assert run([*arguments, "-o", str(target)]) == 0
-    return target
+    folder = tmp_path_factory.mktemp("report")
+    with blank_pictures():
+        done = run_here(folder, ("report", *ASKED, "--features", "x*", "-o", "report.html"))
+    assert done.code == 0, done.err
+    return folder / "report.html"
 
 
 def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from decal_cli.commands.app import run
-
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    target = tmp_path / "plain.html"
-    arguments = ["report", str(FIXTURES / "binary_n2000.csv"), "-s", "p", "-y", "y", "-t", "0.3", "-o", str(target)]
-    assert run(arguments) == 0
     said = "decal: there are no pictures: matplotlib is not installed; pip install 'decal[plot]'\n"
-    assert capsys.readouterr().err == said
-    text = target.read_text()
+    done = decal("report", *ASKED, "-o", "plain.html")
+    assert (done.code, done.err) == (0, said)
+    text = (tmp_path / "plain.html").read_text()
     assert "<img" not in text
     assert "there are no pictures: matplotlib is not installed" in text
     assert len(re.findall("<tr data-way=", text)) >= 4  # the table and its sliders need no picture
