@@ -16,7 +16,7 @@ def mean(values, weight, start=0):
 
 def test_every_kind_of_fault_is_found_in_a_function_and_none_in_what_is_raised() -> None:
     faults = list(faults_in(Path("mean.py"), SOURCE))
-    assert {(fault.kind, fault.line_of(SOURCE)[1].strip()) for fault in faults} == {
+    assert {(fault.kind, fault.after.strip()) for fault in faults} == {
         ("comparison", "if start <= 1:"),
         ("dropped weight", "return sum((values)) / (len(values) - 1)"),
         ("sign", "return sum(weight * values) / (len(values) + 1)"),
@@ -30,8 +30,7 @@ def test_seeded_faults_parse_are_spread_over_the_rooms_and_have_tests() -> None:
     assert len({fault.path.parts[1] for fault in faults}) >= 10
     for fault in faults:
         lines = (ROOT / fault.path).read_text(encoding="utf-8").splitlines()
-        before, after = fault.line_of("\n".join(lines))
-        assert before != after
-        lines[fault.line - 1] = after
+        assert lines[fault.line - 1] == fault.before != fault.after
+        lines[fault.line - 1] = fault.after
         ast.parse("\n".join(lines))
     assert "tests/metrics/test_capacity.py" in mirrors(Path("decal_cli/metrics/families/capacity.py"))

@@ -90,14 +90,6 @@ def test_a_matrix_is_a_decision_and_a_row_of_labels_is_not(matrix: Any) -> None:
     assert value == pytest.approx(decal.evaluate(P, Y, cost_fp=3, cost_fn=7)["expected_utility"].value)
 
 
-def test_utilities_of_actions_by_name_are_the_matrix() -> None:
-    rows = [[0, -20], [-2, -3], [-5, -1]]
-    named = decal.Decision.utility(rows, actions=["wait", "test", "treat"])
-    report = decal.evaluate((P, Y), named, metrics="expected_utility")
-    assert report["expected_utility"] == decal.evaluate((P, Y), rows, metrics="expected_utility")["expected_utility"]
-    assert "treat" in str(decal.recommend((P, Y), named))
-
-
 SOURCES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "(scores, labels)": lambda rows: (rows["p"].to_list(), rows["y"].to_list()),
     "mapping": lambda rows: rows.to_dict("list"),

@@ -100,12 +100,6 @@ def test_every_declared_field_is_a_keyword_and_an_option() -> None:
     assert {*DECLARATIONS, *SPELLINGS} <= {*keys_of(decal.Data), *keys_of(decal.Decision)}
 
 
-def test_the_positive_label_may_be_a_number() -> None:
-    table = {"p": [0.2, 0.8, 0.4], "y": [1, 2, 2]}
-    by_number, by_text = (decal.evaluate(table, positive=one, metrics=["brier"]) for one in (2, "2"))
-    assert by_number["brier"].value == by_text["brier"].value == pytest.approx((0.04 + 0.04 + 0.36) / 3)
-
-
 def test_importing_the_package_loads_nothing() -> None:
     code = "import sys, decal_cli; print([m for m in ('numpy', 'pyarrow', 'typer') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -44,17 +44,6 @@ def test_markdown_is_as_it_was_when_somebody_looked(decal: Decal) -> None:
 
 
 class TestTwoColumns:
-    def test_json_is_valid_and_holds_every_metric(self, decal: Decal) -> None:
-        from decal_cli.metrics import METRICS
-
-        document = decal.json("compare", *PAIR, "--threshold", "0.3", "--no-intervals")
-        (contest,) = document["comparison"]["contests"]
-        assert set(contest["metrics"]) == {name for name, metric in METRICS.items() if metric.takes(False)}
-        brier = contest["metrics"]["brier"]
-        assert brier["difference"]["value"] == brier["b"] - brier["a"]
-        assert brier["better"] == "p_profanity"
-        assert brier["by_chance"] is None
-
     def test_csv_and_markdown(self, decal: Decal) -> None:
         done = decal("compare", *PAIR, "-m", "brier", "-m", "ece_debiased(bins=10)", "-f", "csv")
         table = list(csv.DictReader(io.StringIO(done.out)))

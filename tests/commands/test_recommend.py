@@ -20,14 +20,6 @@ class TestRecommend:
         )
         assert valid_json(total.out)["recommendation"]["action"] == "post-train"
 
-    def test_it_works_bare_in_a_folder_with_settings(self, decal: Decal, tmp_path: Path) -> None:
-        (tmp_path / "preds.csv").write_bytes(TINY)
-        (tmp_path / "decal.toml").write_text('input = "preds.csv"\n')
-        assert decal("recommend", "--threshold", "0.3").code == 0
-        inside = tmp_path / "deeper"
-        inside.mkdir()
-        assert decal("recommend", "--threshold", "0.3", cwd=inside).code == 0
-
     @pytest.mark.parametrize("given", [[], ["--threshold", "0.1:0.4"], ["--cost-fp", "1", "--cost-fn", "3:8"]])
     def test_where_costs_are_not_known_it_says_which_advice_holds_where(self, decal: Decal, given: list[str]) -> None:
         asked = decal.json("recommend", *NAMED, *given)["range"]

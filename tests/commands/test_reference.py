@@ -34,13 +34,6 @@ def test_fewer_labels_1_are_told_from_the_scores(decal: Decal, tmp_path: Path) -
     assert shift["alike"] is True
 
 
-def test_the_same_rows_do_not_differ(decal: Decal) -> None:
-    document = decal.json("evaluate", BINARY, *NAMED, "--reference", BINARY)
-    (shift,) = document["reference"]["models"]
-    assert shift["psi"] == 0
-    assert shift["by_scores"] == pytest.approx(shift["share"], abs=0.01)
-
-
 def test_scores_that_mean_something_else_are_noticed(decal: Decal, tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     with BINARY.open() as file:

@@ -106,13 +106,6 @@ def test_a_utility_that_no_decision_changes_changes_no_advice(folder: Path) -> N
     assert other["gain"] == pytest.approx(unit["gain"] / 0.3, abs=1e-9)
 
 
-def test_gates_pass_the_same(folder: Path) -> None:
-    for of, bound in ((UNIT, 1), (COSTS, FACTOR)):
-        rules = ("--rule", "accuracy>=0.5", "--rule", f"upper(regret_calibration)<={0.01 * bound}")
-        gates = json.loads(run_here(folder, ("gate", *NAMED, *of, *rules, "-f", "json")).out)["gates"]
-        assert [gate["passed"] for gate in gates] == [True, False]
-
-
 def test_methods_fit_the_same(folder: Path) -> None:
     for method in OF_TWO:
         models = []

@@ -21,12 +21,6 @@ def test_the_table_is_readable(decal: Decal) -> None:
     assert sum(line.startswith(("0.500", "0.010", "0.990", "0.510")) for line in done.out.splitlines()) == 3 * 6
 
 
-def test_all_prints_every_threshold(decal: Decal) -> None:
-    out = decal("sweep", *NAMED, "--all", "--no-intervals", "--thresholds", "0.05:0.95:0.05").out
-    assert all(f"\n0.{t}" in out for t in ("050", "350", "950"))
-    assert "[" not in out.split("\nBrier curves")[1]
-
-
 def test_a_plot_is_written_beside_the_table(decal: Decal, tmp_path: Path) -> None:
     done = decal("sweep", *NAMED, *GRID, "--plot", "out.png", "--picture", "all", "--threshold", "0.3")
     assert done.code == 0 and "Brier curves" in done.out

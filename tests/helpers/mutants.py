@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.helpers.command import ROOT
 
@@ -28,36 +28,30 @@ _SIGNS = {ast.Add: ("+", "-"), ast.Sub: ("-", "+")}
 
 
 class Fault(NamedTuple):
-    """What stands in a line between two columns, and what takes its place."""
+    """A line of a file, and what stands in its place."""
 
     path: Path
     line: int
-    start: int
-    end: int
+    before: str
+    after: str
     kind: str
-    instead: str
 
-    def line_of(self, text: str) -> tuple[str, str]:
-        """The line as it is, and with the fault."""
-        line = text.splitlines()[self.line - 1]
-        raw = line.encode()
-        return line, (raw[: self.start] + self.instead.encode() + raw[self.end :]).decode()
-
-    def put(self, root: Path) -> tuple[str, str]:
+    def put(self, root: Path) -> None:
         file = root / self.path
-        text = file.read_text(encoding="utf-8")
-        before, after = self.line_of(text)
-        lines = text.splitlines(keepends=True)
-        lines[self.line - 1] = after + "\n"
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        lines[self.line - 1] = self.after + "\n"
         file.write_text("".join(lines), encoding="utf-8")
-        return before.strip(), after.strip()
 
 
 def faults_in(path: Path, text: str) -> Iterator[Fault]:
     """Every fault that one line of a function allows; annotations and errors that are raised are let alone."""
+    lines = [line.encode() for line in text.splitlines()]
     for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
         for node in (inner for statement in function.body for inner in _reached(statement)):
-            yield from _faults_of(path, text, node)
+            for kind, line, start, end, instead in _edits(node, text, lines):
+                raw = lines[line - 1]
+                after = raw[:start] + instead.encode() + raw[end:]
+                yield Fault(path, line, raw.decode(), after.decode(), kind)
 
 
 def _reached(node: ast.AST) -> Iterator[ast.AST]:
@@ -71,32 +65,31 @@ def _reached(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _reached(child)
 
 
-def _faults_of(path: Path, text: str, node: ast.AST) -> Iterator[Fault]:
+def _edits(node: Any, text: str, lines: list[bytes]) -> Iterator[tuple[str, int, int, int, str]]:
+    """Kind, line, columns, and what stands between these columns instead."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPPED:
-        yield from _operator(path, text, "comparison", node.left, node.comparators[0], _SWAPPED[type(node.ops[0])])
+        yield from _swapped("comparison", node.left, node.comparators[0], lines, _SWAPPED[type(node.ops[0])])
     elif isinstance(node, ast.BinOp):
         if type(node.op) in _SIGNS and not isinstance(node.left, ast.Constant | ast.JoinedStr):
-            yield from _operator(path, text, "sign", node.left, node.right, _SIGNS[type(node.op)])
+            yield from _swapped("sign", node.left, node.right, lines, _SIGNS[type(node.op)])
         for one, other in ((node.left, node.right), (node.right, node.left)):
-            named = ast.unparse(one)
-            if isinstance(node.op, ast.Mult) and re.search("weight", named) and node.lineno == node.end_lineno:
-                kept = ast.get_source_segment(text, other) or ""
-                yield Fault(path, node.lineno, node.col_offset, node.end_col_offset or 0, "dropped weight", f"({kept})")
+            weight = isinstance(node.op, ast.Mult) and "weight" in ast.unparse(one)
+            if weight and node.lineno == node.end_lineno:
+                kept = f"({ast.get_source_segment(text, other)})"
+                yield "dropped weight", node.lineno, node.col_offset, node.end_col_offset, kept
             if isinstance(node.op, ast.Add | ast.Sub) and isinstance(one, ast.Constant) and type(one.value) is int:
-                yield Fault(path, one.lineno, one.col_offset, one.end_col_offset or 0, "off by one", str(one.value + 1))
+                yield "off by one", one.lineno, one.col_offset, one.end_col_offset, str(one.value + 1)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and not isinstance(node.operand, ast.Constant):
-        yield Fault(path, node.lineno, node.col_offset, node.col_offset + 1, "sign", "+")
+        yield "sign", node.lineno, node.col_offset, node.col_offset + 1, "+"
 
 
-def _operator(
-    path: Path, text: str, kind: str, left: ast.expr, right: ast.expr, swap: tuple[str, str]
-) -> Iterator[Fault]:
-    if left.end_lineno != right.lineno:
-        return
-    start = left.end_col_offset or 0
-    between = text.splitlines()[right.lineno - 1].encode()[start : right.col_offset].decode()
-    if between.count(swap[0]) == 1:
-        yield Fault(path, right.lineno, start, right.col_offset, kind, between.replace(*swap))
+def _swapped(
+    kind: str, left: Any, right: Any, lines: list[bytes], swap: tuple[str, str]
+) -> Iterator[tuple[str, int, int, int, str]]:
+    """Another operator between two expressions on one line."""
+    between = lines[right.lineno - 1][left.end_col_offset : right.col_offset].decode()
+    if left.end_lineno == right.lineno and between.count(swap[0]) == 1:
+        yield kind, right.lineno, left.end_col_offset, right.col_offset, between.replace(*swap)
 
 
 def chosen_faults(count: int, seed: int) -> list[Fault]:
@@ -146,12 +139,15 @@ def seed_faults(arguments: list[str]) -> int:
             shutil.copytree(
                 ROOT, root, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "build")
             )
-            before, after = fault.put(root)
+            fault.put(root)
             tests = mirrors(fault.path)
             by = (first_failure(root, tests) if tests else None) or first_failure(root, GUARDS)
         caught += by is not None
         said = f"caught by {by}" if by else "NOT CAUGHT"
-        print(f"{said}: {fault.path}:{fault.line}, {fault.kind}\n- {before}\n+ {after}", flush=True)
+        print(
+            f"{said}: {fault.path}:{fault.line}, {fault.kind}\n- {fault.before.strip()}\n+ {fault.after.strip()}",
+            flush=True,
+        )
     print(f"{caught} of {count} caught")
     return int(caught < WANTED_SHARE * count)
 

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from decal_cli.analysis.described import reliability_bins
 from decal_cli.data import from_arrays
 from decal_cli.render.results.card import KNOWN, SECTIONS, UNKNOWN
-from tests.helpers.command import BINARY, GOLDEN, Decal, refusal, run_here, valid_json
+from tests.helpers.command import BINARY, GOLDEN, Decal, run_here, valid_json
 from tests.helpers.seeded import write_seeded
 
 TWO = ("rows.csv", "--score", "p", "--label", "y")
@@ -135,16 +134,6 @@ def test_another_threshold_in_use_and_bins_that_are_missing_are_named(seeded: Pa
     assert "Bins of several classes are on the page of `decal report` alone." in known["26"]
 
 
-def test_rows_that_are_dropped_are_named(seeded: Path, decal: Decal) -> None:
-    rows = pd.read_csv(seeded / "rows.csv")
-    rows.loc[3, "p"] = None
-    rows.to_csv(seeded / "gaps.csv", index=False)
-    card = card_of(seeded, "gaps.csv", *TWO[1:], "-t", "0.4", "--missing", "drop")
-    items = {each["tripod_ai"]: each["known"] for each in card["items"]}
-    assert "dropped 1 of 60 rows" in items["11"]
-    assert items["20a"].startswith("59 rows") and items["20a"].endswith("; 1 dropped.")
-
-
 class TestReliabilityBins:
     def test_they_are_counted_by_hand(self) -> None:
         label = np.array([0, 1, 0, 0, 1, 1])
@@ -163,13 +152,3 @@ class TestReliabilityBins:
         )
         assert ece == pytest.approx(report["metrics"]["ece"]["value"], abs=1e-12)
         assert all(each["interval"][0] <= each["rate"] <= each["interval"][1] for each in bins)
-
-
-def test_the_suffix_says_the_format(seeded: Path, decal: Decal) -> None:
-    for name in ("card.md", "card.html", "card.txt"):
-        assert decal("report", *WORLDS["two classes"], "--card", "-o", name, cwd=seeded).code == 0
-    assert (seeded / "card.md").read_text() == (seeded / "card.txt").read_text()
-    assert (seeded / "card.html").read_text().startswith("<!DOCTYPE html>")
-    line = refusal(decal("report", *WORLDS["two classes"], "--card", "-o", "card.csv", cwd=seeded))
-    assert "card.csv: this result cannot be written as csv" in line
-    assert "-o report.html" in refusal(decal("report", *WORLDS["two classes"], cwd=seeded))

@@ -13,7 +13,7 @@ from decal_cli.metrics import METRICS
 from tests.helpers.browser import BROWSER, defects
 from tests.helpers.command import BINARY, Decal, blank_pictures, run_here
 
-ASKED = (BINARY, "-s", "p", "-y", "y", "-t", "0.3")
+ASKED = ("rows.csv", "-s", "p", "-y", "y", "-t", "0.3")
 VOID = {"meta", "img", "br", "input"}
 OWN_STYLE = r"<[^>]*\s(style|on\w+)\s*="
 """An element with a style or a handler of its own, which the policy of the page would not let pass."""
@@ -36,9 +36,15 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+def few_rows(folder: Path) -> Path:
+    """The folder, with 500 shipped rows as rows.csv."""
+    (folder / "rows.csv").write_text("".join(BINARY.read_text().splitlines(keepends=True)[:501]))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
+    folder = few_rows(tmp_path_factory.mktemp("report"))
     with blank_pictures():
         done = run_here(folder, ("report", *ASKED, "--features", "x*", "-o", "report.html"))
     assert done.code == 0, done.err
@@ -48,6 +54,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
     decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    few_rows(tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     said = "decal: there are no pictures: matplotlib is not installed; pip install 'decal[plot]'\n"
     done = decal("report", *ASKED, "-o", "plain.html")
