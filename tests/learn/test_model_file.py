@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
+import decal_cli
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.learn import model_file
 from decal_cli.learn.as_sql import scoring_statement
@@ -223,139 +224,21 @@ def test_what_is_no_model_file_is_refused(text: str, says: str) -> None:
 NESTED: Any = 1
 for _ in range(50):
     NESTED = {"model": "Binned", "curve": NESTED, "steps": NESTED if NESTED == 1 else 1}
+ABSENT = object()
 PACKED = base64.b64encode(np.zeros(2).tobytes()).decode()
 
 
-class TestForged:
-    """A right digest on a wrong model: nobody's data meets it."""
-
-    def test_the_forger_of_these_tests_is_a_good_one(self) -> None:
-        assert same_bits(from_text(forged(lambda document: None), "m.json").model, SAVED_STEPS.model)
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            put("model", None),
-            put("model", 3),
-            put("model", "isotonic"),
-            put("model", []),
-            put("model", {}),
-            put("model", {"model": "os.system"}),
-            put("model", {"model": ["Steps"]}),
-            put("model", {"model": "Applied", "score": 1}),
-            put("model", {"model": "Steps"}),
-            put("model.more", 1),
-            without("model.value"),
-            put("model.edges", None),
-            put("model.edges", "0.25"),
-            put("model.edges", [0.25, 0.5]),
-            put("model.edges", {"float64": ["0.25", "0.5"]}),
-            put("model.edges", {"float64": [True, False]}),
-            put("model.edges", {"float64": [[0.25], [0.5]]}),
-            put("model.edges", {"float64": [0.25, 0.5], "shape": [-1]}),
-            put("model.edges", {"float64": [0.25, 0.5], "shape": [1, 2]}),
-            put("model.edges", {"float64": [0.25, 0.5], "shape": [3]}),
-            put("model.edges", {"float64": [0.25, 0.5], "shape": "2"}),
-            put("model.edges", {"float64": [0.25, 0.5], "other": 1}),
-            put("model.edges", {"float64": {"a": 1}}),
-            put("model.edges", {"float64": "no base64!"}),
-            put("model.edges", {"float64": "AAA="}),
-            put("model.edges", {"float64": PACKED, "shape": [2]}),
-            put("model.edges", {"float16": [0.25, 0.5]}),
-            put("model.edges", {"object": [0.25, 0.5]}),
-            put("model.edges", {"int64": [0.25, 0.5]}),
-            put("model.edges", {"int64": [10**30, 1]}),
-            put("model.edges", {"text": ["0.25", "0.5"]}),
-            put("model.edges", {"number": "nan"}),
-            put("model.value", {"float64": [0.1]}),
-            put("model.value", {"float64": []}),
-            put("model.value", {"float64": [0.1, 0.2, 1.5]}),
-            put("model.value", {"float64": [-0.1, 0.2, 0.5]}),
-            put("model.value", {"int64": [0, 1, 1]}),
-            put("model.value", {"text": ["a", "b", "c"]}),
-            put("model", NESTED),
-            put("columns", None),
-            put("columns", []),
-            without("columns.score"),
-            put("columns.score", 3),
-            put("columns.features", "x*"),
-            put("columns.features", ["x"]),
-            put("columns.groups", "site"),
-            put("columns.kinds", ["number"]),
-            put("columns.kinds", None),
-            put("columns.width", 10**15),
-            put("columns.width", 10**9),
-            put("columns.width", -1),
-            put("columns.width", "3"),
-            put("columns.width", 0.5),
-            put("columns.width", True),
-            put("columns.more", 1),
-            put("columns.logit", "no"),
-            put("task", {}),
-            put("task", 0.3),
-            put("task", {"utility": [[0, 0], [0, 0]], "decision_threshold": 0.5, "threshold": 0.5}),
-            put("task", {"utility": [[0.0, -0.5], [-0.5, 0.0]], "decision_threshold": 0.5, "threshold": 0.4}),
-            put("fitted_on", None),
-            put("fitted_on", [1]),
-            put("method", None),
-            put("more", 1),
-            without("task"),
-            without("method"),
-        ],
+def small_patches() -> Saved:
+    """Patches of subsets that a tree of three nodes tells apart."""
+    tree = Tree(
+        3,
+        *(np.array(child, dtype=np.int32) for child in ([1, -1, -1], [2, -1, -1], [0, 0, 0])),
+        np.array([0.5, 0.0, 0.0]),
+        np.array([False, False, False]),
+        np.array([0.0, 0.1, 0.9]),
     )
-    def test_it_is_refused(self, change: Callable[[dict[str, Any]], None]) -> None:
-        assert "cannot be used" in refused(forged(change))
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            put("model.on", "p\u001b[31m"),
-            put("model.slope", "steep"),
-            put("model.slope", None),
-            put("model.slope", {"number": "nan"}),
-            put("model.slope", {"number": "inf"}),
-            put("model.slope", {"number": "1.5"}),
-            put("model.slope", {"number": "1e400"}),
-            put("model.slope", {"float64": [1.0, 2.0, 3.0]}),
-            put("model.intercept", [[]]),
-        ],
-    )
-    def test_numbers_that_are_none(self, change: Callable[[dict[str, Any]], None]) -> None:
-        assert "cannot be used" in refused(forged(change, of_model(Sigmoid("p", 1.0, 0.0))))
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            put("model.tree.left", {"int32": [0, -1, -1]}),
-            put("model.tree.left", {"int32": [1, 0, -1]}),
-            put("model.tree.left", {"int32": [1, -1]}),
-            put("model.tree.right", {"int32": [9, -1, -1]}),
-            put("model.tree.feature", {"int32": [7, 0, 0]}),
-            put("model.tree.feature", {"int32": [-1, 0, 0]}),
-            put("model.tree.columns", 2),
-            put("model.tree.columns", "3"),
-            put("model.tree.value", {"text": ["a", "b", "c"]}),
-            put("model.tree.threshold", {"float64": "AAAAAAAA8H8AAAAAAAAAAAAAAAAAAAAA", "shape": [3]}),
-            put("model.cells", "ten"),
-            put("model.cells", None),
-            put("model.column", {"int64": [5, 5, 5]}),
-            put("model.kind", {"int64": [9, 2, 2, 2]}),
-            put("model.subset", {"int64": [99]}),
-            put("model.tree", {"model": "Curve", "at": {"float64": [0.0]}, "value": {"float64": [0.0]}}),
-        ],
-    )
-    def test_trees_that_never_end_and_patches_of_nobody(self, change: Callable[[dict[str, Any]], None]) -> None:
-        tree = Tree(
-            3,
-            *(np.array(child, dtype=np.int32) for child in ([1, -1, -1], [2, -1, -1], [0, 0, 0])),
-            np.array([0.5, 0.0, 0.0]),
-            np.array([False, False, False]),
-            np.array([0.0, 0.1, 0.9]),
-        )
-        patches = saved("multicalibration")
-        small = Saved(**{**vars(patches), "model": type(patches.model)(**{**vars(patches.model), "tree": tree})})
-        from_text(to_text(small), "m.json")
-        assert "cannot be used" in refused(forged(change, small))
+    patches = saved("multicalibration")
+    return Saved(**{**vars(patches), "model": replace(patches.model, tree=tree)})
 
 
 def of_forest() -> Saved:
@@ -364,6 +247,76 @@ def of_forest() -> Saved:
     tree = Tree(2, child, np.array([2, -1, -1], dtype=np.int32), zero, np.zeros(3), zero > 0, np.full(3, 0.5))
     forest = StackedForest(Forest(tree, np.zeros(1, dtype=np.int32)))
     return Saved("stack-forest", forest, "p", ("x",), 1, ("number",))
+
+
+TREE = {"model": "Curve", "at": {"float64": [0.0]}, "value": {"float64": [0.0]}}
+FORGED: dict[Callable[[], Saved], dict[str, list[Any]]] = {
+    (lambda: SAVED_STEPS): {
+        "model": [None, 3, "isotonic", [], {}, {"model": "os.system"}, {"model": ["Steps"]}, {"model": "Steps"},
+                  {"model": "Applied", "score": 1}, NESTED],
+        "model.more": [1],
+        "model.edges": [
+            None, "0.25", [0.25, 0.5], {"float64": ["0.25", "0.5"]}, {"float64": [True, False]},
+            {"float64": [[0.25], [0.5]]}, {"float64": [0.25, 0.5], "shape": [-1]},
+            {"float64": [0.25, 0.5], "shape": [1, 2]}, {"float64": [0.25, 0.5], "shape": [3]},
+            {"float64": [0.25, 0.5], "shape": "2"}, {"float64": [0.25, 0.5], "other": 1}, {"float64": {"a": 1}},
+            {"float64": "no base64!"}, {"float64": "AAA="}, {"float64": PACKED, "shape": [2]}, {"float16": [0.25, 0.5]},
+            {"object": [0.25, 0.5]}, {"int64": [0.25, 0.5]}, {"int64": [10**30, 1]}, {"text": ["0.25", "0.5"]},
+            {"number": "nan"},
+        ],
+        "model.value": [ABSENT, {"float64": [0.1]}, {"float64": []}, {"float64": [0.1, 0.2, 1.5]},
+                        {"float64": [-0.1, 0.2, 0.5]}, {"int64": [0, 1, 1]}, {"text": ["a", "b", "c"]}],
+        "columns": [None, []],
+        "columns.score": [ABSENT, 3],
+        "columns.features": ["x*", ["x"]],
+        "columns.groups": ["site"],
+        "columns.kinds": [["number"], None],
+        "columns.width": [10**15, 10**9, -1, "3", 0.5, True],
+        "columns.more": [1],
+        "columns.logit": ["no"],
+        "task": [ABSENT, {}, 0.3,
+                 {"utility": [[0, 0], [0, 0]], "decision_threshold": 0.5, "threshold": 0.5},
+                 {"utility": [[0.0, -0.5], [-0.5, 0.0]], "decision_threshold": 0.5, "threshold": 0.4}],
+        "fitted_on": [None, [], [1], {"inputs": 3}, {"inputs": ["a"]}, {"inputs": [{}]}],
+        "method": [ABSENT, None],
+        "more": [1],
+    },
+    (lambda: of_model(Sigmoid("p", 1.0, 0.0))): {
+        "model.on": ["p\u001b[31m"],
+        "model.slope": ["steep", None, {"number": "nan"}, {"number": "inf"}, {"number": "1.5"}, {"number": "1e400"},
+                        {"float64": [1.0, 2.0, 3.0]}],
+        "model.intercept": [[[]]],
+    },
+    small_patches: {  # trees that never end, and patches of nobody
+        "model.tree": [TREE],
+        "model.tree.left": [{"int32": [0, -1, -1]}, {"int32": [1, 0, -1]}, {"int32": [1, -1]}],
+        "model.tree.right": [{"int32": [9, -1, -1]}],
+        "model.tree.feature": [{"int32": [7, 0, 0]}, {"int32": [-1, 0, 0]}],
+        "model.tree.columns": [2, "3"],
+        "model.tree.value": [{"text": ["a", "b", "c"]}],
+        "model.tree.threshold": [{"float64": "AAAAAAAA8H8AAAAAAAAAAAAAAAAAAAAA", "shape": [3]}],
+        "model.cells": ["ten", None],
+        "model.column": [{"int64": [5, 5, 5]}],
+        "model.kind": [{"int64": [9, 2, 2, 2]}],
+        "model.subset": [{"int64": [99]}],
+    },
+    # What shows only on other rows than the two that are scored when the file is read.
+    (lambda: of_model(Curve(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.7, 1.0])))): {
+        "model.value": [{"float64": [0.0, 7.0, 1.0]}],
+        "model.at": [{"float64": [0.0, 2.0, 1.0]}],
+    },
+    (lambda: of_model(Threshold(0.5))): {"model.threshold": [{"number": "inf"}]},
+    of_forest: {"model.forest.nodes.right": [{"int32": [1, -1, -1]}]},  # nodes with two parents
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("of", "part", "value"),
+    [(of, part, value) for of, parts in FORGED.items() for part, values in parts.items() for value in values],
+)
+def test_a_right_digest_on_a_wrong_model_meets_nobody_s_data(of: Callable[[], Saved], part: str, value: Any) -> None:
+    assert same_bits(from_text(forged(lambda document: None, of()), "m.json").model, of().model)
+    assert "cannot be used" in refused(forged(without(part) if value is ABSENT else put(part, value), of()))
 
 
 def chains(depth: int, trees: int) -> Callable[[dict[str, Any]], None]:
@@ -392,26 +345,11 @@ def chains(depth: int, trees: int) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-def test_what_shows_only_on_other_rows_is_refused_too() -> None:
-    # Two rows are scored when the file is read: 0 and 1.
+def test_what_cannot_be_used_is_said_with_its_reason() -> None:
     curve = of_model(Curve(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.7, 1.0])))
     assert "a curve must not decrease" in refused(forged(put("model.value", {"float64": [0.0, 7.0, 1.0]}), curve))
-    assert "cannot be used" in refused(forged(put("model.at", {"float64": [0.0, 2.0, 1.0]}), curve))
-    assert "cannot be used" in refused(forged(put("model.threshold", {"number": "inf"}), of_model(Threshold(0.5))))
-
-
-@pytest.mark.parametrize(
-    ("value", "says"),
-    [
-        ([], "cannot be used"),
-        ({"inputs": 3}, "cannot be used"),
-        ({"inputs": ["a"]}, "cannot be used"),
-        ({"inputs": [{}]}, "cannot be used"),
-        ({"inputs": [{"sha256": ["a"]}]}, "have no digests"),
-    ],
-)
-def test_where_it_was_fitted_is_of_one_shape(value: Any, says: str) -> None:
-    assert says in refused(forged(put("fitted_on", value)))
+    assert "one parent" in refused(forged(put("model.forest.nodes.right", {"int32": [1, -1, -1]}), of_forest()))
+    assert "have no digests" in refused(forged(put("fitted_on", {"inputs": [{"sha256": ["a"]}]})))
 
 
 def test_texts_that_fill_the_memory() -> None:
@@ -422,10 +360,6 @@ def test_texts_that_fill_the_memory() -> None:
 def test_a_forest_that_takes_minutes() -> None:
     assert "a tree is deeper than 1,000" in refused(forged(chains(20_000, 1), of_forest()))
     assert "more than 65,536" in refused(forged(chains(900, 100), of_forest()))
-
-
-def test_nodes_with_two_parents() -> None:
-    assert "one parent" in refused(forged(put("model.forest.nodes.right", {"int32": [1, -1, -1]}), of_forest()))
 
 
 def test_probes_that_ask_for_gigabytes() -> None:
@@ -442,18 +376,7 @@ def test_probes_that_ask_for_gigabytes() -> None:
     assert "at most 10,000 probes" in refused(wide)
 
 
-IN_POPULATION = [f"{method} --prevalence .02" for method in ("isotonic", "platt", "threshold")]
-METHODS = (
-    "isotonic",
-    "histogram",
-    "platt",
-    "'platt(on=p)'",
-    "temperature",
-    "beta",
-    "quadratic",
-    "threshold",
-    *IN_POPULATION,
-)
+METHODS = ("isotonic", "histogram", "platt", "platt(on=p)", "temperature", "beta", "quadratic", "threshold")
 
 
 def rows_to_score() -> pa.Table:
@@ -464,26 +387,38 @@ def rows_to_score() -> pa.Table:
     return pa.table({"id": np.arange(2209), "p": np.concatenate([fitted, rng.random(200), ends])})
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_model_scores_in_the_engine_as_decal_apply_does(decal: Decal, tmp_path: Path, method: str) -> None:
-    method, *options = method.replace("'", "").split()
-    pq.write_table(rows_to_score(), tmp_path / "new.parquet")
-    words = ("fit", method, BINARY, "-s", "p", "-y", "y", "--threshold", "0.3", "-o", tmp_path / "model.json", *options)
-    assert decal(*words).code == 0
-    assert (
-        decal("apply", tmp_path / "model.json", tmp_path / "new.parquet", "-o", tmp_path / "scored.parquet").code == 0
-    )
-    query = f"select * from '{tmp_path}/new.parquet'"
-    asked = decal("sql", "--model", tmp_path / "model.json", "--query", query).out
-    with duckdb.connect() as connection:
-        got = connection.sql(asked).to_arrow_table().sort_by("id")
-    expected = pq.read_table(tmp_path / "scored.parquet").sort_by("id")
-    assert got.column_names == expected.column_names
+def assert_same_table(found: pa.Table, expected: pa.Table) -> None:
+    assert found.column_names == expected.column_names
     for name in expected.column_names:
-        np.testing.assert_allclose(got[name].to_numpy(), expected[name].to_numpy(), rtol=0, atol=1e-12, err_msg=name)
+        columns = (table.sort_by("id")[name].to_numpy() for table in (found, expected))
+        np.testing.assert_allclose(*columns, rtol=0, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("method", "prevalence"), [*((method, None) for method in METHODS), *((METHODS[k], 0.02) for k in (0, 2, 7))]
+)
+def test_a_model_scores_in_the_engine_as_it_does_here(method: str, prevalence: float | None) -> None:
+    rows = decal_cli.Data(str(BINARY), score="p", label="y")
+    fitted = decal_cli.fit(rows if prevalence is None else rows.at_prevalence(prevalence), 0.3, method=method)
+    with duckdb.connect() as connection:
+        connection.register("new", rows_to_score())
+        found = connection.sql(scoring_statement(fitted.model, "new", None, DIALECTS["duckdb"])).to_arrow_table()
+    assert_same_table(found, fitted.apply(rows_to_score()))
     for name, dialect in DIALECTS.items():
-        text = decal("sql", "--model", tmp_path / "model.json", "--table", "a.new", "--dialect", name).out
-        assert len(sqlglot.parse(text, read=name)) == 1, dialect
+        assert len(sqlglot.parse(scoring_statement(fitted.model, "a.new", None, dialect), read=name)) == 1, name
+
+
+def test_the_command_writes_what_scores_as_decal_apply_does(decal: Decal, tmp_path: Path) -> None:
+    pq.write_table(rows_to_score(), tmp_path / "new.parquet")
+    assert decal("fit", "platt", BINARY, "-s", "p", "-y", "y", "-o", "model.json").code == 0
+    assert decal("apply", "model.json", "new.parquet", "-o", "scored.parquet").code == 0
+    query = f"select * from '{tmp_path}/new.parquet'"
+    with duckdb.connect() as connection:
+        found = connection.sql(decal("sql", "--model", "model.json", "--query", query).out).to_arrow_table()
+    assert_same_table(found, pq.read_table(tmp_path / "scored.parquet"))
+    for name in DIALECTS:
+        asked = decal("sql", "--model", "model.json", "--table", "a.new", "--dialect", name).out
+        assert len(sqlglot.parse(asked, read=name)) == 1, name
 
 
 def test_a_curve_may_jump_and_log_odds_are_scores() -> None:
