@@ -169,17 +169,29 @@ def stream(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return score, (rng.random(rows) < score**2).astype(np.uint8)
 
 
-@pytest.mark.parametrize(("delay", "horizon"), [*((delay, None) for delay in DELAYS), ("3 rows", 180)])
+@pytest.mark.parametrize(
+    ("delay", "horizon"),
+    [*((delay, None) for delay in DELAYS), *(("none", ROWS), ("3 rows", 180), ("equal times", 180))],
+)
 @pytest.mark.parametrize("method", ONLINE_METHODS)
-def test_the_fast_replay_predicts_what_predict_one_and_learn_one_do(
+def test_a_replay_predicts_what_row_by_row_does_and_its_pieces_too(
     method: str, delay: str, horizon: int | None
 ) -> None:
-    score, label = stream(ROWS, seed=1)
-    fast, slow = (forecaster_of(parse(method), 3, horizon) for _ in range(2))
-    predictions = fast.replay(score, label, DELAYS[delay])
-    assert predictions.tobytes() == one_by_one(slow, score, label, DELAYS[delay]).tobytes()
-    assert json.dumps(fast.state()) == json.dumps(slow.state())
+    (score, label), known = stream(ROWS, seed=1), DELAYS[delay]
+    fast, slow, piece = (forecaster_of(parse(method), 3, horizon) for _ in range(3))
+    predictions = fast.replay(score, label, known)
+    assert predictions.tobytes() == one_by_one(slow, score, label, known).tobytes()
     assert ((predictions >= 0) & (predictions <= 1)).all()
+    cuts = sorted(np.random.default_rng(1).choice(ROWS, 6).tolist())
+    pieces, learned = [], 0
+    for start, end in pairwise([0, *cuts, ROWS]):
+        text = json.dumps(piece.state())
+        piece = forecaster_of(parse(method), 3, horizon)
+        piece.restore(json.loads(text))
+        pieces.append(piece.replay(score[learned:end], label[learned:end], known[start:end] - learned))
+        learned = int(known[end - 1]) if end > start else learned
+    assert np.concatenate(pieces).tobytes() == predictions.tobytes()
+    assert json.dumps(fast.state()) == json.dumps(slow.state()) == json.dumps(piece.state())
 
 
 @pytest.mark.parametrize("delay", DELAYS)
@@ -312,37 +324,6 @@ def test_its_account_is_what_its_rows_were_moved_and_the_bias_that_is_left(horiz
         bias[round(ahead, 9)] = bias.get(round(ahead, 9), 0.0) + ahead - label
     assert forecaster.account() == pytest.approx(moved + sum(map(abs, bias.values())), abs=1e-9)
     assert forecaster.account() <= forecaster.guarantee(400).bound * 400
-
-
-STATE_ROWS = 600
-STATE_DELAYS = {
-    "none": known_after_rows(STATE_ROWS, 0),
-    "7 rows": known_after_rows(STATE_ROWS, 7),
-    "longer than a piece": known_after_rows(STATE_ROWS, 150),
-    "equal times": known_after_time(np.arange(STATE_ROWS) // 5, 3),
-}
-
-
-@pytest.mark.parametrize("delay", STATE_DELAYS)
-@pytest.mark.parametrize("method", ONLINE_METHODS)
-def test_pieces_of_a_stream_are_predicted_as_the_whole(method: str, delay: str) -> None:
-    rng = np.random.default_rng(1)
-    score, known = rng.random(STATE_ROWS).round(2), STATE_DELAYS[delay]
-    label = (rng.random(STATE_ROWS) < score**2).astype(np.uint8)
-    for horizon in (None, STATE_ROWS):
-        whole = forecaster_of(parse(method), 3, horizon)
-        expected = whole.replay(score, label, known)
-        cuts = [0, *sorted(rng.choice(STATE_ROWS, 6).tolist()), STATE_ROWS]
-        pieces, text, learned = [], json.dumps(forecaster_of(parse(method), 3, horizon).state()), 0
-        for start, end in pairwise(cuts):
-            piece = forecaster_of(parse(method), 3, horizon)
-            piece.restore(json.loads(text))
-            held = slice(learned, end)
-            pieces.append(piece.replay(score[held], label[held], known[start:end] - learned))
-            learned = int(known[end - 1]) if end > start else learned
-            text = json.dumps(piece.state())
-        assert np.concatenate(pieces).tobytes() == expected.tobytes()
-        assert text == json.dumps(whole.state())
 
 
 def test_a_declared_forecaster_is_named_with_its_parameters() -> None:
