@@ -70,14 +70,10 @@ def test_five_spellings_of_one_threshold(spelling: dict) -> None:
     assert task.decision_threshold == task.threshold
 
 
-def test_no_spelling_is_no_task() -> None:
+def test_a_task_may_be_none_and_the_model_operated_elsewhere() -> None:
     assert task_of() is None
-
-
-def test_the_model_may_be_operated_elsewhere() -> None:
     task = task_of(threshold=0.3, decision_threshold=0.5)
-    assert task is not None
-    assert (task.threshold, task.decision_threshold) == (0.3, 0.5)
+    assert task is not None and (task.threshold, task.decision_threshold) == (0.3, 0.5)
 
 
 FILES = {
@@ -96,7 +92,7 @@ def test_a_utility_may_stand_in_a_file(name: str, tmp_path: Path) -> None:
     assert parse_utility(str(path)).utility == ((0.0, -19.0), (-1.0, 0.0))
 
 
-BAD_FILES = {
+BAD_FILES: dict[str, tuple[str | bytes | None, str]] = {
     "broken.json": ("[[0, -19], [-1", "2 x 2"),
     "broken.toml": ("utility = [[0", "2 x 2"),
     "empty.toml": ("", "2 x 2"),
@@ -108,33 +104,21 @@ BAD_FILES = {
     "empty.csv": ("", "2 x 2"),
     "null.json": ("[[0, null], [1, 0]]", "2 x 2"),
     "nan.json": ("[[0, NaN], [1, 0]]", "finite"),
+    "bytes.json": (b"\xff\xfe\x00\x01", "2 x 2"),
+    "missing.json": (None, "name a readable file"),
+    "folder.csv": (None, "name a readable file"),
 }
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_a_bad_utility_file_is_named(name: str, tmp_path: Path) -> None:
-    text, message = BAD_FILES[name]
-    path = tmp_path / name
-    path.write_text(text)
+    content, message = BAD_FILES[name]
+    (tmp_path / "folder.csv").mkdir()
+    if content is not None:
+        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(DecalError, match=message) as caught:
-        parse_utility(str(path))
+        parse_utility(str(tmp_path / name))
     assert "\n" not in str(caught.value)
-
-
-def test_bytes_that_are_no_text_are_an_error_too(tmp_path: Path) -> None:
-    path = tmp_path / "utility.json"
-    path.write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(DecalError):
-        parse_utility(str(path))
-
-
-@pytest.mark.parametrize("name", ["missing.json", "."])
-def test_a_utility_file_that_cannot_be_read(name: str, tmp_path: Path) -> None:
-    folder = tmp_path / "folder.csv"
-    folder.mkdir()
-    path = tmp_path / name if name != "." else folder
-    with pytest.raises(DecalError, match="name a readable file"):
-        parse_utility(str(path))
 
 
 IMPOSSIBLE = [
@@ -150,6 +134,13 @@ IMPOSSIBLE = [
     ({"utility": "a,b;1,0,0;0,1,0"}, "3 columns of numbers and 2 names of classes"),
     ({"utility": "1,0,0;0,1,nan"}, "not finite"),
     ({"utility": "x,1,0,0;x,0,1,0"}, "names the action 'x' twice"),
+    ({"utility": "a,0,-20;a,-2,-3;b,-5,-1"}, "names the action 'a' twice"),
+    ({"utility": "a,0,-20;-2,-3;b,-5,-1"}, "action 1 has the name ''"),
+    ({"utility": "0,0;-1,-1;-2,-2"}, "action '0' is never worse than another"),
+    ({"utility": "0,1;1,0;-2,-2,1"}, "2 x 2 or with more rows"),
+    ({"utility": "a,b,c;d,e,f"}, "2 x 2 or with more rows"),
+    ({"utility": "0,-1e-20;-1e-20,0;-9e-21,-2e-21"}, "below 1e-15"),
+    ({"utility": "0,-20;-2,-3;-5,-1", "decision_threshold": 0.3}, "--decision-threshold is one threshold"),
     ({"utility": "1,0,0;0,1,0", "decision_threshold": 0.3}, "for scores of two classes"),
     ({"abstain": 1.5}, r"not in \[0, 1\]"),
     ({"abstain": 0.3, "threshold": 0.3}, "more than once: --threshold, --abstain"),

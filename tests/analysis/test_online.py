@@ -72,7 +72,7 @@ def test_what_is_changed_after_a_time_changes_no_prediction_before_it_is_known(d
     before = replay_of(stream, delay).advance(stream)
     assert set(before) == {*ONLINE, *SHORT, "frozen-isotonic(warm_up=50)"} - {"frozen-isotonic"}
     known = known_from(stream, delay)
-    for row in np.random.default_rng(4).choice(ROWS, 6, replace=False).tolist():
+    for row in np.random.default_rng(4).choice(ROWS, 4, replace=False).tolist():
         score, label = stream.score.copy(), stream.label.copy()
         score[row + 1 :], label[row:] = other.score[row + 1 :], 1 - stream.label[row:]
         changed = Stream(**{**vars(stream), "score": score, "label": label})

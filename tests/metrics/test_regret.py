@@ -322,24 +322,6 @@ def test_the_thresholds_have_names_and_the_dominated_action_too() -> None:
     assert task_of(utility={"home": [0, -20], "test": [-2, -3], "treat": [-5, -1], "both": [-9, -9]}) == task
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,0,-20;a,-2,-3;b,-5,-1", "names the action 'a' twice"),
-        ("a,0,-20;-2,-3;b,-5,-1", "action 1 has the name ''"),
-        ("0,0;-1,-1;-2,-2", "action '0' is never worse than another"),
-        ("0,1;1,0;-2,-2,1", "2 x 2 or with more rows"),
-        ("a,b,c;d,e,f", "2 x 2 or with more rows"),
-        ("0,-1e-20;-1e-20,0;-9e-21,-2e-21", "below 1e-15"),
-    ],
-)
-def test_what_cannot_be_a_task_of_several_actions(text: str, message: str) -> None:
-    with pytest.raises(DecalError, match=message):
-        parse_utility(text)
-    with pytest.raises(DecalError, match="--decision-threshold is one threshold"):
-        task_of(utility=CLINIC, decision_threshold=0.3)
-
-
 def featured(rows: int = 400) -> Rows:
     rng = np.random.default_rng(2)
     x = rng.standard_normal((rows, 2))

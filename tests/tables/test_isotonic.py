@@ -30,16 +30,15 @@ def test_the_fit_is_scikit_learns(rows: Rows) -> None:
     assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["binary", "binary weighted", "ties"])
-def test_the_fit_is_scikit_learns_on_the_shipped_rows(name: str) -> None:
-    table = known_rows(name).table
-    assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
-
-
-def test_the_fit_over_several_blocks_is_scikit_learns() -> None:
+def in_several_blocks() -> Rows:
     rng = np.random.default_rng(0)
     score = rng.random(80_000)
-    table = Rows(score, (rng.random(80_000) < 0.3 + 0.3 * score).astype(int)).table
+    return Rows(score, (rng.random(80_000) < 0.3 + 0.3 * score).astype(int))
+
+
+@pytest.mark.parametrize("name", ["binary", "binary weighted", "ties", "several blocks"])
+def test_the_fit_to_many_rows_is_scikit_learns(name: str) -> None:
+    table = (in_several_blocks() if name == "several blocks" else known_rows(name)).table
     assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
 
 
