@@ -20,7 +20,6 @@ from decal_cli.errors import DecalError
 from decal_cli.learn.probe import build_probe
 from decal_cli.learn.regions import build_regions, hold_out
 from decal_cli.metrics import parse
-from decal_cli.render.schema import data_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
@@ -252,17 +251,6 @@ def test_few_rows_with_features_have_reasons() -> None:
     for name in ("brier_regions", "gain_beyond", "gain_post_training"):
         assert isinstance(curves[name], MetricCurve)
         assert "rows" in str(curves[name].reason) and np.isnan(curves[name].value).all()
-
-
-def test_what_is_expected_of_a_sum_of_gains_is_written_as_data() -> None:
-    score, label, x = curve_rows(400)
-    grid = Grid(np.array([0.3, 0.5]), parse_prior("beta:2,3"))
-    curves = curves_of(tabulate(score, label), featured_of(score, label, x), grid)
-    low, high = curves["gain_post_training"].expectation.interval or (0.0, 0.0)
-    assert low < high and json.loads(json.dumps(data_of(curves["gain_post_training"].expectation.interval))) == [
-        low,
-        high,
-    ]
 
 
 def test_the_consistency_band_holds_calibrated_fits() -> None:

@@ -16,7 +16,6 @@ from tests.helpers.worlds import (
     interval_of,
     known_rows,
     random_table,
-    rows_by_level,
     table_of_levels,
     value_of,
 )
@@ -131,11 +130,15 @@ def lost_in(t: Table, utility: tuple[tuple[float, float], ...]) -> float:
     return float((t.n * (expected(rate).max(axis=0) - expected(rate)[action, np.arange(len(t))])).sum() / t.total)
 
 
+SHOWN_BY = {"cdl": "cfdl", "v_cdl": "cfdl", "u_cal": "external_regret", "v_cal": "external_regret"}
+
+
 @given(rows=any_rows())
 def test_the_worst_task_pasted_back_shows_the_loss(rows: Rows) -> None:
     t = rows.table
-    for key in ("cdl", "v_cdl"):
-        loss = value_of(f"{key}(levels=exact)", t)
+    for key, shown in SHOWN_BY.items():
+        exact = "(levels=exact)" if shown == "cfdl" else ""
+        loss = value_of(f"{key}{exact}", t)
         try:
             worst = worst_task(t, key, levels="exact")
         except Undefined:
@@ -144,44 +147,18 @@ def test_the_worst_task_pasted_back_shows_the_loss(rows: Rows) -> None:
         assert worst.loss == loss
         assert all(0 <= payoff <= 1 for row in worst.utility for payoff in row)
         assert all(0 < threshold < 1 for threshold in worst.thresholds)
-        assert lost_in(t, worst.utility) == pytest.approx(loss, abs=1e-8)
-        assert key == "cdl" or len(worst.utility) == 2
+        assert shown != "cfdl" or lost_in(t, worst.utility) == pytest.approx(loss, abs=1e-8)
+        assert not key.startswith("v_") or len(worst.utility) == 2
         if len(worst.utility) == 2:
             task = BinaryTask.of_utility(worst.utility)
-            assert value_of("cfdl(levels=exact)", t, task) == pytest.approx(loss, abs=1e-8)
+            assert value_of(f"{shown}{exact}", t, task) == pytest.approx(loss, abs=1e-8)
 
 
-@given(rows=any_rows())
-def test_against_the_base_rate_it_shows_the_external_regret(rows: Rows) -> None:
-    t = rows.table
-    for key in ("u_cal", "v_cal"):
-        try:
-            worst = worst_task(t, key)
-        except Undefined:
-            assert value_of(key, t) <= 1e-11
-            continue
-        assert key == "u_cal" or len(worst.utility) == 2
-        if len(worst.utility) == 2:
-            regret = value_of("external_regret", t, BinaryTask.of_utility(worst.utility))
-            assert regret == pytest.approx(value_of(key, t), abs=1e-8)
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        rows_by_level({0.0: "11"}),
-        rows_by_level({1.0: "000"}),
-        rows_by_level({0.0: "11", 1.0: "000"}),
-        rows_by_level({0.0: "01"}),
-        rows_by_level({0.5: "1"}),
-    ],
-)
-def test_a_kink_on_a_score_of_0_half_or_1(table: Rows) -> None:
-    t = table.table
-    worst = worst_task(t, "v_cdl", levels="exact")
-    loss = value_of("cfdl(levels=exact)", t, BinaryTask.of_utility(worst.utility))
-    assert loss == pytest.approx(value_of("v_cdl(levels=exact)", t), abs=1e-8)
-    assert 0 < worst.thresholds[0] < 1 and abs(worst.thresholds[0] - value_of("cdl_threshold(levels=exact)", t)) <= 1e-9
+def test_a_kink_on_a_score_of_0_half_or_1_moves_beside_it() -> None:
+    for levels in ({0.0: "11"}, {1.0: "000"}, {0.0: "11", 1.0: "000"}, {0.0: "01"}, {0.5: "1"}):
+        t = rows_by_level(levels).table
+        (threshold,) = worst_task(t, "v_cdl", levels="exact").thresholds
+        assert 0 < threshold < 1 and abs(threshold - value_of("cdl_threshold(levels=exact)", t)) <= 1e-9
 
 
 def test_where_nobody_loses_there_is_no_worst_agent() -> None:
@@ -201,7 +178,7 @@ def many(m: int, seed: int) -> Table:
     return Table(score, n, rng.binomial(n, np.clip(score**1.4 + 0.2 * np.sin(20 * score), 0, 1)))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kinks", [1, 2])
 def test_chunks_find_what_all_kinks_at_once_find(seed: int, kinks: int) -> None:
     t = many(1500, seed)

@@ -106,16 +106,6 @@ def test_the_cost_is_that_of_the_example_of_empulse() -> None:
     assert 4 * value("expected_utility", rows, RowTask(tuple(amounts))) == pytest.approx(-3.0, abs=1e-12)
 
 
-def test_costs_utilities_and_amounts_say_the_same() -> None:
-    rows = priced(100)
-    miss, alarm, zero = rows.amounts["amount"], rows.amounts["cost_fp_column"], np.zeros(100)
-    costs = utilities_of({"cost_fn_column": miss, "cost_fp_column": alarm}, None, None, 1.0)
-    table = utilities_of({"utility_columns": np.column_stack((zero, -miss, -alarm, zero))}, None, None, 1.0)
-    assert np.array_equal(costs, table) and np.array_equal(costs, utilities_of(rows.amounts, None, None, 1.0))
-    twice = utilities_of({"cost_fn_column": miss, "cost_fp_column": 2 * alarm}, None, None, 1.0)
-    assert np.array_equal(twice, utilities_of(rows.amounts, None, None, 2.0))
-
-
 def test_thresholds_beyond_0_and_1_always_and_never_act() -> None:
     """By hand: utilities tn, fn, fp, tp of five rows, none of which a score of 0 or 1 changes but the last."""
     table = np.array([[0, 1, -1, 0], [-1, -1, 0, 0], [0, 0, 0, 0], [0, 0, -5, 0], [0, -3, -1, 0]], dtype=float)

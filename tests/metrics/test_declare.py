@@ -14,7 +14,7 @@ from decal_cli.metrics.regret_cells import ClassRegrets, Regrets
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
-from tests.helpers.worlds import interval_of, known_rows, value_of
+from tests.helpers.worlds import known_rows, value_of
 
 
 def test_a_table_prints_a_readable_choice() -> None:
@@ -100,19 +100,8 @@ def test_infinite_is_undefined() -> None:
         value_of_spec(choice, Inputs.of(known_rows("hand").table))
 
 
-def test_an_interval_may_ask_for_a_seed_that_its_value_does_not_need() -> None:
-    assert METRICS["ece"].needs == (Table,)
-    assert interval_of("ece", known_rows("hand").table, confidence=0.9) is not None
-
-
 def test_a_metric_draws_from_the_seed_it_is_given() -> None:
     ties = known_rows("ties").table
     assert METRICS["ece_null"].needs == (Table, Seed)
     assert value_of("ece_null", ties, seed=1) == value_of("ece_null", ties, seed=1)
     assert value_of("ece_null", ties, seed=1) != value_of("ece_null", ties, seed=2)
-
-
-def test_utilities_are_bounded_in_multiples_of_the_stakes() -> None:
-    assert METRICS["swap_regret"].bounds_in_u_delta
-    assert not METRICS["net_benefit"].bounds_in_u_delta
-    assert Acting in METRICS["net_benefit"].needs

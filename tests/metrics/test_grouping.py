@@ -83,18 +83,6 @@ def test_the_bounds_of_each_bin_are_those_of_the_moment_problem(
     assert unlike_published > 20 and largest > 0.1
 
 
-def test_the_worst_case_at_a_small_threshold_is_what_is_at_stake(decal: Decal, tmp_path: Path) -> None:
-    """At t* = .01 all bins are acted on once recalibrated: knowing every label spares .01 for each label 0."""
-    rows = grouped_rows(tmp_path / "rows.csv", 0)
-    asked = ("-s", "p", "-y", "y", "-m", "regret_grouping_worst", "-m", "utility_at_stake", "-t", "0.01", "-f", "json")
-    report = json.loads(decal("evaluate", rows, *asked).out)
-    worst, at_stake = (report["metrics"][name] for name in ("regret_grouping_worst", "utility_at_stake"))
-    assert worst["value"] == pytest.approx(0.01 * (1 - report["positives"] / report["rows"]), abs=1e-12)
-    assert worst["value"] == pytest.approx(at_stake["value"], abs=1e-12)
-    low, high = worst["interval"]
-    assert 0.9 * worst["value"] < low <= worst["value"] <= high < 1.1 * worst["value"]
-
-
 def test_three_parts_add_up_to_the_brier_score() -> None:
     """Tasche 2021, prop. 2.6: brier = irreducible + grouping + miscalibration, to rounding."""
     score, label, weight, features = featured_rows(600)

@@ -4,21 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
 from scipy.optimize import linprog
 
 from decal_cli.metrics.families import smooth
 from decal_cli.tables.table import Table
 from tests.helpers.worlds import (
     Rows,
-    any_rows,
     known_rows,
     random_table,
     table_of_levels,
     value_of,
 )
-
-SLACK = 1e-9
 
 
 def sm_cal_program(t: Table) -> float:
@@ -29,19 +25,15 @@ def sm_cal_program(t: Table) -> float:
 
 
 def test_sm_cal_is_what_a_linear_program_finds() -> None:
+    """On few levels, and on 400."""
     rng = np.random.default_rng(0)
-    for _ in range(200):
-        t = random_table(rng)
+    tables = [random_table(rng) for _ in range(200)]
+    for power in (1.0, 1.25, 1.5):
+        score = np.sort(rng.random(400))
+        tables.append(Rows(score, (rng.random(400) < score**power).astype(int)).table)
+    for t in tables:
         if len(t) > 1:
             assert value_of("sm_cal", t) == pytest.approx(sm_cal_program(t), abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_so_it_is_on_more_levels(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    score = np.sort(rng.random(400))
-    t = Rows(score, (rng.random(400) < score ** (1 + seed / 4)).astype(int)).table
-    assert value_of("sm_cal", t) == pytest.approx(sm_cal_program(t), abs=1e-9)
 
 
 def test_examples() -> None:
@@ -101,16 +93,6 @@ def test_any_functions_at_all_are_made_to_bound_the_distance() -> None:
         t = random_table(rng)
         by_hand = float(((t.n - t.pos) @ functions.of(t.score)[0] + t.pos @ functions.of(t.score)[1]) / t.total)
         assert by_hand <= value_of("dist_cal_lower", t) + 2e-6
-
-
-@given(rows=any_rows())
-def test_the_inequalities_between_them(rows: Rows) -> None:
-    t = rows.table
-    sm_cal, lower, upper, ece = (
-        value_of(key, t) for key in ("sm_cal", "dist_cal_lower", "dist_cal_upper", "ece_exact")
-    )
-    assert sm_cal <= ece + SLACK
-    assert sm_cal / 2 - SLACK <= lower <= upper + SLACK <= ece + 2 * SLACK
 
 
 def monotone_by_brute_force(values: np.ndarray, weights: np.ndarray) -> float:
