@@ -16,6 +16,7 @@ from tests.helpers.worlds import (
     interval_of,
     known_rows,
     random_table,
+    rows_by_level,
     table_of_levels,
     value_of,
 )
