@@ -224,7 +224,7 @@ def test_what_is_no_model_file_is_refused(text: str, says: str) -> None:
 NESTED: Any = 1
 for _ in range(50):
     NESTED = {"model": "Binned", "curve": NESTED, "steps": NESTED if NESTED == 1 else 1}
-ABSENT = object()
+LEFT_OUT = object()
 PACKED = base64.b64encode(np.zeros(2).tobytes()).decode()
 
 
@@ -264,21 +264,21 @@ FORGED: dict[Callable[[], Saved], dict[str, list[Any]]] = {
             {"object": [0.25, 0.5]}, {"int64": [0.25, 0.5]}, {"int64": [10**30, 1]}, {"text": ["0.25", "0.5"]},
             {"number": "nan"},
         ],
-        "model.value": [ABSENT, {"float64": [0.1]}, {"float64": []}, {"float64": [0.1, 0.2, 1.5]},
+        "model.value": [LEFT_OUT, {"float64": [0.1]}, {"float64": []}, {"float64": [0.1, 0.2, 1.5]},
                         {"float64": [-0.1, 0.2, 0.5]}, {"int64": [0, 1, 1]}, {"text": ["a", "b", "c"]}],
         "columns": [None, []],
-        "columns.score": [ABSENT, 3],
+        "columns.score": [LEFT_OUT, 3],
         "columns.features": ["x*", ["x"]],
         "columns.groups": ["site"],
         "columns.kinds": [["number"], None],
         "columns.width": [10**15, 10**9, -1, "3", 0.5, True],
         "columns.more": [1],
         "columns.logit": ["no"],
-        "task": [ABSENT, {}, 0.3,
+        "task": [LEFT_OUT, {}, 0.3,
                  {"utility": [[0, 0], [0, 0]], "decision_threshold": 0.5, "threshold": 0.5},
                  {"utility": [[0.0, -0.5], [-0.5, 0.0]], "decision_threshold": 0.5, "threshold": 0.4}],
         "fitted_on": [None, [], [1], {"inputs": 3}, {"inputs": ["a"]}, {"inputs": [{}]}],
-        "method": [ABSENT, None],
+        "method": [LEFT_OUT, None],
         "more": [1],
     },
     (lambda: of_model(Sigmoid("p", 1.0, 0.0))): {
@@ -316,7 +316,7 @@ FORGED: dict[Callable[[], Saved], dict[str, list[Any]]] = {
 )
 def test_a_right_digest_on_a_wrong_model_meets_nobody_s_data(of: Callable[[], Saved], part: str, value: Any) -> None:
     assert same_bits(from_text(forged(lambda document: None, of()), "m.json").model, of().model)
-    assert "cannot be used" in refused(forged(without(part) if value is ABSENT else put(part, value), of()))
+    assert "cannot be used" in refused(forged(without(part) if value is LEFT_OUT else put(part, value), of()))
 
 
 def chains(depth: int, trees: int) -> Callable[[dict[str, Any]], None]:
