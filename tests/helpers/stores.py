@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-DAY = "2026-03-01T00:00:00.000Z"
+_DAY = "2026-03-01T00:00:00.000Z"
 
 
 class ObjectHandler(BaseHTTPRequestHandler):
@@ -50,7 +50,7 @@ class ObjectHandler(BaseHTTPRequestHandler):
         places = self.names(bucket, prefix)
         entries = "".join(
             f"<Contents><Key>{escape(place.removeprefix(f'{bucket}/'))}</Key><Size>{len(self.objects[place])}</Size>"
-            f"<LastModified>{DAY}</LastModified></Contents>"
+            f"<LastModified>{_DAY}</LastModified></Contents>"
             for place in places
         )
         return (
@@ -107,7 +107,7 @@ class GoogleHandler(ObjectHandler):
         bucket, _, key = place.partition("/")
         content = self.objects[place]
         names = {"kind": "storage#object", "id": f"{place}/1", "name": key, "bucket": bucket, "generation": "1"}
-        times = {"timeCreated": DAY, "updated": DAY}
+        times = {"timeCreated": _DAY, "updated": _DAY}
         return {**names, **times, "size": str(len(content)), "etag": hashlib.md5(content).hexdigest()}
 
 
