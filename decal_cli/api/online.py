@@ -18,7 +18,7 @@ from decal_cli.api.asking import Asked, asked, columns_of, names_of, paths_of, r
 from decal_cli.api.frames import Library, frame_of
 from decal_cli.api.nouns import OF_STREAM, Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
 from decal_cli.api.words import AROUND, computing, spoken
-from decal_cli.data import Stream, StreamColumns, read_stream
+from decal_cli.data import Stream, read_stream
 from decal_cli.data.arrays import stream_from_arrays
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.defaults import SEED, WARM_UP
@@ -129,25 +129,24 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     if said := [name for name in data.said() if name not in (*OF_STREAM, "source")]:
         raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
     paths, delay = paths_of(data.source), Delay.parse(str(over_time.delay or 0))
-    # The time of a stream is read beside its columns.
-    columns = columns_of(given, named=paths is not None).updated({"time": None})
+    columns = columns_of(given, named=paths is not None)
     begun = None if state is None else state.begun
     if begun is None:
         specs = [parse(text) for text in names_of("methods", over_time.methods)]
         scoreless = bool(specs) and not any(map(needs_score, specs)) and not columns.score
-        beside = StreamColumns(_time_column(given), delay.column, False if scoreless else None)
+        beside = delay.column, False if scoreless else None
     else:
         of = begun.plan
         score, group = (() if name is None else (name,) for name in (of.score, of.group))
-        columns = replace(columns, score=score, group=group, cluster=of.cluster, logit=of.logit)
-        beside = StreamColumns(of.time, of.delay.column, of.score is not None)
+        columns = replace(columns, score=score, group=group, cluster=of.cluster, time=of.time, logit=of.logit)
+        beside = of.delay.column, of.score is not None
     with computing() as progress:
         progress("the stream")
         if paths is not None:
-            stream = read_stream(paths, columns, beside, AROUND.get().stdin)
+            stream = read_stream(paths, columns, *beside, AROUND.get().stdin)
         else:
             roles: dict[str, Any] = {"time": data.time, "group": data.group or None, "cluster": data.cluster}
-            stream = stream_from_arrays(data.source, data.label, columns=columns, beside=beside, **roles)
+            stream = stream_from_arrays(data.source, data.label, columns, *beside, **roles)
         replay = begun or Replay(_new_plan(given, stream, columns.logit, whole_stream=state is None))
         if state is not None:
             stream = unknown_rows(stream, replay, state.skip_known, f"state {state.path}")
@@ -169,10 +168,6 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     )
 
 
-def _time_column(given: Asked) -> str | None:
-    return given.data.time if isinstance(given.data.time, str) else None
-
-
 def _new_plan(given: Asked, stream: Stream, logit: bool, whole_stream: bool) -> OnlinePlan:
     """How the stream is replayed. whole_stream: whether no rows follow. Errors: DecalError, where it cannot be so."""
     plan, (over_time,) = given.plan, given.others
@@ -188,7 +183,7 @@ def _new_plan(given: Asked, stream: Stream, logit: bool, whole_stream: bool) -> 
         methods=(),
         clock=stream.clock,
         score=None if stream.score is None else str(stream.columns["score"][0]),
-        time=_time_column(given),
+        time=given.data.time if isinstance(given.data.time, str) else None,
         group=None if stream.group is None else str(stream.columns["group"][0]),
         cluster=None if stream.cluster is None else str(stream.columns["cluster"]),
         logit=logit,

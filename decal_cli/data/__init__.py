@@ -10,7 +10,7 @@ from decal_cli.data.newrows import Batch, NewRows
 from decal_cli.data.output import Writer, as_file, as_parquet, format_of
 from decal_cli.data.pairing import Paired, on_same_rows, pair_up, read_pair
 from decal_cli.data.reading import Counting, read
-from decal_cli.data.stream import Stream, StreamColumns, read_stream, read_times
+from decal_cli.data.stream import Stream, read_stream, read_times
 from decal_cli.data.times import Clock, shown_time
 from decal_cli.roles import Columns
 
@@ -25,7 +25,6 @@ __all__ = [
     "Paired",
     "Predictions",
     "Stream",
-    "StreamColumns",
     "Writer",
     "as_file",
     "as_parquet",

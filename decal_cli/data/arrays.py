@@ -13,7 +13,7 @@ import numpy as np
 from decal_cli.data.dataset import Dataset, as_used, chosen_columns, dataset
 from decal_cli.data.formats.files import RawData, Source, translated
 from decal_cli.data.large.aggregates import aggregates
-from decal_cli.data.stream import Stream, StreamColumns, stream_of
+from decal_cli.data.stream import Stream, stream_of
 from decal_cli.data.words import quote, text_of
 from decal_cli.errors import DecalError
 from decal_cli.roles import ROLES, Columns, several
@@ -52,19 +52,20 @@ def from_arrays(
 
 
 def stream_from_arrays(
-    data_or_score: Any, label: Any = None, *, columns: Columns, beside: StreamColumns, time: Any = None, **roles: Any
+    data_or_score: Any,
+    label: Any,
+    columns: Columns,
+    arrival: str | None = None,
+    with_score: bool | None = None,
+    **roles: Any,
 ) -> Stream:
     """Check arrays, or the columns of a table, as `read_stream` checks files.
 
-    time, and group and cluster among the roles: (T,), or the name of a column. Errors: DecalError.
+    time, group and cluster among the roles: (T,), or the name of a column. Errors: DecalError.
     """
-    table, columns = _gathered(data_or_score, {"label": label, "time": time, **roles}, columns)
-    # The time of a stream is read beside its columns.
-    columns = replace(columns, time=None)
-    if time is not None:
-        beside = replace(beside, time=time if isinstance(time, str) else "time")
+    table, columns = _gathered(data_or_score, {"label": label, **roles}, columns)
     source = ArraySource(table)
-    return stream_of([source.only(source.names)], columns, beside)
+    return stream_of([source.only(source.names)], columns, arrival, with_score)
 
 
 def _gathered(data_or_score: Any, given: Mapping[str, Any], columns: Columns) -> tuple[dict[str, Any], Columns]:

@@ -18,7 +18,7 @@ from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Input, as_used, chosen_columns, dataset
 from decal_cli.data.formats.files import Raw, Source, raw
 from decal_cli.data.formats.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
-from decal_cli.data.formats.sources import opened
+from decal_cli.data.formats.sources import named_once, opened
 from decal_cli.data.large.aggregates import aggregates, memory
 from decal_cli.data.large.batches import Progress, rows_in
 from decal_cli.data.large.files import can_count, count_files
@@ -70,11 +70,10 @@ def read(
     counts of rows will do; they are held only if they are few. sampled: where a sample of rows will do. Errors:
     DecalError, one line, for anything that cannot be evaluated as it stands.
     """
-    if list(paths).count("-") > 1:
-        raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
+    paths = named_once(paths)
     if columns.log is not None:
-        return as_used(_of_logs([raw(path, stdin) for path in paths or ["-"]], columns), columns)
-    by_path = [(path, opened(path, stdin)) for path in paths or ["-"]]
+        return as_used(_of_logs([raw(path, stdin) for path in paths], columns), columns)
+    by_path = [(path, opened(path, stdin)) for path in paths]
     sources = [source for _, of_path in by_path for source in of_path]
     try:
         data = aggregates(sources, columns) if columns.aggregated else _read(sources, columns, counting, sampled)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.data.check import MISSING_LABEL, NO_GROUP, group, labels_of, scores_of
-from decal_cli.data.columns import Chosen, choose, has_usual, same_columns
+from decal_cli.data.columns import Chosen, choose, has_usual, nearest_of, same_columns
 from decal_cli.data.dataset import Digests, Input, parts_of
 from decal_cli.data.formats.files import Source
-from decal_cli.data.formats.sources import open_source
+from decal_cli.data.formats.sources import named_once, open_source
 from decal_cli.data.parts import Origin, Part
 from decal_cli.data.times import Clock, shown_time, times_of
-from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_STREAM_GROUPS
 from decal_cli.roles import Columns
+from decal_cli.tables.rows import of_rows
 from decal_cli.tables.table import Floats, Ints
 
 
@@ -54,46 +54,34 @@ class Stream:
     def only(self, kept: NDArray[np.bool_]) -> Stream:
         """These rows of it; kept: shape (T,)."""
         numbers = np.arange(len(self)) if self.row_numbers is None else self.row_numbers
-        values: dict[str, Any] = {name: getattr(self, name) for name in ("score", "arrival", "group", "cluster")}
-        values = {name: each if each is None else each[kept] for name, each in values.items()}
-        values["time"] = np.arange(int(kept.sum())) if self.clock == "rows" else self.time[kept]
-        labelled = int(kept[: self.labelled].sum())
-        return replace(self, **values, label=self.label[kept], labelled=labelled, row_numbers=numbers[kept])
+        cut = {each.name: of_rows(getattr(self, each.name), kept) for each in fields(self)}
+        cut |= {"row_numbers": numbers[kept], "labelled": int(kept[: self.labelled].sum())}
+        return Stream(**cut | ({"time": np.arange(int(kept.sum()))} if self.clock == "rows" else {}))
 
 
-@dataclass(frozen=True)
-class StreamColumns:
-    """What columns a stream has beside score, label and group.
-
-    time: the column of time; None: rows are in order as they stand. arrival: when labels came in. with_score: whether
-    the score is read, True, or not, False; None: where there is a column of its name.
-    """
-
-    time: str | None = None
-    arrival: str | None = None
-    with_score: bool | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the columns."""
-        return tuple(name for name in (self.time, self.arrival) if name is not None)
-
-
-def read_stream(paths: Sequence[str], columns: Columns, beside: StreamColumns, stdin: BinaryIO | None = None) -> Stream:
+def read_stream(
+    paths: Sequence[str],
+    columns: Columns,
+    arrival: str | None = None,
+    with_score: bool | None = None,
+    stdin: BinaryIO | None = None,
+) -> Stream:
     """Read files as one stream, row after row. Errors: DecalError, one line, for anything that is none."""
-    if list(paths).count("-") > 1:
-        raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
-    return stream_of([open_source(path, stdin) for path in paths or ["-"]], columns, beside)
+    return stream_of([open_source(path, stdin) for path in named_once(paths)], columns, arrival, with_score)
 
 
-def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns) -> Stream:
-    """Check and assemble opened inputs."""
-    chosen = _chosen(sources, columns, beside)
+def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, with_score: bool | None) -> Stream:
+    """Check and assemble opened inputs.
+
+    columns: without a time, rows are in order as they stand. arrival: the column that says when labels came in.
+    with_score: whether the score is read, True, or not, False; None: where there is a column of its name.
+    """
+    chosen = _chosen(sources, columns, arrival, with_score)
     digests = Digests(sources)
     parts = parts_of(sources, chosen, columns)
     label, missing = labels_of(parts, chosen.label, replace(columns, missing="drop"))
     kept, notes, labelled = np.ones(parts.n_rows, dtype=bool), list[str](), parts.n_rows
-    score = cluster = arrival = groups = None
+    score = cluster = arrived = groups = None
 
     def drop(rows: np.ndarray | None, why: str) -> None:
         """Leave out these rows, and say so."""
@@ -122,15 +110,14 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
     if chosen.cluster is not None:
         cluster = group(parts, chosen.cluster)
         drop(parts.lacking(cluster == NO_GROUP, chosen.cluster, "cluster", columns), "missing cluster")
-    rows = None if kept.all() else np.flatnonzero(kept)
-    if rows is not None and not len(rows):
-        raise DecalError(f"{parts.shown}: no row is left", "name other columns")
-    time, clock = _time(parts, beside.time, rows)
-    if beside.arrival is not None:
-        arrival, of_arrival = times_of(parts, beside.arrival)
+    if not kept[:labelled].any():
+        raise DecalError(f"{parts.shown}: no row {'with a label ' if kept.any() else ''}is left", "name other columns")
+    time, clock = _time(parts, chosen.time, kept)
+    if arrival is not None:
+        arrived, of_arrival = times_of(parts, arrival)
         if of_arrival != clock:
             raise DecalError(
-                f"{parts.of_column(beside.arrival)} holds {of_arrival}, and time is counted in {clock}",
+                f"{parts.of_column(arrival)} holds {of_arrival}, and time is counted in {clock}",
                 f"give both as dates or both as numbers, with {Hint('time')}",
             )
     inputs = digests.inputs(parts, label)
@@ -141,28 +128,24 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
                 f"{parts.of_column(chosen.group[0])}: has more than {MAX_STREAM_GROUPS:,} groups",
                 "name a column of fewer: every group has forecasters of its own",
             )
-    roles = {**chosen.roles(), **({"time": beside.time} if beside.time else {})}
-    arrays = {"score": score, "label": label, "arrival": arrival, "group": groups, "cluster": cluster}
-    kept_of: dict[str, Any] = {k: each if rows is None or each is None else each[rows] for k, each in arrays.items()}
-    kept_of |= {"time": time, "labelled": int(kept[:labelled].sum()), "row_numbers": rows}
-    return Stream(inputs, roles, chosen.guessed, tuple(notes), clock, **kept_of)
+    of_files = inputs, chosen.roles(), chosen.guessed, tuple(notes), clock
+    stream = Stream(*of_files, score, label, labelled, time, arrived, groups, cluster=cluster)
+    return stream if kept.all() else stream.only(kept)
 
 
-def _chosen(sources: Sequence[Source], columns: Columns, beside: StreamColumns) -> Chosen:
+def _chosen(sources: Sequence[Source], columns: Columns, arrival: str | None, with_score: bool | None) -> Chosen:
     """The columns of the first source by role, which the others must have too."""
     first = sources[0]
+    beside = [name for name in (columns.time, arrival) if name is not None]
     for source in sources:
-        for name in beside.names:
-            if name not in source.names:
-                raise DecalError(f"{source.shown}: no column {quote(name)}", f"columns: {listed(source.names)}")
-    # A day may be what rows were sampled by.
-    free = [name for name in first.names if name not in beside.names or name == columns.cluster]
-    with_score = beside.with_score
+        for name in beside:
+            nearest_of(name, source.names, source.shown)
+    # When labels came in is no score; but it may be what rows were sampled by.
+    free = [name for name in first.names if name != arrival or name in (columns.cluster, columns.time)]
     if with_score is None:
-        with_score = bool(columns.score) or has_usual("score", free)
-    without = () if with_score else ("score",)
+        with_score = bool(columns.score) or has_usual("score", [name for name in free if name not in beside])
     columns = columns if with_score else replace(columns, score=())
-    chosen = choose(free, columns, first.shown, without)
+    chosen = choose(free, columns, first.shown, () if with_score else ("score",))
     if len(chosen.score) > 1:
         raise DecalError(
             f"{len(chosen.score)} scores are named, and a stream has one", f"name one with {Hint('score')}"
@@ -174,19 +157,18 @@ def _chosen(sources: Sequence[Source], columns: Columns, beside: StreamColumns) 
     return chosen
 
 
-def _time(parts: Origin, name: str | None, rows: Ints | None) -> tuple[NDArray[Any], Clock]:
-    """The time of the rows that are kept. Errors: DecalError, where it goes back."""
-    numbers = np.arange(parts.n_rows) if rows is None else rows
+def _time(parts: Origin, name: str | None, kept: NDArray[np.bool_]) -> tuple[NDArray[Any], Clock]:
+    """The time of all rows. Errors: DecalError, where it goes back among those that are kept, (T,)."""
     if name is None:
-        return np.arange(len(numbers)), "rows"
+        return np.arange(parts.n_rows), "rows"
     time, clock = times_of(parts, name)
-    time = time if rows is None else time[rows]
-    back = np.flatnonzero(np.diff(time) < 0)
+    rows = np.flatnonzero(kept)
+    back = np.flatnonzero(np.diff(time[rows]) < 0)
     if len(back):
-        row = int(numbers[back[0] + 1])
+        before, row = rows[back[0] : back[0] + 2]
         raise DecalError(
-            f"{parts.place(name, row)}: {shown_time(time[back[0] + 1], clock)} comes after"
-            f" {shown_time(time[back[0]], clock)}",
+            f"{parts.place(name, int(row))}: {shown_time(time[row], clock)} comes after"
+            f" {shown_time(time[before], clock)}",
             f"sort the rows by {name}",
         )
     return time, clock
@@ -194,4 +176,5 @@ def _time(parts: Origin, name: str | None, rows: Ints | None) -> tuple[NDArray[A
 
 def read_times(source: Source, name: str) -> tuple[NDArray[Any], Clock]:
     """The times of all rows of one input. Errors: DecalError, where they go back."""
-    return _time(Origin([Part(source, source.load_typed((name,)), 0)]), name, None)
+    parts = Origin([Part(source, source.load_typed((name,)), 0)])
+    return _time(parts, name, np.ones(parts.n_rows, dtype=bool))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +72,8 @@ class Training(Rows):
         """Random numbers for one purpose."""
         return np.random.default_rng([self.seed, *purpose])
 
-    def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
-        return super()._cut(which) | {"cache": {}}
+    def take(self, which: NDArray[Any]) -> Self:
+        return super(Training, replace(self, cache={})).take(which)
 
 
 def payoffs(task: Task | ClassDecision) -> Floats:

@@ -9,7 +9,7 @@ of the decision is not acted on, even if places are free. Every period, such as 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables.local_rate import LocalMeans, Neighbours
-from decal_cli.tables.rows import Rows
+from decal_cli.tables.rows import Rows, of_rows
 from decal_cli.tables.table import Floats, Ints
 
 _ROUNDING = 1e-12
@@ -117,8 +117,7 @@ class Listed:
 
     def take(self, which: NDArray[Any]) -> Listed:
         """Those of some of the rows."""
-        cut = {name: getattr(self, name)[which] for name in ("wanted", "acted", "number", "gives")}
-        return replace(self, **cut, beside={name: each.take(which) for name, each in self.beside.items()})
+        return replace(self, **{each.name: of_rows(getattr(self, each.name), which) for each in fields(self)})
 
     @property
     def given(self) -> Listed:

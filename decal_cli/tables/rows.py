@@ -8,9 +8,9 @@ alone, so that no number depends on the order in which a file lists them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,16 +64,7 @@ class Unlabelled:
 
     def take(self, which: NDArray[Any]) -> Self:
         """These rows, by mask or index; features that were not read yet are cut when they are read."""
-        return replace(self, **self._cut(which))
-
-    def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
-        """Every array of these rows, by field."""
-        features = self.features
-        return {
-            "score": self.score[which],
-            "groups": {name: values[which] for name, values in self.groups.items()},
-            "features": (lambda: features()[which]) if callable(features) else _at(features, which),
-        }
+        return replace(self, **{each.name: of_rows(getattr(self, each.name), which) for each in fields(self)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,20 +229,20 @@ class Rows(Unlabelled):
             part = rows.take(order[start:end])
             yield str(value), part if part.listed is None else replace(part, listed=part.listed.given)
 
-    def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
-        labelled = {"label": self.label, "weight": self.weight, "cluster": self.cluster, "period": self.period}
-        labelled["time"] = self.time
-        cut: dict[str, Any] = {name: _at(values, which) for name, values in labelled.items()}
-        listed = None if self.listed is None else self.listed.take(which)
-        amounts = {role: values[which] for role, values in self.amounts.items()}
-        return super()._cut(which) | cut | {"listed": listed, "amounts": amounts, "share_known": False}
+    def take(self, which: NDArray[Any]) -> Self:
+        # Of some of the rows the share of each label is no longer known.
+        return replace(super().take(which), share_known=False)
 
 
-A = TypeVar("A", NDArray[Any], Features | Matrix)
-
-
-def _at(values: A | None, which: NDArray[Any]) -> A | None:
-    return None if values is None else values[which]
+def of_rows(value: Any, which: NDArray[Any]) -> Any:
+    """What a field of rows holds of these ones: arrays, by name or not, and all that is cut as they are."""
+    if callable(value):
+        return lambda: value()[which]
+    if isinstance(value, Mapping):
+        return {name: of_rows(each, which) for name, each in value.items()}
+    if isinstance(value, (np.ndarray, Features)):
+        return value[which]
+    return value.take(which) if hasattr(value, "take") else value
 
 
 def row_hashes(features: Features | Matrix) -> NDArray[np.uint64]:

@@ -13,10 +13,10 @@ from functools import cached_property, partial
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from decal_cli.errors import DecalError, Undefined
-from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows, joined, parted, weighted
+from decal_cli.errors import Undefined
+from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows, joined, parted
 from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.resample import TIE
@@ -43,40 +43,13 @@ class Table(Counted):
     """Levels of a score, strictly increasing in [0, 1], each with its rows and positives.
 
     score, n, pos: shape (m,), n > 0, 0 <= pos <= n: rows and positives, or their summed weights. design: how the rows
-    were sampled. Nothing is checked here: counts from elsewhere come in by `of_counts`.
+    were sampled. Nothing is checked here: `data` checks what comes in.
     """
 
     score: Floats
     n: Counts
     pos: Counts
     design: Design = INDEPENDENT
-
-    @classmethod
-    def of_counts(
-        cls,
-        score: ArrayLike,
-        n: ArrayLike,
-        pos: ArrayLike,
-        n2: ArrayLike | None = None,
-        pos2: ArrayLike | None = None,
-    ) -> Table:
-        """A table of aggregates, such as those of a GROUP BY score: scores with their rows and positives.
-
-        score: strictly increasing in [0, 1]; n > 0, 0 <= pos <= n: rows, or their summed weights, shape (m,) each. n2,
-        pos2: sums of squared weights, where rows are weighted. Errors: DecalError, with the first level that is wrong.
-        """
-        given = {"score": score, "n": n, "pos": pos, "n2": n2, "pos2": pos2}
-        columns = {name: _column(values, name) for name, values in given.items() if values is not None}
-        for name, values in columns.items():
-            if not len(values) or len(values) != len(columns["score"]):
-                problem = f"aggregates: {name} has {len(values)} values for {len(columns['score'])} scores"
-                raise DecalError(problem, "give every column one value for each score")
-        if ("n2" in columns) != ("pos2" in columns):
-            raise DecalError("aggregates have one of n2 and pos2", "give both sums of squared weights, or neither")
-        _check_levels(**columns)
-        s, rows, positives, *squares = columns.values()
-        design = weighted(*(values.astype(np.float64) for values in squares)) if squares else INDEPENDENT
-        return cls(s.astype(np.float64) + 0.0, rows, positives, design)
 
     @classmethod
     def merge(cls, tables: Sequence[Table]) -> Table:
@@ -280,36 +253,6 @@ class Table(Counted):
         """These scores with labels drawn as if every score, or this chance, were the true probability."""
         pos, design = self.design.relabelled(self, rng, self.score if chance is None else chance)
         return Table(self.score, self.n, pos, design)
-
-
-def _column(values: ArrayLike, name: str) -> Counts:
-    """One column of aggregates as numbers, int64 where they are whole."""
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iufb":
-        raise DecalError(f"aggregates, {name}: not a column of numbers", "give one number for each score")
-    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
-
-
-def _check_levels(score: Counts, n: Counts, pos: Counts, n2: Counts | None = None, pos2: Counts | None = None) -> None:
-    """Raise a DecalError that names the first level that cannot be."""
-    before = np.concatenate(([-np.inf], score[:-1]))
-    rules = [
-        (score, (score >= 0) & (score <= 1), "score", "is outside [0, 1]"),
-        (score, score > before, "score", "does not exceed the score before it: sort, and add what has one score"),
-        (n, (n > 0) & np.isfinite(n), "n", "is not positive and finite"),
-        (pos, (pos >= 0) & (pos <= n), "pos", "is not between 0 and n"),
-    ]
-    if n2 is not None and pos2 is not None:
-        rules += [
-            (n2, (n2 > 0) & np.isfinite(n2), "n2", "is not positive and finite"),
-            (pos2, (pos2 >= 0) & (pos2 <= n2), "pos2", "is not between 0 and n2"),
-        ]
-    for values, sound, name, problem in rules:
-        if not sound.all():
-            level = int(np.argmin(sound))
-            raise DecalError(
-                f"aggregates, level {level + 1}: {name} {values[level]:g} {problem}", "correct the aggregates"
-            )
 
 
 def bin_of(score: Floats, edges: Floats) -> Ints:

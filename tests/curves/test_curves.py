@@ -267,7 +267,7 @@ def test_the_consistency_band_holds_calibrated_fits() -> None:
     assert (band.low <= band.high).all() and (np.diff(band.low) >= 0).all()
 
 
-FAMILY_HISTORY = Table.of_counts([0.0, 1.0], [554 + 81, 91 + 24], [81, 24])
+FAMILY_HISTORY = Table(np.array([0.0, 1.0]), np.array([554 + 81, 91 + 24]), np.array([81, 24]))
 """df_binary of dcurves: 750 patients by family history (the test) and cancer (the label)."""
 PUBLISHED = {
     # net benefit, of treating all, net interventions avoided per row: r_case1_results.csv of dcurves 1.1.7, by R

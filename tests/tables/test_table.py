@@ -1,6 +1,5 @@
 """The table against brute force: rows to levels, bins, merging, resampling, and large tables in blocks."""
 
-import re
 from collections import Counter
 from dataclasses import fields, replace
 
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 
 import decal_cli.tables.table as table_module
-from decal_cli.errors import DecalError, Undefined
+from decal_cli.errors import Undefined
 from decal_cli.learn.method import Training
 from decal_cli.tables import threads
 from decal_cli.tables.rows import Rows, Unlabelled, row_hashes
@@ -177,43 +176,6 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_table_of_one_class_says_so() -> None:
     with pytest.raises(Undefined, match="every label is 1"):
         rows_by_level({0.3: "11"}).table.need_both_classes()
-
-
-def test_aggregates_are_the_table_of_their_rows() -> None:
-    whole = known_rows("ties").table
-    again = Table.of_counts(whole.score.tolist(), whole.n.tolist(), whole.pos.tolist())
-    assert columns_of_table(again) == columns_of_table(whole) and again.n.dtype == np.int64 and not again.weighted
-    heavy = known_rows("binary weighted").table
-    weighted = Table.of_counts(heavy.score, heavy.n, heavy.pos, heavy.n2, heavy.pos2)
-    assert columns_of_table(weighted) == columns_of_table(heavy) and weighted.weighted
-    assert Table.of_counts([-0.0], [1], [True]).score.tobytes() == np.array([0.0]).tobytes()
-
-
-WRONG_COUNTS = {
-    "pos has 1 values for 2 scores": ([0.1, 0.2], [1, 1], [0]),
-    "score has 0 values": ([], [], []),
-    "n: not a column of numbers": ([0.1], ["many"], [0]),
-    "score: not a column of numbers": ([[0.1]], [1], [0]),
-    "level 2: score 1.2 is outside [0, 1]": ([0.1, 1.2], [1, 1], [0, 1]),
-    "level 1: score nan is outside [0, 1]": ([float("nan")], [1], [0]),
-    "level 2: score 0.1 does not exceed the score before it": ([0.1, 0.1], [1, 1], [0, 1]),
-    "level 3: score 0.2 does not exceed the score before it": ([0.1, 0.3, 0.2], [1, 1, 1], [0, 1, 0]),
-    "level 1: n 0 is not positive and finite": ([0.1], [0], [0]),
-    "level 2: n -3 is not positive and finite": ([0.1, 0.2], [1, -3], [0, 0]),
-    "level 1: n inf is not positive and finite": ([0.1], [float("inf")], [0.0]),
-    "level 2: pos 5 is not between 0 and n": ([0.1, 0.2], [4, 4], [1, 5]),
-    "level 1: pos -1 is not between 0 and n": ([0.1], [4], [-1]),
-    "one of n2 and pos2": ([0.1], [4], [1], [2.0]),
-    "level 1: n2 0 is not positive and finite": ([0.1], [4.0], [1.0], [0.0], [0.0]),
-    "level 1: pos2 3 is not between 0 and n2": ([0.1], [4.0], [1.0], [2.0], [3.0]),
-}
-
-
-@pytest.mark.parametrize("problem", WRONG_COUNTS)
-def test_aggregates_that_cannot_be_are_named(problem: str) -> None:
-    with pytest.raises(DecalError, match=re.escape(problem)) as caught:
-        Table.of_counts(*WRONG_COUNTS[problem])
-    assert caught.value.fix
 
 
 def test_what_is_cached_is_computed_once() -> None:

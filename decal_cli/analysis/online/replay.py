@@ -258,7 +258,7 @@ class CellTally(Resumable):
         held = np.flatnonzero(self.n)
         score, place = np.unique(np.clip(self.sums[held] / self.n[held], 0.0, 1.0), return_inverse=True)
         n, positives = (np.bincount(place, each[held]).astype(np.int64) for each in (self.n, self.positives))
-        return Table.of_counts(score, n, positives)
+        return Table(score, n, positives)
 
     def state(self) -> Any:
         """The cells that hold rows: place, rows, labels 1, sum of the predictions."""

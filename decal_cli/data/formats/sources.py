@@ -89,6 +89,13 @@ def opened(path: str, stdin: BinaryIO | None) -> list[Source]:
     return [_Partition.of(open_source(file, None), values) for file, values in zip(files, partitions, strict=True)]
 
 
+def named_once(paths: Sequence[str]) -> Sequence[str]:
+    """The paths, by default that of standard input. Errors: DecalError, where that is named twice."""
+    if list(paths).count("-") > 1:
+        raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
+    return paths or ["-"]
+
+
 def columns_in(path: str) -> list[str]:
     """The names of a file's columns, from its beginning alone. Errors: DecalError, where it cannot be read."""
     return open_source(path, None).names
