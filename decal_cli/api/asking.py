@@ -16,7 +16,7 @@ from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.api.frames import Library, library_of
 from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Source, Statistics, unsaid
 from decal_cli.api.words import AROUND, UnknownKeyword, one_of
-from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, pair_up, read, read_pair
+from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, join_files, pair_up, read
 from decal_cli.data.arrays import is_table
 from decal_cli.data.large.engines.address import is_address
 from decal_cli.data.large.engines.connections import Engine
@@ -226,20 +226,18 @@ def readable(source: Any) -> Any:
 
 def paired_of(asked: Asked, edges: Sequence[float]) -> Paired:
     """The two models of a comparison, on the same rows; edges: thresholds of decisions. Errors: DecalError."""
-    data = asked.data
+    data, around = asked.data, AROUND.get()
     id_column, paths = data.id, paths_of(data.source)
-    if paths is not None and not _engine(data.source, paths):
-        columns, around = columns_of(asked), AROUND.get()
-        if around.rows:
-            return read_pair(paths, columns, id_column, around.stdin)
-        with around.reading() as progress:
-            return read_pair(paths, columns, id_column, around.stdin, Counting(tuple(edges), progress, pairs=True))
-    columns = columns_of(asked, named=False)
-    if id_column is not None:
-        named = names_of("group", data.group)
-        columns = replace(columns, group=named)
-        asked = asked._replace(data=replace(data, group=(*named, id_column)))
-    return pair_up(asked.rows(edges, pairs=True), columns, id_column)
+    in_files = paths is not None and not _engine(data.source, paths)
+    columns = columns_of(asked, named=in_files)
+    if id_column is not None and not columns.aggregated:
+        if in_files and len(paths or ()) > 1:
+            return join_files(paths or (), columns, id_column, around.stdin)
+        # Ids are read as groups are.
+        columns = replace(columns, group=names_of("group", data.group))
+        asked = asked._replace(data=replace(data, group=(*columns.group, id_column)))
+    counted = not (in_files and (around.rows or id_column is not None))
+    return pair_up(asked.rows(edges if counted else None, pairs=True), columns, id_column)
 
 
 def reference_of(asked: Asked, dataset: Dataset, plan: Plan) -> Reference | None:

@@ -8,7 +8,7 @@ from decal_cli.data.dataset import Dataset, Input, Predictions
 from decal_cli.data.formats.sources import columns_in
 from decal_cli.data.newrows import Batch, NewRows
 from decal_cli.data.output import Writer, as_file, as_parquet, format_of
-from decal_cli.data.pairing import Paired, on_same_rows, pair_up, read_pair
+from decal_cli.data.pairing import Paired, join_files, on_same_rows, pair_up
 from decal_cli.data.reading import Counting, read
 from decal_cli.data.stream import Stream, read_stream, read_times
 from decal_cli.data.times import Clock, shown_time
@@ -31,10 +31,10 @@ __all__ = [
     "columns_in",
     "format_of",
     "from_arrays",
+    "join_files",
     "on_same_rows",
     "pair_up",
     "read",
-    "read_pair",
     "read_stream",
     "read_times",
     "shown_time",

@@ -64,22 +64,15 @@ def scores_of(parts: Origin, model: ClassColumns, columns: Columns) -> Scores:
         return _class_scores(parts, model, columns)
     name, percentages = model.model, 0
     if may_be_text(columns) and any(is_text(part.type_of(name)) for part in parts):
-        values = np.empty(parts.n_rows)
-        for part in parts:
-            here = values[part.start : part.start + part.table.num_rows]
-            if not is_text(part.type_of(name)):
-                part_floats(part, name, here)
-                continue
-            alone = Origin([Part(part.source, part.table, 0, part.skipped)])
-            texts = Texts(alone, name, missing=MISSING.__contains__)
-            known = [number_with_sign(text) for text in texts.values]
-            wrong = texts.each([each is None for each in known], False)
-            if wrong.any():
-                row = int(wrong.argmax())
-                raise not_a_number(alone.place(name, row), texts.values[texts.codes[row]])
-            signs = [(value / 100 if sign else value, sign) for value, sign in filter(None, known)]
-            here[:] = texts.each([value for value, _ in signs], math.nan, float)
-            percentages += int(np.count_nonzero(texts.each([sign for _, sign in signs], False, bool)))
+        texts = Texts(parts, name, missing=MISSING.__contains__)
+        known = [number_with_sign(text) for text in texts.values]
+        wrong = texts.each([each is None for each in known], False)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise not_a_number(parts.place(name, row), texts.values[texts.codes[row]])
+        signs = [(value / 100 if sign else value, sign) for value, sign in filter(None, known)]
+        values = texts.each([value for value, _ in signs], math.nan, float)
+        percentages = int(np.count_nonzero(texts.each([sign for _, sign in signs], False, bool)))
     else:
         values = floats(parts, name)
     score, missing = checked_scores(values, name, parts, columns)
@@ -422,8 +415,7 @@ def group_names(parts: Iterable[Part], name: str) -> dict[str, str]:
     known: dict[str, None] = {}
     place, some_missing = "", False
     for part in parts:
-        alone = Origin([Part(part.source, part.table, 0)])
-        texts, place = Texts(alone, name), alone.of_column(name)
+        texts, place = Texts([part], name), Origin([part]).of_column(name)
         known |= dict.fromkeys(texts.values)
         some_missing = some_missing or bool((texts.codes < 0).any())
     return dict(zip(known, _settled(list(known), some_missing, place), strict=True))

@@ -6,7 +6,6 @@ A data set is used in the population that decisions are made in, and at the capa
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -35,12 +34,13 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MIN_PREVALENCE
 from decal_cli.roles import ALL_COLUMNS, Columns
-from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
+from decal_cli.tables.aggregated import Aggregated, needs_rows
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population, Shares, class_shares, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Ints
+from decal_cli.tables.threads import beside
 from decal_cli.task import few_names
 
 
@@ -142,9 +142,7 @@ class Dataset:
     def need_rows(self, verb: str) -> None:
         """Raise a DecalError where rows were counted before, which the verb cannot work from."""
         if isinstance(self.models[0].rows, Aggregated):
-            raise DecalError(
-                f"decal {verb} {NEEDS_ROWS}", f"give a file of rows, without {Hint('aggregated')} or {Hint('engine')}"
-            )
+            raise needs_rows(f"decal {verb}")
 
     def need_no_limit(self, verb: str, fix: str = NO_LIMIT_FIX) -> None:
         """Raise a DecalError where so many rows can be acted on only, which the verb cannot take."""
@@ -283,26 +281,14 @@ class Digests:
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources = sources
-        self.done: list[str | Exception] = []
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
-
-    def _run(self) -> None:
-        for source in self.sources:
-            try:
-                self.done.append(source.raw.sha256())
-            except Exception as error:
-                self.done.append(error)
+        self.result = beside(lambda: [source.raw.sha256() for source in sources])
 
     def wait(self) -> list[str]:
         """The digests, of inputs that did not change since they were opened."""
-        self.thread.join()
-        for result in self.done:
-            if isinstance(result, Exception):
-                raise result
+        digests: list[str] = self.result()
         for source in self.sources:
             source.raw.check_unchanged()
-        return [result for result in self.done if isinstance(result, str)]
+        return digests
 
     def inputs(self, parts: Origin, label: np.ndarray | None) -> tuple[Input, ...]:
         """The inputs as results name them; label: 1 where a row is positive, None of several classes."""

@@ -128,7 +128,8 @@ class NewRows:
                 # Of a list nothing else is left to see.
                 return Features.missing(origin.n_rows, self.kinds)
         kinds = self.kinds if len(names) == len(self.kinds) else None
-        features = FeatureReader([_Batched(self.source, part.table)], names, origin, kinds).read()
+        held = Held(self.source.shown, part.table, self.source.raw, self.source)
+        features = FeatureReader([held], names, origin, kinds).read()
         if len(features.kinds) != len(self.kinds):
             raise DecalError(
                 f"{self.source.shown}: the features hold {len(features.kinds)} numbers a row; the model was fitted on"
@@ -136,14 +137,3 @@ class NewRows:
                 "give the same features",
             )
         return features
-
-
-class _Batched(Held):
-    """A batch that acts as a source, for those who read whole columns."""
-
-    def __init__(self, source: Source, table: Any) -> None:
-        super().__init__(source.shown, table, source.raw)
-        self.source = source
-
-    def line(self, row: int) -> int | None:
-        return self.source.line(row)

@@ -11,18 +11,13 @@ import numpy as np
 
 from decal_cli.data.check import NO_GROUP
 from decal_cli.data.dataset import Dataset, Predictions, as_used
-from decal_cli.data.reading import Counting, read
+from decal_cli.data.reading import read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.roles import DEFAULTS, ROLES, Columns
-from decal_cli.tables.aggregated import NEEDS_ROWS
+from decal_cli.tables.aggregated import APART, needs_rows
 from decal_cli.tables.table import Ints
-
-_APART = DecalError(
-    "rows were counted by one score at a time, and a comparison needs both scores of a row at once",
-    "count them by both (`decal sql` has the option pairs), or give a file of rows",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,43 +38,13 @@ class Paired:
         return self.dataset.models[0].rows.counted
 
 
-def read_pair(
-    paths: Sequence[str],
-    columns: Columns,
-    id_column: str | None = None,
-    stdin: BinaryIO | None = None,
-    counting: Counting | None = None,
-) -> Paired:
-    """Read two models: two score columns of one data set, or with an id column one score of each of two files.
-
-    counting: where counts of pairs of scores will do, and no id is named.
-
-    Rows that a score is missing for, and ids that have no counterpart, are named twice or disagree on the label, are
-    an error, or with columns.missing 'drop' dropped and reported. Errors: DecalError, one line.
-    """
-    if id_column is not None and not columns.aggregated:
-        if len(paths) == 2:
-            return _joined(paths, columns, id_column, stdin)
-        if len(paths) > 2:
-            raise DecalError(
-                f"{Hint('id')} joins two files, and {len(paths)} are named",
-                f"name two files, or leave {Hint('id')} out",
-            )
-        # Ids are read as groups are.
-        return pair_up(read(paths, replace(columns, group=(*columns.group, id_column)), stdin), columns, id_column)
-    return pair_up(read(paths, columns, stdin, counting), columns, id_column)
-
-
 def pair_up(whole: Dataset, columns: Columns, id_column: str | None = None) -> Paired:
     """The two models of a data set, whose ids were read as a group. Errors: DecalError, where there are not two."""
     rows, count = whole.models[0].rows, len(whole.models)
     if rows.counted and id_column is not None:
-        raise DecalError(
-            f"decal compare {Hint('id').words} {NEEDS_ROWS}",
-            f"give a file of rows, without {Hint('aggregated')} or {Hint('engine')}",
-        )
+        raise needs_rows(f"decal compare {Hint('id').words}")
     if rows.counted and count == 1 and not rows.classes:
-        raise _APART
+        raise APART
     if count != 2:
         names = ", ".join(quote(model.name) for model in whole.models)
         fix = f"name two score columns: {Hint('score', ('p_a', 'p_b')).words}"
@@ -103,7 +68,7 @@ def on_same_rows(dataset: Dataset) -> Dataset:
     Errors: DecalError, where nothing tells which rows these are.
     """
     if dataset.apart:
-        raise _APART
+        raise APART
     first, second = dataset.models
     if first.row_numbers is None and second.row_numbers is None:
         return dataset
@@ -130,7 +95,17 @@ def _row_numbers(model: Predictions) -> Ints:
     return np.arange(len(model.rows)) if model.row_numbers is None else model.row_numbers
 
 
-def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: BinaryIO | None) -> Paired:
+def join_files(paths: Sequence[str], columns: Columns, id_column: str, stdin: BinaryIO | None = None) -> Paired:
+    """One score of each of two files, joined on a column of row ids.
+
+    Rows that a score is missing for, and ids that have no counterpart, are named twice or disagree on the label, are
+    an error, or with columns.missing 'drop' dropped and reported. Errors: DecalError, one line.
+    """
+    if len(paths) > 2:
+        raise DecalError(
+            f"{Hint('id')} joins two files, and {len(paths)} are named",
+            f"name two files, or leave {Hint('id')} out",
+        )
     role = "proba" if columns.proba else "score"
     named = columns.names(role)
     if len(named) > 2:

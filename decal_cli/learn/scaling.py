@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.learn.models import Applied, is_finite, model, need
 from decal_cli.tables.estimate import dot
-from decal_cli.tables.logistic import RowSlopes, climb
+from decal_cli.tables.logistic import climb
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BLOCK, Floats, Ints
 from decal_cli.tables.threads import one_thread
@@ -232,13 +232,13 @@ def mixing_weights(each: Floats, label: Ints, weight: Floats) -> Floats:
     """Weights of several logits, shape (m, T, K) to (m,), by how well they predict rows that none has seen."""
     rows = np.arange(len(label))
 
-    def slopes(at: Floats) -> RowSlopes:
+    def slopes(at: Floats) -> tuple[Floats, Floats]:
         p = softmax(np.tensordot(at, each, 1))
         mean = np.einsum("tk,mtk->mt", p, each)
         gradient = (each[:, rows, label] - mean) @ weight
         curvature = np.einsum("tk,mtk,ntk->mn", weight[:, None] * p, each, each) - (mean * weight) @ mean.T
         away = HELD_BY * (at - MIXED_FROM)
-        return RowSlopes(gradient - away, curvature + HELD_BY * np.eye(len(at)))
+        return gradient - away, curvature + HELD_BY * np.eye(len(at))
 
     return climb(slopes, MIXED_FROM, _TOLERANCE)[0]
 

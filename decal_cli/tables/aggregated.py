@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from decal_cli.tables.population import Population
 
 NEEDS_ROWS = "needs the rows themselves, and only counts of them are known"
+APART = DecalError(
+    "rows were counted by one score at a time, and a comparison needs both scores of a row at once",
+    "count them by both (`decal sql` has the option pairs), or give a file of rows",
+)
+
+
+def needs_rows(what: str) -> DecalError:
+    """The error where something needs single rows of those that were counted."""
+    return DecalError(f"{what} {NEEDS_ROWS}", f"give a file of rows, without {Hint('aggregated')} or {Hint('engine')}")
 
 
 class Aggregated(Rows):
@@ -51,9 +60,7 @@ class Aggregated(Rows):
 
     def __getattr__(self, name: str) -> Any:
         if name in ("score", "label"):
-            raise DecalError(
-                f"this {NEEDS_ROWS}", f"give a file of rows, without {Hint('aggregated')} or {Hint('engine')}"
-            )
+            raise needs_rows("this")
         raise AttributeError(name)
 
     @property
@@ -84,10 +91,7 @@ class Aggregated(Rows):
 
     def pairs_with(self, other: Rows) -> PairTable:
         if self.pairs is None:
-            raise DecalError(
-                "rows were counted by one score at a time, and a comparison needs both scores of a row at once",
-                "count them by both (`decal sql` has the option pairs), or give a file of rows",
-            )
+            raise APART
         return self.pairs
 
     def of_column(self, column: str) -> Iterator[tuple[str, Rows]]:

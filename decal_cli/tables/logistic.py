@@ -6,7 +6,7 @@ A log-likelihood of these curves is concave, so that its gradient alone says whe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,38 +44,21 @@ def _ends(mask: NDArray[np.bool_]) -> tuple[int, int]:
     return int(mask.argmax()), len(mask) - 1 - int(mask[::-1].argmax())
 
 
-class Slopes(Protocol):
-    """A log-likelihood at one point: gradient, shape (k,), and curvature, minus the Hessian, shape (k, k)."""
-
-    @property
-    def gradient(self) -> Floats:
-        """The direction in which it grows."""
-
-    @property
-    def curvature(self) -> Floats:
-        """How fast the gradient falls along each direction."""
-
-
-class RowSlopes(NamedTuple):
-    """The slopes as `row_slopes` returns them."""
-
-    gradient: Floats
-    curvature: Floats
-
-
 def row_slopes(
     x: Floats, n: Floats, pos: Floats, at: Floats, penalty: Floats | float = 0.0, centre: Floats | float = 0.0
-) -> RowSlopes:
+) -> tuple[Floats, Floats]:
     """Slopes of sum pos log p + (n - pos) log(1 - p) - sum penalty (at - centre)^2, p = expit(at @ x).
 
-    x: shape (k, m); penalty, centre: one number or shape (k,).
+    They are its gradient, shape (k,), and its curvature, minus the Hessian, shape (k, k). x: shape (k, m); penalty,
+    centre: one number or shape (k,).
     """
     fit = expit(at @ x)
     gradient, curvature = x @ (pos - n * fit), (x * (n * fit * (1 - fit))) @ x.T
-    return RowSlopes(gradient - 2 * penalty * (at - centre), curvature + 2 * penalty * np.eye(len(at)))
+    return gradient - 2 * penalty * (at - centre), curvature + 2 * penalty * np.eye(len(at))
 
 
-S = TypeVar("S", bound=Slopes)
+S = TypeVar("S", bound=tuple[Floats, ...])
+"""A log-likelihood at one point: gradient, curvature, and what else the caller needs."""
 
 
 def climb(slopes: Callable[[Floats], S], start: Floats, tolerance: float, collinear: bool = False) -> tuple[Floats, S]:
@@ -89,9 +72,7 @@ def climb(slopes: Callable[[Floats], S], start: Floats, tolerance: float, collin
     for _ in range(_MAX_STEPS):
         try:
             step = (
-                np.linalg.lstsq(here.curvature, here.gradient, rcond=1e-14)[0]
-                if collinear
-                else np.linalg.solve(here.curvature, here.gradient)
+                np.linalg.lstsq(here[1], here[0], rcond=1e-14)[0] if collinear else np.linalg.solve(here[1], here[0])
             ).astype(np.float64)
         except np.linalg.LinAlgError:
             raise _not_found() from None
@@ -107,8 +88,8 @@ def _shortened(slopes: Callable[[Floats], S], at: Floats, here: S, step: Floats,
         # A step too far has slopes that are not finite.
         with np.errstate(over="ignore", invalid="ignore"):
             ahead = slopes(at + step)
-            enough = float(ahead.gradient @ step) >= -0.5 * float(here.gradient @ step)
-        if enough and (collinear or np.linalg.slogdet(ahead.curvature)[0] > 0):
+            enough = float(ahead[0] @ step) >= -0.5 * float(here[0] @ step)
+        if enough and (collinear or np.linalg.slogdet(ahead[1])[0] > 0):
             return at + step, ahead
         step = step / 2
     raise _not_found()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
@@ -42,12 +43,24 @@ def one_thread_for(rows: int) -> AbstractContextManager[Any]:
 
 
 def beside(work: Callable[[], T]) -> Callable[[], T]:
-    """Start work in a second thread; what is returned waits for its result."""
-    from concurrent.futures import ThreadPoolExecutor
+    """Start work in a second thread, for which no process waits; what is returned waits for its result."""
+    done: list[T] = []
+    failed: list[BaseException] = []
 
-    pool = ThreadPoolExecutor(1)
-    result = pool.submit(work).result
-    pool.shutdown(wait=False)
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    def result() -> T:
+        thread.join()
+        for error in failed:
+            raise error
+        return done[0]
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
     return result
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.data import Columns, read_pair
+from decal_cli.data import Columns, join_files
 from decal_cli.errors import DecalError
 from tests.helpers.command import FOX, GOLDEN, Decal, refusal
 
@@ -87,8 +87,8 @@ class TestTwoFiles:
     ) -> None:
         paths = [str(tmp_path / path) for path in files(a, b)]
         with pytest.raises(DecalError, match=says.split(" in ")[0]):
-            read_pair(paths, Columns(), "id")
-        paired = read_pair(paths, Columns(missing="drop"), "id")
+            join_files(paths, Columns(), "id")
+        paired = join_files(paths, Columns(missing="drop"), "id")
         assert any(says.split(" in ")[0] in note and "dropped" in note for note in paired.dataset.notes)
         assert len(paired.ids) == left
         for model in paired.dataset.models:

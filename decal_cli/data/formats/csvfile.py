@@ -11,7 +11,7 @@ import io
 import re
 import string
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -89,10 +89,8 @@ class CsvSource(Source):
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         """The named columns as a pyarrow table."""
-        try:
+        with self._worded(numbers, texts):
             table = self._load(numbers, texts)
-        except Exception as error:
-            raise self._fault(error, numbers, texts) from None
         self._check_quotes(table.num_rows)
         return table
 
@@ -176,15 +174,10 @@ class CsvSource(Source):
 
         options = self._options(numbers, texts, quoted_newlines=True)
         n_rows = 0
-        try:
-            with self.raw.text() as stream, pacsv.open_csv(stream, **options) as reader:
-                for batch in reader:
-                    n_rows += batch.num_rows
-                    yield batch
-        except GeneratorExit:
-            raise
-        except Exception as error:
-            raise self._fault(error, numbers, texts) from None
+        with self._worded(numbers, texts), self.raw.text() as stream, pacsv.open_csv(stream, **options) as reader:
+            for batch in reader:
+                n_rows += batch.num_rows
+                yield batch
         self._check_quotes(n_rows)
 
     def types(self, names: Sequence[str]) -> dict[str, Any]:
@@ -242,40 +235,40 @@ class CsvSource(Source):
         except Exception:
             return None
 
-    def _fault(self, error: Exception, numbers: Sequence[str], texts: Sequence[str]) -> DecalError:
-        """The error of the first row that made pyarrow stop, or what pyarrow said."""
-        try:
-            with translated(self.shown, self.kind):
+    @contextmanager
+    def _worded(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[None]:
+        """Raise the error of the first row that made pyarrow stop, or what pyarrow said."""
+        with translated(self.shown, self.kind):
+            try:
+                yield
+            except Exception:
                 with suppress(csv.Error):
-                    if fault := self._find_fault(numbers, texts):
-                        return fault
-                raise error
-        except DecalError as worded:
-            return worded
+                    self._find_fault(numbers, texts)
+                raise
 
-    def _find_fault(self, numbers: Sequence[str], texts: Sequence[str]) -> DecalError | None:
+    def _find_fault(self, numbers: Sequence[str], texts: Sequence[str]) -> None:
+        """Raise a DecalError for the first row at fault, if there is one."""
         at_name = {name: at for at, name in enumerate(self.names)}
         width = len(self.names)
         for row, line, cells in self._rows():
             at_row = f"row {row} (line {line})"
             if len(cells) != width:
                 cells_word = "cell" if len(cells) == 1 else "cells"
-                return DecalError(
+                raise DecalError(
                     f"{self.shown}, {at_row}: {len(cells)} {cells_word} where the header has {width}",
                     "quote cells that contain the delimiter, or correct the row",
                 )
             for name in numbers:
                 cell = cells[at_name[name]]
                 if cell.strip() not in MISSING and not NUMBER.fullmatch(cell):
-                    return not_a_number(f"{self.shown}, column {quote(name)}, {at_row}", cell)
+                    raise not_a_number(f"{self.shown}, column {quote(name)}, {at_row}", cell)
             for name in texts:
                 cell = cells[at_name[name]]
                 if not cell.isprintable() and any("\udc80" <= c <= "\udcff" for c in cell):
-                    return DecalError(
+                    raise DecalError(
                         f"{self.shown}, column {quote(name)}, {at_row}: not UTF-8 text",
                         f"convert the file: iconv -f WINDOWS-1252 -t UTF-8 {file_word(self.raw.path)} > utf8.csv",
                     )
-        return None
 
 
 def _chunks(stream: BinaryIO) -> Iterator[bytes]:

@@ -89,15 +89,18 @@ class Source:
 
 
 class Held(Source):
-    """Columns in memory. raw: by default the source is in no file, and has no digest."""
+    """Columns in memory. raw: by default the source is in no file, and has no digest. of: whose rows they are."""
 
-    def __init__(self, shown: str, table: Any, raw: RawData | None = None) -> None:
-        self.shown, self.raw = shown, raw or RawData(shown)
+    def __init__(self, shown: str, table: Any, raw: RawData | None = None, of: Source | None = None) -> None:
+        self.shown, self.raw, self.of = shown, raw or RawData(shown), of
         self.table = table
         self.names = list(table.column_names)
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         return self.table.select([*numbers, *texts])
+
+    def line(self, row: int) -> int | None:
+        return None if self.of is None else self.of.line(row)
 
 
 class Unzipped(gzip.GzipFile):

@@ -106,7 +106,7 @@ class BatchReader:
         arrays[chosen.label] = pa.array(label.view(np.int8), mask=label == MISSING_LABEL)
         for name in self.schema.names[len(arrays) :]:
             # As texts, the same ones from every format.
-            texts = Texts([Part(part.source, part.table, 0)], name)
+            texts = Texts([part], name)
             missing = texts.codes < 0
             codes = pa.array(texts.codes, mask=missing)
             arrays[name] = pa.DictionaryArray.from_arrays(codes, pa.array(texts.values, pa.string())).cast(pa.string())

@@ -267,21 +267,14 @@ def _check(t: Table) -> None:
         raise Undefined("a threshold separates the labels, so the likelihood has no maximum")
 
 
-class _Slopes(NamedTuple):
+def _slopes(t: Table, at: Floats) -> tuple[Floats, Floats, Floats]:
     """Gradient and curvature of the log-likelihood, and the summed squares of the per-row gradients, at one point."""
-
-    gradient: Floats
-    curvature: Floats
-    squares: Floats
-
-
-def _slopes(t: Table, at: Floats) -> _Slopes:
     gradient, curvature, squares = _moments(
         t,
         at,
         lambda b, fit: [b.pos - b.n * fit, b.n * fit * (1 - fit), b.pos2 * (1 - fit) ** 2 + (b.n2 - b.pos2) * fit**2],
     )
-    return _Slopes(gradient[:2], _square(curvature), _square(squares))
+    return gradient[:2], _square(curvature), _square(squares)
 
 
 def _moments(t: Table, at: Floats, weights_of: Callable[[CellRun, Floats], list[Floats]]) -> list[Floats]:
