@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from decal_cli.data.dataset import Dataset, as_used, chosen_columns, dataset
-from decal_cli.data.formats.files import RawData, Source, translated
+from decal_cli.data.formats.files import Held, RawData, Source, translated
 from decal_cli.data.large.aggregates import aggregates
 from decal_cli.data.stream import Stream, stream_of
 from decal_cli.data.words import quote, text_of
@@ -234,7 +234,7 @@ def _numbers(array: np.ndarray) -> Any:
     return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), array.size, [None, pa.py_buffer(array)])
 
 
-def rows_in_memory(data: Any, names: tuple[str, ...]) -> ArraySource:
+def rows_in_memory(data: Any, names: tuple[str, ...]) -> Held:
     """The columns of a frame or mapping that a model looks at, as rows to be scored."""
     source = ArraySource(_columns_of(data, "data"))
     used = tuple(name for name in dict.fromkeys(names) if name in source.names)
@@ -253,11 +253,8 @@ class ArraySource(Source):
 
     shown = SHOWN
 
-    table: Any = None
-
     def __init__(self, columns: Mapping[str, Any]) -> None:
         self.columns, self.names = columns, list(columns)
-        self.raw = RawData("<arrays>")
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         """pyarrow table with these columns, all of one length; each lazy frame is computed once."""
@@ -280,13 +277,10 @@ class ArraySource(Source):
         with translated(SHOWN, "a table"):
             return pa.table(table)
 
-    def only(self, names: Sequence[str]) -> ArraySource:
-        """The same, with what is in these columns, whose digest it has."""
-        kept = ArraySource(self.columns)
-        kept.table = table = self.load(names, ())
-        kept.raw = RawData("<arrays>", lambda: table_digest(table))
-        kept.columns = dict(zip(kept.table.column_names, kept.table.columns, strict=True))
-        return kept
+    def only(self, names: Sequence[str]) -> Held:
+        """What is in these columns, with a digest."""
+        table = self.load(names, ())
+        return Held(SHOWN, table, RawData("<arrays>", lambda: table_digest(table)))
 
 
 def table_digest(table: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -50,12 +50,8 @@ _DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?")
 _TIME, _DATE_LENGTH = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:.*)?"), len("2026-01-31")
 
 
-class Scores(NamedTuple):
-    """Scores in [0, 1], the mask of those that are missing, and notes on how they were read."""
-
-    score: Floats
-    missing: np.ndarray | None
-    notes: tuple[str, ...] = ()
+Scores = tuple[Floats, np.ndarray | None, list[str]]
+"""Scores in [0, 1], the mask of those that are missing, and notes on how they were read."""
 
 
 def scores_of(parts: Origin, model: ClassColumns, columns: Columns) -> Scores:
@@ -83,7 +79,7 @@ def scores_of(parts: Origin, model: ClassColumns, columns: Columns) -> Scores:
     if percentages:
         of_rows = f"all {parts.n_rows:,}" if percentages == parts.n_rows else f"{percentages:,} of {parts.n_rows:,}"
         notes.append(f"{name}: read {of_rows} values as percentages, such as 90% as 0.9")
-    return Scores(score, missing, tuple(notes))
+    return score, missing, notes
 
 
 def may_be_text(columns: Columns) -> bool:
@@ -261,7 +257,7 @@ def _class_scores(parts: Origin, model: ClassColumns, columns: Columns) -> Score
     if most > ROUNDING:
         score /= total[:, None]
         notes.append(f"{model.model}: probabilities were divided by their sum, which is off 1 by at most {most:.1g}")
-    return Scores(score, missing if missing.any() else None, tuple(notes))
+    return score, missing if missing.any() else None, notes
 
 
 class Labels:

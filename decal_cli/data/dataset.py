@@ -94,7 +94,6 @@ NO_LABEL = "missing label"
 """Why a row is dropped whose label is missing."""
 MAX_OFF = 1e-6
 """By how much shares of all classes may miss a sum of 1, as rounded ones do."""
-NO_LIMIT_FIX = "drop it; evaluate, recommend, report, fit, gate, compare and sweep take it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,12 +143,12 @@ class Dataset:
         if isinstance(self.models[0].rows, Aggregated):
             raise needs_rows(f"decal {verb}")
 
-    def need_no_limit(self, verb: str, fix: str = NO_LIMIT_FIX) -> None:
+    def need_no_limit(self, verb: str) -> None:
         """Raise a DecalError where so many rows can be acted on only, which the verb cannot take."""
         if self.capacity is not None:
             raise DecalError(
                 f"decal {verb} decides on every row for itself, and {Hint('capacity')} is for all of them together",
-                fix,
+                "drop it; evaluate, recommend, report, fit, gate, compare and sweep take it",
             )
 
     def need_no_time(self, verb: str) -> None:

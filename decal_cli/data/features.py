@@ -8,7 +8,7 @@ several words each and seldom come twice; those that come again and again are ca
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -126,18 +126,22 @@ def microseconds_of_texts(texts: Sequence[str]) -> np.ndarray | None:
     return values
 
 
-def whole_units(chunk: Any) -> tuple[Any, int]:
-    """One pyarrow array of dates, instants, times of day or durations as whole units, and how many make a day.
+def whole_units(parts: Sequence[Part], name: str) -> Iterator[tuple[int, Any, int]]:
+    """Pyarrow arrays of dates, instants, times of day or durations as whole units, and how many make a day.
 
-    Errors: NotNumbers, for anything else.
+    Each with its first row. Errors: NotNumbers, for anything else.
     """
     import pyarrow as pa
 
-    kind = chunk.type
-    if not pa.types.is_temporal(kind) or pa.types.is_interval(kind):
-        raise NotNumbers(str(kind))
-    unit = "ms" if pa.types.is_date64(kind) else getattr(kind, "unit", "day")
-    return chunk.cast(pa.int32() if kind.bit_width == 32 else pa.int64()), PER_DAY[unit]
+    for part in parts:
+        for at, chunk in part.chunks(name):
+            kind = chunk.type
+            if not pa.types.is_null(kind) and (not pa.types.is_temporal(kind) or pa.types.is_interval(kind)):
+                raise NotNumbers(str(kind))
+            of_32_bits = pa.types.is_date32(kind) or pa.types.is_time32(kind)
+            unit = "ms" if pa.types.is_date64(kind) else getattr(kind, "unit", "day")
+            with translated(part.source.shown, f"dates (column {quote(name)})"):
+                yield at, chunk.cast(pa.int32() if of_32_bits else pa.int64()), PER_DAY[unit]
 
 
 def numbers_of(parts: Sequence[Part], name: str, kind: Kind, into: np.ndarray) -> None:
@@ -150,11 +154,8 @@ def numbers_of(parts: Sequence[Part], name: str, kind: Kind, into: np.ndarray) -
     elif kind != "number" and any(typed_kind(chunk.type) is None for part in parts for _, chunk in part.chunks(name)):
         into[:] = FeatureTexts(parts, name).numbers(kind)
     elif kind == "date":
-        for part in parts:
-            for at, chunk in part.chunks(name):
-                with translated(part.source.shown, f"dates (column {quote(name)})"):
-                    whole, per_day = (chunk, 1) if typed_kind(chunk.type) == "missing" else whole_units(chunk)
-                    into[at : at + len(chunk)] = chunk_floats(whole) / per_day
+        for at, whole, per_day in whole_units(parts, name):
+            into[at : at + len(whole)] = chunk_floats(whole) / per_day
     else:
         for part in parts:
             part_floats(part, name, into[part.start : part.start + part.table.num_rows])

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.data.features import PER_DAY, FeatureTexts, microseconds_of_texts, numbers_of, typed_kind, whole_units
-from decal_cli.data.formats.files import translated
 from decal_cli.data.parts import NotNumbers, Origin, Part, plain
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
@@ -49,14 +48,10 @@ def times_of(parts: Origin, name: str) -> tuple[NDArray[Any], Clock]:
             whole = _nanoseconds(texts.each(texts.microseconds, 0, np.int64), 1000, name, 0, parts)
             time, missing = whole + texts.each(finer, 0, np.int64), texts.codes < 0
         else:
-            for part in typed:
-                for at, chunk in part.chunks(name):
-                    with translated(part.source.shown, f"dates (column {quote(name)})"):
-                        whole, per_day = whole_units(chunk)
-                        counts = plain(whole.fill_null(0)).astype(np.int64)
-                    rows = slice(at, at + len(chunk))
-                    time[rows] = _nanoseconds(counts, NS_PER_DAY // per_day, name, at, parts)
-                    missing[rows] = chunk.is_null().to_numpy(zero_copy_only=False)
+            for at, units, per_day in whole_units(typed, name):
+                rows, counts = slice(at, at + len(units)), plain(units.fill_null(0)).astype(np.int64)
+                time[rows] = _nanoseconds(counts, NS_PER_DAY // per_day, name, at, parts)
+                missing[rows] = units.is_null().to_numpy(zero_copy_only=False)
     except NotNumbers as error:
         raise DecalError(f"{parts.of_column(name)}: {quote(str(error))} is no time", "correct it") from None
     if missing.any():

@@ -216,21 +216,19 @@ class Design(Sampling):
 
     def taken(self, which: NDArray[Any]) -> Design:
         """The design of some of the cells, by mask or index."""
-        return Design((self.own[0][which], self.own[1][which])) if self.own else self
+        return self._changed(lambda squares: squares[which])
+
+    def _changed(self, change: Callable[[Counts], Counts]) -> Design:
+        """The design of other cells, whose squared weights are made of those of these."""
+        return weighted(*map(change, self.own)) if self.own else self
 
     def merged(self, starts: NDArray[Any]) -> Design:
         """The design of runs of cells that are put together, given by the index of their first cell."""
-        if not self.own:
-            return self
-        n2, pos2 = (np.add.reduceat(each, starts) for each in self.own)
-        return weighted(n2, pos2)
+        return self._changed(lambda squares: np.add.reduceat(squares, starts))
 
     def grouped(self, place: NDArray[Any], groups: int) -> Design:
         """The design of cells that are put together by number: cell i goes into group place[i] of this many."""
-        if not self.own:
-            return self
-        n2, pos2 = (np.bincount(place, each, groups) for each in self.own)
-        return weighted(n2, pos2)
+        return self._changed(lambda squares: np.bincount(place, squares, groups))
 
     def resample(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats, Design]:
         """A bootstrap draw of the rows, made from the cells alone: negatives and positives, (m,), and their design.

@@ -81,10 +81,6 @@ class RowStakes:
             return np.asarray(self.utility @ chance)
         return np.asarray(np.einsum("akt,kt->at", self.utility, chance))
 
-    def _of_rows(self, of_actions: Floats) -> Floats:
-        """Numbers of each action, shape (A, T), or (A, 1) where all rows share them."""
-        return of_actions[:, None] if of_actions.ndim == 1 else of_actions
-
     def response(self, score: Floats) -> Ints:
         """The best action of each row by these scores, shape (T,).
 
@@ -96,7 +92,9 @@ class RowStakes:
         best = worth >= worth.max(axis=0) - TIE * np.abs(self.utility).max(axis=(0, 1))
         if score.ndim > 1:
             return best.argmax(axis=0)
-        rises = self._of_rows(self.utility[:, 1] - self.utility[:, 0]) * np.where(score == 1, -1.0, 1.0)
+        # Of each action, shape (A, T), or (A, 1) where all rows share the utilities.
+        rises = (self.utility[:, 1] - self.utility[:, 0]).reshape(len(self.utility), -1)
+        rises = rises * np.where(score == 1, -1.0, 1.0)
         return np.where(best, rises, -np.inf).argmax(axis=0)
 
     def payoff(self, action: Any) -> Floats:

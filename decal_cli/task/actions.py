@@ -390,22 +390,19 @@ def class_task(rows: Sequence[Sequence[float]], names: Sequence[str] = (), colum
     return ClassTask(tuple(tuple(map(float, row)) for row in rows), tuple(names), tuple(columns))
 
 
-def need_two_actions(task: object | None, what: str, otherwise: str = "") -> BinaryTask | None:
-    """The task where it has two actions. Errors: DecalError, where it has more actions or classes.
-
-    otherwise: what else can be done; empty where another verb takes the task.
-    """
+def need_two_actions(task: object | None, what: str) -> BinaryTask | None:
+    """The task where it has two actions. Errors: DecalError, where it has more actions or classes."""
     if task is not None and not isinstance(task, Task):
         raise DecalError(
             f"{what} takes a decision on scores of two classes, and this task has more",
-            otherwise or f"{Verb('evaluate')} takes it",
+            f"{Verb('evaluate')} takes it",
         )
     if task is None or task.two_actions is not None:
         return None if task is None else task.two_actions
     taken = f"{len(task.taken)} ({', '.join(task.taken)})"
     raise DecalError(
         f"{what} takes a decision between two actions, and this utility has {taken}",
-        f"give two of its rows{f', or {otherwise}' if otherwise else '; evaluate, gate and compare take all'}",
+        "give two of its rows; evaluate, gate and compare take all",
     )
 
 

@@ -87,14 +87,13 @@ def pieces_of(numbers: Floats) -> Iterator[Ints]:
         left = (left - whole) * PIECE
 
 
-def pieces_of_texts(texts: Sequence[str | None]) -> Ints:
-    """A whole number below 2^28 for each text, 0 for one that stands for a missing value."""
-    return np.array([0 if each is None or each in MISSING else piece_of_text(each) for each in texts], dtype=np.int64)
-
-
 def piece_of_text(text: str) -> int:
-    """The first 28 bits of the MD5 of a text."""
-    return int(hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:N_HEX], 16)
+    """The first 28 bits of the MD5 of a text, 0 of one that stands for a missing value."""
+    return (
+        0
+        if text in MISSING
+        else int(hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:N_HEX], 16)
+    )
 
 
 def mixed(sums: Ints) -> Ints:
@@ -312,7 +311,8 @@ def _pieces(column: Any, written: bool) -> Iterator[Ints]:
         texts, indices = encoded(column)
         numbers = _numbers([text if written else None for text in texts])
         is_number = ~np.isnan(numbers)
-        of_texts = pieces_of_texts([None if known else text for text, known in zip(texts, is_number, strict=True)])
+        known = zip(texts, is_number, strict=True)
+        of_texts = np.array([0 if text is None or number else piece_of_text(text) for text, number in known], np.int64)
         for piece, of_numbers in enumerate(pieces_of(numbers)):
             # The last one is that of missing values.
             yield np.append(np.where(is_number, of_numbers, of_texts if piece == 0 else 0), 0)[indices]
