@@ -89,11 +89,8 @@ def pieces_of(numbers: Floats) -> Iterator[Ints]:
 
 def piece_of_text(text: str) -> int:
     """The first 28 bits of the MD5 of a text, 0 of one that stands for a missing value."""
-    return (
-        0
-        if text in MISSING
-        else int(hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:N_HEX], 16)
-    )
+    bits = hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:N_HEX]
+    return 0 if text in MISSING else int(bits, 16)
 
 
 def mixed(sums: Ints) -> Ints:
