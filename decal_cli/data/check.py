@@ -261,56 +261,30 @@ def _class_scores(parts: Origin, model: ClassColumns, columns: Columns) -> Score
 
 
 class Labels:
-    """Label values of all inputs -> codes; what the codes mean is settled once, over all of them."""
+    """Label values of two classes as 0 and 1; which counts as 1 is told by all that were seen so far."""
 
     def __init__(self, name: str, positive: str | None) -> None:
         self.name = name
         self.positive = None if positive is None else label_text(positive) or positive
-        self.values: dict[str, int] = {"0": 0, "1": 1}
+        self.codes: dict[str, int] = {"0": 0, "1": 1}
         self.seen: set[str] = set()
 
-    def codes(self, parts: Sequence[Part]) -> np.ndarray:
-        """uint8 (T,): index into `values`, MISSING_LABEL where missing; maybe a read-only view."""
-        pieces = [self._codes(part, chunk) for part in parts for _, chunk in part.pieces(self.name)]
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-
-    def _codes(self, part: Part, chunk: Any) -> np.ndarray:
-        import pyarrow as pa
-
-        if pa.types.is_integer(chunk.type) and not chunk.null_count:
-            values = plain(chunk)
-            low, high = values.min(), values.max()
-            if low >= 0 and high <= 1:
-                self.seen.update({"0", "1"} if low < high else {str(int(low))})
-                return values.view(np.uint8) if values.itemsize == 1 else values.astype(np.uint8)
-        texts, indices = part_texts(part, self.name, chunk)
-        used = np.zeros(len(texts) + 1, dtype=bool)
-        used[indices] = True
-        table = np.full(len(texts) + 1, MISSING_LABEL, dtype=np.uint8)
-        for at in np.flatnonzero(used[:-1]):
-            text = label_text(texts[at])
-            if text is None:
-                continue
-            self.seen.add(text)
-            if len(self.values) > MOST_LABELS:
-                break
-            table[at] = self.values.setdefault(text, len(self.values))
-        return table[indices]
-
-    def meaning(self, codes: np.ndarray, origin: Origin) -> np.ndarray | None:
-        """uint8 (256,): code -> label, None when the codes are the labels already.
+    def read(self, parts: Origin) -> np.ndarray:
+        """The labels of further rows, uint8 (T,), MISSING_LABEL where missing; maybe a read-only view.
 
         Errors: neither 0/1 nor two values with one of them named as positive.
         """
+        pieces = [self._codes(part, chunk) for part in parts for _, chunk in part.pieces(self.name)]
+        codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         texts = sorted(self.seen, key=_by_number)
-        what = f"{origin.of_column(self.name)}: label"
+        what = f"{parts.of_column(self.name)}: label"
         if len(self.seen) > MOST_LABELS:
             raise DecalError(f"{what} has more than {MOST_LABELS} different values", "name a column of two values")
         if not self.natural and len(texts) > 2:
-            odd = next(t for t in [*(t for t in texts if t not in NATURAL), *texts] if np.any(codes == self.values[t]))
-            row = int((codes == self.values[odd]).argmax())
+            odd = next(t for t in [*(t for t in texts if t not in NATURAL), *texts] if np.any(codes == self.codes[t]))
+            row = int((codes == self.codes[odd]).argmax())
             raise DecalError(
-                f"{origin.place(self.name, row)}: label is {quote(odd)}, and the column has {len(texts)} values:"
+                f"{parts.place(self.name, row)}: label is {quote(odd)}, and the column has {len(texts)} values:"
                 f" {listed(texts)}",
                 "a label has two; correct it or name another column",
             )
@@ -323,32 +297,56 @@ class Labels:
                 raise DecalError(problem, f"use {Hint('positive', texts[1])}")
             either = " or ".join(f"{Hint('positive', shell_word(text))}" for text in texts)
             raise DecalError(f"{what} is {listed(texts)}, not 0 or 1", f"say which counts as 1: {either}")
-        if not self.has_positive:
-            raise DecalError(
-                f"{what} is never {quote(self.positive)}, it is {listed(texts)}", f"correct {Hint('positive')}"
-            )
-        return None if self.positive is None and self.seen <= {"0", "1"} else self.table()
+        if self.positive is None and self.seen <= {"0", "1"}:
+            return codes
+        one = self.positive or "1"
+        ones = {text for text in NATURAL if NATURAL[text] == NATURAL[one]} if self.natural and one in NATURAL else {one}
+        label = np.full(256, MISSING_LABEL, dtype=np.uint8)
+        for text in self.seen:
+            label[self.codes[text]] = text in ones
+        return label[codes]
+
+    def _codes(self, part: Part, chunk: Any) -> np.ndarray:
+        """The number of each row's value, MISSING_LABEL where missing."""
+        import pyarrow as pa
+
+        if pa.types.is_integer(chunk.type) and not chunk.null_count:
+            values = plain(chunk)
+            low, high = values.min(), values.max()
+            if low >= 0 and high <= 1:
+                self.seen.update({"0", "1"} if low < high else {str(int(low))})
+                return values.view(np.uint8) if values.itemsize == 1 else values.astype(np.uint8)
+        texts, indices = part_texts(part, self.name, chunk)
+        used = np.zeros(len(texts) + 1, dtype=bool)
+        used[indices] = True
+        codes = np.full(len(texts) + 1, MISSING_LABEL, dtype=np.uint8)
+        for at in np.flatnonzero(used[:-1]):
+            text = label_text(texts[at])
+            if text is None:
+                continue
+            self.seen.add(text)
+            if len(self.codes) > MOST_LABELS:
+                break
+            codes[at] = self.codes.setdefault(text, len(self.codes))
+        return codes[indices]
 
     @property
     def natural(self) -> bool:
         """Whether the values say by themselves which of them counts as 1."""
         return self.seen <= NATURAL.keys()
 
-    @property
-    def has_positive(self) -> bool:
-        """Whether the value named as positive is one of the values; with 0/1 labels it may be the one not seen."""
-        return self.positive is None or self.positive in self.seen or (self.natural and self.positive in NATURAL)
+    def need_positive(self, shown: str) -> None:
+        """Raise a DecalError where all rows were read, and none has the value named as positive.
 
-    def table(self) -> np.ndarray:
-        """uint8 (256,): code -> label, from the values seen so far."""
-        one = self.positive or "1"
-        ones = {one}
-        if self.natural and one in NATURAL:
-            ones = {text for text in NATURAL if NATURAL[text] == NATURAL[one]}
-        table = np.full(256, MISSING_LABEL, dtype=np.uint8)
-        for text in self.seen:
-            table[self.values[text]] = text in ones
-        return table
+        With 0/1 labels it may be the one not seen.
+        """
+        if self.positive is None or self.positive in self.seen or (self.natural and self.positive in NATURAL):
+            return
+        texts = listed(sorted(self.seen, key=_by_number))
+        raise DecalError(
+            f"{shown}, column {quote(self.name)}: label is never {quote(self.positive)}, it is {texts}",
+            f"correct {Hint('positive')}",
+        )
 
 
 def labels_of(parts: Origin, name: str, columns: Columns, classes: Sequence[str] = ()) -> Checked:
@@ -356,10 +354,9 @@ def labels_of(parts: Origin, name: str, columns: Columns, classes: Sequence[str]
     if classes:
         return _class_labels(parts, name, columns, classes)
     labels = Labels(name, columns.positive)
-    codes = labels.codes(parts)
-    meaning = labels.meaning(codes, parts)
-    missing = _some_missing(codes == MISSING_LABEL, parts, name, columns) if codes.max() == MISSING_LABEL else None
-    return codes if meaning is None else meaning[codes], missing
+    label = labels.read(parts)
+    labels.need_positive(parts.shown)
+    return label, _some_missing(label == MISSING_LABEL, parts, name, columns) if label.max() == MISSING_LABEL else None
 
 
 def _some_missing(missing: np.ndarray, parts: Origin, name: str, columns: Columns) -> np.ndarray | None:

@@ -11,9 +11,6 @@ from decal_cli.data.check import MISSING_LABEL, Labels, checked_scores, checked_
 from decal_cli.data.columns import Chosen
 from decal_cli.data.formats.files import Source, no_rows
 from decal_cli.data.parts import Origin, Part, Texts, floats
-from decal_cli.data.words import quote
-from decal_cli.errors import DecalError
-from decal_cli.hints import Hint
 from decal_cli.roles import Columns
 
 Progress = Callable[[int, int | None], None]
@@ -78,19 +75,14 @@ class BatchReader:
                 raise no_rows(source.shown)
             before += rows
             read.append((source.raw.path, rows, ones))
-        if not self.labels.has_positive:
-            raise DecalError(
-                f"{self.sources[0].shown}, column {quote(self.labels.name)}: label is never "
-                f"{quote(self.labels.positive)}",
-                f"correct {Hint('positive')}",
-            )
+        self.labels.need_positive(self.sources[0].shown)
         self.read_inputs = read
 
     def _checked(self, part: Part) -> Any:
         """The rows of a part of a file as a batch. Errors: DecalError."""
         import pyarrow as pa
 
-        origin, chosen, labels = Origin([part]), self.chosen, self.labels
+        origin, chosen = Origin([part]), self.chosen
         columns = {}
         for name in chosen.score:
             columns[name], _ = checked_scores(floats([part], name), name, origin, self.columns)
@@ -98,11 +90,8 @@ class BatchReader:
             columns[chosen.weight] = floats([part], chosen.weight)
             checked_weights(columns[chosen.weight], chosen.weight, origin, self.columns)
         arrays = {name: pa.array(values, pa.float64()) for name, values in columns.items()}
-        code = labels.codes(origin)
-        if not labels.natural and (labels.positive is None or len(labels.seen) > 2):
-            labels.meaning(code, origin)  # which raises
-        origin.lacking(code == MISSING_LABEL, labels.name, "label", self.columns)
-        label = labels.table()[code]
+        label = self.labels.read(origin)
+        origin.lacking(label == MISSING_LABEL, chosen.label, "label", self.columns)
         arrays[chosen.label] = pa.array(label.view(np.int8), mask=label == MISSING_LABEL)
         for name in self.schema.names[len(arrays) :]:
             # As texts, the same ones from every format.

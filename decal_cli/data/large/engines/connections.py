@@ -384,13 +384,13 @@ class Opened(Connection):
 
     def types(self, source: str) -> dict[str, str]:
         """Names alone: drivers tell types of columns each in a way of their own."""
-        with closing(self._asked(f"SELECT * FROM {source} LIMIT 0")) as cursor:
+        with self._asked(f"SELECT * FROM {source} LIMIT 0") as cursor:
             return dict.fromkeys((each[0] for each in cursor.description or ()), "")
 
     def answer(self, statement: str) -> Any:
         import pyarrow as pa
 
-        with closing(self._asked(statement)) as cursor, self._errors():
+        with self._asked(statement) as cursor:
             if hasattr(cursor, "fetch_arrow_table"):
                 return cursor.fetch_arrow_table()
             names, rows = [each[0] for each in cursor.description], cursor.fetchall()
@@ -400,21 +400,13 @@ class Opened(Connection):
             columns[name] = pa.array(values, getattr(pa, kind)())
         return pa.table(columns)
 
-    def _asked(self, statement: str) -> Any:
-        cursor = self.connection.cursor()
-        try:
-            with self._errors():
-                cursor.execute(statement)
-        except DecalError:
-            cursor.close()
-            raise
-        return cursor
-
     @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turn whatever a driver raises into one line: each has exceptions of its own."""
+    def _asked(self, statement: str) -> Iterator[Any]:
+        """A cursor after a statement. Errors: DecalError, for whatever a driver raises: each has its own exceptions."""
         try:
-            yield
+            with closing(self.connection.cursor()) as cursor:
+                cursor.execute(statement)
+                yield cursor
         except Exception as error:
             problem = first_line(error).rstrip("!.:; ")
             raise DecalError(
