@@ -47,8 +47,8 @@ def from_arrays(
     if columns.aggregated:
         return as_used(aggregates([source.only(source.names)], columns), columns)
     chosen = chosen_columns([source], columns)
-    source = source.only((*chosen.numbers, *chosen.texts, *chosen.features, *chosen.names("time")))
-    return as_used(dataset([source], columns), columns)
+    held = source.only((*chosen.numbers, *chosen.texts, *chosen.features, *chosen.names("time")))
+    return as_used(dataset([held], columns), columns)
 
 
 def stream_from_arrays(

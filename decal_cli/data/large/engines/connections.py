@@ -14,7 +14,7 @@ import re
 import socket
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,8 +105,10 @@ class Connection:
 @contextmanager
 def connected(address: Address, query: str | None = None) -> Iterator[Connection]:
     """The engine at an address, whose errors are lines. query: that of the user, if any. Errors: DecalError."""
+    # Spark warns of versions of pandas, of which nothing is used here, and before its errors.
+    quietly = warnings.catch_warnings(action="ignore") if address.engine == "spark" else nullcontext()
     try:
-        with closing(_ENGINES[address.engine](address, query)) as engine:
+        with quietly, closing(_ENGINES[address.engine](address, query)) as engine:
             if query is not None:
                 engine.check(query)
             yield engine
@@ -297,19 +299,13 @@ class Postgres(Connection):
         self.connection.close()
 
 
-def _quietly() -> warnings.catch_warnings[None]:
-    """Without the warnings of Spark: of versions of pandas, of which nothing is used here, and before its errors."""
-    return warnings.catch_warnings(action="ignore")
-
-
 class Spark(Connection):
     """Spark: the session that is there, else one as spark-submit or the address configures it."""
 
     def __init__(self, address: Address, query: str | None) -> None:
-        with _quietly():
-            from pyspark.sql import SparkSession
+        from pyspark.sql import SparkSession
 
-            session = SparkSession.getActiveSession()
+        session = SparkSession.getActiveSession()
         # It writes a stack for every statement that cannot be run; the error says the same in one line.
         self.logger = logging.getLogger("SQLQueryContextLogger")
         self.logged, self.logger.disabled = self.logger.disabled, True
@@ -332,18 +328,15 @@ class Spark(Connection):
             )
 
     def types(self, source: str) -> dict[str, str]:
-        with _quietly():
-            return dict(self.session.sql(f"SELECT * FROM {source} LIMIT 0").dtypes)
+        return dict(self.session.sql(f"SELECT * FROM {source} LIMIT 0").dtypes)
 
     def answer(self, statement: str) -> Any:
-        with _quietly():
-            return self.session.sql(statement).toArrow()
+        return self.session.sql(statement).toArrow()
 
     def close(self) -> None:
         self.logger.disabled = self.logged
         if self.started:
-            with _quietly():
-                self.session.stop()
+            self.session.stop()
 
 
 def _remote(address: Address) -> Any:
@@ -351,12 +344,11 @@ def _remote(address: Address) -> Any:
     check_reached(address)
     # Its C library writes lines of its own beside the error.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    with _quietly():
-        from pyspark.sql.connect.client.retries import DefaultPolicy
-        from pyspark.sql.connect.session import SparkSession
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession
 
-        session = SparkSession(address.target)
-        session.client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_RETRIES)])
+    session = SparkSession(address.target)
+    session.client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_RETRIES)])
     return session
 
 
