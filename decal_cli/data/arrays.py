@@ -48,7 +48,7 @@ def from_arrays(
         return as_used(aggregates([source.only(source.names)], columns), columns)
     chosen = chosen_columns([source], columns)
     held = source.only((*chosen.numbers, *chosen.texts, *chosen.features, *chosen.names("time")))
-    return as_used(dataset([held], columns), columns)
+    return as_used(dataset([held], chosen), columns)
 
 
 def stream_from_arrays(

@@ -176,7 +176,7 @@ def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Colu
     return np.ldexp(weight, -round(math.log2(mean))), missing
 
 
-def amounts_of(parts: Origin, chosen: Chosen, columns: Columns) -> tuple[dict[str, Floats], np.ndarray | None]:
+def amounts_of(parts: Origin, chosen: Chosen) -> tuple[dict[str, Floats], np.ndarray | None]:
     """What decisions on each row are worth: the columns by role, shape (T,), of utilities (T, A K).
 
     Errors: DecalError, for a negative amount or cost, an infinite one, a missing one unless it may be dropped, and
@@ -201,7 +201,7 @@ def amounts_of(parts: Origin, chosen: Chosen, columns: Columns) -> tuple[dict[st
             if role != "utility_columns":
                 either = f"correct it, or give {Hint('utility_columns')}: utilities may have either sign"
                 parts.refuse(negative, name, column, f"{what} {{}} is negative", either)
-        masks = [parts.lacking(np.isnan(column), name, what, columns) for name, column in values.items()]
+        masks = [parts.lacking(np.isnan(column), name, what, chosen) for name, column in values.items()]
         lacking += [mask for mask in masks if mask is not None]
         several = role == "utility_columns"
         amounts[role] = np.column_stack([*values.values()]) if several else next(iter(values.values()))

@@ -14,7 +14,7 @@ from typing import Any
 from decal_cli.data.words import label_text, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.roles import DECLARATIONS, ROLES, Columns, several
+from decal_cli.roles import ALL_COLUMNS, DECLARATIONS, ROLES, Columns, several
 
 MAX_CLASSES = 10_000
 
@@ -92,12 +92,13 @@ def _one_list(name: str, names: Sequence[str], shown: str, classes: str) -> Clas
 class Chosen(Columns):
     """The columns of one file, every one by its name there; guessed: the roles that nobody named.
 
-    models: of several classes, their columns.
+    models: of several classes, their columns. every_feature: whether the user named all that have no other role.
     """
 
     label: str = ""
     guessed: tuple[str, ...] = ()
     models: tuple[ClassColumns, ...] = ()
+    every_feature: bool = False
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -113,6 +114,12 @@ class Chosen(Columns):
     def read(self) -> tuple[str, ...]:
         """Both, each once."""
         return tuple(dict.fromkeys((*self.numbers, *self.texts)))
+
+    @property
+    def as_they_stand(self) -> bool:
+        """Whether rows are taken one by one as they are: in no other population, for two classes, at no capacity."""
+        moved = self.prevalence is not None or self.sampled_negatives is not None
+        return not (moved or self.margin or self.models or self.capacity)
 
     @property
     def scored(self) -> tuple[ClassColumns, ...]:
@@ -173,7 +180,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
     values: dict[str, Any] = {name: getattr(columns, name) for name in DECLARATIONS}
     values |= {role: chosen if several(role) else next(iter(chosen), None) for role, chosen in by_role.items()}
     guessed = tuple(role for role in ROLES if by_role[role] and not columns.names(role))
-    return Chosen(**values, guessed=guessed, models=models)
+    return Chosen(**values, guessed=guessed, models=models, every_feature=ALL_COLUMNS in columns.features)
 
 
 def check_utilities(names: Sequence[str], classes: int) -> None:

@@ -33,7 +33,7 @@ from decal_cli.declarations.document import Count, Limit, Positive
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MIN_PREVALENCE
-from decal_cli.roles import ALL_COLUMNS, Columns
+from decal_cli.roles import Columns
 from decal_cli.tables.aggregated import Aggregated, needs_rows
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.listed import Capacity
@@ -183,20 +183,19 @@ def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
     return chosen
 
 
-def parts_of(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> Origin:
+def parts_of(sources: Sequence[Source], chosen: Chosen) -> Origin:
     """What was chosen of every input; scores may be texts, such as percentages."""
-    return loaded_parts(sources, chosen.numbers, chosen.texts, chosen.score if may_be_text(columns) else ())
+    return loaded_parts(sources, chosen.numbers, chosen.texts, chosen.score if may_be_text(chosen) else ())
 
 
-def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
-    """Check and assemble opened inputs."""
-    if columns.logit and columns.margin:
+def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
+    """Check and assemble what was chosen of opened inputs."""
+    if chosen.logit and chosen.margin:
         raise DecalError(
             f"scores are either log-odds ({Hint('logit')}) or margins ({Hint('margin')})", "give one of them"
         )
-    chosen = chosen_columns(sources, columns)
     digests = Digests(sources)
-    parts = parts_of(sources, chosen, columns)
+    parts = parts_of(sources, chosen)
     incomplete: dict[str, np.ndarray] = {}
 
     def kept(role: str, values: Any, missing: np.ndarray | None) -> Any:
@@ -205,25 +204,25 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         return values
 
     classes = chosen.models[0].classes if chosen.models else ()
-    label = kept("label", *labels_of(parts, chosen.label, columns, classes))
+    label = kept("label", *labels_of(parts, chosen.label, chosen, classes))
     weight = cluster = period = names = None
     if chosen.weight is not None:
         values = floats(parts, chosen.weight)
-        weight = kept("weight", *checked_weights(values, chosen.weight, parts, columns))
+        weight = kept("weight", *checked_weights(values, chosen.weight, parts, chosen))
     if chosen.cluster is not None:
-        names, *numbered = clusters(parts, chosen.cluster, columns)
+        names, *numbered = clusters(parts, chosen.cluster, chosen)
         cluster = kept("cluster", *numbered)
     if chosen.per is not None:
-        period = kept("day", *periods(parts, chosen.per, columns))
+        period = kept("day", *periods(parts, chosen.per, chosen))
     time = None
     if chosen.time is not None:
         time, _ = times_of(parts, chosen.time)
         if len(time) and time.min() == time.max():
             raise DecalError(f"{parts.of_column(chosen.time)}: every time is the same", "name another column")
-    amounts = kept("amount", *amounts_of(parts, chosen, columns))
+    amounts = kept("amount", *amounts_of(parts, chosen))
     features = None
     if chosen.features:
-        features = FeatureReader(sources, chosen.features, parts, all_columns=ALL_COLUMNS in columns.features)
+        features = FeatureReader(sources, chosen.features, parts, all_columns=chosen.every_feature)
     groups = {name: group(parts, name) for name in chosen.group}
     read_features = None if features is None else features.read
     beside: dict[str, Any] = {"groups": groups, "features": read_features, "amounts": amounts, "time": time}
@@ -231,7 +230,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     if classes and (absent := [name for k, name in enumerate(classes) if not (label == k).any()]):
         notes.append(f"no row has class {listed(absent)}")
     for scored in chosen.scored:
-        score, unscored, of_scores = scores_of(parts, scored, columns)
+        score, unscored, of_scores = scores_of(parts, scored, chosen)
         reasons = incomplete if unscored is None else {"missing score": unscored, **incomplete}
         rows = Rows(score, label, weight, cluster, period, classes=classes, **beside)
         model, note = _complete(Predictions(scored.model, scored.columns, rows, chosen.features), reasons, parts)

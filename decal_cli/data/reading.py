@@ -106,7 +106,8 @@ def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:
     usual = {"label": TARGET} if columns.proba else {"score": (SCORE,), "label": LABEL}
     if any(log.repeats for log in logs):
         usual["cluster"] = CLUSTER
-    data = dataset(logs, columns.updated({role: name for role, name in usual.items() if not columns.names(role)}))
+    columns = columns.updated({role: name for role, name in usual.items() if not columns.names(role)})
+    data = dataset(logs, chosen_columns(logs, columns))
     return replace(data, notes=(*(note for log in logs for note in log.notes), *data.notes))
 
 
@@ -115,17 +116,17 @@ def _read(sources: Sequence[Source], columns: Columns, counting: Counting | None
     # What holding every row takes, as far as their formats tell: files may be compressed, and rows are not.
     held = max(sum(source.raw.size for source in sources), HELD_BYTES_OF_ROW * (rows_in(sources) or 0))
     most = HELD_SHARE_OF_MEMORY * memory()
-    if counting is not None and can_count(columns, chosen, counting.pairs):
+    if counting is not None and can_count(chosen, counting.pairs):
         # Cells of two scores show less than rows do, so rows are held for as long as they can be.
         few = most if counting.pairs else min(MAX_IN_MEMORY_BYTES, memory() // 16)
         if held > few:
-            return count_files(sources, chosen, columns, *counting)
-    if sampled and held > most and can_draw(columns, chosen):
+            return count_files(sources, chosen, *counting)
+    if sampled and held > most and can_draw(chosen):
         if chosen.roles().keys() == {"score", "label"}:
             # What is drawn from counts of scores holds each of them at its rate.
-            return count_files(sources, chosen, columns)
-        return draw(sources, chosen, columns, (counting or Counting()).progress)
-    return _with_note(dataset(sources, columns), sources, chosen)
+            return count_files(sources, chosen)
+        return draw(sources, chosen, (counting or Counting()).progress)
+    return _with_note(dataset(sources, chosen), sources, chosen)
 
 
 def _with_note(data: Dataset, sources: Sequence[Source], chosen: Chosen) -> Dataset:

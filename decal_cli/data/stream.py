@@ -78,8 +78,8 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, 
     """
     chosen = _chosen(sources, columns, arrival, with_score)
     digests = Digests(sources)
-    parts = parts_of(sources, chosen, columns)
-    label, missing = labels_of(parts, chosen.label, replace(columns, missing="drop"))
+    parts = parts_of(sources, chosen)
+    label, missing = labels_of(parts, chosen.label, replace(chosen, missing="drop"))
     kept, notes, labelled = np.ones(parts.n_rows, dtype=bool), list[str](), parts.n_rows
     score = cluster = arrived = groups = None
 

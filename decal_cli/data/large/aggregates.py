@@ -70,7 +70,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
         chosen = chosen_columns(sources, columns)
         lines = [repeated(source, chosen.read, chosen.numbers) for source in sources]
         notes = _notes(sources[0], columns, (*chosen.read, COUNT), pairs=True)
-        return dataset_of_counted(lines, columns, tuple(notes))
+        return dataset_of_counted(lines, chosen, tuple(notes))
     kind, numbers = _columns(sources, columns)
     stakes = tuple(name for role in ROW_UTILITIES for name in columns.names(role))
     check_utilities(columns.utility_columns, classes=2)
@@ -78,7 +78,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     paired = has_pairs(numbers)
     naming = [name for name in ([MODEL + side for side in SIDES] if paired else [MODEL]) if name in sources[0].names]
     of_cluster = () if columns.cluster is None or columns.cluster in columns.group else (columns.cluster,)
-    texts = (*naming, *columns.group, *of_cluster)
+    texts = tuple(dict.fromkeys((*naming, *columns.group, *of_cluster)))
     digests = Digests(sources)
     wrong = tuple(name for name in (BAD, VALUE) if all(name in source.names for source in sources))
     parts, dropped = Origin(), list[Dropped]()
@@ -100,7 +100,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     groups = {called.get(name, name): group(parts, name) for name in columns.group}
     named = [group(parts, name) for name in naming]
     models = _both_models(columns, named, parts.shown) if paired else _models(columns, named, parts.shown)
-    amounts, _ = amounts_of(parts, Chosen(**vars(columns)), replace(columns, missing="error"))
+    amounts, _ = amounts_of(parts, Chosen(**vars(replace(columns, missing="error"))))
     total, width = int(counts.rows[0].sum()), len(numbers) + len(groups) + len(stakes)
     held = hold and can_hold(total, width)
     if stakes and not held:
@@ -345,8 +345,8 @@ def too_many(shown: str, rows: int, columns: int) -> DecalError:
     )
 
 
-def dataset_of_counted(sources: Sequence[Repeated], columns: Columns, notes: Sequence[str]) -> Dataset:
+def dataset_of_counted(sources: Sequence[Repeated], chosen: Chosen, notes: Sequence[str]) -> Dataset:
     """The data set of rows that were counted by all columns that are asked for. Errors: DecalError."""
-    data = dataset(sources, columns)
+    data = dataset(sources, chosen)
     models = tuple(replace(model, rows=replace(model.rows, counted=True)) for model in data.models)
     return replace(data, models=models, notes=(*notes, *data.notes))

@@ -11,7 +11,6 @@ from decal_cli.data.check import MISSING_LABEL, Labels, checked_scores, checked_
 from decal_cli.data.columns import Chosen
 from decal_cli.data.formats.files import Source, no_rows
 from decal_cli.data.parts import Origin, Part, Texts, floats
-from decal_cli.roles import Columns
 
 Progress = Callable[[int, int | None], None]
 """Takes how many rows are read, and how many there are, where that is known."""
@@ -33,12 +32,11 @@ class BatchReader:
         self,
         sources: Sequence[Source],
         chosen: Chosen,
-        columns: Columns,
         progress: Progress = lambda rows, total: None,
     ) -> None:
-        self.sources, self.chosen, self.columns = sources, chosen, columns
+        self.sources, self.chosen = sources, chosen
         self.progress, self.total = progress, rows_in(sources)
-        self.labels = Labels(chosen.label, columns.positive)
+        self.labels = Labels(chosen.label, chosen.positive)
         self.read_inputs: list[tuple[str, int, int]] = []
 
     @property
@@ -85,13 +83,13 @@ class BatchReader:
         origin, chosen = Origin([part]), self.chosen
         columns = {}
         for name in chosen.score:
-            columns[name], _ = checked_scores(floats([part], name), name, origin, self.columns)
+            columns[name], _ = checked_scores(floats([part], name), name, origin, chosen)
         if chosen.weight is not None:
             columns[chosen.weight] = floats([part], chosen.weight)
-            checked_weights(columns[chosen.weight], chosen.weight, origin, self.columns)
+            checked_weights(columns[chosen.weight], chosen.weight, origin, chosen)
         arrays = {name: pa.array(values, pa.float64()) for name, values in columns.items()}
         label = self.labels.read(origin)
-        origin.lacking(label == MISSING_LABEL, chosen.label, "label", self.columns)
+        origin.lacking(label == MISSING_LABEL, chosen.label, "label", chosen)
         arrays[chosen.label] = pa.array(label.view(np.int8), mask=label == MISSING_LABEL)
         for name in self.schema.names[len(arrays) :]:
             # As texts, the same ones from every format.
@@ -100,5 +98,5 @@ class BatchReader:
             codes = pa.array(texts.codes, mask=missing)
             arrays[name] = pa.DictionaryArray.from_arrays(codes, pa.array(texts.values, pa.string())).cast(pa.string())
             if name == chosen.cluster:
-                origin.lacking(missing, name, "cluster", self.columns)
+                origin.lacking(missing, name, "cluster", chosen)
         return pa.record_batch(arrays, schema=self.schema)

@@ -29,7 +29,6 @@ from decal_cli.data.large.engines.statement import RESERVED, CountRequest
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.limits import HELD_SHARE_OF_MEMORY
-from decal_cli.roles import Columns
 
 ROLES_OF_COUNTS = {"score", "label", "weight", "group", "cluster"}
 TABLE = "decal_files"
@@ -38,19 +37,16 @@ _SECONDS = 0.2
 """Between two looks at how far DuckDB is."""
 
 
-def can_count(columns: Columns, chosen: Chosen, pairs: bool) -> bool:
+def can_count(chosen: Chosen, pairs: bool) -> bool:
     """Whether counts say what is asked of these columns."""
-    other = columns.margin or columns.proba or chosen.models or columns.capacity
-    moved = columns.prevalence is not None or columns.sampled_negatives is not None
     # Cells of two scores do not hold clusters.
     unpaired = pairs and (len(chosen.score) != 2 or chosen.cluster is not None)
-    return not (other or moved or unpaired) and chosen.roles().keys() <= ROLES_OF_COUNTS
+    return chosen.as_they_stand and not unpaired and chosen.roles().keys() <= ROLES_OF_COUNTS
 
 
 def count_files(
     sources: Sequence[Source],
     chosen: Chosen,
-    columns: Columns,
     thresholds: Sequence[float] = (),
     progress: Progress = lambda rows, total: None,
     pairs: bool = False,
@@ -58,7 +54,7 @@ def count_files(
     """The rows counted, and never held. thresholds: of decisions, at which counts are exact. Errors: DecalError."""
     digests, called = Digests(sources), _called(chosen, sources[0].shown)
     kind = _ParquetFiles if _are_plain(sources, chosen) else _Batches
-    with closing(kind(BatchReader(sources, chosen, columns, progress), called)) as files:
+    with closing(kind(BatchReader(sources, chosen, progress), called)) as files:
         request = CountRequest(
             chosen.score,
             chosen.label,
@@ -73,7 +69,7 @@ def count_files(
         )
         shown = sources[0].shown if len(sources) == 1 else f"{len(sources)} files"
         with files.errors():
-            data = counted(files, request, _DIALECT, shown, columns.missing, called=called)
+            data = counted(files, request, _DIALECT, shown, chosen.missing, called=called)
             rows = files.inputs()
     inputs = (Input(*item, digest) for item, digest in zip(rows, digests.wait(), strict=True))
     return replace(data, inputs=tuple(inputs), columns=chosen.roles(), guessed=chosen.guessed)
@@ -184,7 +180,7 @@ class _ParquetFiles(_Files):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.positive, self.logit = self.reader.columns.positive, self.reader.columns.logit
+        self.positive, self.logit = self.reader.chosen.positive, self.reader.chosen.logit
         self.paths = [source.raw.path for source in self.reader.sources]
         listed = ", ".join(map(_DIALECT.text, self.paths))
         self.files = f"read_parquet([{listed}], hive_partitioning = false, filename = 'decal_file')"

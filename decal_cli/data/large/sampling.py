@@ -37,7 +37,6 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import N_SAMPLE_ROWS
 from decal_cli.numbers import plain
-from decal_cli.roles import Columns
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints, Table
@@ -100,11 +99,9 @@ def mixed(sums: Ints) -> Ints:
     return second * second % PRIME * first % PRIME
 
 
-def can_draw(columns: Columns, chosen: Chosen) -> bool:
+def can_draw(chosen: Chosen) -> bool:
     """Whether a sample of rows says what is asked of these columns."""
-    other = columns.margin or columns.logit or columns.proba or chosen.models or columns.capacity
-    moved = columns.prevalence is not None or columns.sampled_negatives is not None
-    return not (other or moved) and chosen.roles().keys() <= DRAWABLE
+    return chosen.as_they_stand and not chosen.logit and chosen.roles().keys() <= DRAWABLE
 
 
 def quotas(counts: Sequence[int]) -> tuple[int, int]:
@@ -123,7 +120,6 @@ def quotas(counts: Sequence[int]) -> tuple[int, int]:
 def draw(
     sources: Sequence[Source],
     chosen: Chosen,
-    columns: Columns,
     progress: Progress = lambda rows, total: None,
     counts: Sequence[int] | None = None,
 ) -> Dataset:
@@ -133,7 +129,7 @@ def draw(
     """
     import pyarrow as pa
 
-    digests, reader = Digests(sources), BatchReader(sources, replace(chosen, group=()), columns, progress)
+    digests, reader = Digests(sources), BatchReader(sources, replace(chosen, group=()), progress)
     strata = (_Stratum(), _Stratum())
     for number, table, batch in reader.read((*chosen.texts, *chosen.features)):
         label = plain_array(batch.column(chosen.label).fill_null(-1))
@@ -144,11 +140,11 @@ def draw(
     counts = counts or [stratum.count for stratum in strata]
     kept = [stratum.least(quota, chosen.score) for stratum, quota in zip(strata, quotas(counts), strict=True)]
     provenance = tuple(Input(*item, digest) for item, digest in zip(reader.read_inputs, digests.wait(), strict=True))
-    return replace(_of_drawn(sources, kept, counts, columns), inputs=provenance)
+    return replace(_of_drawn(sources, kept, counts, chosen), inputs=provenance)
 
 
 def _of_drawn(
-    sources: Sequence[Source], kept: Sequence[Sequence[_Kept]], counts: Sequence[int], columns: Columns
+    sources: Sequence[Source], kept: Sequence[Sequence[_Kept]], counts: Sequence[int], chosen: Chosen
 ) -> Dataset:
     """The data set of the rows that were kept of each label, of so many."""
     import pyarrow as pa
@@ -160,7 +156,7 @@ def _of_drawn(
             drawn.append(_DrawnSource(source, pa.concat_tables(tables)))
     if not drawn:
         raise DecalError(f"{sources[0].shown}: no row is left (missing label)", "name another column")
-    data = dataset(drawn, columns)
+    data = dataset(drawn, chosen)
     sizes = [sum(len(part.key) for part in parts) for parts in kept]
     different = len(np.unique(np.concatenate([part.key for parts in kept for part in parts])))
     notes = [*_notes(sizes, counts), *data.notes]
@@ -349,19 +345,17 @@ def as_typed(column: Any) -> Any:
     return column if numbers is None else numbers
 
 
-def drawn_rows(
-    connection: Connection, source: str, chosen: Chosen, columns: Columns, dialect: Dialect, counted: Dataset
-) -> Dataset:
+def drawn_rows(connection: Connection, source: str, chosen: Chosen, dialect: Dialect, counted: Dataset) -> Dataset:
     """A sample of the rows of a source. counted: the same rows, counted and checked. Errors: DecalError."""
     ones = counted.models[0].rows.positives
     counts = (len(counted.models[0].rows) - ones, ones)
-    table = _Drawing(source, chosen, columns, dialect, connection.types(source))
+    table = _Drawing(source, chosen, dialect, connection.types(source))
     # Hashes up to which so many of so many rows have theirs, and some more.
     asked = [quota + _SLACK * math.sqrt(quota) + 30 for quota in quotas(counts)]
     cutoffs = [min(PRIME, math.ceil(PRIME * each / max(count, 1))) for each, count in zip(asked, counts, strict=True)]
     answer = connection.answer(table.statement(cutoffs))
     rows = Held(counted.inputs[0].path, table.named(answer))
-    return draw([rows], chosen, columns, counts=counts)
+    return draw([rows], chosen, counts=counts)
 
 
 class Given:
@@ -403,10 +397,8 @@ class Given:
 class _Drawing(Given):
     """The statement that draws. types: of the columns of the source, as its engine names them."""
 
-    def __init__(
-        self, source: str, chosen: Chosen, columns: Columns, dialect: Dialect, types: Mapping[str, str]
-    ) -> None:
-        self.positive = columns.positive
+    def __init__(self, source: str, chosen: Chosen, dialect: Dialect, types: Mapping[str, str]) -> None:
+        self.positive = chosen.positive
         self.label = chosen.label
         self.hashed = sorted({*chosen.score, *chosen.features})[:N_HASHED_COLUMNS]
         kinds = {name: kind_of(types[name]) for name in (*chosen.group, *chosen.features)}

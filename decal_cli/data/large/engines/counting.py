@@ -212,8 +212,8 @@ class _Rows(NamedTuple):
         types = connection.types(source)
         chosen = choose(list(types), columns, self.engine)
         whole = columns.margin or any(chosen.names(role) for role in OF_WHOLE_ROWS)
-        if whole or (chosen.features and not (all(types.values()) and can_draw(columns, chosen))):
-            return as_used(self._rows(connection, source, chosen, columns, types), columns)
+        if whole or (chosen.features and not (all(types.values()) and can_draw(chosen))):
+            return as_used(self._rows(connection, source, chosen, types), columns)
         rows = (chosen.score, chosen.label, self.table, self.query, columns.positive, chosen.weight, chosen.group)
         request = CountRequest(
             *rows, cluster=chosen.cluster, pairs=pairs, logit=columns.logit, thresholds=tuple(thresholds)
@@ -221,13 +221,10 @@ class _Rows(NamedTuple):
         together = len(chosen.score) == 2 and columns.missing == "error"
         data = counted(connection, request, self.dialect, self.shown, columns.missing, together=together)
         if chosen.features:
-            drawn = drawn_rows(connection, source, chosen, columns, self.dialect, data)
-            return replace(drawn, inputs=data.inputs, guessed=chosen.guessed)
+            return replace(drawn_rows(connection, source, chosen, self.dialect, data), inputs=data.inputs)
         return as_used(replace(data, columns=chosen.roles(), guessed=chosen.guessed), columns)
 
-    def _rows(
-        self, connection: Connection, source: str, chosen: Chosen, columns: Columns, types: Mapping[str, str]
-    ) -> Dataset:
+    def _rows(self, connection: Connection, source: str, chosen: Chosen, types: Mapping[str, str]) -> Dataset:
         """The rows, counted by all columns that are asked for. Errors: DecalError, where they are too many to hold."""
         numbers = tuple(dict.fromkeys(chosen.numbers))
         kinds = {name: kind_of(types[name]) for name in chosen.features}
@@ -249,7 +246,7 @@ class _Rows(NamedTuple):
         source_of_rows = Held(self.shown, table, RawData(self.shown, lambda: table_digest(table)))
         rows = repeated(source_of_rows, list(kinds), numbers, numbered=False)
         unknown = () if chosen.features else (f"{COUNTED_BEFORE}: nothing that needs a single row is known (features)",)
-        return dataset_of_counted([rows], columns, unknown)
+        return dataset_of_counted([rows], chosen, unknown)
 
 
 def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False) -> Dataset:
