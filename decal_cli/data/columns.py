@@ -130,15 +130,25 @@ class Chosen(Columns):
         """Role -> column(s), for the report."""
         return {role: getattr(self, role) for role in ROLES if self.names(role)}
 
+    def free(self, names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...]:
+        """Those of these columns that have no role, and are called so."""
+        used = {name for role in ROLES for name in self.names(role)}
+        return tuple(name for name in names if name not in used and called_so(name, patterns))
+
     def _read_as(self, way: str) -> tuple[str, ...]:
         # Two roles may share a column, which is read once.
         roles = (role for role, declared in ROLES.items() if declared.read_as == way)
         return tuple(dict.fromkeys(name for role in roles for name in self.names(role)))
 
 
+def called_so(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a name is one of these, or of their form, whatever its capitals."""
+    return any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
+
+
 def has_usual(role: str, names: Sequence[str]) -> bool:
     """Whether a column has a usual name of this role."""
-    return any(fnmatchcase(name.lower(), pattern) for name in names for pattern in ROLES[role].usual)
+    return any(called_so(name, ROLES[role].usual) for name in names)
 
 
 def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence[str] = ()) -> Chosen:
@@ -246,7 +256,7 @@ def _picked(given: Sequence[str], names: Sequence[str], shown: str, others: set[
 def _usual(role: str, free: Sequence[str], names: Sequence[str], shown: str) -> str:
     """The one free column that has a usual name of the role."""
     usual = ROLES[role].usual
-    hits = [name for name in free if has_usual(role, [name])]
+    hits = [name for name in free if called_so(name, usual)]
     if len(hits) == 1:
         return hits[0]
     if not hits:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 import numpy as np
@@ -92,6 +91,8 @@ class Predictions:
 
 NO_LABEL = "missing label"
 """Why a row is dropped whose label is missing."""
+TIMES = ("date", "day", "time", "timestamp", "datetime", "*_date", "*_time", "*_at", "date_*")
+"""What columns of times are often called."""
 MAX_OFF = 1e-6
 """By how much shares of all classes may miss a sum of 1, as rounded ones do."""
 
@@ -237,20 +238,9 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
         models.append(model)
         notes += [*of_scores, *note]
     inputs = digests.inputs(parts, None if classes else label)
-    roles, times = chosen.roles(), () if chosen.time is not None else _times_among(sources[0].names, chosen)
-    found = inputs, roles, chosen.guessed, tuple(models), tuple(notes), features
+    times = () if chosen.time is not None else chosen.free(sources[0].names, TIMES)
+    found = inputs, chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features
     return Dataset(*found, clusters=names, unused_times=times)
-
-
-TIMES = ("date", "day", "time", "timestamp", "datetime", "*_date", "*_time", "*_at", "date_*")
-"""What columns of times are often called."""
-
-
-def _times_among(names: Sequence[str], chosen: Chosen) -> tuple[str, ...]:
-    """Columns without a role that are called as times are."""
-    used = {name for role in chosen.roles() for name in chosen.names(role)}
-    free = (name for name in names if name not in used)
-    return tuple(name for name in free if any(fnmatchcase(name.lower(), pattern) for pattern in TIMES))
 
 
 def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin) -> tuple[Predictions, list[str]]:

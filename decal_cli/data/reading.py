@@ -8,7 +8,6 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -134,9 +133,7 @@ def _with_note(data: Dataset, sources: Sequence[Source], chosen: Chosen) -> Data
     rows, numbers = data.models[0].rows, data.models[0].row_numbers
     if chosen.cluster is not None or data.classes or sum(item.rows for item in data.inputs) > MAX_ROWS:
         return data
-    taken = {*chosen.numbers, *chosen.texts, *chosen.features}
-    usual = (name for name in sources[0].names if any(fnmatchcase(name.lower(), pattern) for pattern in USUAL))
-    for name in [name for name in usual if name not in taken][:MAX_COLUMNS]:
+    for name in chosen.free(sources[0].names, USUAL)[:MAX_COLUMNS]:
         # Columns that every file has and that hold plain values.
         with suppress(DecalError, KeyError):
             values = group(loaded_parts(sources, (), (name,)), name)
