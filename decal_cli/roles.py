@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from decal_cli.declarations.option import Option, declared
+from decal_cli.declarations.option import Declaring, Option, declared, option
+from decal_cli.hints import Hint
 
 
 @dataclass(frozen=True)
@@ -32,189 +33,142 @@ class Role(Option):
     unless: str = ""
 
 
+def role(help: str, default: Any = None, flag: str = "", **more: Any) -> Any:
+    """A field that stands for columns; `more` as for `Role`."""
+    return declared(default, Role(help, flag, **more))
+
+
 @dataclass(frozen=True)
-class Columns:
+class Columns(Declaring, panel="Input"):
     """The columns a user named, by role, and how their values are read.
 
     A role of several columns is a tuple, which is empty when the user names none; a role of one column is then None.
     The reader finds such a column by its usual names, if the role has any.
     """
 
-    score: tuple[str, ...] = declared(
+    score: tuple[str, ...] = role(
+        "Score column, or a pattern such as 'p_*'. Or a list such as 'p,q'; every column is a model.",
         (),
-        Role(
-            "Score column, a pattern such as 'p_*', or a list such as 'p,q'. Repeatable: every column is a model.",
-            flag="-s",
-            read_as="numbers",
-            globs=True,
-            usual=("p", "prob", "proba", "probability", "score", "y_prob", "y_score", "pred", "p_*"),
-            unless="proba",
-            brief="Score column, or a pattern such as p_*; every column is a model.",
-        ),
+        "-s",
+        read_as="numbers",
+        globs=True,
+        usual=("p", "prob", "proba", "probability", "score", "y_prob", "y_score", "pred", "p_*"),
+        unless="proba",
+        brief=True,
     )
-    proba: tuple[str, ...] = declared(
+    proba: tuple[str, ...] = role(
+        "Columns of the probabilities of several classes, a pattern such as lr:*. The * is the class, and every "
+        "pattern is a model.",
         (),
-        Role(
-            "Columns with the probability of each of several classes: a pattern such as 'lr:*', where * is the class. "
-            "Repeatable: every pattern is a model.",
-            metavar="PATTERN",
-            read_as="numbers",
-            globs=True,
-            brief="Columns of the probabilities of several classes: a pattern such as lr:*.",
-        ),
+        metavar="PATTERN",
+        read_as="numbers",
+        globs=True,
+        brief=True,
     )
-    classes: str | None = declared(
-        None,
-        Option(
-            "Names of the classes, 'a,b,c', in the order of one list-valued column that --proba names.", metavar="NAMES"
-        ),
+    classes: str | None = option(
+        f"Names of the classes, 'a,b,c', in the order of one list-valued column that {Hint('proba')} names.",
+        metavar="NAMES",
     )
-    label: str | None = declared(
-        None, Role("Label column.", flag="-y", usual=("y", "label", "target", "y_true", "outcome"), brief=True)
+    label: str | None = role(
+        "Label column.", flag="-y", usual=("y", "label", "target", "y_true", "outcome"), brief=True
     )
-    weight: str | None = declared(None, Role("Column of positive row weights.", read_as="numbers"))
-    group: tuple[str, ...] = declared(
+    weight: str | None = role("Column of positive row weights.", read_as="numbers")
+    group: tuple[str, ...] = role("Also report every value of this column by itself.", (), brief=True)
+    cluster: str | None = role(
+        "Column of what rows were sampled by, such as the patient. Intervals count clusters as independent, not rows, "
+        "and folds keep them whole.",
+        # A group may be a cluster, and so may the ids that two files are joined by.
+        shares=("group",),
+        brief=True,
+    )
+    time: str | None = role(
+        "Column of dates, times or numbers: gains are then of fits that learn from earlier rows only, judged on later "
+        "ones.",
+        read_as="times",
+        # A date may be a group, a day of a capacity or what rows were sampled by.
+        shares=("group", "cluster", "features"),
+    )
+    per: str | None = role(
+        f"With {Hint('capacity')}: column whose every value has that capacity, such as the day; times count as their "
+        "days.",
+        panel="Decision",
+        # A day may be what rows were sampled by, and results may be reported by it.
+        shares=("group", "cluster", "time"),
+    )
+    amount: str | None = role(
+        f"Column of what a miss costs in this row; give {Hint('cost_fp')} or {Hint('cost_fp_column')} too. It may be "
+        "the amount of a transaction; every row then has a threshold of its own.",
+        panel="Decision",
+        read_as="numbers",
+        brief=True,
+    )
+    cost_fp_column: str | None = role(
+        f"Column of what a false positive costs in this row; give {Hint('amount')}, {Hint('cost_fn_column')} or "
+        f"{Hint('cost_fn')} too.",
+        panel="Decision",
+        read_as="numbers",
+    )
+    cost_fn_column: str | None = role(
+        f"Column of what a false negative costs in this row; give {Hint('cost_fp_column')} or {Hint('cost_fp')} too.",
+        panel="Decision",
+        read_as="numbers",
+    )
+    utility_columns: tuple[str, ...] = role(
+        f"Columns of the utilities of this row in the order of {Hint('utility')}: 'tn,fn,fp,tp', or for each of "
+        "several actions a column for each class.",
         (),
-        Role(
-            "Also report every value of this column by itself. Repeatable.",
-            brief="Also report every value of this column. Repeatable.",
-        ),
+        panel="Decision",
+        read_as="numbers",
+        metavar="COLUMNS",
     )
-    cluster: str | None = declared(
-        None,
-        Role(
-            "Column of what rows were sampled by, such as the patient or the question: intervals count clusters as "
-            "independent, not rows, and folds keep them whole.",
-            # A group may be a cluster, and so may the ids that two files are joined by.
-            shares=("group",),
-            brief="Column of what rows were sampled by, such as the patient.",
-        ),
-    )
-    time: str | None = declared(
-        None,
-        Role(
-            "Column of dates, times or numbers: gains are then of fits that learn from earlier rows only, judged on "
-            "later ones.",
-            read_as="times",
-            # A date may be a group, a day of a capacity or what rows were sampled by.
-            shares=("group", "cluster", "features"),
-        ),
-    )
-    per: str | None = declared(
-        None,
-        Role(
-            panel="Decision",
-            help="With --capacity: column whose every value has that capacity, such as the day; times count as their "
-            "days.",
-            # A day may be what rows were sampled by, and results may be reported by it.
-            shares=("group", "cluster", "time"),
-        ),
-    )
-    amount: str | None = declared(
-        None,
-        Role(
-            panel="Decision",
-            help="Column of what a miss costs in this row, such as the amount of a transaction; give --cost-fp, or "
-            "--cost-fp-column, too. Every row then has a threshold of its own.",
-            read_as="numbers",
-            brief="Column of what a miss costs in this row; give --cost-fp too.",
-        ),
-    )
-    cost_fp_column: str | None = declared(
-        None,
-        Role(
-            panel="Decision",
-            help="Column of what a false positive costs in this row; give --amount, --cost-fn-column or --cost-fn too.",
-            read_as="numbers",
-        ),
-    )
-    cost_fn_column: str | None = declared(
-        None,
-        Role(
-            panel="Decision",
-            help="Column of what a false negative costs in this row; give --cost-fp-column or --cost-fp too.",
-            read_as="numbers",
-        ),
-    )
-    utility_columns: tuple[str, ...] = declared(
+    features: tuple[str, ...] = role(
+        "Feature columns, such as x*: what post-training could use. Names, patterns, a list such as 'age,x*', '*' for "
+        "all that have no other role, or one list-valued embedding column.",
         (),
-        Role(
-            panel="Decision",
-            help="Columns of the utilities of this row in the order of --utility: 'tn,fn,fp,tp', or for each of "
-            "several actions a column for each class.",
-            read_as="numbers",
-            metavar="COLUMNS",
-        ),
+        read_as="features",
+        globs=True,
+        # An age band may be both, and an amount says something; a feature that is the label or the score is a leak
+        # or a slip.
+        shares=("group", "amount", "cost_fp_column", "cost_fn_column", "utility_columns"),
+        brief=True,
     )
-    features: tuple[str, ...] = declared(
-        (),
-        Role(
-            "Feature columns: names, patterns such as 'x*', a list such as 'age,x*', '*' for all that have no other "
-            "role, or one list-valued embedding column. Repeatable.",
-            read_as="features",
-            globs=True,
-            # An age band may be both, and an amount says something; a feature that is the label or the score is a leak
-            # or a slip.
-            shares=("group", "amount", "cost_fp_column", "cost_fn_column", "utility_columns"),
-            brief="Feature columns, such as x*: what post-training could use. Repeatable.",
-        ),
+    log: str | None = option(
+        "The tool that logged a language model's answers: lm-eval (samples_*.jsonl) or inspect (.json, .eval). The "
+        "score is then the model's confidence, and label 1 a right answer.",
+        flag="--from",
+        choices=("lm-eval", "inspect"),
     )
-    log: str | None = declared(
-        None,
-        Option(
-            "The tool that logged a language model's answers: lm-eval (samples_*.jsonl) or inspect (.json, .eval). The "
-            "score is then the model's confidence, and label 1 a right answer.",
-            flag="--from",
-            choices=("lm-eval", "inspect"),
-        ),
-    )
-    positive: str | None = declared(None, Option("Label value that counts as 1.", metavar="VALUE"))
-    logit: bool = declared(False, Option("Scores are log-odds."))
-    margin: bool = declared(
-        False, Option("Scores are margins of any size: their range in these rows is rescaled to [0, 1].")
-    )
-    missing: Literal["error", "drop"] = declared(
+    positive: str | None = option("Label value that counts as 1.", metavar="VALUE")
+    logit: bool = option("Scores are log-odds.", False)
+    margin: bool = option("Scores are margins of any size: their range in these rows is rescaled to [0, 1].", False)
+    missing: Literal["error", "drop"] = option(
+        "What to do with missing values: report an error, or drop the rows and say how many. Features may be missing.",
         "error",
-        Option(
-            "Missing scores, labels, weights, clusters, amounts and days: report an error, or drop the rows and "
-            "say how many.",
-            brief="What to do with missing values: an error, or drop the rows.",
-            choices=("error", "drop"),
-        ),
+        choices=("error", "drop"),
+        brief=True,
     )
-    prevalence: str | None = declared(
-        None,
-        Option(
-            "Share of labels 1 where decisions are made: rows are weighted to it, and scores moved to it. Of several "
-            "classes a share for each: 'a=0.2,b=0.3'; one class may be missing and gets the rest.",
-            metavar="SHARE",
-        ),
+    prevalence: str | None = option(
+        "Share of labels 1 where decisions are made: rows are weighted to it, and scores moved to it. Of several "
+        "classes a share for each: 'a=0.2,b=0.3'; one class may be missing and gets the rest.",
+        metavar="SHARE",
     )
-    sampled_negatives: str | None = declared(
-        None,
-        Option("Share of the rows of label 0 that was kept; undone as by --prevalence.", metavar="SHARE"),
+    sampled_negatives: str | None = option(
+        f"Share of the rows of label 0 that was kept; undone as by {Hint('prevalence')}.", metavar="SHARE"
     )
-    capacity: str | None = declared(
-        None,
-        Option(
-            panel="Decision",
-            help="Act only on so many rows, those with the highest scores, or where that is expected to win most if "
-            "every row has utilities of its own, or there are more actions or classes: a share such as 50/1000 or "
-            "0.05, or a count such as 200.",
-            metavar="K",
-            brief="Act only on so many rows, those with the highest scores: 50/1000, 0.05 or 200.",
-        ),
+    capacity: str | None = option(
+        "Act only on so many rows, those with the highest scores: 50/1000, 0.05 or 200. If every row has utilities of "
+        "its own, or there are more actions or classes, it is on those where that is expected to win most.",
+        panel="Decision",
+        metavar="K",
+        brief=True,
     )
-    keep_scores: bool = declared(
-        False, Option("With --prevalence or --sampled-negatives: leave the scores as they are.")
+    keep_scores: bool = option(
+        f"With {Hint('prevalence')} or {Hint('sampled_negatives')}: leave the scores as they are.", False
     )
-
-    aggregated: bool = declared(
+    aggregated: bool = option(
+        "The files hold counts, not rows, as a GROUP BY of the score gives them: score, n and pos, or cells. "
+        "Several files add up.",
         False,
-        Option(
-            "The files hold counts, not rows, as a GROUP BY of the score gives them: score, n and pos, or cells. "
-            "Several files add up."
-        ),
     )
 
     def __post_init__(self) -> None:

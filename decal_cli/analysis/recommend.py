@@ -44,7 +44,6 @@ from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, said
 from decal_cli.learn.method import MethodSpec, new_name, training_rows, with_score
-from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import Inputs, MetricSpec, Result, parse
 from decal_cli.metrics.inputs import INPUT_KINDS, row_stakes
 from decal_cli.metrics.measure import measure_all
@@ -79,42 +78,6 @@ class Preferences:
     """How amounts are written beside others of the same page."""
     names: Sequence[str] = ()
     """Of the decisions 0 and 1; () where they have none."""
-
-    @classmethod
-    def parse(
-        cls, costs: Sequence[str], decisions: float | None, satisfied_at: float | None, tolerance: float | None
-    ) -> Preferences:
-        """'0.01' or 'post-train=0.01'; in total rather than per decision where the number of decisions is given."""
-        if decisions is not None and not 1 / MAX_UTILITY <= decisions <= MAX_UTILITY:
-            raise DecalError(
-                f"{Hint('decisions', f'{decisions:g}')} is not between 0 and {MAX_UTILITY:g}",
-                "give how many decisions the cost is spread over",
-            )
-        if tolerance is not None and not 0 <= tolerance <= MAX_UTILITY:
-            raise DecalError(
-                f"{Hint('tolerance', f'{tolerance:g}')} is not a number from 0 to {MAX_UTILITY:g}",
-                "give the regret per decision that does not matter",
-            )
-        if satisfied_at is not None and not abs(satisfied_at) <= MAX_UTILITY:
-            raise DecalError(
-                f"{Hint('satisfied_at', f'{satisfied_at:g}')} is not a number up to {MAX_UTILITY:g}",
-                "give a utility per decision",
-            )
-        parsed: dict[str, float] = {}
-        for text in costs:
-            method, equals, amount = text.rpartition("=")
-            names = (method.strip(),) if equals else COSTED
-            try:
-                cost = float(amount)
-            except ValueError:
-                cost = -1.0
-            if not 0 <= cost <= MAX_UTILITY or any(name not in COSTED for name in names):
-                raise DecalError(
-                    f"{Hint('cost', f'{text!r}')} does not parse",
-                    f"give a number from 0 to {MAX_UTILITY:g}, or recalibrate=COST or post-train=COST",
-                )
-            parsed.update({name: cost / (decisions or 1.0) for name in names})
-        return cls(tuple(parsed.items()), satisfied_at, tolerance)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from decal_cli.analysis.evaluate import Plan, Report
 from decal_cli.api.asking import Asked
@@ -104,6 +104,8 @@ class ReportsAnswer(Answer):
 
     data: Dataset
     plan: Plan
+    pictures: ClassVar[tuple[str, str]] = "reliability", "reliability"
+    """What `plot` draws of scores of two classes, and of several, where no picture is named."""
 
     def rows(self) -> Iterator[Sequence[Any]]:
         """Rows of the frame, the first of which names its columns."""
@@ -137,22 +139,17 @@ class ReportsAnswer(Answer):
         except DecalError:
             return False
 
-    @property
-    def picture(self) -> str:
-        """What `plot` draws where no picture is named."""
-        return "reliability"
-
     @spoken
     def plot(self, picture: str | None = None, *, ax: Axes | None = None, report: int = 0) -> Axes:
         """Draw brier, decision, roc, reliability, grouping or waterfall into `ax`, or into a figure of its own.
 
-        Of several classes: reliability, confusion, risk-coverage or waterfall. By default what `picture` names.
-        report: which one of several, for pictures of a single model and group.
+        Of several classes: reliability, confusion, risk-coverage or waterfall. By default one of `pictures`. report:
+        which one of several, for pictures of a single model and group.
         """
         from decal_cli.api.pictures import draw_picture
 
-        terms = getattr(self.result, "terms", None)
-        return draw_picture(self.data, self.plan, picture or self.picture, ax, report, terms)
+        picture, terms = picture or self.pictures[bool(self.data.classes)], getattr(self.result, "terms", None)
+        return draw_picture(self.data, self.plan, picture, ax, report, terms)
 
 
 def result_of(report: Report, key: str) -> Result:
@@ -194,6 +191,7 @@ class RecommendAnswer(ReportsAnswer):
     """The advice on each model and group, and the metrics that it rests on."""
 
     result: Recommended
+    pictures = "waterfall", "waterfall"
 
     @property
     def advice(self) -> Advice:
@@ -210,11 +208,6 @@ class RecommendAnswer(ReportsAnswer):
         if len(self.advised) == 1:
             return advice_gist(*self.advised[0])
         return f"{len(self.advised)} reports; the first: {advice_gist(*self.advised[0])}"
-
-    @property
-    def picture(self) -> str:
-        """The gains, from the score as it is to the features."""
-        return "waterfall"
 
 
 class RangeAnswer(RecommendAnswer):
@@ -256,11 +249,6 @@ class GateAnswer(ReportsAnswer):
     result: Gated
 
     @property
-    def reports(self) -> tuple[Report, ...]:
-        """One report for each model and group."""
-        return self.result.outcome.evaluation.reports
-
-    @property
     def outcomes(self) -> tuple[GateRow, ...]:
         """Each rule on each report: value, bound, passed, and the reason where it cannot be judged."""
         return self.result.outcome.rows
@@ -285,10 +273,9 @@ class GateAnswer(ReportsAnswer):
     @property
     def gist(self) -> str:
         verdict = {True: "passed", False: "failed", None: "cannot judge"}[self.passed]
-        worst = next((row for row in self.outcomes if row.passed is None), None)
-        worst = worst or next((row for row in self.outcomes if row.passed is False), None)
-        if worst is None:
+        if self.passed:
             return f"{verdict}, {len(self.outcomes)} of {len(self.outcomes)} rules"
+        worst = next(row for row in self.outcomes if row.passed is self.passed)
         value = (worst.reason or "") if worst.value is None else plain(worst.value)
         return f"{verdict}; {worst.rule}: {value}"
 
@@ -299,6 +286,7 @@ class CompareAnswer(ReportsAnswer):
 
     result: Compared
     paired: Paired
+    pictures = "brier", "risk-coverage"
 
     @property
     def spliced(self) -> Mapping[str, Any] | None:
@@ -326,11 +314,6 @@ class CompareAnswer(ReportsAnswer):
         difference = "" if value is None else f" {short(value, 4)} {span(interval, 4)}".rstrip()
         return f"{second} - {first}, {self.comparison.contests[0].rows:,} rows: {key}{difference}"
 
-    @property
-    def picture(self) -> str:
-        """The Brier curves of both models, of several classes their risk-coverage curves."""
-        return "risk-coverage" if self.data.classes else "brier"
-
 
 def _swept_gist(reports: Sequence[Any], what: str, at: Any) -> str:
     """Of which models and groups there are which curves, and from where to where."""
@@ -342,6 +325,8 @@ class SweepAnswer(Answer):
     """Curves over thresholds, of each model and group."""
 
     result: Curves
+    picture: ClassVar[str] = "decision"
+    """What `plot` draws where none is named."""
 
     @property
     def sweep(self) -> Sweep:
@@ -353,11 +338,6 @@ class SweepAnswer(Answer):
         at = self.sweep.grid.thresholds
         what = f"{len(self.sweep.reports[0].curves)} curves at {len(at)} thresholds"
         return _swept_gist(self.sweep.reports, what, at)
-
-    @property
-    def picture(self) -> str:
-        """What `plot` draws where no picture is named."""
-        return "decision"
 
     @spoken
     def plot(self, picture: str | None = None, *, ax: Axes | None = None, report: int = 0) -> Axes:
@@ -374,6 +354,7 @@ class VariedAnswer(SweepAnswer):
     """What decisions are worth, and which are made, as a number of the task varies; of each model and group."""
 
     result: VariedCurves  # type: ignore[assignment]
+    picture = "utility"
 
     @property
     def sweep(self) -> VariedSweep:  # type: ignore[override]
@@ -384,11 +365,6 @@ class VariedAnswer(SweepAnswer):
     def gist(self) -> str:
         at = self.sweep.values
         return _swept_gist(self.sweep.reports, f"{self.sweep.series.title}, {len(at)} values", at)
-
-    @property
-    def picture(self) -> str:
-        """The utility, over what varies."""
-        return "utility"
 
 
 class ReportAnswer(ReportsAnswer):

@@ -25,6 +25,7 @@ from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, Verb
+from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.roles import DECLARATIONS, ROLES, ROW_UTILITIES, several
 from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
@@ -125,8 +126,8 @@ def asked(
         nouns[0] = replace(nouns[0], label=labels)
     homes = {key: (at, name) for at, noun in enumerate(nouns) for key, name in keys_of(type(noun)).items()}
     for key, value in keywords.items():
-        if key not in homes or key == "source":
-            raise UnknownKeyword(key, [name for name in homes if name != "source"])
+        if key not in homes:
+            raise UnknownKeyword(key, homes)
         at, name = homes[key]
         nouns[at] = replace(nouns[at], **{name: value})
     asked_data, asked_decision, terms, asked_statistics, *further = nouns
@@ -201,7 +202,7 @@ def _given(asked: Asked) -> dict[str, Any]:
             f"give {Hint('capacity')} too; decisions a year are {Hint('decisions', '100000/year')}",
         )
     given = {name: getattr(data if hasattr(data, name) else decision, name) for name in DECLARATIONS}
-    return {name: value for name, value in given.items() if not _unnamed(value)}
+    return {name: value for name, value in given.items() if not unsaid(value)}
 
 
 def _engine(source: Any, paths: Sequence[str] | None) -> str:
@@ -251,10 +252,6 @@ def reference_of(asked: Asked, dataset: Dataset, plan: Plan) -> Reference | None
     return against(dataset, known, plan.confidence if plan.intervals else None)
 
 
-def _unnamed(given: Any) -> bool:
-    return given is None or (isinstance(given, (tuple, list)) and not given)
-
-
 def look_swapped(scores: Any, labels: Any) -> bool:
     """Whether what is given as scores is all 0 and 1, and what is given as labels lies between them."""
     try:
@@ -289,7 +286,7 @@ def task_given(decision: Decision) -> Task | ClassTask | RowTask | None:
     for name in MATRICES:
         if hasattr(given.get(name), "tolist"):
             given[name] = given[name].tolist()
-    if columns := [role for role in ROW_UTILITIES if not _unnamed(getattr(decision, role))]:
+    if columns := [role for role in ROW_UTILITIES if not unsaid(getattr(decision, role))]:
         return row_task_of(columns, given)
     return task_of(**given)
 
@@ -306,10 +303,7 @@ def unknown_of(decision: Decision) -> Unknown | None:
         both = " and ".join(Hint(key).words for key in ranges)
         raise DecalError(f"{both} are both ranges", "give one number for one of them")
     for key, text in ranges.items():
-        try:
-            low, high = map(float, text.split(":"))
-        except ValueError:
-            low, high = math.nan, math.nan
+        low, high = map(as_number, text.split(":"))
         if not 0 < low < high < (1 if key == "threshold" else math.inf):
             example = "0.1:0.4" if key == "threshold" else "3:8"
             kind = "thresholds between 0 and 1" if key == "threshold" else "costs above 0"
@@ -331,6 +325,14 @@ def real(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise DecalError(f"{name}={value!r} is not a number", f"give a number, such as {name}=0.3")
     return float(value)
+
+
+def as_number(text: str) -> float:
+    """The number that a text is; NaN where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def whole(name: str, value: Any) -> int:
@@ -362,18 +364,35 @@ def methods_of(given: Names) -> tuple[MethodSpec, ...]:
 
 
 def preferences_of(costs: Costs, terms: StatedTerms) -> Preferences:
-    """What post-training costs and what is good enough."""
+    """What post-training costs and what is good enough; costs are totals where the number of decisions is given."""
     from decal_cli.analysis.recommend import COSTED, Preferences
 
-    for name in costs.both if isinstance(costs.both, Mapping) else ():
-        one_of("cost", name, COSTED)
-    enough, tolerance = (
-        None if value is None else real(name, value)
-        for name, value in (("satisfied_at", costs.satisfied_at), ("tolerance", costs.tolerance))
-    )
-    decisions = None if terms.decisions is None else terms.number
-    stated = Preferences.parse(costs.by_action(), decisions, enough, tolerance)
-    return replace(stated, saying=terms.saying, names=terms.names or ())
+    both: Any = costs.both
+    named = {"": both, "recalibrate=": costs.recalibrate, "post-train=": costs.post_train}
+    if isinstance(both, Mapping):
+        named = {f"{one_of('cost', name, COSTED)}=": cost for name, cost in both.items()}
+    texts = both
+    if not isinstance(both, (list, tuple)):
+        texts = [f"{name}{real('cost', cost)!r}" for name, cost in named.items() if cost is not None]
+    by_method: dict[str, float] = {}
+    for text in texts:
+        method, equals, amount = text.rpartition("=")
+        cost, names = as_number(amount), (method.strip(),) if equals else COSTED
+        if not 0 <= cost <= MAX_UTILITY or any(each not in COSTED for each in names):
+            raise DecalError(
+                f"{Hint('cost', repr(text))} does not parse",
+                f"give a number from 0 to {MAX_UTILITY:g}, or recalibrate=COST or post-train=COST",
+            )
+        by_method |= dict.fromkeys(names, cost / (1.0 if terms.decisions is None else terms.number))
+    for key, least, kind, fix in (
+        ("tolerance", 0.0, f"from 0 to {MAX_UTILITY:g}", "give the regret per decision that does not matter"),
+        ("satisfied_at", -MAX_UTILITY, f"up to {MAX_UTILITY:g}", "give a utility per decision"),
+    ):
+        value = getattr(costs, key)
+        if value is not None and not least <= real(key, value) <= MAX_UTILITY:
+            raise DecalError(f"{Hint(key, f'{value:g}')} is not a number {kind}", fix)
+    enough = costs.satisfied_at
+    return Preferences(tuple(by_method.items()), enough, costs.tolerance, terms.saying, terms.names or ())
 
 
 def thresholds_text(given: str | ArrayLike) -> str:

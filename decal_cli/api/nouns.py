@@ -7,13 +7,16 @@ from its declaration.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, Field, dataclass, fields, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias
+from inspect import cleandoc
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from decal_cli.api.words import spoken
 from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STUDY_FOLDER, STUDY_THRESHOLDS, WARM_UP
-from decal_cli.declarations.option import Complete, Option, declared, keys_of, option
+from decal_cli.declarations.option import Complete, Declaring, declared, keys_of, option
+from decal_cli.hints import Hint, said, speaking_to
 from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS, DEFAULTS
 from decal_cli.task import SPELLINGS, Varied
@@ -67,11 +70,6 @@ def column(name: str) -> Any:
     return declared(DEFAULTS[name], DECLARATIONS[name])
 
 
-def same(noun: type, name: str, default: Any = None) -> Any:
-    """A field that is declared as one of a noun."""
-    return declared(default, next(each for each in fields(noun) if each.name == name).metadata["option"])
-
-
 def names_in(*homes: str, also: tuple[str, ...] = ()) -> Complete:
     """Names of registries, 'module.NAME', that begin as a value does; they are loaded when somebody completes."""
 
@@ -88,15 +86,20 @@ OF_STREAM = ("label", "score", "group", "cluster", "time", "positive", "logit", 
 """What can be said of rows over time."""
 
 
-class Noun:
-    """A part of what is asked, which never changes: a method gives another one."""
+class Noun(Declaring):
+    """A part of what is asked, which never changes: a method gives another one.
 
-    PANEL: ClassVar[str] = ""
+    Its docstring is completed by what its fields declare, in the words of Python.
+    """
+
+    def __init_subclass__(cls, panel: str = "", **more: Any) -> None:
+        super().__init_subclass__(panel, **more)
+        cls.__doc__ = with_parameters(cls.__doc__ or "", vars(cls))
 
     def said(self) -> dict[str, Any]:
         """Key -> value of every field that has been given."""
         values = {key: getattr(self, name) for key, name in keys_of(type(self)).items()}
-        return {key: value for key, value in values.items() if not unsaid(value)}
+        return {key: value for key, value in values.items() if not unsaid(value) and value is not False}
 
     def __repr__(self) -> str:
         given = []
@@ -110,31 +113,31 @@ class Noun:
         return f"{type(self).__name__}({', '.join(given)})"
 
 
+def with_parameters(text: str, members: Mapping[str, Any]) -> str:
+    """A docstring with what is declared of these fields, before its examples."""
+    with speaking_to("python"):
+        helps = {name: said(each.metadata["option"].help) for name, each in members.items() if isinstance(each, Field)}
+    lines = [f"{name}\n{fill(help, 114, **INDENTED)}" for name, help in helps.items() if help]
+    begins, *examples = cleandoc(text).partition("Examples\n")
+    return "\n".join([begins.rstrip(), "", "Parameters", "----------", *lines, "", "".join(examples)]).rstrip()
+
+
+INDENTED: dict[str, Any] = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
+
+
 def unsaid(value: Any) -> bool:
-    """Whether a field was left as it is: None, False, or nothing in it."""
-    return value is None or value is False or (isinstance(value, (tuple, list, str)) and not value)
+    """Whether a field was left as it is: None, or no values."""
+    return value is None or (isinstance(value, (tuple, list)) and not value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Data(Noun):
+class Data(Noun, panel="Input"):
     """Rows with scores and labels, and what their columns stand for.
 
-    Parameters
-    ----------
-    source
-        Path(s) of CSV, Parquet, Arrow or JSON Lines; a frame of pandas, polars, pyarrow, DuckDB or any that narwhals
-        reads; a mapping of arrays; scores, shape (T,), in [0, 1]; (scores, labels); or an open connection of DB-API or
-        ADBC with `query`.
-    label
-        Labels, shape (T,), or the name of their column.
-    score, weight, group, cluster, time, features
-        Names of columns, or arrays of T rows; without `score`, columns are found by their usual names.
-    id
-        Column of row ids, by which `compare` joins two files of one score each.
-    reference
-        Rows that the scores are held against, such as those of the training: a source with the same columns.
-    test
-        Rows that `fit` evaluates the model on, in place of cross-fitting.
+    The source is path(s) of CSV, Parquet, Arrow or JSON Lines; a frame of pandas, polars, pyarrow, DuckDB or any that
+    narwhals reads; a mapping of arrays; scores, shape (T,), in [0, 1]; (scores, labels); or an open connection of
+    DB-API or ADBC with `query`. Columns are given by their names, or as arrays of T rows; without `score`, they are
+    found by their usual names.
 
     Examples
     --------
@@ -142,8 +145,6 @@ class Data(Noun):
     >>> data.by("site").clustered("patient")
     Data(source=<dict>, label='y', score='p', group=('site',), cluster='patient')
     """
-
-    PANEL = "Input"
 
     source: Source
     label: Values | None = column("label")
@@ -165,19 +166,24 @@ class Data(Noun):
     sampled_negatives: float | None = column("sampled_negatives")
     keep_scores: bool = column("keep_scores")
     aggregated: bool = column("aggregated")
-    query: str | None = option("With --engine: the query that gives the rows, in place of a table.", metavar="SQL")
+    query: str | None = option("The query that gives the rows of an engine, in place of a table.", metavar="SQL")
     id: str | None = option(
-        "Column of row ids, to join two files that hold one score each.", metavar="COLUMN", brief=True
+        "Column of row ids, to join two files that hold one score each.",
+        metavar="COLUMN",
+        verbs=("compare",),
+        brief=True,
     )
     reference: Source | None = option(
-        "File of rows with the same columns, such as those the model was trained on: compare the scores with theirs, "
-        "and estimate the share of labels 1 from the scores alone.",
+        "Rows with the same columns, such as those the model was trained on: compare the scores with theirs, and "
+        "estimate the share of labels 1 from the scores alone.",
         metavar="FILE",
+        verbs=("evaluate",),
     )
     test: Source | None = option(
-        "Evaluate the model on this file instead of by cross-fitting. Repeatable.",
+        "Evaluate the model on these rows instead of by cross-fitting.",
         metavar="FILE",
         kind=list[str],
+        verbs=("fit",),
         brief=True,
     )
 
@@ -215,22 +221,10 @@ class Data(Noun):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decision(Noun):
+class Decision(Noun, panel="Decision"):
     """What is decided, and what it is worth.
 
     More than one threshold, or costs, have constructors: `costs`, `utility`, `per_row` and `abstain`.
-
-    Parameters
-    ----------
-    threshold
-        Act from this score on, t* in (0, 1): a false positive then costs t*, a false negative 1 - t*. Of `recommend`
-        also a range, '0.1:0.4', where it is not known.
-    odds
-        Cost of a false positive to that of a false negative, such as '1:19'.
-    decision_threshold
-        Score from which the model acts today, where that is not t*.
-    terms
-        The unit of the utilities, and how many decisions there are.
 
     Examples
     --------
@@ -240,56 +234,54 @@ class Decision(Noun):
     Decision(threshold=0.3, capacity='50/1000', per='day')
     """
 
-    PANEL = "Decision"
-
     threshold: float | str | None = option(
-        "Act when the score is T or more (t*). A false positive then costs T, a false negative 1 - T. "
-        "`recommend` takes a range, 0.1:0.4.",
+        "Act from this score on (t*); a false positive then costs T, a miss 1 - T. `recommend` takes a range, 0.1:0.4.",
         None,
         "-t",
         metavar="T",
         kind=float,
         ranged=True,
-        brief="Act from this score on (t*); a false positive then costs T, a miss 1 - T.",
+        brief=True,
     )
     _: KW_ONLY
     matrix: Matrix | None = option(
-        "Utilities 'u00,u01;u10,u11', a row for each decision and a column for each label, "
-        "or with more rows and names: 'wait,0,-20;test,-2,-3;treat,-5,-1'; or a .json, .toml or .csv file of them.",
+        "Utilities 'u00,u01;u10,u11': a row for each decision, a column for each label. More rows have names: "
+        "'wait,0,-20;test,-2,-3;treat,-5,-1'. Or a .json, .toml or .csv file of them.",
         metavar="MATRIX",
         key="utility",
-        brief="Utilities 'u00,u01;u10,u11': a row for each decision, a column for each label.",
+        brief=True,
     )
     cost_matrix: Matrix | None = option(
-        "Costs in place of utilities, spelled as --utility: a row for each decision and a column for each label.",
+        f"Costs in place of utilities, spelled as {Hint('utility')}: a row for each decision and a column for each "
+        "label.",
         metavar="MATRIX",
     )
     cost_fp: float | str | None = option(
-        "Cost of a false positive; give --cost-fn too. `recommend` takes a range, 3:8.",
+        f"Cost of a false positive; give {Hint('cost_fn')} too. `recommend` takes a range, 3:8.",
         metavar="COST",
         kind=float,
-        brief="Cost of a false positive; give --cost-fn too.",
         ranged=True,
+        brief=True,
     )
     cost_fn: float | str | None = option(
-        "Cost of a false negative; give --cost-fp too. `recommend` takes a range, 3:8.",
+        f"Cost of a false negative; give {Hint('cost_fp')} too. `recommend` takes a range, 3:8.",
         metavar="COST",
         kind=float,
-        brief="Cost of a false negative; give --cost-fp too.",
         ranged=True,
+        brief=True,
     )
     odds: str | None = option(
         "Cost of a false positive to that of a false negative: 1:19 means t* = 0.05.", metavar="A:B", brief=True
     )
     price: float | None = option(
-        "With --proba: name the class, which is worth 1 where right, or abstain, which is worth 1 less this price.",
+        "Of several classes: name the class, or abstain at this price. A right name is worth 1, and abstaining 1 less "
+        "the price.",
         metavar="PRICE",
         key="abstain",
-        brief="Of several classes: name the class, or abstain at this price.",
-        kind=float,
+        brief=True,
     )
     decision_threshold: float | None = option(
-        "Threshold at which the model is used today, where that is not t*.", metavar="T", kind=float
+        "Threshold at which the model is used today, where that is not t*.", metavar="T"
     )
     amount: Values | None = column("amount")
     cost_fp_column: Values | None = column("cost_fp_column")
@@ -297,8 +289,8 @@ class Decision(Noun):
     utility_columns: Several = column("utility_columns")
     capacity: str | float | None = column("capacity")
     per: Values | None = column("per")
-    varied: str | Varied | None = declared(None, Option(key="vary"))
-    terms: StatedTerms = declared(StatedTerms(), Option(key=""))
+    varied: str | Varied | None = option("What varies, of `sweep`: see `vary`.", key="vary", line=None)
+    terms: StatedTerms = option("Of the amounts: see `in_terms`.", StatedTerms(), key="")
 
     @classmethod
     def of(cls, given: DecisionLike | None) -> Decision:
@@ -363,7 +355,7 @@ DecisionLike: TypeAlias = "Decision | float | Matrix"
 
 
 class Terms(StatedTerms):
-    __doc__ = StatedTerms.__doc__
+    __doc__ = with_parameters(StatedTerms.__doc__ or "", StatedTerms.__dataclass_fields__)
 
     @spoken
     def __post_init__(self) -> None:
@@ -371,122 +363,75 @@ class Terms(StatedTerms):
 
 
 @dataclass(frozen=True, repr=False)
-class Statistics(Noun):
-    """How sure the intervals are, and the random numbers.
+class Statistics(Noun, panel="Statistics"):
+    """How sure the intervals are, and the random numbers."""
 
-    Parameters
-    ----------
-    confidence
-        Level of the intervals, in (0, 1), by default 0.95.
-    seed
-        Of folds and resamples, by default 0.
-    intervals
-        Whether intervals are computed, which takes most of the time.
-    """
-
-    PANEL = "Statistics"
-
-    confidence: float | None = option(
-        "Confidence level of the intervals.", metavar="LEVEL", kind=float, shown=CONFIDENCE
+    confidence: float | None = option("Confidence level of the intervals.", metavar="LEVEL", shown=CONFIDENCE)
+    seed: int | None = option("Seed of folds and resamples.", metavar="N", shown=SEED)
+    intervals: bool = option(
+        "Intervals take most of the time: a run without them is faster.",
+        True,
+        line="no_intervals",
+        verbs=("evaluate", "gate", "compare", "sweep"),
     )
-    seed: int | None = option("Seed of folds and resamples.", metavar="N", kind=int, shown=SEED)
-    intervals: bool = declared(True, Option())
 
 
 @dataclass(frozen=True, repr=False)
-class Costs(Noun):
+class Costs(Noun, panel="Cost of post-training"):
     """What post-training costs per decision, in the unit of the utilities, and what is good enough.
 
-    Parameters
-    ----------
-    both
-        Cost of recalibration and of post-training alike, or a mapping of costs by action.
-    recalibrate, post_train
-        Cost of one of them. With a number of decisions in the terms, costs are totals that are spread over them.
-    satisfied_at
-        Expected utility per decision that is good enough.
-    tolerance
-        Gain per decision that is too small to matter, by default 0.05 of what is at stake.
+    A mapping has a cost for each action. With a number of decisions in the terms, costs are totals.
     """
 
-    PANEL = "Cost of post-training"
-
     both: float | Mapping[str, float] | Sequence[str] | None = option(
-        "Cost of post-training in utility per decision, or in total with --decisions. "
-        "'recalibrate=1' and 'post-train=50' set the cost of one action. Repeatable.",
+        f"Cost of post-training per decision, such as post-train=0.01. In total with {Hint('decisions')}; "
+        "'recalibrate=1' and 'post-train=50' set the cost of one action, a number that of both.",
         metavar="[ACTION=]COST",
         key="cost",
-        brief="Cost of post-training per decision, such as post-train=0.01. Repeatable.",
         kind=list[str],
+        brief=True,
     )
     _: KW_ONLY
-    recalibrate: float | None = declared(None, Option())
-    post_train: float | None = declared(None, Option())
-    satisfied_at: float | None = option("Expected utility per decision that is good enough.", metavar="EU", kind=float)
+    recalibrate: float | None = option("Cost of recalibration alone.", line=None)
+    post_train: float | None = option("Cost of post-training alone.", line=None)
+    satisfied_at: float | None = option("Expected utility per decision that is good enough.", metavar="EU")
     tolerance: float | None = option(
-        "Gain per decision that is too small to matter.", metavar="U", shown="0.05 of what is at stake", kind=float
+        "Gain per decision that is too small to matter.", metavar="U", shown="0.05 of what is at stake"
     )
-
-    def by_action(self) -> list[str]:
-        """Costs as the command line takes them: '0.01' or 'post-train=0.01'."""
-        both = self.both
-        if isinstance(both, (list, tuple)):
-            return [str(text) for text in both]
-        named: dict[str, float | None] = dict(both) if isinstance(both, Mapping) else {}
-        named |= {"recalibrate": self.recalibrate, "post-train": self.post_train} if not named else {}
-        from decal_cli.api.asking import real
-
-        alone = [] if both is None or isinstance(both, Mapping) else [repr(real("cost", both))]
-        return alone + [f"{name}={real('cost', cost)!r}" for name, cost in named.items() if cost is not None]
 
 
 @dataclass(frozen=True, repr=False)
-class Rules(Noun):
-    """What must hold.
-
-    Parameters
-    ----------
-    rules
-        Such as 'gain_recalibration<=0.01', 'brier<=baseline+0.005' or 'upper(drop(expected_utility))<=0.005'.
-    baseline
-        An earlier answer, its `to_dict()`, the path of a JSON report, or the rows with the earlier scores.
-    undecided
-        What a rule counts as that the rows neither show to hold nor to fail: 'fail' or 'pass'.
-    anytime
-        Whether rules may be judged again after every batch of rows: means of bounded numbers, rows in their order.
-    family
-        'holm' bounds the chance that any of the rules fails wrongly, and not only each of them.
-    """
-
-    PANEL = "Gate"
+class Rules(Noun, panel="Gate"):
+    """What must hold."""
 
     rules: Names = option(
-        "Rule that must hold, such as 'gain_recalibration<=0.01', 'upper(drop(auc))<=0.01', 'rows>=500' or "
+        "Rule that must hold, such as 'gain_recalibration<=0.01'. Also 'upper(drop(auc))<=0.01', 'rows>=500' or "
         "'brier@group=B<=0.2'. A name with @, spaces at its ends or new lines stands in quotes, as in JSON: "
-        "'brier@group=\"a@b\"<=0.2'. Repeatable.",
+        "'brier@group=\"a@b\"<=0.2'.",
         (),
         "-r",
         metavar="RULE",
         line="rule",
         complete=rule_names,
-        brief="Rule that must hold, such as 'gain_recalibration<=0.01'. Repeatable.",
+        brief=True,
     )
     baseline: Answer | Data | Table | Path | None = option(
-        "What an earlier model was worth, for rules such as 'brier<=baseline+0.005' and 'drop(auc)<=0.01': a JSON "
-        "report, or a file of the rows with its scores, by which drop(..) is paired.",
+        "Report, or rows, of an earlier model, for rules such as 'drop(auc)<=0.01'. Or 'brier<=baseline+0.005'; a "
+        "report is JSON, and by rows with its scores drop(..) is paired.",
         metavar="FILE",
-        brief="Report, or rows, of an earlier model, for rules such as 'drop(auc)<=0.01'.",
+        brief=True,
     )
     undecided: Undecided | None = option(
-        "What a rule counts as that does not hold for the value, where the rows do not show that it fails.",
+        "What a rule counts as that the rows do not decide. It does not hold for the value, and the rows do not show "
+        "that it fails.",
         choices=("fail", "pass"),
         shown="fail",
-        brief="What a rule counts as that the rows do not decide.",
+        brief=True,
     )
     anytime: bool = option(
         "Rules may be judged again whenever rows are added: the chance that a rule that holds ever fails clearly is at "
         "most 1 - confidence. For means of bounded numbers, rows in the order of the file; what is not shown passes "
-        "unless --undecided says otherwise.",
+        f"unless {Hint('undecided')} says otherwise.",
         False,
     )
     family: Family | None = option(
@@ -498,85 +443,53 @@ class Rules(Noun):
 
 
 @dataclass(frozen=True, repr=False)
-class OverTime(Noun):
-    """How time passes in a stream of rows, and which forecasters are replayed.
-
-    Parameters
-    ----------
-    delay
-        When labels become known: rows, such as 500, a time, such as '7d', or the name of a column that says when.
-    warm_up
-        First rows, from which the frozen recalibration is learned.
-    every
-        Windows of the table, such as 'month' or 1000.
-    horizon
-        How many rows there will be.
-    methods
-        Forecasters, by default all.
-    """
-
-    PANEL = "Over time"
+class OverTime(Noun, panel="Over time"):
+    """How time passes in a stream of rows, and which forecasters are replayed."""
 
     delay: int | str | None = option(
-        "When labels become known: after so many rows (500) or so much time (7d; s, min, h, d, w), "
-        "or the name of a column that says when.",
+        "When labels become known: rows (500), a time (7d) or a column that says when. Times are in s, min, h, d and "
+        "w.",
         metavar="DELAY",
-        brief="When labels become known: rows (500), a time (7d) or a column.",
-        shown="before the next row, or with --time at any later time",
+        shown=f"before the next row, or with {Hint('time')} at any later time",
+        brief=True,
     )
     warm_up: int | None = option(
-        "First rows, from which the frozen recalibration is learned.", metavar="ROWS", shown=WARM_UP, kind=int
+        "First rows, from which the frozen recalibration is learned.", metavar="ROWS", shown=WARM_UP
     )
     every: int | str | None = option(
         "Windows of the table: hour, day, week, month, quarter, year, or a number of rows.",
         metavar="WINDOW",
-        brief=True,
         shown="as few as can be read",
+        brief=True,
     )
     horizon: int | None = option(
-        "Number of rows that there will be, which halves the bounds of the forecasters that use it.",
-        metavar="ROWS",
-        kind=int,
+        "Number of rows that there will be, which halves the bounds of the forecasters that use it.", metavar="ROWS"
     )
     methods: Names = option(
-        "Replay only this forecaster, such as online-platt or 'rolling-isotonic(window=500)'. Repeatable.",
+        "Replay only this forecaster, such as online-platt. Or 'rolling-isotonic(window=500)'.",
         (),
         metavar="METHOD",
         line="method",
         complete=names_in("sequential.ONLINE"),
         shown="all; without a score, those that need none",
-        brief="Replay only this forecaster, such as online-platt. Repeatable.",
+        brief=True,
     )
 
 
 @dataclass(frozen=True, repr=False)
-class Halvings(Noun):
-    """How a study halves its files.
+class Halvings(Noun, panel="Study"):
+    """How a study halves its files, and where finished units are kept, so that a stopped study goes on from there.
 
-    Parameters
-    ----------
-    thresholds
-        At which gains are compared, in (0, 1): numbers, or '0.1:0.9:0.1'.
-    seeds
-        Number of random halvings of every file.
-    workers
-        Processes; more than one need `if __name__ == "__main__":` around the call in a script.
-    folder
-        Where finished units are kept, so that a stopped study goes on from there.
+    More than one process need `if __name__ == "__main__":` around the call in a script.
     """
 
-    PANEL = "Study"
-
     thresholds: str | ArrayLike = option(
-        "Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5.",
-        STUDY_THRESHOLDS,
-        metavar="GRID",
-        brief="Thresholds t*: start:end:step, or 0.1,0.3,0.5.",
+        "Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5.", STUDY_THRESHOLDS, metavar="GRID", brief=True
     )
     seeds: int = option(
-        "Number of random halvings of every file (seeds 0 to N - 1).", N_STUDY_SEEDS, metavar="N", kind=int, brief=True
+        "Number of random halvings of every file (seeds 0 to N - 1).", N_STUDY_SEEDS, metavar="N", brief=True
     )
-    workers: int | None = option("Number of processes.", metavar="N", shown="one per processor", kind=int, brief=True)
+    workers: int | None = option("Number of processes.", metavar="N", shown="one per processor", brief=True)
     folder: Path = option(
         "Folder for points, tables and pictures.", STUDY_FOLDER, "-o", metavar="FOLDER", line="output", brief=True
     )

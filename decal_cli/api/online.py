@@ -126,7 +126,7 @@ class KeptState:
 def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None = None) -> OnlineAnswer:
     """A replay of the rows, whole, or from where a state ended, which is then written anew."""
     data, plan, (over_time,) = given.data, given.plan, given.others
-    if said := [name for name in data.said() if name not in (*OF_STREAM, "source")]:
+    if said := [name for name in data.said() if name not in OF_STREAM]:
         raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
     paths, delay = paths_of(data.source), Delay.parse(str(over_time.delay or 0))
     columns = columns_of(given, named=paths is not None)

@@ -15,33 +15,39 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import decal_cli
-from decal_cli.api.nouns import OF_STREAM, Costs, Data, Decision, Halvings, OverTime, Rules, Statistics
+from decal_cli.api.nouns import (
+    OF_STREAM,
+    Costs,
+    Data,
+    Decision,
+    Halvings,
+    OverTime,
+    Rules,
+    Statistics,
+    names_in,
+    rule_names,
+)
 from decal_cli.commands import streams
 from decal_cli.commands.line import GivenOptions
 from decal_cli.commands.options import (
+    ALL_METRICS,
+    DIALECTS,
+    FILE,
+    INPUT,
     INPUT_FORMATS,
-    OF_STATEMENT,
-    AdviceOptions,
-    ApplyOptions,
-    CompareOptions,
-    DemoOptions,
-    EvaluateOptions,
-    FitOptions,
-    GateOptions,
-    MethodName,
-    MetricName,
-    MetricOptions,
-    OnlineOptions,
-    OutputOptions,
-    PlanOptions,
-    ReportOptions,
-    SqlOptions,
-    StudyOptions,
-    SweepOptions,
+    METRIC,
+    OUTPUT,
+    PICTURES,
+    TABLE,
+    format_option,
+    method_names,
+    metric_names,
+    output_option,
 )
 from decal_cli.commands.tree import ACT, COMMANDS, EXPLAIN, JUDGE, Group, under
 from decal_cli.commands.writing import as_bytes, check_plot, draw_sweep, emit, load_ahead, needing, pictures_possible
-from decal_cli.declarations.option import keys_of
+from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
+from decal_cli.declarations.option import argument, keys_of, option
 from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
 from decal_cli.hints import Hint
 from decal_cli.render.formats import DEFAULT, FORMATS, format_for
@@ -63,7 +69,8 @@ app = typer.Typer(
 )
 
 
-ONE_REQUIRED = "one of these is required"
+ARGUMENTS, ONE_REQUIRED = "Arguments", "one of these is required"
+PLOT = "Draw the curves into this .png, .svg or .pdf file; - draws them in the terminal."
 _USAGE_ERROR: Any = typer.BadParameter.__base__
 """What Typer raises for a line that it cannot parse, of which it exports only this kind."""
 
@@ -89,15 +96,32 @@ def decal(version: Annotated[bool, VERSION] = False) -> None:
 
 WITHOUT_TERMS = dict.fromkeys(("unit", "decisions", "names"))
 """Terms are of amounts, and these verbs print none."""
+OF_STATEMENT = ("score", "label", "weight", "group", "cluster", "positive", "logit")
+"""What a statement can say of the columns."""
 
 
-@under(JUDGE)
+@under(JUDGE, "Metrics")
 def evaluate(
     decision: Annotated[Decision, WITHOUT_TERMS],
-    options: EvaluateOptions,
     data: Data,
     statistics: Statistics,
-    out: OutputOptions,
+    metric: list[str] = METRIC,
+    all_metrics: bool = ALL_METRICS,
+    pack: str | None = option(
+        "The measures of a field: clinical, credit or fairness. They have its own names, and fairness compares the "
+        "groups of --group.",
+        metavar="FIELD",
+        complete=names_in("analysis.packs.PACKS"),
+        brief=True,
+    ),
+    plot: str | None = option(
+        "With --pack fairness: draw the measures of every group into this .png, .svg or .pdf file.", metavar="FILE"
+    ),
+    regimes: bool = option(
+        "Show each bin of the score, and whether miscalibration or grouping loses more utility there.", False
+    ),
+    format: str = TABLE,
+    output: str | None = FILE,
 ) -> None:
     """Measure scores against labels: losses, calibration, and the regret of acting on them.
 
@@ -108,38 +132,52 @@ def evaluate(
     from decal_cli.analysis.packs import pack_named
     from decal_cli.api.asking import metrics_of
 
-    pack = None if options.pack is None else pack_named(options.pack)
-    if pack is not None and (options.metric or options.all_metrics):
+    measures = None if pack is None else pack_named(pack)
+    if measures is not None and (metric or all_metrics):
         raise DecalError("--pack chooses the metrics, and so do --metric and --all", "give one of them")
-    if options.plot is not None and (pack is None or not pack.compares_groups):
+    if plot is not None and (measures is None or not measures.compares_groups):
         raise DecalError(
             "--plot draws groups side by side", "give --pack fairness and --group; decal sweep draws curves"
         )
-    check_plot(options.plot)
-    named = options.pack or metrics_named(options)
-    load_ahead(pack.choices if pack else metrics_of(named))
-    answer = decal_cli.evaluate(data, decision, metrics=named, regimes=options.regimes, statistics=statistics)
-    if options.plot is not None and pack is not None:
+    check_plot(plot)
+    named = pack or metrics_named(metric, all_metrics, format)
+    load_ahead(measures.choices if measures else metrics_of(named))
+    answer = decal_cli.evaluate(data, decision, metrics=named, regimes=regimes, statistics=statistics)
+    if plot is not None and measures is not None:
         from decal_cli.data.output import write_whole
         from decal_cli.plot.groups import draw_groups
 
-        write_whole(options.plot, draw_groups(answer.result.evaluation, pack, options.plot), "plot")
-    emit(answer.result, options.format, out)
+        write_whole(plot, draw_groups(answer.result.evaluation, measures, plot), "plot")
+    emit(answer.result, format, output)
 
 
-def metrics_named(options: MetricOptions) -> str | list[str]:
+def metrics_named(metric: list[str], all_metrics: bool, form: str) -> str | list[str]:
     """The metrics of the line; all of them in formats whose readers pick for themselves; else those of the table."""
-    return options.metric or ("all" if options.all_metrics else "quick" if options.format in ("json", "csv") else [])
+    return metric or ("all" if all_metrics else "quick" if form in ("json", "csv") else [])
 
 
-@under(JUDGE, "one of these, or none where costs are not known")
+@under(JUDGE, "Methods", "one of these, or none where costs are not known")
 def recommend(
     decision: Decision,
-    options: AdviceOptions,
     costs: Costs,
     data: Data,
     statistics: Statistics,
-    out: OutputOptions,
+    trying: bool = option(
+        "Fit the methods by cross-fitting, and show what each gains. The questions are repeated with the best one.",
+        False,
+        key="try",
+        brief=True,
+    ),
+    method: list[str] = option(
+        "Try only this method, such as isotonic or 'platt(on=p)'; implies --try.",
+        (),
+        metavar="METHOD",
+        complete=method_names,
+        shown="every method that the columns allow",
+        brief=True,
+    ),
+    format: str = TABLE,
+    output: str | None = FILE,
 ) -> None:
     """Find out whether a model is suboptimal for your decision, and what to do about it.
 
@@ -147,20 +185,30 @@ def recommend(
 
     Example: decal recommend preds.parquet --score p --features 'x*' --threshold 0.3 --cost post-train=0.01
     """
-    needing(every=options.format == "json")
-    methods = options.method or ("all" if options.trying else [])
+    needing(every=format == "json")
+    methods = method or ("all" if trying else [])
     answer = decal_cli.recommend(data, decision, methods=methods, costs=costs, statistics=statistics)
-    emit(answer.result, options.format, out)
+    emit(answer.result, format, output)
 
 
-@under(JUDGE)
+@under(JUDGE, "Gate")
 def gate(
     decision: Annotated[Decision, WITHOUT_TERMS],
     rules: Rules,
-    options: GateOptions,
     data: Data,
     statistics: Statistics,
-    out: OutputOptions,
+    write_baseline: str | None = option(
+        "Write the metrics as a JSON report, a baseline for later runs, if every rule passes.",
+        metavar="REPORT",
+        brief=True,
+    ),
+    format: list[str] = format_option(
+        *("blocks", "data", "rows", "checks"),
+        text="Format of the result; junit=FILE writes this format into a file.",
+        settled=False,
+        several=True,
+    ),
+    output: str | None = FILE,
 ) -> Exit:
     """Pass or fail a model by rules, for continuous integration.
 
@@ -173,23 +221,23 @@ def gate(
     from decal_cli.render.results.evaluation import Evaluated
 
     began = time.perf_counter()
-    form, files = gate_formats(options, out)
+    form, files = gate_formats(format, output, write_baseline)
     with told_to_ci(form, files):
         if not rules.rules:
             example = example_rule(bool(decision.spelled))
             raise DecalError("there is no rule to judge by", f"give --rule '{example}', or gates = [..] in decal.toml")
         answer = decal_cli.gate(data, decision, rules=rules, statistics=statistics)
-    for path in (*files, options.write_baseline):
+    for path in (*files, write_baseline):
         check_not_read(path, [item.path for item in answer.data.inputs])
     answer.result.seconds = time.perf_counter() - began
     code = outcome(answer.outcomes)
     contents = {path: as_bytes(answer.result, name) for path, name in files.items()}
-    if options.write_baseline is not None and code is Exit.OK:
-        contents[options.write_baseline] = as_bytes(Evaluated(answer.result.outcome.evaluation), "json")
+    if write_baseline is not None and code is Exit.OK:
+        contents[write_baseline] = as_bytes(Evaluated(answer.result.outcome.evaluation), "json")
     write_all(contents, "output")
-    if options.write_baseline is not None and code is not Exit.OK:
-        streams.say(f"decal: baseline {options.write_baseline} is not written: not every rule passed")
-    emit(answer.result, form, out)
+    if write_baseline is not None and code is not Exit.OK:
+        streams.say(f"decal: baseline {write_baseline} is not written: not every rule passed")
+    emit(answer.result, form, output)
     return code
 
 
@@ -212,33 +260,47 @@ def told_to_ci(form: str, files: dict[str, str]) -> Iterator[None]:
         raise
 
 
-def gate_formats(options: GateOptions, out: OutputOptions) -> tuple[str, dict[str, str]]:
+def gate_formats(named: list[str], output: str | None, baseline: str | None) -> tuple[str, dict[str, str]]:
     """The format of standard output or --output, and by path the formats of further files."""
     from decal_cli.data.output import check_writable
 
     files: dict[str, str] = {}
-    if options.write_baseline is not None:
-        check_writable(options.write_baseline, "baseline")
-    for text in options.format:
+    if baseline is not None:
+        check_writable(baseline, "baseline")
+    for text in named:
         name, equals, path = text.partition("=")
         if not equals:
             continue
         check_writable(path, f"--format {name}")
-        if path in (*files, out.output, options.write_baseline):
+        if path in (*files, output, baseline):
             raise DecalError(f"--format {text}: {path} is named twice", "name a file of its own for each format")
         files[path] = format_for(name, path, ("blocks", "data", "rows", "checks"))
-    alone = [text for text in options.format if "=" not in text]
+    alone = [text for text in named if "=" not in text]
     if len(alone) > 1:
         raise DecalError(f"several formats for one output: {', '.join(alone)}", f"give files: --format {alone[1]}=FILE")
-    return format_for(alone[0] if alone else None, out.output, ("blocks", "data", "rows", "checks")), files
+    return format_for(alone[0] if alone else None, output, ("blocks", "data", "rows", "checks")), files
 
 
-@under(JUDGE)
+@under(JUDGE, "Plan")
 def plan(
-    decision: Annotated[Decision, WITHOUT_TERMS],
-    options: PlanOptions,
+    decision: Annotated[Decision, {**WITHOUT_TERMS, **dict.fromkeys(DECLARATIONS)}],
     statistics: Statistics,
-    out: OutputOptions,
+    rule: list[str] = option(
+        "Rule that the rows are to show to hold, or to fail, such as 'gain_recalibration<=0.01'.",
+        (),
+        "-r",
+        metavar="RULE",
+        complete=rule_names,
+    ),
+    pilot: str | None = option("File of rows like those to come, with scores and labels.", metavar="FILE"),
+    score: str | None = option("Score column of the pilot.", None, "-s", metavar="COL"),
+    label: str | None = option("Label column of the pilot.", None, "-y", metavar="COL"),
+    features: list[str] = option("Feature columns of the pilot, for rules on gain_beyond.", (), metavar="COL"),
+    auc: float | None = option("Without a pilot: the AUC to expect, of calibrated scores.", metavar="AUC"),
+    prevalence: float | None = option("Without a pilot: the share of label 1 to expect.", metavar="SHARE"),
+    half_width: float | None = option("Half-width that the interval of each rule's metric is to have.", metavar="X"),
+    format: str = TABLE,
+    output: str | None = FILE,
 ) -> None:
     """Find out how many rows to collect: for a gate, an interval, and clear advice.
 
@@ -253,26 +315,23 @@ def plan(
     from decal_cli.api.asking import asked
     from decal_cli.render.results.planned import PlannedRows
 
-    if (options.pilot is None) == (options.auc is None or options.prevalence is None):
+    if (pilot is None) == (auc is None or prevalence is None):
         raise DecalError("rows are planned from what is known of them", "give --pilot FILE, or --auc and --prevalence")
-    rules = [parse_rule(text) for text in options.rule]
-    if options.pilot is None:
-        source: Any = made_up_pilot(options.auc or 0.0, options.prevalence or 0.0)
-        known = f"calibrated scores with AUC {options.auc:g} and {100 * (options.prevalence or 0):g} % of label 1"
+    rules = [parse_rule(text) for text in rule]
+    if pilot is None:
+        source: Any = made_up_pilot(auc or 0.0, prevalence or 0.0)
+        known = f"calibrated scores with AUC {auc:g} and {100 * (prevalence or 0):g} % of label 1"
         data = Data(source)
     else:
-        known = options.pilot
-        data = Data(options.pilot, score=options.score or (), label=options.label, features=options.features)
+        known, data = pilot, Data(pilot, score=score or (), label=label, features=features)
     given = asked(data, decision, statistics, {})
-    planned = plan_rows(given.rows(given.plan.edges), given.plan, rules, options.half_width, known)
-    emit(PlannedRows(planned), options.format, out)
+    planned = plan_rows(given.rows(given.plan.edges), given.plan, rules, half_width, known)
+    emit(PlannedRows(planned), format, output)
 
 
-@under(JUDGE)
+@under(JUDGE, "Comparison")
 def compare(
     decision: Decision,
-    models: CompareOptions,
-    options: MetricOptions,
     data: Annotated[
         Data,
         {
@@ -281,7 +340,15 @@ def compare(
         },
     ],
     statistics: Statistics,
-    out: OutputOptions,
+    write_splice: str | None = option(
+        "Write the spliced scores, row by row, to this .csv or .parquet file.", metavar="FILE"
+    ),
+    plot: str | None = option(PLOT, metavar="FILE"),
+    force: bool = option("Overwrite the file of --write-splice if it exists.", False),
+    metric: list[str] = METRIC,
+    all_metrics: bool = ALL_METRICS,
+    format: str = TABLE,
+    output: str | None = FILE,
 ) -> None:
     """Compare two models on the same rows.
 
@@ -296,67 +363,97 @@ def compare(
     from decal_cli.data import as_file, format_of
     from decal_cli.data.output import check_new, write_whole
 
-    check_plot(models.plot, options.format)
-    if models.write_splice is not None:
-        format_of(models.write_splice)
-        check_new(models.write_splice, "splice", models.force)
-    if data.proba and (models.write_splice is not None or models.plot is not None):
+    check_plot(plot, format)
+    if write_splice is not None:
+        format_of(write_splice)
+        check_new(write_splice, "splice", force)
+    if data.proba and (write_splice is not None or plot is not None):
         raise DecalError("--plot and --write-splice are for scores of two classes", "drop them")
     # What is drawn, or written row by row, needs the rows.
-    needing(rows=models.plot is not None or models.write_splice is not None)
-    named = options.metric or ("quick" if metrics_named(options) else [])
+    needing(rows=plot is not None or write_splice is not None)
+    named = metric or ("quick" if metrics_named(metric, all_metrics, format) else [])
     answer = decal_cli.compare(data, decision, metrics=named, statistics=statistics)
     result = answer.result
-    if models.plot is not None:
+    if plot is not None:
         from decal_cli.api.pictures import curves_of_models
         from decal_cli.plot.sweeps import SHARED
 
-        result.drawing = draw_sweep(curves_of_models(answer.data, answer.plan), models.plot, SHARED, out)
-    if models.write_splice is not None:
+        result.drawing = draw_sweep(curves_of_models(answer.data, answer.plan), plot, SHARED, output)
+    if write_splice is not None:
         columns = spliced(answer.paired, result.comparison)
-        write_whole(models.write_splice, as_file(models.write_splice, columns), "splice")
-    emit(result, options.format, out)
+        write_whole(write_splice, as_file(write_splice, columns), "splice")
+    emit(result, format, output)
 
 
-@under(JUDGE)
+@under(JUDGE, "Curves")
 def sweep(
     decision: Annotated[Decision, {"names": None}],
-    options: SweepOptions,
     data: Annotated[Data, {"time": None}],
     statistics: Statistics,
-    out: OutputOptions,
+    thresholds: str = option(
+        "Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5.", SWEEP_THRESHOLDS, metavar="GRID", brief=True
+    ),
+    prior: str | None = option(
+        "How often each t* occurs: beta:A,B, or a CSV or JSON file of thresholds and weights. "
+        "Adds the expectation of every curve.",
+        metavar="PRIOR",
+    ),
+    prevalence_range: str | None = option(
+        "Shares of labels 1 where decisions are made, LOW:HIGH[:STEP]: what the decision is worth at each, with the "
+        "scores moved to it and kept.",
+        metavar="RANGE",
+    ),
+    capacity_range: str | None = option(
+        "Capacities LOW:HIGH[:STEP], shares such as 0.01:0.2 or counts such as 50:500: at each, what acting on the "
+        "highest scores is worth, and how many of label 1 it finds.",
+        metavar="RANGE",
+    ),
+    vary: str | None = option(
+        "Vary a number of the task, 'ACTION:CLASS=LOW:HIGH[:STEP]', in place of t*. It is an entry of --utility or "
+        "--cost-matrix, or 'abstain=LOW:HIGH[:STEP]', the price of abstention with --proba, or with --amount "
+        "'cost-fp=LOW:HIGH', how many times what a false positive costs today.",
+        metavar="WHAT=RANGE",
+        shown="t*; with --proba the price of abstention, with --amount cost-fp",
+        brief=True,
+    ),
+    plot: str | None = option(PLOT, metavar="FILE", brief=True),
+    picture: list[str] = option(
+        "What to draw; waterfall needs a decision, such as --threshold. With --vary or --proba: utility, actions, "
+        "risk-coverage or reliability.",
+        (),
+        choices=PICTURES,
+        shown="brier and decision; utility and actions",
+    ),
+    all_thresholds: bool = option("Show every threshold in the table, not only some.", False, key="all"),
+    format: str = format_option("blocks", "data", "rows", "columns"),
+    output: str | None = FILE,
 ) -> None:
     """Show what every threshold t* costs: curves of Brier loss, regret and net benefit.
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
     """
-    if options.plot is None and options.picture:
+    if plot is None and picture:
         raise DecalError("--picture names what to draw, and nothing is drawn", "give --plot FILE, or --plot -")
-    check_plot(options.plot, options.format)
-    ways = {
-        "vary": options.vary,
-        "prevalence_range": options.prevalence_range,
-        "capacity_range": options.capacity_range,
-    }
+    check_plot(plot, format)
+    ways = {"vary": vary, "prevalence_range": prevalence_range, "capacity_range": capacity_range}
     varied = {Hint(way).words: parse_varied(text, way) for way, text in ways.items() if text is not None}
     if len(varied) > 1:
         raise DecalError(f"{' and '.join(varied)} both say what varies", "give one of them")
     decision = replace(decision, varied=next(iter(varied.values()), None))
-    answer = decal_cli.sweep(data, decision, thresholds=options.thresholds, prior=options.prior, statistics=statistics)
-    answer.result.everything = options.all_thresholds
-    if options.plot is not None:
+    answer = decal_cli.sweep(data, decision, thresholds=thresholds, prior=prior, statistics=statistics)
+    answer.result.everything = all_thresholds
+    if plot is not None:
         from decal_cli.plot.sweeps import pictures_of
 
-        pictures = pictures_of(answer.sweep, options.picture)
-        answer.result.drawing = draw_sweep(answer.sweep, options.plot, pictures, out)
-    emit(answer.result, options.format, out)
+        pictures = pictures_of(answer.sweep, picture)
+        answer.result.drawing = draw_sweep(answer.sweep, plot, pictures, output)
+    emit(answer.result, format, output)
 
 
-@under(JUDGE, ONE_REQUIRED)
+@under(JUDGE, "Over time", ONE_REQUIRED)
 def online(
-    decision: Decision,
+    decision: Annotated[Decision, dict.fromkeys(DECLARATIONS)],
     over_time: OverTime,
-    options: OnlineOptions,
     data: Annotated[
         Data,
         {
@@ -376,14 +473,34 @@ def online(
             "confidence": "1 less the chance of a false alarm, and of an interval that misses at any time.",
         },
     ],
-    out: Annotated[
-        OutputOptions,
-        {
-            "output": "Write the result to this file; a .parquet file gets every row with the predictions that would "
-            "have been made."
-        },
-    ],
     said: GivenOptions,
+    state: str | None = option(
+        "Go on from this file where an earlier run ended, and write it anew; it is begun where there is none.",
+        metavar="STATE",
+        brief=True,
+    ),
+    skip_known: bool = option(
+        "Leave out rows that the state has already. Without this a file that begins with such rows is refused; a file "
+        "that was taken whole is skipped in any case.",
+        False,
+    ),
+    plot: str | None = option(
+        "Draw the utility won, the evidence against the score and its reliability by period into this .png, .svg or "
+        ".pdf file. The HTML page has them too.",
+        metavar="FILE",
+    ),
+    rule: list[str] = option(
+        "Rule that must hold, such as 'e_calibration<20'. Or 'lower(gain)<0.01'. The exit code is 1 where one fails; "
+        "it may be checked every day.",
+        (),
+        "-r",
+        metavar="RULE",
+        brief=True,
+    ),
+    format: str | None = format_option("blocks", "data", "rows", "checks", settled=False),
+    output: str | None = output_option(
+        "Write the result to this file; a .parquet file gets every row with the predictions that would have been made."
+    ),
 ) -> Exit:
     """Replay rows in the order of time: is the score still calibrated, since when not, and what to do now.
 
@@ -403,31 +520,31 @@ def online(
     from decal_cli.plot.online import draw_replay, replay_pictures
 
     began = time.perf_counter()
-    to_file = out.output is not None and PurePath(out.output).suffix.lower() == ".parquet"
-    to_page = replace(out, output=None) if to_file else out
-    form = format_for(options.format, to_page.output, ("blocks", "data", "rows", "checks"))
-    if FORMATS[form].reads == "checks" and not options.rule:
+    to_file = output is not None and PurePath(output).suffix.lower() == ".parquet"
+    page = None if to_file else output
+    form = format_for(format, page, ("blocks", "data", "rows", "checks"))
+    if FORMATS[form].reads == "checks" and not rule:
         raise DecalError(f"--format {form} writes rules, and there is none", "give --rule 'e_calibration<20'")
-    check_plot(options.plot)
-    if options.state is None:
-        if options.skip_known:
+    check_plot(plot)
+    if state is None:
+        if skip_known:
             raise DecalError("--skip-known speaks of the rows that a state has", "give --state too, or leave it out")
-        answer = decal_cli.online(data, decision, over_time=over_time, rules=options.rule, statistics=statistics)
+        answer = decal_cli.online(data, decision, over_time=over_time, rules=rule, statistics=statistics)
     else:
-        check_writable(options.state, "state")
-        with only_run(options.state, "state"):
+        check_writable(state, "state")
+        with only_run(state, "state"):
             given = asked(data, decision, statistics, {}, over_time)
-            rules = [OnlineRule.parse(text) for text in options.rule]
-            begun = _begun(options.state, over_time, given.plan, said) if os.path.exists(options.state) else None
-            answer = replayed(given, rules, KeptState(options.state, begun, options.skip_known))
+            rules = [OnlineRule.parse(text) for text in rule]
+            begun = _begun(state, over_time, given.plan, said) if os.path.exists(state) else None
+            answer = replayed(given, rules, KeptState(state, begun, skip_known))
     result = answer.result
     result.seconds = time.perf_counter() - began
-    if to_file and out.output is not None:
-        write_whole(out.output, as_parquet(answer.predicted), "output")
-    if options.plot is not None:
-        write_whole(options.plot, draw_replay(result.judged, options.plot), "plot")
+    if to_file and output is not None:
+        write_whole(output, as_parquet(answer.predicted), "output")
+    if plot is not None:
+        write_whole(plot, draw_replay(result.judged, plot), "plot")
     result.drawings = replay_pictures(result.judged) if form == "html" and pictures_possible() else ()
-    emit(result, form, to_page)
+    emit(result, form, page)
     return outcome(result.gates)
 
 
@@ -451,14 +568,19 @@ def _begun(state: str, over_time: OverTime, plan: Plan, said: GivenOptions) -> R
     return replay
 
 
-@under(JUDGE)
+@under(JUDGE, OUTPUT)
 def report(
     decision: Decision,
-    options: ReportOptions,
     costs: Costs,
     data: Data,
     statistics: Statistics,
-    out: Annotated[OutputOptions, {"output": "HTML file to write; of a card its .md, .html or .json file."}],
+    card: bool = option(
+        "Write a model card by TRIPOD+AI in place of the page. It says what decal measured and what it cannot know, "
+        "item by item: a .md, .html or .json file, or Markdown to standard output.",
+        False,
+        brief=True,
+    ),
+    output: str | None = output_option("HTML file to write; of a card its .md, .html or .json file."),
 ) -> None:
     """Write one self-contained HTML page: recommendation, pictures, and every metric explained.
 
@@ -466,31 +588,53 @@ def report(
 
     Example: decal report preds.parquet --score p --threshold 0.3 --card -o card.md
     """
-    if options.card:
-        form = format_for(None if out.output else "markdown", out.output, ("blocks", "data"))
+    if card:
+        form = format_for(None if output else "markdown", output, ("blocks", "data"))
         form = "markdown" if form == DEFAULT else form
-        emit(decal_cli.model_card(data, decision, costs=costs, statistics=statistics).result, form, out)
+        emit(decal_cli.model_card(data, decision, costs=costs, statistics=statistics).result, form, output)
         return
-    if out.output is None:
+    if output is None:
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
-    form = format_for("html", out.output, ["blocks"])
+    form = format_for("html", output, ["blocks"])
     pictures_possible()
-    emit(decal_cli.report(data, decision, costs=costs, statistics=statistics).result, form, out)
+    emit(decal_cli.report(data, decision, costs=costs, statistics=statistics).result, form, output)
 
 
-@under(JUDGE)
+@under(JUDGE, "Statement")
 def sql(
-    options: SqlOptions,
     data: Annotated[
         Data,
         {
             **{name: None for name in ("files", *DECLARATIONS, "engine") if name not in OF_STATEMENT},
-            "score": "Score column. Repeatable: every column is a model.",
-            "weight": "Column of positive row weights.",
+            "score": "Score column; every column is a model. Repeatable.",
             "group": "Column of groups that are counted by themselves. Repeatable.",
+            "query": "Query that gives the rows, in place of a table.",
         },
     ],
     said: GivenOptions,
+    dialect: str = option(
+        "Dialect of SQL; bigquery and snowflake are experimental: no server of theirs has run them.",
+        "duckdb",
+        choices=DIALECTS,
+    ),
+    table: str | None = option("Table that holds the rows: table, schema.table or '\"my.table\"'.", metavar="TABLE"),
+    model: str | None = option(
+        "Score the rows with this model file in place of counting them: isotonic, histogram, platt, temperature, beta, "
+        "quadratic and threshold can be written as SQL.",
+        metavar="MODEL",
+    ),
+    cells: bool = option(
+        "Count by cell of the score, 65,536 of equal width, with the sums in each: the result stays small whatever "
+        "the rows.",
+        False,
+    ),
+    pairs: bool = option(
+        "Count rows by two scores at once, for `decal compare FILE --aggregated`; with --cells, 256 on each side.",
+        False,
+    ),
+    threshold: list[float] = option(
+        "With --cells: a threshold at which decisions are to be exact.", (), "-t", kind=list[float], metavar="T"
+    ),
 ) -> None:
     """Print one SQL statement that counts scores and labels, or scores rows, where the rows are.
 
@@ -500,44 +644,51 @@ def sql(
     Example: decal sql --dialect duckdb --table preds --score p --label y --group site
     """
     from decal_cli.api.asking import names_of
-    from decal_cli.data.large.engines.dialects import DIALECTS
+    from decal_cli.data.large.engines.dialects import DIALECTS as KINDS
     from decal_cli.data.large.engines.statement import CountRequest, statement
 
-    dialect = DIALECTS[options.dialect]
-    if dialect.experimental:
-        streams.say(f"decal: the dialect {options.dialect} is experimental: hold its counts against known ones first")
-    if options.model is not None:
+    kind = KINDS[dialect]
+    if kind.experimental:
+        streams.say(f"decal: the dialect {dialect} is experimental: hold its counts against known ones first")
+    if model is not None:
         if set(said) - {"dialect", "model", "table", "query"}:
             raise DecalError("--model scores rows, and nothing is counted", "give it with --table or --query alone")
         # Late: it loads all methods.
         from decal_cli.analysis.fit import read_model
         from decal_cli.learn.as_sql import scoring_statement
 
-        text = scoring_statement(read_model(options.model), options.table, options.query, dialect)
+        text = scoring_statement(read_model(model), table, data.query, kind)
         sys.stdout.write(f"{text};\n")
         return
     for role, named in (("score", data.score), ("label", data.label)):
         if not named:
             raise DecalError(f"the {role} column is not named", f"name it with --{role}")
-    if options.threshold and not options.cells:
+    if threshold and not cells:
         raise DecalError(
             "--threshold is for --cells: without them every score is counted by itself", "drop it, or add --cells"
         )
     several = {role: names_of(role, getattr(data, role)) for role in ("score", "group")}
     request = CountRequest(
-        table=options.table,
-        query=options.query,
-        cells=options.cells,
-        pairs=options.pairs,
-        thresholds=tuple(options.threshold),
+        table=table,
+        query=data.query,
+        cells=cells,
+        pairs=pairs,
+        thresholds=tuple(threshold),
         **{**{role: getattr(data, role) for role in OF_STATEMENT}, **several},
     )
-    sys.stdout.write(statement(request, dialect) + ";\n")
+    sys.stdout.write(statement(request, kind) + ";\n")
 
 
-@under(ACT)
+@under(ACT, "Method")
 def fit(
-    options: FitOptions,
+    *,
+    method: str = argument(
+        "Method to fit, such as isotonic or 'platt(on=p)'; `decal methods` lists them. "
+        "auto fits what `decal recommend` advises.",
+        "METHOD",
+        required=True,
+        complete=names_in("learn.methods.METHODS", also=("auto",)),
+    ),
     decision: Decision,
     data: Annotated[
         Data,
@@ -549,6 +700,9 @@ def fit(
     ],
     costs: Costs,
     statistics: Annotated[Statistics, {"seed": "Seed of folds and methods."}],
+    model: str = output_option("Model file to write, as readable JSON.", "MODEL", key="output", required=True),
+    force: bool = option("Overwrite the model file if it exists.", False, panel=OUTPUT),
+    format: str = format_option("blocks", "data", text="Format of the evaluation.", by_suffix=False),
 ) -> None:
     """Fit a post-training method, evaluate it on held-out rows, and save it as a model file.
 
@@ -558,32 +712,55 @@ def fit(
     from decal_cli.data.words import file_word
     from decal_cli.learn.methods import METHODS
 
-    name = options.method.partition("(")[0].strip()
-    if name not in ("auto", *METHODS) and os.path.isfile(options.method):
+    name = method.partition("(")[0].strip()
+    if name not in ("auto", *METHODS) and os.path.isfile(method):
         raise DecalError(
-            f"{options.method} is a file, and the method comes first",
-            f"name one: decal fit isotonic {file_word(options.method)}",
+            f"{method} is a file, and the method comes first",
+            f"name one: decal fit isotonic {file_word(method)}",
         )
-    check_new(options.model, "model file", options.force)
-    check_not_read(options.model, options.test)
-    answer = decal_cli.fit(data, decision, method=options.method, costs=costs, statistics=statistics)
-    answer.save_model(options.model)
-    answer.result.path = options.model
-    emit(answer.result, options.format)
+    check_new(model, "model file", force)
+    tests: Any = data.test or []
+    check_not_read(model, tests)
+    answer = decal_cli.fit(data, decision, method=method, costs=costs, statistics=statistics)
+    answer.save_model(model)
+    answer.result.path = model
+    emit(answer.result, format)
 
 
-@under(ACT)
-def apply(options: ApplyOptions) -> None:
+@under(ACT, OUTPUT)
+def apply(
+    model: str = argument(
+        "Model file that `decal fit` wrote, or state that `decal online` wrote.", "MODEL", required=True, panel=INPUT
+    ),
+    file: str = argument(
+        "Rows to score, in any input format; - reads standard input.", "FILE", required=True, panel=INPUT
+    ),
+    missing: str | None = option(
+        "Missing scores: report an error, or keep the rows without a new score (drop).",
+        choices=("error", "drop"),
+        shown="error",
+        panel=INPUT,
+    ),
+    output: str = output_option(
+        "File for the rows with the new score (.csv or .parquet); - writes CSV to standard output.",
+        "OUT",
+        required=True,
+    ),
+    name: str | None = option(
+        "Name of the new column.", metavar="COLUMN", shown="the old score's name and the method's, such as p_isotonic"
+    ),
+    force: bool = option("Overwrite the output file if it exists.", False),
+) -> None:
     """Score new rows with a model file. Every column is kept, and the new score is added.
 
     Example: decal apply model.json new.parquet -o scored.parquet
     """
     from decal_cli.commands.apply import run
 
-    run(options)
+    run(model, file, missing, output, name, force)
 
 
-@under(ACT)
+@under(ACT, "Study")
 def study(
     halvings: Halvings,
     decision: Annotated[
@@ -598,7 +775,6 @@ def study(
             "accuracy, abstention at 6 prices, dearer misses of the first 4 classes]",
         },
     ],
-    options: StudyOptions,
     data: Annotated[
         Data,
         {
@@ -611,6 +787,15 @@ def study(
     ],
     statistics: Annotated[Statistics, {"seed": None}],
     said: GivenOptions,
+    method: list[str] = option(
+        "Study only this method.", (), metavar="METHOD", complete=method_names, shown="all", brief=True
+    ),
+    figures: bool = option(
+        "Also draw every figure of Perez-Lebel et al. 2025, in both units, on a page of its own: figures.md.",
+        False,
+        panel=OUTPUT,
+    ),
+    format: str = format_option("blocks", "data", "rows", text="Format of the summary.", by_suffix=False),
 ) -> None:
     """Check on your own models whether the estimated gains come true.
 
@@ -623,11 +808,11 @@ def study(
     of_settings = set() if set(said) & set(SPELLINGS) else set(decision.spelled)
     nothing: dict[str, Any] = {name: None for key, name in keys_of(Decision).items() if key in of_settings}
     decision = replace(decision, **nothing)
-    run(options, halvings, data, decision, statistics)
+    run(data, decision, statistics, halvings, method, figures, format)
 
 
-@under(EXPLAIN)
-def demo(options: DemoOptions) -> Any:
+@under(EXPLAIN, ARGUMENTS)
+def demo(folder: str = argument("Folder to write the example file to.", "FOLDER", "fixtures")) -> Any:
     """Write the files of the examples, and ask for advice on one of them.
 
     The examples of README run on these files.
@@ -636,11 +821,17 @@ def demo(options: DemoOptions) -> Any:
     """
     from decal_cli.commands.demo import run
 
-    return run(options.folder)
+    return run(folder)
 
 
-@under(EXPLAIN)
-def methods(wanted: MethodName) -> None:
+@under(EXPLAIN, ARGUMENTS)
+def methods(
+    name: str | None = argument(
+        "Method to explain; without it, all are listed.",
+        "NAME",
+        complete=names_in("learn.methods.METHODS", "sequential.ONLINE"),
+    ),
+) -> None:
     """List the methods and the forecasters over time, or explain one.
 
     An explanation says what the method does, its parameters, its source, and what it needs.
@@ -651,15 +842,16 @@ def methods(wanted: MethodName) -> None:
     from decal_cli.render.results.explained import method_explained, method_list, online_explained
     from decal_cli.sequential import ONLINE
 
-    name = wanted.name
     if name is None:
         emit(method_list())
     else:
         emit(online_explained(ONLINE[name]) if name in ONLINE else method_explained(named(name)))
 
 
-@under(EXPLAIN)
-def metrics(wanted: MetricName) -> None:
+@under(EXPLAIN, ARGUMENTS)
+def metrics(
+    name: str | None = argument("Metric to explain; without it, all are listed.", "NAME", complete=metric_names),
+) -> None:
     """List the metrics, or explain one.
 
     An explanation gives the formula, range, direction, parameters, source, and what the metric needs.
@@ -669,7 +861,7 @@ def metrics(wanted: MetricName) -> None:
     from decal_cli.metrics import parse
     from decal_cli.render.results.explained import metric_explained, metric_list
 
-    emit(metric_list() if wanted.name is None else metric_explained(parse(wanted.name).declared))
+    emit(metric_list() if name is None else metric_explained(parse(name).declared))
 
 
 def run(arguments: list[str]) -> int:

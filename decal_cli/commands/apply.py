@@ -12,7 +12,6 @@ from decal_cli.analysis.online.plan import AS_IT_IS
 from decal_cli.analysis.online.replay import Replay, predicted_name
 from decal_cli.analysis.online.state_file import check_goes_on, is_state, replay_of
 from decal_cli.api.words import AROUND, computing
-from decal_cli.commands.options import ApplyOptions
 from decal_cli.commands.streams import say
 from decal_cli.data import Batch, Columns, NewRows, Stream, Writer, format_of, read_times
 from decal_cli.data.output import STANDARD_OUTPUT, check_new, standard_output, whole_file
@@ -22,34 +21,34 @@ from decal_cli.learn.model_file import Saved, from_text
 from decal_cli.render.results.source import shares_text
 
 
-def run(options: ApplyOptions) -> None:
+def run(model: str, file: str, missing: Any, output: str, name: str | None, force: bool) -> None:
     """Score the rows batch by batch, and write them with what was added."""
-    typed = format_of(options.output) == ".parquet"
-    if options.output != STANDARD_OUTPUT:
-        check_new(options.output, "output", options.force)
-    text = model_text(options.model)
-    missing: Any = "drop" if options.missing == "drop" else "error"
-    stdin = AROUND.get().stdin if options.file == "-" else None
+    typed = format_of(output) == ".parquet"
+    if output != STANDARD_OUTPUT:
+        check_new(output, "output", force)
+    text = model_text(model)
+    missing = missing or "error"
+    stdin = AROUND.get().stdin if file == "-" else None
     if is_state(text):
-        replay = replay_of(text, options.model)
-        names = [name for name in (replay.plan.group, replay.plan.cluster) if name is not None]
+        replay = replay_of(text, model)
+        names = [each for each in (replay.plan.group, replay.plan.cluster) if each is not None]
         score = () if replay.plan.score is None else (replay.plan.score,)
         columns = Columns(score=score, group=tuple(names), logit=replay.plan.logit, missing=missing)
-        _apply_state(options, replay, NewRows(options.file, columns, (), stdin, typed))
+        _apply_state(replay, NewRows(file, columns, (), stdin, typed), model, output, name)
         return
-    saved = from_text(text, options.model)
-    rows = NewRows(options.file, columns_for(saved, missing), saved.column_kinds, stdin, typed)
+    saved = from_text(text, model)
+    rows = NewRows(file, columns_for(saved, missing), saved.column_kinds, stdin, typed)
     fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
     unseen: list[int] = []
 
     def parts() -> Iterator[tuple[Batch, Mapping[str, Any]]]:
-        for each in scored(saved, rows, options.name, options.model):
+        for each in scored(saved, rows, name, model):
             unseen.append(each.unseen)
             yield each.batch, each.added
 
-    n_scored, n_all, added = _write(options.output, parts())
+    n_scored, n_all, added = _write(output, parts())
     unscored = f"; {n_all - n_scored:,} rows have no new score (missing score)" if n_all > n_scored else ""
-    _say_written(options.output, n_all, f"{_added_text(saved, added)}{unscored}")
+    _say_written(output, n_all, f"{_added_text(saved, added)}{unscored}")
     if "prevalence" in saved.fitted_on:
         say(f"The model is calibrated for a population with {shares_text(saved.fitted_on['prevalence'])}.")
     if any(unseen):
@@ -94,35 +93,35 @@ def _added_text(saved: Saved, added: Sequence[str]) -> str:
     return f"{columns} (method: {saved.method}; {saved.score} does not change, {last} holds the decisions)"
 
 
-def _apply_state(options: ApplyOptions, replay: Replay, rows: NewRows) -> None:
+def _apply_state(replay: Replay, rows: NewRows, model: str, output: str, name: str | None) -> None:
     """Score rows that come after those of a state by all of its forecasters; the state stays as it is."""
     plan = replay.plan
     methods = [spec.key for spec in plan.methods if spec.key != AS_IT_IS]
-    if options.name is not None and len(methods) > 1:
+    if name is not None and len(methods) > 1:
         raise DecalError(f"--name names one column, and the state has {len(methods)} forecasters", "leave --name out")
-    names = {method: options.name or predicted_name(plan, method) for method in methods}
-    if taken := [name for name in names.values() if name in rows.names]:
+    names = {method: name or predicted_name(plan, method) for method in methods}
+    if taken := [each for each in names.values() if each in rows.names]:
         raise DecalError(f"there is a column {taken[0]!r} already", "rename it in the file")
     batches = list(rows.batches())
     known = np.concatenate([batch.known for batch in batches])
     time, clock = (np.arange(len(known)), plan.clock) if plan.time is None else read_times(rows.source, plan.time)
     group, cluster = (
-        None if name is None else np.concatenate([batch.rows.groups[name] for batch in batches])
-        for name in (plan.group, plan.cluster)
+        None if each is None else np.concatenate([batch.rows.groups[each] for batch in batches])
+        for each in (plan.group, plan.cluster)
     )
     score = np.concatenate([batch.rows.score for batch in batches])
     label = np.zeros(len(score), dtype=np.uint8)
     stream = Stream((), {}, (), (), clock, score, label, 0, time[known], group=group, cluster=cluster)
-    check_goes_on(replay, stream, options.model)
+    check_goes_on(replay, stream, model)
     predictions = replay.ahead(stream)
 
     def parts() -> Iterator[tuple[Batch, Mapping[str, Any]]]:
         first = 0
         for batch in batches:
             end = first + len(batch.rows)
-            yield batch, {name: predictions[method][first:end] for method, name in names.items()}
+            yield batch, {added: predictions[method][first:end] for method, added in names.items()}
             first = end
 
-    n_scored, n_all, _ = _write(options.output, parts())
+    n_scored, n_all, _ = _write(output, parts())
     unscored = f"; {n_all - n_scored:,} rows have no prediction (missing score)" if n_all > n_scored else ""
-    _say_written(options.output, n_all, f"{', '.join(names.values())} after {replay.rows:,} rows{unscored}")
+    _say_written(output, n_all, f"{', '.join(names.values())} after {replay.rows:,} rows{unscored}")

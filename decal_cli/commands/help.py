@@ -41,17 +41,12 @@ class Command(TyperCommand):
 
 def first_page(command: Any, parameters: list[Any]) -> tuple[list[Any], int]:
     """What help shows, in brief, and how many options it leaves out; --help-all leaves out none."""
-    brief: dict[str, Any] = command.callback.__dict__["brief"]
     if command.__dict__.get("whole") or len(parameters) <= MAX_BRIEF:
         return parameters, 0
-    kept = []
-    for each in parameters:
-        if each.name in brief or _positional(each) or each.name in ("help", "help_all"):
-            text = brief.get(each.name)
-            if isinstance(text, str):
-                each = copy(each)
-                each.help = text
-            kept.append(each)
+    brief = {"help": "", "help_all": ""} | command.callback.__dict__["brief"]
+    kept = [copy(each) for each in parameters if each.name in brief or _positional(each)]
+    for each in kept:
+        each.help = brief.get(each.name) or each.help
     return kept, len(parameters) - len(kept)
 
 

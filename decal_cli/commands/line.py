@@ -13,63 +13,72 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, replace
+from dataclasses import MISSING, Field, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
 
-from decal_cli.api.nouns import Data, Decision, Halvings, Noun, Statistics
-from decal_cli.commands.options import INPUT_FORMATS, OutputOptions, column_names
-from decal_cli.declarations.option import Option, keys_of
+from decal_cli.api.nouns import Data, Decision, Halvings, Rules, Statistics
+from decal_cli.commands.options import INPUT, INPUT_FORMATS, column_names
+from decal_cli.declarations.option import Declaring, Option, argument, keys_of, option, placed
 from decal_cli.errors import DecalError
-from decal_cli.hints import Hint, speaking_to
+from decal_cli.hints import Hint, said, speaking_to
 from decal_cli.render.terms import StatedTerms
-from decal_cli.roles import DECLARATIONS, DEFAULTS, ROW_UTILITIES, Role
+from decal_cli.roles import ROW_UTILITIES, Role
 from decal_cli.task import SPELLINGS
 
 if TYPE_CHECKING:
     from decal_cli.commands.settings import Settings
 
-ENGINE = Option(
-    "Engine that holds the rows, in place of files: 'duckdb:FILE?table=NAME', "
-    "'postgresql://USER@HOST/DB?table=NAME' or 'spark:?table=NAME'. It counts them, and hands over a "
-    "sample of rows for --features, --try and fit.",
-    metavar="ENGINE",
-    panel=Data.PANEL,
-)
-FILES = Option(
-    f"{INPUT_FORMATS} Several files are one data set, and so are those of a folder.",
-    metavar="FILE",
-    kind=list[str],
-    panel=Data.PANEL,
-    argument=True,
-)
+
+@dataclass(frozen=True)
+class RowSource(Declaring, panel=INPUT):
+    """Where the rows are."""
+
+    files: list[str] = argument(
+        f"{INPUT_FORMATS} Several files are one data set, and so are those of a folder.", "FILE", ()
+    )
+    engine: str | None = option(
+        "Engine that holds the rows, in place of files: 'duckdb:FILE?table=NAME', "
+        "'postgresql://USER@HOST/DB?table=NAME' or 'spark:?table=NAME'. It counts them, and hands over a sample of "
+        "rows for --features, --try and fit.",
+        metavar="ENGINE",
+    )
+
+
+BESIDE: dict[type, type] = {Data: RowSource, Decision: StatedTerms}
+"""What else the line has of a noun."""
 EXAMPLES = {"threshold": "0.3", "decision_threshold": "0.3", "confidence": "0.9", "abstain": "0.2"}
 """Numbers that an option may have; of any other, 1 is one."""
+REPEATED = " Repeatable."
 
 
 class GivenOptions(dict[str, Any]):
     """What the line says, by key, and nothing of what the settings do."""
 
 
-def flat(command: Callable[..., Any]) -> Callable[..., None]:
-    """What Typer calls: the fields of a command's groups as flat keyword parameters.
+def flat(command: Callable[..., Any], panel: str = "") -> Callable[..., None]:
+    """What Typer calls: the options of a command, and those of the nouns it takes, as flat keyword parameters.
 
-    A parameter `group: Annotated[Group, {"option": "text"}]` gives options of the group the help of this command; None
-    leaves an option out.
+    An option of its own is a parameter whose default declares it; it stands under `panel`. A parameter
+    `noun: Annotated[Noun, {"option": "text"}]` gives options of the noun the help of this command; None leaves an
+    option out.
     """
     hints = get_type_hints(command, include_extras=True)
     kinds: dict[str, type] = {}
     offered: dict[str, _Offered] = {}
-    for name, hint in hints.items():
-        if name != "return":
-            kind, texts = get_args(hint) if get_origin(hint) is Annotated else (hint, {})
-            kinds[name] = kind
-            for each in _offered_by(kind):
-                text = texts.get(each.key, each.option.help)
-                if text is not None:
-                    # Of an option that two groups have, the first one says the help.
-                    offered.setdefault(each.name, each._replace(option=replace(each.option, help=text)))
+    own: dict[str, _Offered] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if isinstance(parameter.default, Field):
+            declared = placed(parameter.default, parameter.annotation, panel)
+            own[name] = _Offered.of(declared.key or name, declared, parameter.default)
+            offered[own[name].name] = own[name]
+            continue
+        kinds[name], texts = get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name], {})
+        for each in _offered_by(kinds[name]):
+            text = texts.get(each.key, each.option.help)
+            if text is not None and command.__name__ in (each.option.verbs or (command.__name__,)):
+                offered[each.name] = each._replace(option=replace(each.option, help=text))
 
     def spread(**given: Any) -> None:
         # Late: help needs none of it, and where memory is limited, what takes most of it comes first.
@@ -78,7 +87,7 @@ def flat(command: Callable[..., Any]) -> Callable[..., None]:
         with prepared(), speaking_to("line"):
             from decal_cli.commands.writing import watched
 
-            taken = _filled(kinds, offered, given)
+            taken = _filled(kinds, own, offered, given)
             with watched():
                 code = command(**taken)
         if code is not None:
@@ -91,7 +100,7 @@ def flat(command: Callable[..., Any]) -> Callable[..., None]:
     parameters = [*map(_parameter, offered.values()), help_all]
     spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    spread.__dict__["brief"] = {name: each.option.brief for name, each in offered.items() if each.option.brief}
+    spread.__dict__["brief"] = {name: _help(each, first=True) for name, each in offered.items() if each.option.brief}
     return spread
 
 
@@ -112,6 +121,13 @@ class _Offered(NamedTuple):
     option: Option
     default: Any = None
 
+    @classmethod
+    def of(cls, key: str, option: Option, field: Field[Any]) -> _Offered:
+        """That of a field, whose help says that it may be repeated."""
+        several = get_origin(option.kind) is list and not option.argument
+        default = None if field.default is MISSING else field.default
+        return cls(key, replace(option, help=option.help + (REPEATED if several else "")), default)
+
     @property
     def name(self) -> str:
         """The name of the parameter."""
@@ -119,71 +135,53 @@ class _Offered(NamedTuple):
 
 
 def _offered_by(kind: type) -> Iterator[_Offered]:
-    """Every option of a group of options, or of a noun."""
-    if kind is GivenOptions:
-        return
-    if kind is Data:
-        yield _Offered("files", FILES, [])
-        for key, declared in DECLARATIONS.items():
-            complete = column_names if isinstance(declared, Role) else None
-            shown = DEFAULTS[key] if declared.choices else None
-            panel = declared.panel or Data.PANEL
-            empty: Any = {bool: False, str: None}.get(declared.kind, [])
-            yield _Offered(key, replace(declared, complete=complete, shown=shown, panel=panel), empty)
-        yield _Offered("engine", ENGINE)
-        yield _Offered("query", replace(Data.__dataclass_fields__["query"].metadata["option"], panel=Data.PANEL))
-        return
-    noun = issubclass(kind, Noun | StatedTerms)
-    hints = {} if noun else get_type_hints(kind)
-    for key, name in keys_of(kind, on_line=True).items():
-        each = kind.__dataclass_fields__[name]  # type: ignore[attr-defined]
-        declared, default = each.metadata["option"], None if each.default is MISSING else each.default
-        if not noun:
-            default = [] if each.default_factory is not MISSING else default
-            yield _Offered(key, replace(declared, kind=_plain_kind(hints[name])), default)
-        elif declared.help and key not in DECLARATIONS:
-            shown = (default or None) if declared.shown is None else declared.shown
-            panel = declared.panel or getattr(kind, "PANEL", "Amounts")
-            default = [] if declared.kind == list[str] else None
-            yield _Offered(key, replace(declared, panel=panel, shown=shown), default)
-    if kind is Decision:
-        yield from _offered_by(StatedTerms)
+    """Every option of a noun, and of what else the line has of it."""
+    for home in (BESIDE[kind], kind) if kind in BESIDE else () if kind is GivenOptions else (kind,):
+        for key, name in keys_of(home, on_line=True).items():
+            each = home.__dataclass_fields__[name]  # type: ignore[attr-defined]
+            yield _Offered.of(key, each.metadata["option"], each)
 
 
-def _plain_kind(hint: Any) -> Any:
-    """The type of a value: of `float | None`, float."""
-    if get_origin(hint) is list:
-        return hint
-    return next((each for each in get_args(hint) if each is not type(None)), hint)
+def _help(each: _Offered, first: bool = False) -> str:
+    """What help says of an option; first: only its first sentence, whether it may be repeated, and its default."""
+    text, repeated = said(each.option.help), ""
+    if first:
+        text, repeated = (text.removesuffix(REPEATED), REPEATED) if text.endswith(REPEATED) else (text, "")
+        text = f"{text.partition('. ')[0]}." if ". " in text else text
+    usual = None if each.option.kind is bool else each.default or None
+    shown = usual if each.option.shown is None else each.option.shown
+    return text + repeated + ("" if shown is None else f" [default: {said(str(shown))}]")
 
 
 def _parameter(each: _Offered) -> inspect.Parameter:
-    """What Typer takes for an option or an argument: values are texts, which are read later."""
+    """What Typer takes for an option or an argument: values are texts, which are read later; nothing by default."""
     declared, choices = each.option, each.option.choices
-    shown = each.default if declared.shown is None else declared.shown
-    silent = any(shown is nothing for nothing in (None, False)) or shown == []
+    several, switch = get_origin(declared.kind) is list, declared.kind is bool
 
     def begin_so(incomplete: str) -> list[str]:
         return [choice for choice in choices if choice.startswith(incomplete)]
 
+    known = declared.complete or (column_names if isinstance(declared, Role) else begin_so if choices else None)
     common: dict[str, Any] = {
-        "help": declared.help + ("" if silent else f" [default: {shown}]"),
+        "help": _help(each),
         "metavar": declared.metavar or "|".join(choices) or None,
         "rich_help_panel": declared.panel,
-        "autocompletion": declared.complete or (begin_so if choices else None),
+        "autocompletion": known,
         "callback": declared.check,
         "show_default": False,
     }
     flags = filter(None, (f"--{each.key.replace('_', '-')}", declared.flag))
     typed = typer.Argument(**common) if declared.argument else typer.Option(*flags, **common)
-    several_values = get_origin(declared.kind) is list
-    kind: Any = bool if declared.kind is bool else list[str] if several_values else str if declared.required else None
-    default = inspect.Parameter.empty if declared.required else each.default
-    annotation: Any = Annotated[kind or (str | None), typed]
-    return inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    kind: Any = bool if switch else list[str] if several else str if declared.required else str | None
+    empty: Any = inspect.Parameter.empty if declared.required else False if switch else [] if several else None
+    return inspect.Parameter(
+        each.name, inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=Annotated[kind, typed]
+    )
 
 
-def _filled(kinds: Mapping[str, type], offered: Mapping[str, _Offered], given: Mapping[str, Any]) -> dict[str, Any]:
+def _filled(
+    kinds: Mapping[str, type], own: Mapping[str, _Offered], offered: Mapping[str, _Offered], given: Mapping[str, Any]
+) -> dict[str, Any]:
     """What a command takes, by parameter. Errors: DecalError for a value that is none of the option's."""
     line = {each.key: value_of(each.key, each.option, given[name]) for name, each in offered.items()}
     said = GivenOptions(
@@ -195,21 +193,22 @@ def _filled(kinds: Mapping[str, type], offered: Mapping[str, _Offered], given: M
         from decal_cli.commands.settings import find_settings, working_folder
         from decal_cli.data.output import check_writable
 
-        if OutputOptions in kinds.values() and line["output"] is not None:
+        if "output" in own and line["output"] is not None:
             check_writable(line["output"], "output")
         settings = find_settings(working_folder())
-        if "baseline" in line:
-            line |= {"rule": line["rule"] or settings.gates, "baseline": line["baseline"] or settings.baseline}
-            line |= {key: line[key] or value for key, value in settings.judging.items()}
+        if Rules in kinds.values():
+            line |= {key: line[key] or settings.get(key) for key in keys_of(Rules, on_line=True)}
         source = _source(said, settings, Halvings not in kinds.values()) if "files" in line else ()
         nouns |= _nouns(said, settings, source)
     line |= {each.key: each.option.settle(line[each.key], line) for each in offered.values() if each.option.settle}
-    return {name: nouns[kind] if kind in nouns else kind(**_fields(kind, line)) for name, kind in kinds.items()}
+    taken = {name: each.default if line[each.key] is None else line[each.key] for name, each in own.items()}
+    return taken | {name: nouns[kind] if kind in nouns else _noun(kind, line) for name, kind in kinds.items()}
 
 
-def _fields(kind: type, line: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given of the fields of a noun, or of a group of options, by the field's name."""
-    return {name: line[key] for key, name in keys_of(kind, on_line=True).items() if line.get(key) is not None}
+def _noun(kind: type, line: Mapping[str, Any]) -> Any:
+    """A noun of what is given of its fields."""
+    given = {name: line.get(key) for key, name in keys_of(kind, on_line=True).items()}
+    return kind(**{name: value for name, value in given.items() if value is not None})
 
 
 def _nouns(line: GivenOptions, settings: Settings, source: Any) -> dict[type, Any]:
@@ -217,20 +216,20 @@ def _nouns(line: GivenOptions, settings: Settings, source: Any) -> dict[type, An
 
     A whole task on the line is in place of what the settings say of it.
     """
-    task = {key: line[key] for key in SPELLINGS if key in line}
-    spelled = task if set(task) - {"decision_threshold"} else {**settings.task, **task}
-    columns = {**settings.columns, **{key: line[key] for key in DECLARATIONS if key in line}}
-    if set(spelled) - {"cost_fp", "cost_fn", "decision_threshold"} or {"cost_fp", "cost_fn"} <= set(spelled):
-        columns = {key: each for key, each in columns.items() if key not in ROW_UTILITIES or key in line}
-    if "capacity" not in columns and "per" not in line and "decisions" not in settings.terms:
-        columns.pop("per", None)
+    if any(key in line for key in SPELLINGS if key != "decision_threshold"):
+        settings = {key: value for key, value in settings.items() if key not in SPELLINGS}
+    keys = {**settings, **line}
+    spelled = keys.keys() & {*SPELLINGS} - {"decision_threshold"}
+    dropped = ROW_UTILITIES if spelled - {"cost_fp", "cost_fn"} or len(spelled) > 1 else ()
+    if "capacity" not in keys and "decisions" not in settings:
+        dropped = (*dropped, "per")
+    nouns = (*keys_of(Data, on_line=True), *keys_of(Decision, on_line=True), *keys_of(StatedTerms))
+    known = (key for key in (*nouns, "confidence", "seed") if key in line or key not in dropped)
     # Late: it brings what reads the rows.
     from decal_cli.api.asking import asked
 
-    sure = {"confidence": settings.confidence, "seed": settings.seed}
-    beside = (*keys_of(StatedTerms), *sure, "query", "id", "reference", "test")
-    keys = {**columns, **spelled, **settings.terms, **sure, **{key: line[key] for key in beside if key in line}}
-    given = asked(Data(source), None, Statistics(intervals="no_intervals" not in line), keys)
+    sure = Statistics(intervals="no_intervals" not in line)
+    given = asked(Data(source), None, sure, {key: keys[key] for key in known if key in keys})
     return {Data: given.data, Decision: given.decision, Statistics: given.statistics}
 
 
@@ -249,7 +248,7 @@ def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
         return Engine(line["engine"], query=line.get("query"))
     if not files and pipes and piped_in() is not None:
         return ["-"]
-    paths = files or list(settings.input)
+    paths = files or settings.get("input", [])
     if not paths and pipes:
         raise DecalError(
             "there is nothing to read: no file is named, nothing is piped in, and no settings file names an input",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +19,8 @@ from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS, Columns, Role
 from decal_cli.task import SPELLINGS
 
-
-@dataclass(frozen=True)
-class Settings:
-    """What a settings file says; all empty when there is none.
-
-    path: the file, or None. input: paths as they are to be opened. columns: by key, what is said of them. task: the
-    spellings that are set. gates: rules, unparsed. baseline: path to a JSON report. judging: by key, how rules are
-    judged. terms: those of the terms that are set.
-    """
-
-    path: Path | None = None
-    input: tuple[str, ...] = ()
-    columns: dict[str, Any] = field(default_factory=dict)
-    task: dict[str, Any] = field(default_factory=dict)
-    gates: tuple[str, ...] = ()
-    confidence: float | None = None
-    seed: int | None = None
-    baseline: str | None = None
-    judging: dict[str, Any] = field(default_factory=dict)
-    terms: dict[str, Any] = field(default_factory=dict)
+Settings = dict[str, Any]
+"""What a settings file says, by the key that the command line has for it; of `input` paths as they are to be opened."""
 
 
 def working_folder() -> Path:
@@ -60,11 +42,11 @@ def find_settings(start: Path) -> Settings:
         base = start / os.path.relpath(folder, absolute)
         settings = base / "decal.toml"
         if settings.is_file():
-            return _settings(settings, _parse(settings))
+            return _said(settings, _parse(settings))
         project = base / "pyproject.toml"
         if project.is_file() and (table := _project_table(project)) is not None:
-            return _settings(project, table)
-    return Settings()
+            return _said(project, table)
+    return {}
 
 
 def _project_table(path: Path) -> Mapping[str, Any] | None:
@@ -133,8 +115,8 @@ MATRIX = _Kind(
 AMOUNT = _Kind(lambda value: isinstance(value, str) or _is_number(value), "a number")
 
 
-_KINDS = {"utility": MATRIX, "cost_matrix": MATRIX, "confidence": SHARE, "seed": COUNT, "decisions": AMOUNT}
-_KINDS |= {"input": TEXTS, "gates": TEXTS, "names": TEXTS, "baseline": TEXT, "odds": TEXT, "unit": TEXT}
+_LISTED = {"utility": MATRIX, "cost_matrix": MATRIX, "confidence": SHARE, "seed": COUNT, "decisions": AMOUNT}
+_LISTED |= {"names": replace(TEXTS, kept=lambda value: value), "odds": TEXT, "unit": TEXT}
 """What the types of declarations do not say."""
 
 
@@ -142,7 +124,7 @@ def _kinds(noun: type, keys: Iterable[str]) -> dict[str, _Kind]:
     """What a value must be under each key of a noun: as it is listed, else of the type that its declaration has."""
     named = keys_of(noun)
     options = {key: noun.__dataclass_fields__[named[key]].metadata["option"] for key in keys}  # type: ignore[attr-defined]
-    return {key: _KINDS.get(key) or _of(option) for key, option in options.items()}
+    return {key: _LISTED.get(key) or _of(option) for key, option in options.items()}
 
 
 def _of(option: Option) -> _Kind:
@@ -152,55 +134,48 @@ def _of(option: Option) -> _Kind:
     return {bool: FLAG, float: NUMBER, list[str]: TEXTS}.get(option.kind, text)
 
 
-_COLUMNS = _kinds(Columns, DECLARATIONS)
 _TASK = _kinds(Decision, SPELLINGS)
-_JUDGING = _kinds(Rules, ("undecided", "anytime", "family"))
-_TERMS = _kinds(StatedTerms, keys_of(StatedTerms))
-_OTHERS = {key: _KINDS[key] for key in ("input", "gates", "confidence", "seed", "baseline")}
-_TOP_KEYS = ("input", *_COLUMNS, "task", "gates", "confidence", "seed", "baseline", *_JUDGING, *_TERMS)
+_TOP = {
+    "input": TEXTS,
+    **_kinds(Columns, DECLARATIONS),
+    "task": _Kind(lambda value: isinstance(value, dict), "a table, such as task = {threshold = 0.3}"),
+    "gates": TEXTS,
+    **{"confidence": SHARE, "seed": COUNT, "baseline": TEXT},
+    **_kinds(Rules, ("undecided", "anytime", "family")),
+    **_kinds(StatedTerms, keys_of(StatedTerms)),
+}
 
 
-def _settings(path: Path, table: Mapping[str, Any]) -> Settings:
+def _said(path: Path, table: Mapping[str, Any]) -> Settings:
     """What a settings file says, checked key by key."""
-    _known(path, table, _TOP_KEYS, "")
-    task = table.get("task", {})
-    if not isinstance(task, dict):
-        raise _wrong(path, "task", task, "a table, such as task = {threshold = 0.3}")
-    _known(path, task, SPELLINGS, "task.")
-
-    def read(kinds: Mapping[str, _Kind], given: Mapping[str, Any] = table, prefix: str = "") -> dict[str, Any]:
-        for key in kinds.keys() & given.keys():
-            if not kinds[key].test(given[key]):
-                raise _wrong(path, prefix + key, given[key], kinds[key].words)
-        return {key: kind.kept(given[key]) for key, kind in kinds.items() if key in given}
-
-    others, spelled, terms = read(_OTHERS), read(_TASK, task, "task."), read(_TERMS)
-    for key in {"utility", "cost_matrix"} & spelled.keys():
-        if isinstance(spelled[key], str) and spelled[key].lower().endswith((".json", ".toml", ".csv")):
-            spelled[key] = str(path.parent / spelled[key])
-    if isinstance(table.get("names"), str):
-        terms["names"] = table["names"]
-    if "baseline" in others:
-        others["baseline"] = str(path.parent / others["baseline"])
-    others["input"] = tuple(found for name in others.get("input", ()) for found in _files(path.parent, name))
-    return Settings(path, columns=read(_COLUMNS), task=spelled, judging=read(_JUDGING), terms=terms, **others)
+    said = _read(path, table, _TOP)
+    said |= _read(path, said.pop("task", {}), _TASK, "task.")
+    for key in {"utility", "cost_matrix"} & said.keys():
+        if isinstance(said[key], str) and said[key].lower().endswith((".json", ".toml", ".csv")):
+            said[key] = str(path.parent / said[key])
+    if "baseline" in said:
+        said["baseline"] = str(path.parent / said["baseline"])
+    if "input" in said:
+        said["input"] = [found for name in said["input"] for found in _files(path.parent, name)]
+    return {"rule" if key == "gates" else key: value for key, value in said.items()}
 
 
-def _known(path: Path, table: Mapping[str, Any], keys: tuple[str, ...], prefix: str) -> None:
+def _read(path: Path, table: Mapping[str, Any], kinds: Mapping[str, _Kind], prefix: str = "") -> dict[str, Any]:
+    """The values of a table. Errors: DecalError for an unknown key, or a value that is none of the key's."""
     for key in table:
-        if key in keys:
+        if key in kinds:
             continue
         if not prefix and key in SPELLINGS:
             fix = f"it belongs to the task: task = {{{key} = ...}}"
-        elif near := nearest(key.replace("-", "_"), keys):
+        elif near := nearest(key.replace("-", "_"), tuple(kinds)):
             fix = f"did you mean {near!r}?"
         else:
-            fix = "the keys are " + ", ".join(keys)
+            fix = "the keys are " + ", ".join(kinds)
         raise DecalError(f"{path}: unknown key {quote(prefix + key)}", fix)
-
-
-def _wrong(path: Path, key: str, value: Any, expected: str) -> DecalError:
-    return DecalError(f"{path}: {key} is {quote(value)}", f"it must be {expected}")
+    for key, value in table.items():
+        if not kinds[key].test(value):
+            raise DecalError(f"{path}: {prefix}{key} is {quote(value)}", f"it must be {kinds[key].words}")
+    return {key: kind.kept(table[key]) for key, kind in kinds.items() if key in table}
 
 
 def _files(folder: Path, name: str) -> list[str]:

@@ -10,7 +10,6 @@ from decal_cli.analysis.study import Summary
 from decal_cli.analysis.study import columns_of as point_columns
 from decal_cli.api.acting import study
 from decal_cli.api.nouns import Data, Decision, Halvings, Statistics
-from decal_cli.commands.options import StudyOptions
 from decal_cli.commands.streams import say
 from decal_cli.commands.writing import emit, pictures_possible
 from decal_cli.data import as_file
@@ -25,23 +24,31 @@ from decal_cli.render.results.study import Experiment, Studied
 FIGURES_PAGE = "figures.md"
 
 
-def run(options: StudyOptions, halvings: Halvings, data: Data, decision: Decision, statistics: Statistics) -> None:
+def run(
+    data: Data,
+    decision: Decision,
+    statistics: Statistics,
+    halvings: Halvings,
+    methods: list[str],
+    figures: bool,
+    form: str,
+) -> None:
     """Measure every unit that is not measured yet, and write points, tables and pictures."""
     workers = (os.cpu_count() or 1) if halvings.workers is None else halvings.workers
     halvings = replace(halvings, workers=workers)
     try:
         with ending_as_interrupt():
-            answer = study(data, decision, methods=options.method, halvings=halvings, statistics=statistics)
+            answer = study(data, decision, methods=methods, halvings=halvings, statistics=statistics)
     except KeyboardInterrupt:
         raise Interrupted("run the same command again to go on") from None
     for note in answer.notes:
         say(f"decal: {note}")
     summary, folder = answer.summary, Path(os.fspath(halvings.folder))
     by_task = summary.points.task is not None
-    if options.figures and by_task:
+    if figures and by_task:
         say("decal: no figures.md: the experiment is over t*, and this study is over tasks")
-    written = _write(folder, summary, options.figures and not by_task)
-    emit(Studied(summary), options.format)
+    written = _write(folder, summary, figures and not by_task)
+    emit(Studied(summary), form)
     say(f"{folder}: {', '.join(written)}")
 
 

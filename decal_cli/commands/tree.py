@@ -25,6 +25,7 @@ class Declared:
 
     function: Callable[..., Any]
     rich_help_panel: str
+    panel: str
     decision: str
 
     @property
@@ -39,7 +40,7 @@ class Declared:
     def built(self) -> Any:
         """The command with its options, as Typer makes it."""
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        spread = flat(self.function)
+        spread = flat(self.function, self.panel)
         spread.__dict__["decision"] = self.decision
         alone.command(self.name, cls=help.Command, help=self.help, rich_help_panel=self.rich_help_panel)(spread)
         return typer.main.get_command(alone)
@@ -64,14 +65,14 @@ class Commands(Mapping[str, Any]):
 COMMANDS = Commands()
 
 
-def under(heading: str, decision: str = "") -> Callable[[F], F]:
-    """Declare a command, listed under this heading. Its docstring is its help, its option groups are its parameters.
+def under(heading: str, panel: str, decision: str = "") -> Callable[[F], F]:
+    """Declare a command, listed under this heading. Its docstring is its help, its parameters are its options.
 
-    decision: what help says of the options that name one.
+    panel: the heading of its own options; decision: what help says of those that name one.
     """
 
     def declare(function: F) -> F:
-        declared = Declared(function, heading, decision)
+        declared = Declared(function, heading, panel, decision)
         COMMANDS.declared[declared.name] = declared
         return function
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from decal_cli.api.words import AROUND, Around
-from decal_cli.commands.options import OutputOptions
 from decal_cli.commands.streams import announced, counting_bar, reading_bar, say, spinner
 from decal_cli.errors import DecalError
 from decal_cli.render.format import Page
@@ -47,14 +46,14 @@ def load_ahead(choices: Sequence[MetricSpec]) -> None:
         threading.Thread(target=lambda: [importlib.import_module(name) for name in modules], daemon=True).start()
 
 
-def emit(result: Any, name: str = DEFAULT, out: OutputOptions | None = None) -> None:
+def emit(result: Any, name: str = DEFAULT, output: str | None = None) -> None:
     """A result in the format of this name: to standard output, or to the file in one step."""
-    if out is not None and out.output is not None:
+    if output is not None:
         from decal_cli.data.output import write_whole
 
-        write_whole(out.output, as_bytes(result, name), "output")
+        write_whole(output, as_bytes(result, name), "output")
         return
-    content = write(result, name, page_of(out))
+    content = write(result, name, Page.of_terminal(sys.stdout))
     if isinstance(content, str):
         sys.stdout.write(content)
         sys.stdout.flush()
@@ -67,11 +66,6 @@ def as_bytes(result: Any, name: str) -> bytes:
     """What a file of this format holds of a result."""
     content = write(result, name, Page())
     return content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
-
-
-def page_of(out: OutputOptions | None) -> Page:
-    """The page of the terminal, or of a file."""
-    return Page.of_terminal(sys.stdout) if out is None or out.output is None else Page()
 
 
 def pictures_possible() -> bool:
@@ -98,12 +92,12 @@ def check_plot(plot: str | None, form: str = "") -> None:
     check_writable(plot, "plot")
 
 
-def draw_sweep(sweep: Any, plot: str, pictures: tuple[str, ...], out: OutputOptions) -> tuple[Block, ...]:
+def draw_sweep(sweep: Any, plot: str, pictures: tuple[str, ...], output: str | None) -> tuple[Block, ...]:
     """The pictures in the file, or as blocks where they are to stand in the terminal."""
     from decal_cli.data.output import write_whole
     from decal_cli.plot.sweeps import draw, draw_text
 
     if plot == "-":
-        return draw_text(sweep, pictures, page_of(out).width)
+        return draw_text(sweep, pictures, (Page.of_terminal(sys.stdout) if output is None else Page()).width)
     write_whole(plot, draw(sweep, pictures, plot), "plot")
     return ()

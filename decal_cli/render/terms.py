@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from decal_cli.declarations.option import Option, declared, option
+from decal_cli.declarations.option import Declaring, option
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_UTILITY
@@ -45,29 +45,17 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class StatedTerms:
-    """How amounts and actions are written.
-
-    Parameters
-    ----------
-    unit
-        Of the utilities, such as EUR.
-    decisions
-        How many decisions amounts speak of; '100000/year' is so many a year.
-    per
-        The time that has so many decisions, such as year.
-    names
-        Of the actions 0 and 1: 'reject,accept', or two texts.
-    """
+class StatedTerms(Declaring, panel="Amounts"):
+    """How amounts and actions are written."""
 
     unit: str | None = option("Unit of the utilities, such as EUR.", metavar="UNIT", brief=True)
     decisions: float | str | None = option(
-        "Number of decisions, such as 100000 or 100000/year: amounts are printed for so many, and a total --cost is "
-        "spread over them.",
+        "Print amounts for so many decisions, such as 100000 or 100000/year. A total "
+        f"{Hint('cost')} is spread over them.",
         metavar="N[/TIME]",
-        brief="Print amounts for so many decisions, such as 100000/year.",
+        brief=True,
     )
-    per: str | None = declared(None, Option(key=""))
+    per: str | None = option("The time that has so many decisions, such as year.", key="")
     names: Sequence[str] | None = option(
         "Names of the decisions 0 and 1, such as 'reject,accept'.", metavar="NAME0,NAME1"
     )

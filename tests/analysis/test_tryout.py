@@ -15,9 +15,12 @@ from decal_cli.analysis import recommend
 from decal_cli.analysis.evaluate import Plan, Report, Result
 from decal_cli.analysis.recommend import EVIDENCE, ROUNDS, Preferences, Recommendation, try_methods
 from decal_cli.analysis.tryout import Trial, best, candidates, picked, run_trials
+from decal_cli.api.asking import preferences_of
+from decal_cli.api.nouns import Costs
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.learn.method import Training, folds_of, training_rows, try_out
 from decal_cli.learn.methods import METHODS, parse
+from decal_cli.render.terms import StatedTerms
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FIXTURES, FOX, Decal, valid_json
 from tests.helpers.training import FIFTH, OF_TWO, random_training
@@ -174,7 +177,7 @@ def score_off_by_a_power(folder: Path, rows: int = 800, power: float = 3.0) -> D
 
 def started_over(dataset: Dataset, *costs: str, at: float | None = None) -> Recommendation:
     plan = Plan(EVIDENCE, BinaryTask.of_threshold(0.5, at))
-    return try_methods(dataset, plan, Preferences.parse(costs, None, None, None), methods=CHEAP[:3])
+    return try_methods(dataset, plan, preferences_of(Costs(costs or None), StatedTerms()), methods=CHEAP[:3])
 
 
 class TestRounds:

@@ -13,9 +13,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from decal_cli.api.nouns import rule_names
 from decal_cli.commands import help, manual, pages
 from decal_cli.commands.manual import command_tree
-from decal_cli.commands.options import rule_names
 from decal_cli.declarations import defaults
 from decal_cli.errors import Exit
 from decal_cli.learn.methods import METHODS

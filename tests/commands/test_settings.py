@@ -34,36 +34,36 @@ def settle(folder: Path, text: str, name: str = "decal.toml") -> Settings:
 
 
 def test_no_file_is_empty_settings(tmp_path: Path) -> None:
-    assert find_settings(tmp_path) == Settings()
+    assert find_settings(tmp_path) == {}
 
 
 def test_everything_that_can_be_said(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     for name in ("b.csv", "a.csv"):
         (tmp_path / "more" / name).touch()
-    got = settle(tmp_path, FULL)
-    assert got.path == tmp_path / "decal.toml"
-    assert got.input == (*(str(tmp_path / n) for n in ("preds.csv", "more/a.csv", "more/b.csv")), "-")
-    assert got.columns == dict(
-        score=("p_*",),
-        label="y",
-        weight="w",
-        group=("site", "sex"),
-        features=("x*",),
-        positive="1",
-        logit=True,
-        missing="drop",
-    )
-    assert got.task == {"threshold": 0.3, "utility": str(tmp_path / "costs.json")}
-    assert (got.gates, got.confidence, got.seed) == (("regret<=0.02",), 0.9, 3)
-    assert got.baseline == str(tmp_path / "base.json")
+    assert settle(tmp_path, FULL) == {
+        "input": [*(str(tmp_path / n) for n in ("preds.csv", "more/a.csv", "more/b.csv")), "-"],
+        "score": ("p_*",),
+        "label": "y",
+        "weight": "w",
+        "group": ("site", "sex"),
+        "features": ("x*",),
+        "positive": "1",
+        "logit": True,
+        "missing": "drop",
+        "threshold": 0.3,
+        "utility": str(tmp_path / "costs.json"),
+        "rule": ("regret<=0.02",),
+        "confidence": 0.9,
+        "seed": 3,
+        "baseline": str(tmp_path / "base.json"),
+    }
 
 
 def test_pyproject_has_the_same_keys_under_tool_decal(tmp_path: Path) -> None:
     text = "[tool.decal]\nlabel = 'y'\n[tool.decal.task]\nutility = [[0, -1], [-2, 0]]\n"
     got = settle(tmp_path, text, "pyproject.toml")
-    assert got.columns["label"] == "y"
-    assert got.task == {"utility": [[0.0, -1.0], [-2.0, 0.0]]}
+    assert got == {"label": "y", "utility": [[0.0, -1.0], [-2.0, 0.0]]}
 
 
 def test_decal_toml_wins_and_the_nearest_folder_wins(tmp_path: Path) -> None:
@@ -71,10 +71,10 @@ def test_decal_toml_wins_and_the_nearest_folder_wins(tmp_path: Path) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     (inner / "pyproject.toml").write_text("[tool.other]\nx = 'decal'\n", encoding="utf-8")
-    assert find_settings(inner).columns["label"] == "parent", "a pyproject.toml without [tool.decal] is passed over"
+    assert find_settings(inner)["label"] == "parent", "a pyproject.toml without [tool.decal] is passed over"
     settle(inner, "[tool.decal]\nlabel = 'project'", "pyproject.toml")
-    assert find_settings(inner).columns["label"] == "project"
-    assert settle(inner, "label = 'own'").columns["label"] == "own"
+    assert find_settings(inner)["label"] == "project"
+    assert settle(inner, "label = 'own'")["label"] == "own"
 
 
 def test_paths_are_short_where_the_user_stands_and_open_from_below(
@@ -83,14 +83,14 @@ def test_paths_are_short_where_the_user_stands_and_open_from_below(
     settle(tmp_path, "input = 'preds.csv'")
     (tmp_path / "preds.csv").touch()
     monkeypatch.chdir(tmp_path)
-    assert find_settings(Path()).input == ("preds.csv",)
+    assert find_settings(Path())["input"] == ["preds.csv"]
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path / "sub")
-    assert Path(find_settings(Path()).input[0]).samefile(tmp_path / "preds.csv")
+    assert Path(find_settings(Path())["input"][0]).samefile(tmp_path / "preds.csv")
 
 
 def test_a_broken_pyproject_of_another_project_is_not_ours_to_report(tmp_path: Path) -> None:
-    assert settle(tmp_path, "[tool", "pyproject.toml") == Settings()
+    assert settle(tmp_path, "[tool", "pyproject.toml") == {}
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_bad_bytes_and_a_wrong_tool_table(tmp_path: Path) -> None:
 
 def test_positive_is_text_whatever_toml_type_it_has(tmp_path: Path) -> None:
     for toml, text in [("2", "2"), ("true", "true"), ("1.0", "1"), ("'spam'", "spam")]:
-        assert settle(tmp_path, f"positive = {toml}").columns["positive"] == text
+        assert settle(tmp_path, f"positive = {toml}")["positive"] == text

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from decal_cli.analysis.gate import parse_rule
-from decal_cli.analysis.recommend import Preferences
+from decal_cli.api.asking import preferences_of
+from decal_cli.api.nouns import Costs
 from decal_cli.curves.grid import parse_prior, parse_thresholds
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import DecalError
 from decal_cli.learn.methods import METHODS
 from decal_cli.metrics import METRICS
+from decal_cli.render.terms import StatedTerms
 from decal_cli.task import parse_odds, parse_utility
 from tests.fuzz.harness import decal
 
@@ -62,7 +64,8 @@ def broken(text: str, rng: random.Random) -> str:
 
 def _preferences(text: str) -> Any:
     cost, decisions, at, tolerance = (text.split("|") + ["1"] * 3)[:4]
-    return Preferences.parse([cost], *(_float(each) for each in (decisions, at, tolerance)))
+    terms = StatedTerms(decisions=_float(decisions))
+    return preferences_of(Costs([cost], satisfied_at=_float(at), tolerance=_float(tolerance)), terms)
 
 
 def _float(text: str) -> float:
