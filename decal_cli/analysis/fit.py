@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -26,8 +27,6 @@ from decal_cli.learn.method import (
     MethodSpec,
     Performance,
     added_columns,
-    brier_score,
-    compared,
     judge,
     new_name,
     payoffs,
@@ -38,7 +37,7 @@ from decal_cli.learn.method import (
 from decal_cli.learn.method import fit as fit_method
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, from_text, score_rows
-from decal_cli.learn.models import Applied, Model, actions_taken
+from decal_cli.learn.models import Model, actions_taken
 from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.decisions import Decisions
@@ -161,22 +160,26 @@ def _of_few(data: Dataset, plan: Plan, advice: MethodSpec) -> Advised:
     rows, capacity = training_rows(data.models[0], plan.simplest.shared_by(data.classes), plan.seed), data.capacity
     (model,) = with_lists(data.judged, plan).models
 
-    def lost(chosen: MethodSpec, applied: Applied) -> float:
+    def lost(chosen: MethodSpec) -> float:
+        applied = try_out(chosen, rows).applied
         if capacity is None:
-            return brier_score(applied, rows.judged)
+            return float(np.average((applied.score - rows.judged.label) ** 2, weights=rows.judged.weights))
         return -float(fitted_at(model, capacity, plan, chosen, applied, WIDENED).utility or 0.0)
 
-    ranked = compared(OF_FEW_ROWS, rows, lost)
-    if not ranked or ranked[0].chosen == advice:
+    losses: dict[MethodSpec, float] = {}
+    for chosen in OF_FEW_ROWS:
+        with suppress(Undefined):
+            losses[chosen] = lost(chosen)
+    best, *others = sorted(losses, key=losses.__getitem__) or [advice]
+    if best == advice:
         return Advised(advice)
-    best, *others = ranked
     sign, best_of = (1, "has the lowest Brier score") if capacity is None else (-1, "is worth most at the capacity")
-    listed = ", ".join(f"{each.chosen.key} {short(sign * each.loss, 4)}" for each in others)
+    listed = ", ".join(f"{each.key} {short(sign * losses[each], 4)}" for each in others)
     why = (
-        f"With few rows, {best.chosen.key} {best_of} on held-out rows: {short(sign * best.loss, 4)} "
-        f"({listed}). The advice names {advice.key}; the gain below is that of {best.chosen.key}."
+        f"With few rows, {best.key} {best_of} on held-out rows: {short(sign * losses[best], 4)} "
+        f"({listed}). The advice names {advice.key}; the gain below is that of {best.key}."
     )
-    return Advised(best.chosen, why)
+    return Advised(best, why)
 
 
 def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None = None, why: str = "") -> Fitting:

@@ -19,7 +19,7 @@ from decal_cli.errors import DecalError
 from decal_cli.metrics import Result, parse
 from decal_cli.numbers import Interval, plain, short, span, times
 from decal_cli.render.format import Page
-from decal_cli.render.formats import faces_of, format_for, offered, write
+from decal_cli.render.formats import as_bytes, faces_of, format_for, offered, write
 from decal_cli.render.results.evaluation import Evaluated
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ class Answer:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the answer to a file, in the format that its suffix names: .html, .json, .csv, .md and others."""
         name = os.fspath(path)
-        content = write(self.result, format_for(None, name, faces_of(self.result)), Page())
-        write_whole(name, content.encode() if isinstance(content, str) else content, "output")
+        write_whole(name, as_bytes(self.result, format_for(None, name, faces_of(self.result))), "output")
 
     def __str__(self) -> str:
         return self.to_text()
@@ -267,8 +266,7 @@ class GateAnswer(ReportsAnswer):
         """
         if not self.passed:
             raise DecalError("not every rule passed", "mend the model, or save what evaluate() returns")
-        text = str(write(Evaluated(self.result.outcome.evaluation), "json", Page()))
-        write_whole(os.fspath(path), text.encode(), "baseline")
+        write_whole(os.fspath(path), as_bytes(Evaluated(self.result.evaluation), "json"), "baseline")
 
     @property
     def gist(self) -> str:

@@ -45,12 +45,12 @@ from decal_cli.commands.options import (
     output_option,
 )
 from decal_cli.commands.tree import ACT, COMMANDS, EXPLAIN, JUDGE, Group, under
-from decal_cli.commands.writing import as_bytes, check_plot, draw_sweep, emit, load_ahead, needing, pictures_possible
+from decal_cli.commands.writing import check_plot, draw_sweep, emit, load_ahead, needing, pictures_possible
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.declarations.option import argument, keys_of, option
 from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
 from decal_cli.hints import Hint
-from decal_cli.render.formats import DEFAULT, FORMATS, format_for
+from decal_cli.render.formats import DEFAULT, FORMATS, as_bytes, format_for
 from decal_cli.roles import DECLARATIONS
 from decal_cli.task import SPELLINGS, parse_varied
 from decal_cli.version import __version__
@@ -233,7 +233,7 @@ def gate(
     code = outcome(answer.outcomes)
     contents = {path: as_bytes(answer.result, name) for path, name in files.items()}
     if write_baseline is not None and code is Exit.OK:
-        contents[write_baseline] = as_bytes(Evaluated(answer.result.outcome.evaluation), "json")
+        contents[write_baseline] = as_bytes(Evaluated(answer.result.evaluation), "json")
     write_all(contents, "output")
     if write_baseline is not None and code is not Exit.OK:
         streams.say(f"decal: baseline {write_baseline} is not written: not every rule passed")

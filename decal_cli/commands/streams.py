@@ -11,8 +11,8 @@ import resource
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -131,16 +131,24 @@ def announced() -> Iterator[Count]:
 
 
 @contextmanager
+def _bar(what: str, *counted: Any, transient: bool = False) -> Iterator[Callable[[int, int | None], None]]:
+    """A bar of what is finished, counted by these columns, and of the time that is left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    parts = (TextColumn(what), BarColumn(), *counted, TimeRemainingColumn())
+    with Progress(*parts, console=Console(stderr=True), transient=transient) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda finished, total: shown.update(task, completed=finished, total=total)
+
+
+@contextmanager
 def counting_bar() -> Iterator[Count]:
     """A bar of the units that are finished."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import MofNCompleteColumn
 
-    parts = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*parts, console=Console(stderr=True)) as shown:
-        task = shown.add_task("measuring", total=None)
-        yield lambda finished, total, before: shown.update(task, completed=finished, total=total)
+    with _bar("measuring", MofNCompleteColumn()) as show:
+        yield lambda finished, total, before: show(finished, total)
 
 
 @contextmanager
@@ -151,12 +159,9 @@ def reading_bar() -> Iterator[RowsRead]:
         yield lambda rows, total: bar()(rows, total)
 
 
-@contextmanager
-def _rows_bar() -> Iterator[RowsRead]:
+def _rows_bar() -> AbstractContextManager[RowsRead]:
     """The rows with their rate and the time that is left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import ProgressColumn, Task, TextColumn
     from rich.text import Text
 
     class Rate(ProgressColumn):
@@ -164,16 +169,7 @@ def _rows_bar() -> Iterator[RowsRead]:
             rate = task.finished_speed or task.speed
             return Text("" if rate is None else f"{rate / 1e6:.1f} million rows/s")
 
-    parts = (
-        TextColumn("reading"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} rows"),
-        Rate(),
-        TimeRemainingColumn(),
-    )
-    with Bar(*parts, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("reading", total=None)
-        yield lambda rows, total: shown.update(task, completed=rows, total=total)
+    return _bar("reading", TextColumn("{task.completed:,.0f} rows"), Rate(), transient=True)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from decal_cli.data.output import ending_as_interrupt, write_whole
 from decal_cli.errors import DecalError, Interrupted
 from decal_cli.plot.study import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
 from decal_cli.render.format import Page
-from decal_cli.render.formats.data import Csv, Json
+from decal_cli.render.formats import as_bytes
 from decal_cli.render.formats.markdown import Markdown
 from decal_cli.render.results.study import Experiment, Studied
 
@@ -55,9 +55,9 @@ def run(
 def _write(folder: Path, summary: Summary, figures: bool) -> list[str]:
     """All files of a study but its units, each in one step; their names. Pictures of an older one are removed."""
     files = {
-        "points.csv": Csv(Page()).write(Studied(summary)).encode(),
+        "points.csv": as_bytes(Studied(summary), "csv"),
         "points.parquet": as_file("points.parquet", point_columns(summary.points)),
-        "summary.json": Json(Page()).write(Studied(summary)).encode(),
+        "summary.json": as_bytes(Studied(summary), "json"),
     }
     pictures: dict[str, bytes] = {}
     if pictures_possible():

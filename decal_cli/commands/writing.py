@@ -13,7 +13,7 @@ from decal_cli.api.words import AROUND, Around
 from decal_cli.commands.streams import announced, counting_bar, reading_bar, say, spinner
 from decal_cli.errors import DecalError
 from decal_cli.render.format import Page
-from decal_cli.render.formats import DEFAULT, FORMATS, write
+from decal_cli.render.formats import DEFAULT, FORMATS, as_bytes, write
 
 if TYPE_CHECKING:
     from decal_cli.metrics import MetricSpec
@@ -60,12 +60,6 @@ def emit(result: Any, name: str = DEFAULT, output: str | None = None) -> None:
     else:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
-
-
-def as_bytes(result: Any, name: str) -> bytes:
-    """What a file of this format holds of a result."""
-    content = write(result, name, Page())
-    return content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
 
 
 def pictures_possible() -> bool:

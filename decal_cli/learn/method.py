@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,32 +213,6 @@ def try_out(spec: MethodSpec, rows: Training) -> Performance:
     applied = Applied(*each)
     seconds = time.process_time() - before
     return Performance(spec, applied, _gain(applied, rows.judged, WIDENED), seconds)
-
-
-class Predicting(NamedTuple):
-    """A method and its loss on held-out rows."""
-
-    chosen: MethodSpec
-    loss: float
-
-
-Loss = Callable[[MethodSpec, Applied], float]
-
-
-def compared(specs: Sequence[MethodSpec], rows: Training, loss: Loss) -> list[Predicting]:
-    """Methods that can be fitted, by the loss of what they say of held-out rows, the lowest first."""
-    results = []
-    for spec in specs:
-        try:
-            results.append(Predicting(spec, loss(spec, try_out(spec, rows).applied)))
-        except Undefined:
-            continue
-    return sorted(results, key=lambda each: each.loss)
-
-
-def brier_score(applied: Applied, rows: Training) -> float:
-    """Of scores of two classes."""
-    return float(np.average((applied.score - rows.label) ** 2, weights=rows.weights))
 
 
 def folds_of(rows: Training) -> Ints:

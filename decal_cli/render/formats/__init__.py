@@ -6,13 +6,10 @@ import importlib
 import pkgutil
 from collections.abc import Collection
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decal_cli.errors import DecalError
-from decal_cli.render.format import Face, Format
-
-if TYPE_CHECKING:
-    from decal_cli.render.format import Page
+from decal_cli.render.format import Face, Format, Page
 
 DEFAULT = "table"
 
@@ -66,6 +63,12 @@ def check_format(name: str, faces: Collection[Face], what: str) -> str:
     if name not in names:
         raise DecalError(f"{what} does not write the format {name!r}", f"choose one of {', '.join(names)}")
     return name
+
+
+def as_bytes(result: Any, name: str) -> bytes:
+    """What a file of this format holds of a result."""
+    content = write(result, name, Page())
+    return content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
 
 
 def write(result: Any, name: str, page: Page) -> str | bytes:
