@@ -7,9 +7,10 @@ import pytest
 
 import decal_cli as decal_api
 from decal_cli.metrics import METRICS
-from tests.helpers.command import BINARY, FIXTURES, Decal, refusal
+from tests.helpers.command import BINARY, FIXTURES, Decal, few_rows, refusal
 
 COLUMNS = (BINARY, "--score", "p", "--label", "y")
+FEW = ("rows.csv", *COLUMNS[1:])
 KEYS = [name for name in METRICS if METRICS[name].family == "capacity"]
 
 
@@ -118,7 +119,8 @@ def test_advice_says_what_each_score_is_worth_at_the_capacity(decal: Decal) -> N
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_page_shows_the_capacity_and_what_others_would_be_worth(decal: Decal, tmp_path: Path) -> None:
-    assert decal("report", *COLUMNS, "-t", "0.3", "--capacity", "50/1000", "-o", "a.html").code == 0
+    few_rows(tmp_path)
+    assert decal("report", *FEW, "-t", "0.3", "--capacity", "50/1000", "-o", "a.html").code == 0
     page = (tmp_path / "a.html").read_text()
     text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     shown = (
@@ -133,7 +135,7 @@ def test_a_page_shows_the_capacity_and_what_others_would_be_worth(decal: Decal, 
     most = re.split(r"\d+ more of", text[text.index("The metrics that say most") :])[0]
     assert "Capture at capacity" in most and "Capture of value" not in most
     # Without a decision, all places are taken: there is nothing to be worth.
-    assert decal("report", *COLUMNS, "--capacity", "60", "-o", "b.html").code == 0
+    assert decal("report", *FEW, "--capacity", "60", "-o", "b.html").code == 0
     text = (tmp_path / "b.html").read_text()
     assert "Which rows have a place." in text and "At other capacities" not in text
 

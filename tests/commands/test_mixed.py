@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pacsv.write_csv(table, folder / "train.csv")
     pq.write_table(new, folder / "new.parquet")
     pacsv.write_csv(new, folder / "new.csv")
-    done = run_here(folder, ("fit", "blend", "train.parquet", *COLUMNS, *TASK, "-o", "model.json"))
+    done = run_here(folder, ("fit", "stack", "train.parquet", *COLUMNS, *TASK, "-o", "model.json"))
     assert done.code == 0, done.err
     return folder
 

@@ -5,10 +5,14 @@ from pathlib import Path
 import pytest
 
 import decal_cli as decal_api
-from tests.helpers.command import BINARY, FIXTURES, Decal, valid_json
+from tests.helpers.command import FIXTURES, Decal, few_rows, valid_json
 
-NAMED = (BINARY, "--score", "p", "--label", "y")
-TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
+NAMED = ("rows.csv", "--score", "p", "--label", "y")
+
+
+@pytest.fixture(autouse=True)
+def rows(tmp_path: Path) -> None:
+    few_rows(tmp_path, 800)
 
 
 class TestRecommend:
@@ -28,7 +32,7 @@ class TestRecommend:
         assert ends[0][0] == asked["low"] and ends[-1][1] == asked["high"] and ends == sorted(ends)
 
 
-def test_advice_says_what_moving_the_scores_wins(decal: Decal) -> None:
+def test_advice_says_what_moving_the_scores_wins(decal: Decal, tmp_path: Path) -> None:
     done = decal("recommend", *NAMED, "-t", "0.3", "--prevalence", "0.05", "-f", "json")
     document = valid_json(done.out)
     assert document["population"]["prevalence"] == 0.05 and document["population"]["scores"] == "moved"
@@ -47,7 +51,9 @@ def test_advice_says_what_moving_the_scores_wins(decal: Decal) -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_every_verb_that_judges_takes_it(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "decal.toml").write_text("prevalence = 0.05\n")
-    whole = decal_api.evaluate(BINARY, score="p", label="y", threshold=0.3, prevalence=0.05, metrics="brier")
+    whole = decal_api.evaluate(
+        tmp_path / "rows.csv", score="p", label="y", threshold=0.3, prevalence=0.05, metrics="brier"
+    )
     measured = decal.json("evaluate", *NAMED, "-t", "0.3", "-m", "brier")["metrics"]
     assert measured["brier"]["value"] == pytest.approx(whole["brier"].value)
     assert decal("gate", *NAMED, "--rule", "brier<=0.1").code == 0
@@ -62,7 +68,7 @@ def test_a_model_for_the_population_says_so(decal: Decal) -> None:
     assert "calibrated for a population with 2 % positive; it takes scores as they come" in fitted.text
     kept = decal("fit", "isotonic", *NAMED, "--prevalence", ".02", "--keep-scores", "-o", "kept.json")
     assert "calibrated for a population with 2 % positive." in kept.out
-    applied = decal("apply", "m.json", BINARY, "-o", "out.csv")
+    applied = decal("apply", "m.json", "rows.csv", "-o", "out.csv")
     assert "The model is calibrated for a population with 2 % positive." in applied.err
     judged = ("evaluate", "out.csv", "-s", "p_isotonic", "-y", "y", "--prevalence", ".02", "--keep-scores", "-m", "ece")
     assert decal(*judged, "-f", "json").code == 0

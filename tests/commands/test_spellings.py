@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from decal_cli.learn.model_file import to_text
 from decal_cli.metrics import METRICS
+from decal_cli.task import BinaryTask
 from tests.helpers.command import run_here, valid_json
-from tests.helpers.training import OF_TWO
+from tests.helpers.model_files import of_model
+from tests.helpers.training import OF_TWO, fit_method, random_training
 from tests.helpers.worlds import featured_rows
 
 UNIT = ("--threshold", "0.3")
@@ -39,15 +43,12 @@ SAID = {"task", "signature", "inputs", "worst_agent", "seconds", "parameters"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Scores of two decimals, so that some are t*; a feature and a group that know more."""
+    """Scores of two decimals, so that some are t*; features that know more."""
     folder = tmp_path_factory.mktemp("spellings")
     score, label, _, features = featured_rows(300)
-    group = np.where(features[:, 1] > 0, "high", "low")
-    columns = {"p": score, "q": np.round(np.sqrt(score), 2), "y": label, "g": group}
+    columns = {"p": score, "q": np.round(np.sqrt(score), 2), "y": label}
     columns |= {f"x{k}": column for k, column in enumerate(features.T)}
-    table = pa.table(columns)
-    pq.write_table(table[:240], folder / "preds.parquet")
-    pq.write_table(table[240:], folder / "rest.parquet")
+    pq.write_table(pa.table(columns)[:240], folder / "preds.parquet")
     assert (score[:240] == 0.3).any()
     return folder
 
@@ -106,15 +107,13 @@ def test_a_utility_that_no_decision_changes_changes_no_advice(folder: Path) -> N
     assert other["gain"] == pytest.approx(unit["gain"] / 0.3, abs=1e-9)
 
 
-def test_methods_fit_the_same(folder: Path) -> None:
-    for method in OF_TWO:
-        models = []
-        for task in (UNIT, PAPER):
-            where = ("--test", "rest.parquet", "-o", "model.json", "--force")
-            done = run_here(folder, ("fit", method, *ON_FEATURES, "--group", "g", *task, *where))
-            assert done.code == 0, done.err
-            models.append(dict(leaves(json.loads((folder / "model.json").read_text())["model"])))
-        one, other = models
-        assert one.keys() == other.keys(), method
-        for path, value in one.items():
-            assert other[path] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), method
+@pytest.mark.parametrize("method", OF_TWO)
+def test_methods_fit_the_same(method: str) -> None:
+    rows = random_training(240, seed=0)
+    one, other = (
+        dict(leaves(json.loads(to_text(of_model(fit_method(method, replace(rows, task=task)))))["model"]))
+        for task in (BinaryTask.of_threshold(0.3), BinaryTask.of_utility([[1.0, 0.0], [0.0, 7 / 3]]))
+    )
+    assert one.keys() == other.keys()
+    for path, value in one.items():
+        assert other[path] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value)

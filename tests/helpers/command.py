@@ -150,6 +150,12 @@ def blank_pictures() -> Iterator[None]:
         yield
 
 
+def few_rows(folder: Path, rows: int = 500) -> Path:
+    """The folder, with so many of the shipped rows as rows.csv: a page of all of them takes long."""
+    (folder / "rows.csv").write_text("".join(BINARY.read_text().splitlines(keepends=True)[: rows + 1]))
+    return folder
+
+
 def valid_json(text: str) -> dict[str, Any]:
     """Parse JSON strictly and hold it against the shipped schema."""
 

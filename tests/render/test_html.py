@@ -11,7 +11,7 @@ import pytest
 
 from decal_cli.metrics import METRICS
 from tests.helpers.browser import BROWSER, defects
-from tests.helpers.command import BINARY, Decal, blank_pictures, run_here
+from tests.helpers.command import Decal, blank_pictures, few_rows, run_here
 
 ASKED = ("rows.csv", "-s", "p", "-y", "y", "-t", "0.3")
 VOID = {"meta", "img", "br", "input"}
@@ -34,12 +34,6 @@ class Tags(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
-
-
-def few_rows(folder: Path) -> Path:
-    """The folder, with 500 shipped rows as rows.csv."""
-    (folder / "rows.csv").write_text("".join(BINARY.read_text().splitlines(keepends=True)[:501]))
-    return folder
 
 
 @pytest.fixture(scope="module")

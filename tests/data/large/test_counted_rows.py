@@ -46,6 +46,7 @@ GIVEN = (
     "three actions",
     "two models + weights",
 )
+SOME_VERBS = ("gate", "compare", "sweep")
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +78,12 @@ def _numbers(document: Any, place: str) -> Iterator[tuple[str, float]]:
 @pytest.mark.parametrize(
     ("verb", "given"),
     [
-        *product(("evaluate", "gate"), GIVEN),
-        *product(("compare", "sweep"), GIVEN[::3]),
+        *product(("evaluate",), GIVEN),
+        *product(SOME_VERBS, GIVEN[::3]),
         *(
             pytest.param(verb, given, marks=pytest.mark.long)
-            for verb, given in product(("compare", "sweep", "fit", "recommend", "recommend --try"), GIVEN)
-            if verb not in ("compare", "sweep") or given not in GIVEN[::3]
+            for verb, given in product((*SOME_VERBS, "fit", "recommend", "recommend --try"), GIVEN)
+            if verb not in SOME_VERBS or given not in GIVEN[::3]
         ),
     ],
 )
