@@ -1,7 +1,6 @@
 """Counts of rows that memory holds are these rows: whatever a verb says of them, it says of their counts."""
 
 import json
-import math
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -104,13 +103,7 @@ def test_counts_give_all_numbers_of_their_rows(folder: Path, verb: str, given: s
     if not one_by_one and not ("two models" in asked and verb == "sweep"):
         roads.append("counts only")
     for road in roads:
-        got = numbers(folder, verb, asked | {road})
-        apart = {
-            at: (expected.get(at), got.get(at))
-            for at in expected.keys() | got.keys()
-            if not math.isclose(expected.get(at, math.inf), got.get(at, -math.inf), rel_tol=1e-12, abs_tol=1e-13)
-        }
-        assert not apart, road
+        assert numbers(folder, verb, asked | {road}) == pytest.approx(expected, rel=1e-12, abs=1e-13), road
 
 
 def test_weights_of_a_level_add_up_as_they_were_given() -> None:
@@ -211,15 +204,14 @@ def files(tmp_path: Path) -> Path:
     return with_database(ROWS, tmp_path)
 
 
-def option_numbers(metrics: dict[str, Any]) -> dict[str, list[float]]:
-    return {key: [each["value"], *(each["interval"] or ())] for key, each in metrics.items()}
-
-
 def agree(got: dict[str, Any], expected: dict[str, Any]) -> None:
     """Whether values and intervals are the same to 1e-12."""
-    of_rows = option_numbers(expected)
-    assert all(values[0] is not None for values in of_rows.values())
-    assert option_numbers(got) == {key: pytest.approx(values, rel=1e-12, abs=1e-14) for key, values in of_rows.items()}
+    assert all(each["value"] is not None for each in expected.values())
+    one, other = (
+        dict(_numbers({key: [each["value"], each["interval"]] for key, each in metrics.items()}, ""))
+        for metrics in (got, expected)
+    )
+    assert one == pytest.approx(other, rel=1e-12, abs=1e-14)
 
 
 def test_cells_tell_what_rows_count_and_not_how_their_scores_move(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,16 +275,11 @@ def both(capacity_files: Path) -> Iterator[tuple[Path, str]]:
     yield capacity_files / "preds.parquet", f"duckdb:{capacity_files}/file.db?table=preds"
 
 
-def same(documents: list[dict[str, Any]]) -> None:
-    result = Agreement()
-    result.of(*documents)
-    assert not result.apart
-    assert result.n_values > 20
-
-
 def test_a_sweep_over_capacities(decal: Decal, both: tuple[Path, str]) -> None:
     words = ("-s", "p", "-y", "y", "--positive", "it's", "-t", "0.05", "--capacity-range", "10:90", "--format", "json")
-    same([json.loads(decal("sweep", *data, *words).out) for data in (("--engine", both[1]), (both[0],))])
+    result = Agreement()
+    result.of(*(json.loads(decal("sweep", *data, *words).out) for data in (("--engine", both[1]), (both[0],))))
+    assert not result.apart and result.n_values > 20
 
 
 def test_exported_counts_take_a_capacity() -> None:

@@ -8,7 +8,6 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import decal_cli
@@ -90,22 +89,6 @@ def test_what_cells_do_not_know_is_not_shown(files: Path, monkeypatch: pytest.Mo
     assert other["metrics"]["expected_utility"]["difference"]["value"] is None
 
 
-@pytest.mark.parametrize("cells", [False, True])
-def test_a_row_that_lacks_a_score_is_dropped_for_both(
-    files: Path, cells: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(counting, "MAX_LEVELS", 10 if cells else 10_000)
-    rows = ROWS.set_column(1, "q", pa.array([None if at % 7 == 0 else q for at, q in enumerate(ROWS["q"].to_pylist())]))
-    pq.write_table(rows, files / "lacks.parquet")
-    with duckdb.connect(files / "file.db") as connection:
-        connection.execute(f"CREATE TABLE lacks AS SELECT * FROM '{files}/lacks.parquet'")
-    shared: dict[str, Any] = {"score": ["p", "q"], "label": "y", "missing": "drop", **SUMS}
-    expected = comparison(decal_cli.compare(files / "lacks.parquet", **shared))["contests"][0]
-    answer = decal_cli.compare(f"duckdb:{files}/file.db?table=lacks", **shared)
-    assert_close(comparison(answer)["contests"][0]["metrics"], expected["metrics"])
-    assert "dropped 129 of 900 rows (missing score)" in str(answer)
-
-
 def changed(**columns: list[Any]) -> dict[str, list[Any]]:
     """Levels of two pairs, some columns of which are others."""
     names = {"model_a": ["p", "p"], "model_b": ["q", "q"]}
@@ -134,7 +117,7 @@ def many_rows() -> pd.DataFrame:
     return two_models(1500).to_pandas().assign(id=range(1500))
 
 
-def compared(path: Path, **more: Any) -> tuple[dict[str, Any], list[str]]:
+def compared(path: Path | str, **more: Any) -> tuple[dict[str, Any], list[str]]:
     """What is compared, and the notes."""
     asked: dict[str, Any] = {"score": ["p", "q"], "label": "y", "threshold": 0.3, "metrics": (*EXACT, "auc")}
     document = decal_cli.compare(path, **{**asked, **more}).to_dict()
@@ -153,17 +136,18 @@ def few_pairs(monkeypatch: pytest.MonkeyPatch, pairs: int) -> None:
     monkeypatch.setattr(counting, "MAX_LEVELS", pairs)
 
 
+@pytest.mark.parametrize("engine", [False, True])
 @pytest.mark.parametrize("pairs", [300, 1 << 20])
-def test_a_row_of_a_file_that_lacks_a_score_is_dropped_for_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pairs: int
+def test_a_row_that_lacks_a_score_is_dropped_for_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pairs: int, engine: bool
 ) -> None:
-    path, rows = tmp_path / "rows.parquet", many_rows()
+    rows = many_rows()
     rows["p"] = rows["p"].where(rows.index % 11 != 0)
     rows["q"] = rows["q"].where(rows.index % 7 != 0)
-    rows.to_parquet(path)
+    path = with_database(pa.Table.from_pandas(rows), tmp_path) / "preds.parquet"
     held, _ = compared(path, missing="drop", metrics=EXACT)
     few_pairs(monkeypatch, pairs)
-    got, notes = compared(path, missing="drop", metrics=EXACT)
+    got, notes = compared(f"duckdb:{tmp_path}/file.db?table=preds" if engine else path, missing="drop", metrics=EXACT)
     assert_close(got["contests"][0]["metrics"], held["contests"][0]["metrics"])
     assert got["contests"][0]["rows"] == held["contests"][0]["rows"] == int(rows[["p", "q"]].notna().all(axis=1).sum())
     assert any("dropped 332 of 1,500 rows (missing score)" in note for note in notes)
