@@ -32,7 +32,7 @@ def visits_file(path: Path, patients: int, prefix: str, visits: int = 6) -> str:
 
 def test_every_verb_takes_it(decal: Decal, visits: str, tmp_path: Path) -> None:
     plain = decal.json("evaluate", visits, *COLUMNS, "-m", "brier")
-    document = decal.json("evaluate", visits, *COLUMNS, "--cluster", "patient")
+    document = decal.json("evaluate", visits, *COLUMNS, "--cluster", "patient", "-m", "brier")
     assert document["clusters"]["count"] == 60 and document["clusters"]["effective"] == pytest.approx(60)
     assert document["signature"].endswith("|cluster:patient")
     wide, narrow = (d["metrics"]["brier"]["interval"] for d in (document, plain))
@@ -50,30 +50,30 @@ def test_every_verb_takes_it(decal: Decal, visits: str, tmp_path: Path) -> None:
     assert "in 60 clusters: the interval of the Brier score is" in " ".join(document["notes"])
     (tmp_path / "decal.toml").write_text('cluster = "patient"\n')
     assert "60 clusters" in decal("recommend", visits, *COLUMNS).out
-    assert "60 clusters" in decal("sweep", visits, *COLUMNS).out
-    compared = decal("compare", visits, *COLUMNS, "-s", "q").out.replace("\n", " ")
+    assert "60 clusters" in decal("sweep", visits, *COLUMNS, "--thresholds", ".2,.4").out
+    compared = decal("compare", visits, *COLUMNS, "-s", "q", "-m", "brier").text
     assert "60 clusters" in compared and "McNemar's p, over clusters" in compared
     assert "60 clusters" in decal("fit", "platt", visits, *COLUMNS, "-o", "m.json").out
     assert decal("gate", visits, *COLUMNS, "--rule", f"upper(brier)<={wide[1] - 1e-6}").code == 1
-    whole = decal_api.evaluate(visits, score="p", label="y", threshold=0.3, cluster="patient")
+    whole = decal_api.evaluate(visits, score="p", label="y", cluster="patient", metrics="brier")
     assert whole["brier"].interval == pytest.approx(wide)
 
 
 def test_a_column_that_looks_like_one_is_named(decal: Decal, visits: str) -> None:
-    assert "within the 60 values of column 'patient'" in decal("evaluate", visits, *COLUMNS).out.replace("\n", " ")
-    assert "within the" not in decal("evaluate", visits, *COLUMNS, "--cluster", "patient").out
+    assert "within the 60 values of column 'patient'" in decal("evaluate", visits, *COLUMNS, "-m", "brier").text
+    assert "within the" not in decal("evaluate", visits, *COLUMNS, "--cluster", "patient", "-m", "brier").out
 
 
 def test_few_clusters(decal: Decal, tmp_path: Path) -> None:
     options = (*COLUMNS, "--cluster", "patient")
-    few = decal("evaluate", visits_file(tmp_path / "few.csv", 12, "a"), *options).out
-    assert "intervals use t quantiles and are rough: there are only 12 clusters" in few.replace("\n", " ")
+    few = decal("evaluate", visits_file(tmp_path / "few.csv", 12, "a"), *options, "-m", "brier").text
+    assert "intervals use t quantiles and are rough: there are only 12 clusters" in few
     fewer = visits_file(tmp_path / "fewer.csv", 4, "a", 30)
-    document = decal.json("evaluate", fewer, *options)
+    document = decal.json("evaluate", fewer, *options, "-m", "brier")
     assert document["metrics"]["brier"]["interval"] is None
     assert any("no intervals: they need 5 clusters" in note for note in document["notes"])
-    for verb in ("recommend", "sweep"):
-        assert decal(verb, fewer, *options).code == 0
+    for line in (("recommend",), ("sweep", "--thresholds", ".2,.4")):
+        assert decal(*line, fewer, *options).code == 0
 
 
 def test_fit_keeps_clusters_apart(decal: Decal, visits: str, tmp_path: Path) -> None:
