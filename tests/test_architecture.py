@@ -5,6 +5,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from decal_cli.commands.app import COMMANDS
@@ -35,9 +36,14 @@ def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported_modules(path: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom):
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
@@ -64,8 +70,7 @@ def test_a_room_imports_only_rooms_below_it() -> None:
 
 
 def test_no_class_name_has_two_meanings() -> None:
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES]
-    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for path in SOURCES for node in tree_of(path).body if isinstance(node, ast.ClassDef))
     assert not [name for name, times in names.items() if times > 1]
 
 
@@ -102,7 +107,7 @@ def test_no_test_module_imports_another() -> None:
 def public_names(path: Path) -> set[str]:
     """Functions, classes and constants of a module, without the tests."""
     names: set[str] = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in tree_of(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Assign):

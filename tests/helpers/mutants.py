@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,14 +93,20 @@ def _swapped(
         yield kind, right.lineno, left.end_col_offset, right.col_offset, between.replace(*swap)
 
 
-def chosen_faults(count: int, seed: int) -> list[Fault]:
-    """Of as many rooms as there are, kinds alike often."""
-    rng = random.Random(seed)
+@cache
+def _faults_by_room() -> dict[str, dict[str, list[Fault]]]:
+    """Room -> kind -> faults."""
     by_room: dict[str, dict[str, list[Fault]]] = {}
     for file in sorted((ROOT / "decal_cli").rglob("*.py")):
         path = file.relative_to(ROOT)
         for fault in faults_in(path, file.read_text(encoding="utf-8")):
             by_room.setdefault(path.parts[1], {}).setdefault(fault.kind, []).append(fault)
+    return by_room
+
+
+def chosen_faults(count: int, seed: int) -> list[Fault]:
+    """Of as many rooms as there are, kinds alike often."""
+    rng, by_room = random.Random(seed), _faults_by_room()
     rooms = [room for room, kinds in by_room.items() if sum(map(len, kinds.values())) >= 5]
     order = [room for _ in range(count // len(rooms) + 1) for room in rng.sample(rooms, len(rooms))][:count]
     return [rng.choice(by_room[room][rng.choice(sorted(by_room[room]))]) for room in order]
