@@ -13,12 +13,11 @@ from scipy.stats import binomtest
 from decal_cli.analysis.compare import Cut, best_cut, compare, disagreements, exact_sign_test, splice
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.curves.crossings import Crossing, band, brier_difference
-from decal_cli.data import Dataset, Predictions, from_arrays, on_same_rows
+from decal_cli.data import Dataset, from_arrays
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import parse
 from decal_cli.render.results.comparison import Compared
 from decal_cli.tables.pairs import pair_up
-from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FOX, Decal
 from tests.helpers.pairs import any_pairs, pair_columns
@@ -238,21 +237,6 @@ def test_a_handful_of_rows_proves_nothing() -> None:
     comparison = compare(two_models(np.array([0.1, 0.9, 0.1, 0.9]), np.array([0.4, 0.6, 0.4, 0.6]), label), PLAN)
     brier = comparison.contests[0].differences["brier"]
     assert brier.better == "a" and brier.by_chance is None and brier.difference.interval is None
-
-
-def test_rows_that_both_models_have() -> None:
-    label = np.array([0, 1, 0, 1, 1], dtype=np.uint8)
-
-    def model(name: str, kept: list[int]) -> Predictions:
-        numbers = np.array(kept)
-        return Predictions(name, (name,), Rows(numbers / 10, label[numbers]), (), 5 - len(numbers), numbers)
-
-    whole = two_models(np.arange(5) / 10, np.arange(5) / 10, label)
-    both = on_same_rows(Dataset(whole.inputs, {}, (), (model("p_a", [0, 1, 3]), model("p_b", [1, 3, 4])), ()))
-    assert [list(each.rows.score) for each in both.models] == [[0.1, 0.3], [0.1, 0.3]]
-    assert "compared on the 2 rows of 5" in both.notes[-1]
-    with pytest.raises(DecalError, match="no row has both"):
-        on_same_rows(Dataset(whole.inputs, {}, (), (model("p_a", [0, 1]), model("p_b", [2])), ()))
 
 
 def test_a_comparison_is_of_two() -> None:

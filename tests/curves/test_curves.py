@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -206,23 +207,22 @@ def test_json_weights(content: object, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "0.1:0.9", "0.9:0.1:0.1", "0.1:0.9:0", "0,0.5", "0.1:1:0.1", "nan", "0.1:0.9:1e-9"]
+    ("parse_text", "text"),
+    [
+        *((parse_thresholds, text) for text in ("", "x", "0.1:0.9", "0.9:0.1:0.1", "0.1:0.9:0", "0,0.5", "0.1:1:0.1")),
+        *((parse_thresholds, text) for text in ("nan", "0.1:0.9:1e-9")),
+        *((parse_prior, text) for text in ("beta:2", "beta:0,1", "beta:a,b", "uniform", "none.csv", "none.json")),
+    ],
 )
-def test_thresholds_that_make_no_sense(text: str) -> None:
-    with pytest.raises(DecalError, match="threshold"):
-        parse_thresholds(text)
+def test_thresholds_and_priors_that_make_no_sense(parse_text: Callable[[str], object], text: str) -> None:
+    with pytest.raises(DecalError, match="threshold" if parse_text is parse_thresholds else "prior"):
+        parse_text(text)
 
 
 def test_thresholds_are_the_decimals_that_were_written() -> None:
     assert parse_thresholds("0.05:0.95:0.05")[5] == 0.3
     assert len(ALL) == 99 and ALL[-1] == 0.99
     assert parse_thresholds("0.5,0.1").tolist() == [0.1, 0.5]
-
-
-@pytest.mark.parametrize("text", ["beta:2", "beta:0,1", "beta:a,b", "uniform", "none.csv", "none.json"])
-def test_priors_that_make_no_sense(text: str) -> None:
-    with pytest.raises(DecalError, match="prior"):
-        parse_prior(text)
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,7 @@ from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.table import FEWEST_ROWS
 from decal_cli.task import BinaryTask
-from tests.helpers.training import (
-    OF_TWO,
-    fit_method,
-    random_training,
-    training_of,
-    unlabelled,
-)
+from tests.helpers.training import OF_TWO, fit_method, random_training, training_of, unlabelled
 from tests.helpers.worlds import any_rows, rows_by_level
 
 FORMS = {

@@ -108,33 +108,24 @@ def test_refit_is_scikit_learns_regression_with_its_defaults() -> None:
     np.testing.assert_allclose(model.planes.coefficient, oracle.coef_, atol=1e-5)
 
 
-def test_trees_say_what_scikit_learns_say() -> None:
-    train = island_world(600, 0)[0].in_order()
-    new = island_world(300, 1)[0]
-    columns, seen = (with_score(rows.score, narrow(rows.features)) for rows in (train, new))
-    forest = RandomForestClassifier(20, max_samples=360, max_features=4, min_samples_leaf=5, random_state=0).fit(
-        columns, train.label
-    )
-    np.testing.assert_allclose(
-        scored("stack-forest(trees=20)", train, new), forest.predict_proba(seen)[:, 1], atol=1e-12
-    )
-    boosted = HistGradientBoostingClassifier(
-        learning_rate=0.05, max_iter=120, max_leaf_nodes=16, max_bins=63, max_features=0.3,
-        min_samples_leaf=20, early_stopping=False, random_state=0,
-    ).fit(columns, train.label)  # fmt: skip
-    np.testing.assert_allclose(scored("stack-boosting", train, new), boosted.predict_proba(seen)[:, 1], atol=1e-12)
+BOOSTING = {
+    **{"learning_rate": 0.05, "max_iter": 120, "max_leaf_nodes": 16, "max_bins": 63, "max_features": 0.3},
+    **{"min_samples_leaf": 20, "early_stopping": False},
+}
+PEERS = {
+    "stack-forest(trees=20)": RandomForestClassifier(20, max_samples=360, max_features=4, min_samples_leaf=5),
+    "stack-boosting": HistGradientBoostingClassifier(**BOOSTING),
+    "stack-forest(trees=100,sizes=scikit-learn)": RandomForestClassifier(),
+    "stack-boosting(rounds=100,sizes=scikit-learn)": HistGradientBoostingClassifier(),
+}
 
 
-def test_trees_of_scikit_learns_sizes_are_grown_with_its_defaults() -> None:
-    train = island_world(600, 0)[0].in_order()
-    new = island_world(300, 1)[0]
+@pytest.mark.parametrize("name", PEERS)
+def test_trees_say_what_scikit_learns_say(name: str) -> None:
+    train, new = island_world(600, 0)[0].in_order(), island_world(300, 1)[0]
     columns, seen = (with_score(rows.score, narrow(rows.features)) for rows in (train, new))
-    for name, oracle in (
-        ("stack-forest(trees=100,sizes=scikit-learn)", RandomForestClassifier(random_state=0)),
-        ("stack-boosting(rounds=100,sizes=scikit-learn)", HistGradientBoostingClassifier(random_state=0)),
-    ):
-        expected = oracle.fit(columns, train.label).predict_proba(seen)[:, 1]
-        np.testing.assert_allclose(scored(name, train, new), expected, atol=1e-12)
+    expected = PEERS[name].set_params(random_state=0).fit(columns, train.label).predict_proba(seen)[:, 1]
+    np.testing.assert_allclose(scored(name, train, new), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,13 +8,7 @@ from scipy.optimize import linprog
 
 from decal_cli.metrics.families import smooth
 from decal_cli.tables.table import Table
-from tests.helpers.worlds import (
-    Rows,
-    known_rows,
-    random_table,
-    table_of_levels,
-    value_of,
-)
+from tests.helpers.worlds import Rows, known_rows, random_table, table_of_levels, value_of
 
 
 def sm_cal_program(t: Table) -> float:

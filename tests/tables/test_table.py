@@ -1,6 +1,5 @@
 """The table against brute force: rows to levels, bins, merging, resampling, and large tables in blocks."""
 
-from collections import Counter
 from dataclasses import fields, replace
 
 import numpy as np
@@ -19,34 +18,22 @@ from tests.helpers.worlds import any_rows, known_rows, rows_by_level
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
 
-def levels_of(table: Table) -> list[tuple[float, float, float]]:
-    return list(zip(table.score.tolist(), table.n.tolist(), table.pos.tolist(), strict=True))
-
-
-@given(rows=any_rows(weights="none"))
-def test_tabulate_counts_rows_and_positives_of_each_score(rows: Rows) -> None:
-    counts = Counter(rows.score.tolist())
-    positives = Counter(rows.score[rows.label == 1].tolist())
-    assert levels_of(rows.table) == [(score, counts[score], positives[score]) for score in sorted(counts)]
-
-
-@given(rows=any_rows(weights="real"))
+@given(rows=any_rows())
 def test_tabulate_sums_weights_and_their_squares(rows: Rows) -> None:
+    """Without weights, rows and positives of each score."""
     table = rows.table
-    assert rows.weight is not None and table.weighted
-    for i, score in enumerate(sorted(set(rows.score.tolist()))):
+    assert table.score.tolist() == sorted(set(rows.score.tolist())) and table.weighted == (rows.weight is not None)
+    for i, score in enumerate(table.score):
         here = rows.score == score
-        weight, positive = rows.weight[here], rows.weight[here] * rows.label[here]
+        weight, positive = rows.weights[here], rows.weights[here] * rows.label[here]
         expected = weight.sum(), positive.sum(), (weight**2).sum(), (positive**2).sum()
         assert (table.n[i], table.pos[i], table.n2[i], table.pos2[i]) == pytest.approx(expected)
-    assert table.effective_rows == pytest.approx(rows.weight.sum() ** 2 / (rows.weight**2).sum())
+    assert table.effective_rows == pytest.approx(rows.weights.sum() ** 2 / (rows.weights**2).sum())
 
 
-def test_minus_zero_is_zero() -> None:
-    assert levels_of(tabulate(np.array([-0.0, 0.0, 0.5]), np.array([1, 0, 1]))) == [(0.0, 2, 1), (0.5, 1, 1)]
-
-
-def test_the_smallest_and_the_largest_scores_keep_their_place() -> None:
+def test_minus_zero_is_zero_and_the_smallest_and_the_largest_scores_keep_their_place() -> None:
+    table = tabulate(np.array([-0.0, 0.0, 0.5]), np.array([1, 0, 1]))
+    assert [*zip(table.score.tolist(), table.n.tolist(), table.pos.tolist(), strict=True)] == [(0, 2, 1), (0.5, 1, 1)]
     score = np.array([1.0, 5e-324, np.nextafter(1, 0), 0.0])
     assert tabulate(score, np.array([0, 1, 1, 0])).score.tolist() == sorted(score.tolist())
 
@@ -87,21 +74,21 @@ def test_bins_never_split_ties_and_lose_no_row(rows: Rows) -> None:
         assert float(binned.n @ binned.score) == pytest.approx(float(np.asarray(table.n, float) @ table.score))
 
 
-def test_a_score_on_an_edge_goes_to_the_lower_bin_by_mass_and_the_upper_by_width() -> None:
-    table = rows_by_level({0.2: "0", 0.5: "1", 0.8: "0"}).table
-    assert table.bins(2, "mass").n.tolist() == [2, 1]
-    assert table.bins(2, "width").n.tolist() == [1, 2]
-
-
-def test_equal_edges_are_merged() -> None:
-    """Quartiles .2, .2, .5 are two edges; one at the smallest score is like any other, one at the largest is none."""
-    assert rows_by_level({0.2: "000000", 0.5: "01", 0.9: "1"}).table.bins(4).n.tolist() == [6, 2, 1]
-    assert rows_by_level({0.2: "00000000", 0.9: "1"}).table.bins(4).n.tolist() == [8, 1]
-    assert rows_by_level({0.2: "0", 0.9: "11111111"}).table.bins(4).n.tolist() == [9]
-
-
-def test_a_score_of_one_belongs_to_the_last_bin_by_width() -> None:
-    assert rows_by_level({0.95: "0", 1.0: "1"}).table.bins(10, "width").n.tolist() == [2]
+@pytest.mark.parametrize(
+    ("levels", "bins", "rows_of_bins"),
+    [
+        # A score on an edge goes to the lower bin by mass and to the upper by width; 1 belongs to the last.
+        ({0.2: "0", 0.5: "1", 0.8: "0"}, (2, "mass"), [2, 1]),
+        ({0.2: "0", 0.5: "1", 0.8: "0"}, (2, "width"), [1, 2]),
+        ({0.95: "0", 1.0: "1"}, (10, "width"), [2]),
+        # Quartiles .2, .2, .5 are two edges; one at the smallest score is like any other, one at the largest is none.
+        ({0.2: "000000", 0.5: "01", 0.9: "1"}, (4,), [6, 2, 1]),
+        ({0.2: "00000000", 0.9: "1"}, (4,), [8, 1]),
+        ({0.2: "0", 0.9: "11111111"}, (4,), [9]),
+    ],
+)
+def test_edges_of_bins_by_hand(levels: dict[float, str], bins: tuple[int, str], rows_of_bins: list[int]) -> None:
+    assert rows_by_level(levels).table.bins(*bins).n.tolist() == rows_of_bins
 
 
 def drawn_mean_and_variance(tables: list[Table]) -> tuple[np.ndarray, np.ndarray]:
