@@ -9,12 +9,14 @@ from decal_cli.learn.method import Training, fit
 from decal_cli.learn.methods import METHODS, parse
 from decal_cli.learn.models import Applied, Model
 from decal_cli.tables.rows import Rows, Unlabelled
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, abstaining
 from tests.helpers.worlds import fixture_columns
 
 FIFTH = BinaryTask.of_threshold(0.2)
 OF_TWO = [name for name, method in METHODS.items() if method.for_two]
 """The methods for scores of two classes."""
+OF_THREE = [name for name, method in METHODS.items() if method.of_classes is not None]
+"""Those for several classes."""
 
 
 def shipped_training(split: str) -> Training:
@@ -48,6 +50,22 @@ def random_training(size: int, seed: int, weighted: bool = False, levels: int | 
     return Training(score, label, weight, groups={"group": group}, features=features, task=FIFTH)
 
 
+LETTERS = ("a", "b", "c")
+
+
+def class_training(seed: int = 0, rows: int = 600, weighted: bool = False) -> Training:
+    """Probabilities of three classes that are too sure, and a feature that says more than they."""
+    rng = np.random.default_rng(seed)
+    p, x = rng.dirichlet(np.full(3, 0.9), rows), rng.standard_normal((rows, 3))
+    q = p * np.exp(np.column_stack((x[:, 0], -x[:, 0], np.zeros(rows))))
+    q /= q.sum(axis=1, keepdims=True)
+    label = (rng.random((rows, 1)) > np.cumsum(q, axis=1)[:, :2]).sum(axis=1)
+    score = p**2 / (p**2).sum(axis=1, keepdims=True)
+    weight = rng.integers(1, 3, rows).astype(float) if weighted else None
+    task = abstaining(0.3).for_classes(LETTERS)
+    return Training(score, label, weight, classes=LETTERS, features=x, task=task)
+
+
 def training_of(rows: Rows, task: BinaryTask = FIFTH) -> Training:
     """Rows with features and groups made from their content, so that equal rows stay equal."""
     features = np.column_stack((np.cos(40 * rows.score), rows.score * rows.label))
@@ -58,7 +76,7 @@ def training_of(rows: Rows, task: BinaryTask = FIFTH) -> Training:
 
 def unlabelled(rows: Unlabelled) -> Unlabelled:
     """What a model sees of rows."""
-    return Unlabelled(rows.score, groups=rows.groups, features=rows.features)
+    return Unlabelled(rows.score, classes=rows.classes, groups=rows.groups, features=rows.features)
 
 
 def fit_method(key: str, rows: Training) -> Model:

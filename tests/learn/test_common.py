@@ -15,7 +15,15 @@ from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.table import FEWEST_ROWS
 from decal_cli.task import BinaryTask
-from tests.helpers.training import OF_TWO, fit_method, random_training, training_of, unlabelled
+from tests.helpers.training import (
+    OF_THREE,
+    OF_TWO,
+    class_training,
+    fit_method,
+    random_training,
+    training_of,
+    unlabelled,
+)
 from tests.helpers.worlds import any_rows, rows_by_level
 
 FORMS = {
@@ -24,7 +32,8 @@ FORMS = {
 }
 """Parameters under which a method is another method."""
 KEYS = [key for name in OF_TWO for key in (name, *FORMS.get(name, []))]
-every_key = pytest.mark.parametrize("key", KEYS)
+CASES = [*((key, 2) for key in KEYS), *((key, 3) for key in OF_THREE)]
+every_case = pytest.mark.parametrize(("key", "classes"), CASES)
 SLOW = {"stack-forest", "stack-boosting", "blend", "probing"}
 """Many trees or many fits: one world says enough."""
 
@@ -43,7 +52,8 @@ def columns_of(applied: Applied) -> dict[str, np.ndarray]:
 
 def assert_sound(applied: Applied, rows: int) -> None:
     for name, values in columns_of(applied).items():
-        assert values.shape == (rows,) and np.isfinite(values).all()
+        assert len(values) == rows and np.isfinite(values).all()
+        assert values.ndim == 1 or values.sum(axis=1) == pytest.approx(1, abs=1e-12)
         if name != "threshold":
             assert values.min() >= 0 and values.max() <= 1
     if applied.lower is not None and applied.upper is not None:
@@ -56,7 +66,6 @@ def assert_equal(one: Applied, other: Applied, within: float = 0.0) -> None:
         np.testing.assert_allclose(values, columns_of(other)[name], rtol=0, atol=within, err_msg=name)
 
 
-NEW = unlabelled(random_training(40, 99))
 ENDS = Unlabelled(np.array([0.0, 1.0]), groups={"half": np.array(["low", "high"])}, features=np.zeros((2, 2)))
 
 
@@ -80,37 +89,41 @@ def test_drawn_rows_give_sound_scores_whatever_their_order(rows: Rows) -> None:
             check_drawn(key, training_of(rows))
 
 
-WORLD = random_training(150, 4)
+def world(classes: int, weighted: bool = False) -> Training:
+    return random_training(150, 4, weighted) if classes == 2 else class_training(rows=300, weighted=weighted)
 
 
 @cache
-def fitted_to_the_world(key: str) -> Model:
-    return fit_method(key, WORLD)
+def fitted_to_the_world(key: str, classes: int) -> Model:
+    return fit_method(key, world(classes))
 
 
-@every_key
-def test_a_world_gives_sound_scores_whatever_its_order(key: str) -> None:
-    for rows in (WORLD, random_training(150, 4, weighted=True)):
+NEW = {2: unlabelled(random_training(40, 99)), 3: unlabelled(class_training(99, 40))}
+
+
+@every_case
+def test_a_world_gives_sound_scores_whatever_its_order(key: str, classes: int) -> None:
+    for rows in (world(classes), world(classes, weighted=True)):
         order = np.random.default_rng(0).permutation(len(rows))
-        score = fit_method(key, rows)(NEW)
-        assert_sound(score, len(NEW))
-        assert_equal(score, fit_method(key, rows.take(order))(NEW))
+        score = fit_method(key, rows)(NEW[classes])
+        assert_sound(score, 40)
+        assert_equal(score, fit_method(key, rows.take(order))(NEW[classes]), within=0.0 if classes == 2 else 1e-6)
 
 
-@every_key
-def test_a_row_is_scored_alike_among_any_others(key: str) -> None:
-    model = fitted_to_the_world(key)
-    whole = model(NEW)
-    for rows in (np.arange(len(NEW))[::-1], np.arange(7, 19), np.array([3, 3, 3]), np.array([11])):
-        assert_equal(model(NEW.take(rows)), Applied(*(None if v is None else v[rows] for v in whole)))
+@every_case
+def test_a_row_is_scored_alike_among_any_others(key: str, classes: int) -> None:
+    model, new = fitted_to_the_world(key, classes), NEW[classes]
+    whole = model(new)
+    for rows in (np.arange(40)[::-1], np.arange(7, 19), np.array([3, 3, 3]), np.array([11])):
+        assert_equal(model(new.take(rows)), Applied(*(None if v is None else v[rows] for v in whole)))
 
 
-@every_key
-def test_fitting_and_applying_leave_their_rows_as_they_were(key: str) -> None:
-    rows, new = random_training(150, 4), unlabelled(random_training(40, 99))
+@every_case
+def test_fitting_and_applying_leave_their_rows_as_they_were(key: str, classes: int) -> None:
+    rows, new = world(classes), NEW[classes].take(np.arange(40))
     columns = [rows.score, rows.matrix, *rows.groups.values(), rows.label, new.score, new.matrix, *new.groups.values()]
     before = [np.array(column) for column in columns]
-    assert_equal(fit_method(key, rows)(new), fitted_to_the_world(key)(new))
+    assert_equal(fit_method(key, rows)(new), fitted_to_the_world(key, classes)(new))
     assert all(np.array_equal(old, now) for old, now in zip(before, columns, strict=True))
 
 
@@ -129,11 +142,17 @@ CUT_BY_ROWS = {
 """Where one row of weight 2 is not two rows, and why."""
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if parse(key).name not in CUT_BY_ROWS])
-def test_a_weight_of_two_is_two_rows(key: str) -> None:
-    heavy = replace(WORLD, weight=1.0 + np.arange(len(WORLD)) % 2)
-    twice = WORLD.take(np.repeat(np.arange(len(WORLD)), 1 + np.arange(len(WORLD)) % 2))
-    assert_equal(fit_method(key, heavy)(NEW), fit_method(key, twice)(NEW), within=1e-6)
+CUT_OF_CLASSES = {"blend", "stack-forest", "stack-boosting"}
+BY_WEIGHT = [case for case in CASES if parse(case[0]).name not in (CUT_BY_ROWS if case[1] == 2 else CUT_OF_CLASSES)]
+
+
+@pytest.mark.parametrize(("key", "classes"), BY_WEIGHT)
+def test_a_weight_of_two_is_two_rows(key: str, classes: int) -> None:
+    rows, new = world(classes), NEW[classes]
+    times = 1 + np.arange(len(rows)) % 2
+    heavy, twice = replace(rows, weight=times.astype(float)), rows.take(np.repeat(np.arange(len(rows)), times))
+    # Features of several classes are standardised by weights, and their penalty is one for both.
+    assert_equal(fit_method(key, heavy)(new), fit_method(key, twice)(new), within=1e-6 if classes == 2 else 2e-5)
 
 
 EDGES = {
@@ -153,7 +172,7 @@ EDGES = {
 }
 
 
-@every_key
+@pytest.mark.parametrize("key", KEYS)
 def test_at_the_edges_a_method_fits_or_says_what_it_needs(key: str) -> None:
     for edge, rows in EDGES.items():
         learned = training_of(rows)
@@ -169,7 +188,7 @@ def test_what_a_method_needs_it_says_where_it_is_missing() -> None:
     for name, method in ((name, METHODS[name]) for name in OF_TWO):
         for need in method.needs:
             with pytest.raises(Undefined, match=f"^needs .*{need.rstrip('s')}"):
-                fit_method(name, replace(WORLD, **{need: None}))
+                fit_method(name, replace(world(2), **{need: None}))
 
 
 def test_a_method_is_described() -> None:

@@ -12,82 +12,37 @@ from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.learn.method import Training, fit, try_out
-from decal_cli.learn.methods import METHODS, parse
+from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, from_text, score_rows, to_text
 from decal_cli.learn.stacks import grown_boosting, grown_forest
-from decal_cli.tables.rows import Unlabelled
-from decal_cli.task import ClassDecision
 from tests.helpers.command import Decal, valid_json
+from tests.helpers.training import LETTERS, OF_THREE, class_training, unlabelled
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
-
-CLASSES = ("a", "b", "c")
-KEYS = [name for name, method in METHODS.items() if method.of_classes is not None]
-ABSTAINING = ClassDecision((*map(tuple, np.eye(3).tolist()), (0.7,) * 3), (*CLASSES, "abstain"))
-
-
-def training(seed: int = 0, rows: int = 600, weighted: bool = False) -> Training:
-    """Probabilities that are too sure, and a feature that says more than they."""
-    rng = np.random.default_rng(seed)
-    p, x = rng.dirichlet(np.full(3, 0.9), rows), rng.standard_normal((rows, 3))
-    q = p * np.exp(np.column_stack((x[:, 0], -x[:, 0], np.zeros(rows))))
-    q /= q.sum(axis=1, keepdims=True)
-    label = (rng.random((rows, 1)) > np.cumsum(q, axis=1)[:, :2]).sum(axis=1)
-    score = p**2 / (p**2).sum(axis=1, keepdims=True)
-    weight = rng.integers(1, 3, rows).astype(float) if weighted else None
-    return Training(score, label, weight, classes=CLASSES, features=x, task=ABSTAINING)
-
-
-def new(rows: Training) -> Unlabelled:
-    return Unlabelled(rows.score, classes=CLASSES, features=rows.features)
 
 
 @cache
 def fitted(key: str) -> Any:
-    return fit(parse(key), training())
+    return fit(parse(key), class_training())
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_rows_are_scored_alike_in_any_order_and_company(key: str) -> None:
-    rows, model = training(), fitted(key)
-    score = model(new(rows)).score
-    assert score.shape == (600, 3) and score.sum(axis=1) == pytest.approx(1, abs=1e-12) and score.min() >= 0
-    shuffled = rows.take(np.random.default_rng(1).permutation(600))
-    assert fit(parse(key), shuffled)(new(rows)).score == pytest.approx(score, abs=1e-6)
-    alone = [model(new(rows.take(np.array([k])))).score[0] for k in range(20)]
-    assert np.array_equal(np.array(alone), score[:20])
-
-
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", OF_THREE)
 def test_classes_in_another_order_are_scored_alike(key: str) -> None:
-    rows, order = training(), np.array([2, 0, 1])
+    rows, order = class_training(), np.array([2, 0, 1])
     place = np.argsort(order)
     other = replace(rows, score=rows.score[:, order], label=place[rows.label], classes=("c", "a", "b"))
-    score = fit(parse(key), other)(new(other)).score
-    assert score[:, place] == pytest.approx(fitted(key)(new(rows)).score, abs=1e-5)
+    score = fit(parse(key), other)(unlabelled(other)).score
+    assert score[:, place] == pytest.approx(fitted(key)(unlabelled(rows)).score, abs=1e-5)
 
 
-IN_ROWS = ("blend", "stack-forest", "stack-boosting")
-"""They draw rows, or leaves hold so many rows: what counts twice is not two rows."""
-
-
-@pytest.mark.parametrize("key", [key for key in KEYS if key not in IN_ROWS])
-def test_a_weight_of_two_is_two_rows(key: str) -> None:
-    rows = training(weighted=True)
-    twice = replace(rows.take(np.repeat(np.arange(600), rows.weights.astype(int))), weight=None)
-    one, other = (fit(parse(key), each)(new(rows)).score for each in (rows, twice))
-    # Features are standardised by weights, and their penalty is one for both.
-    assert one == pytest.approx(other, abs=2e-5)
-
-
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", OF_THREE)
 def test_a_model_file_holds_the_model(key: str) -> None:
-    saved = Saved(key, fitted(key), "m", ("x0", "x1", "x2"), 3, ("number",) * 3, classes=CLASSES,
+    saved = Saved(key, fitted(key), "m", ("x0", "x1", "x2"), 3, ("number",) * 3, classes=LETTERS,
                   proba=("m:a", "m:b", "m:c"), fitted_on={"rows": 600, "inputs": []})  # fmt: skip
     text = to_text(saved)
     back = from_text(text, "model.json")
-    assert to_text(back) == text and back.classes == CLASSES
-    rows = new(training(3))
+    assert to_text(back) == text and back.classes == LETTERS
+    rows = unlabelled(class_training(3))
     assert np.array_equal(score_rows(back, rows, "model.json").score, fitted(key)(rows).score)
     with pytest.raises(DecalError, match="was changed"):
         from_text(text.replace('"m:b"', '"m:d"'), "model.json")
@@ -96,7 +51,7 @@ def test_a_model_file_holds_the_model(key: str) -> None:
 @pytest.mark.parametrize("key", ["stack-forest", "stack-boosting"])
 @pytest.mark.parametrize("seen", [(0, 1, 2), (0, 2)])
 def test_trees_predict_what_scikit_learn_predicts(key: str, seen: tuple[int, ...]) -> None:
-    rows = training()
+    rows = class_training()
     rows = rows.take(np.isin(rows.label, seen)).in_order()
     model: Any = fit(parse(key), rows)
     columns = np.column_stack((rows.score[:, model.order], rows.features)).astype(np.float32)
@@ -105,15 +60,15 @@ def test_trees_predict_what_scikit_learn_predicts(key: str, seen: tuple[int, ...
     peer: Any = grown(columns, label, rows, trees, "decal")
     expected = np.zeros((len(rows), 3))
     expected[:, model.order[peer.classes_]] = peer.predict_proba(columns)
-    assert model(new(rows)).score == pytest.approx(expected, abs=1e-9)
+    assert model(unlabelled(rows)).score == pytest.approx(expected, abs=1e-9)
 
 
 def test_an_ensemble_of_temperatures_is_the_likeliest_mixture() -> None:
-    rows, model = training(), fitted("ensemble-temperature")
+    rows, model = class_training(), fitted("ensemble-temperature")
     tempered = np.maximum(rows.score, 1e-6) ** model.inverse
     tempered /= tempered.sum(axis=1, keepdims=True)
     parts = np.stack((tempered, rows.score, np.full_like(rows.score, 1 / 3)))
-    assert model(new(rows)).score == pytest.approx(np.tensordot(model.weights, parts, 1), abs=1e-6)
+    assert model(unlabelled(rows)).score == pytest.approx(np.tensordot(model.weights, parts, 1), abs=1e-6)
     at = parts[:, np.arange(600), rows.label]
 
     def loss(weights: np.ndarray) -> float:
@@ -122,23 +77,23 @@ def test_an_ensemble_of_temperatures_is_the_likeliest_mixture() -> None:
     best = minimize(loss, np.full(3, 1 / 3), bounds=[(0, 1)] * 3, method="SLSQP", tol=1e-12,
                     constraints={"type": "eq", "fun": lambda w: w.sum() - 1})  # fmt: skip
     assert loss(model.weights) == pytest.approx(best.fun, abs=1e-7)
-    assert np.array_equal(model(new(rows)).score.argmax(axis=1), rows.score.argmax(axis=1))
+    assert np.array_equal(model(unlabelled(rows)).score.argmax(axis=1), rows.score.argmax(axis=1))
 
 
 def test_one_vs_rest_isotonic_is_that_of_scikit_learn() -> None:
-    rows = training()
+    rows = class_training()
     each = np.column_stack([
         IsotonicRegression(out_of_bounds="clip").fit(rows.score[:, k], rows.label == k).predict(rows.score[:, k])
         for k in range(3)
     ])  # fmt: skip
     total = each.sum(axis=1, keepdims=True)
     expected = np.where(total > 0, each / np.where(total > 0, total, 1), rows.score)
-    assert fitted("isotonic")(new(rows)).score == pytest.approx(expected, abs=1e-9)
+    assert fitted("isotonic")(unlabelled(rows)).score == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(("key", "beside"), [("vector", None), ("dirichlet", 10.0)])
 def test_a_likeliest_map_is_that_of_a_general_optimiser(key: str, beside: float | None) -> None:
-    rows = training(rows=200)
+    rows = class_training(rows=200)
     logs, right = np.log(np.maximum(rows.score, 1e-6)), np.eye(3)[rows.label]
 
     def loss(flat: np.ndarray) -> float:
@@ -158,7 +113,7 @@ def test_a_likeliest_map_is_that_of_a_general_optimiser(key: str, beside: float 
 
 
 def test_what_is_for_the_other_kind_of_rows_says_so() -> None:
-    rows = training()
+    rows = class_training()
     with pytest.raises(Undefined, match="scores of two classes"):
         fit(parse("platt"), rows)
     binary = Training(rows.score[:, 0], (rows.label == 0).astype(float))
@@ -169,9 +124,9 @@ def test_what_is_for_the_other_kind_of_rows_says_so() -> None:
 
 
 def test_a_gain_is_the_utility_of_the_new_actions_less_that_of_the_old() -> None:
-    rows = training(5, 800)
+    rows = class_training(5, 800)
     tried = try_out(parse("temperature"), rows)
-    utility = np.array(ABSTAINING.utility)
+    utility = np.array(rows.task.utility)
     after, before = ((score @ utility.T).argmax(axis=1) for score in (tried.applied.score, rows.score))
     won = utility[after, rows.label] - utility[before, rows.label]
     assert tried.gain is not None
@@ -180,9 +135,9 @@ def test_a_gain_is_the_utility_of_the_new_actions_less_that_of_the_old() -> None
 
 
 def write(path: Path, rows: Training) -> Path:
-    head = ",".join(["y", *(f"m:{c}" for c in CLASSES), "x0", "x1", "x2", "kind"])
+    head = ",".join(["y", *(f"m:{c}" for c in LETTERS), "x0", "x1", "x2", "kind"])
     lines = [
-        ",".join([CLASSES[label], *map(repr, score), *map(repr, x), "u" if x[0] > 0 else "v"])
+        ",".join([LETTERS[label], *map(repr, score), *map(repr, x), "u" if x[0] > 0 else "v"])
         for label, score, x in zip(rows.label, rows.score.tolist(), rows.matrix.tolist(), strict=True)
     ]
     path.write_text("\n".join((head, *lines)) + "\n")
@@ -194,7 +149,7 @@ NAMED = ("--proba", "m:*", "--label", "y")
 
 @pytest.mark.parametrize("method", ["structured-vector", "blend", "auto"])
 def test_fit_and_apply(decal: Decal, tmp_path: Path, method: str) -> None:
-    path, fresh = write(tmp_path / "a.csv", training(0)), write(tmp_path / "b.csv", training(1))
+    path, fresh = write(tmp_path / "a.csv", class_training(0)), write(tmp_path / "b.csv", class_training(1))
     line = ("fit", method, path, *NAMED, "--features", "x*", "--features", "kind", "--abstain", ".3")
     ran = decal(*line, "-o", tmp_path / "m.json", COLUMNS="100")
     assert ran.code == 0, ran.err
@@ -207,7 +162,7 @@ def test_fit_and_apply(decal: Decal, tmp_path: Path, method: str) -> None:
 
 
 def test_a_test_file_may_hold_the_classes_in_another_order(decal: Decal, tmp_path: Path) -> None:
-    path, fresh = write(tmp_path / "a.csv", training(0)), write(tmp_path / "b.csv", training(1))
+    path, fresh = write(tmp_path / "a.csv", class_training(0)), write(tmp_path / "b.csv", class_training(1))
     lines = [line.split(",") for line in fresh.read_text().splitlines()]
     turned = tmp_path / "c.csv"
     turned.write_text("\n".join(",".join((line[0], line[3], line[1], line[2], *line[4:])) for line in lines) + "\n")
