@@ -48,21 +48,16 @@ def worths(frame: pd.DataFrame, decision: Any, **given: Any) -> list[float]:
 @pytest.mark.parametrize(
     ("decision", "given"),
     [
-        (0.4, {}),
-        (0.4, {"weight": "w"}),
-        (TREATED, {}),
-        (decal.Decision.per_row(fp="fp", fn="fn"), {}),
-        (decal.Decision(0.4), {"classes": 3}),
+        (0.4, {"score": "p"}),
+        (0.4, {"score": "p", "weight": "w"}),
+        (TREATED, {"score": "p"}),
+        (decal.Decision.per_row(fp="fp", fn="fn"), {"score": "p"}),
+        (ABSTAIN, {"proba": "p_*"}),
     ],
     ids=["two classes", "weights", "three actions", "costs per row", "three classes"],
 )
 def test_the_worth_lies_between_that_of_the_worst_and_the_best_labels(decision: Any, given: dict[str, Any]) -> None:
-    classes = given.pop("classes", 2) if "classes" in given else 2
-    if classes > 2:
-        decision, given = ABSTAIN, {"proba": "p_*"}
-    else:
-        given = {"score": "p", **given}
-    frame = table(3, classes, weighted="weight" in given)
+    frame = table(3, 3 if "proba" in given else 2, weighted="weight" in given)
     answer = decal.evaluate(decal.Data(frame, label="y", missing="drop", **given), decision)
     unknown = answer.reports[0].without_labels
     every = worths(frame, decision, **given)

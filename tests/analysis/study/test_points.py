@@ -64,24 +64,22 @@ def test_a_record_is_plain_data(measured: dict) -> None:
         assert set(point["gains"]) == {chosen.key for chosen in SETTING.methods} == set(measured["seconds"])
 
 
-def test_the_same_unit_gives_the_same_numbers_and_another_seed_others(measured: dict) -> None:
-    again, other = measure(UNIT, WORLD, SETTING), measure(replace(UNIT, seed=4), WORLD, SETTING)
-    assert again["points"] == measured["points"]
-    assert each_point(other, "estimates") != each_point(measured, "estimates") and each_point(
-        other, "gains"
-    ) != each_point(measured, "gains")
-
-
-def test_labels_of_the_test_half_do_not_reach_the_estimates(measured: dict) -> None:
-    changed = measure(UNIT, relabelled(TEST), SETTING)
-    assert each_point(changed, "estimates") == each_point(measured, "estimates")
-    assert each_point(changed, "gains") != each_point(measured, "gains")
-
-
-def test_labels_of_the_fit_half_change_estimates_and_what_is_fitted(measured: dict) -> None:
-    changed = measure(UNIT, relabelled(FIT), SETTING)
-    assert each_point(changed, "estimates") != each_point(measured, "estimates")
-    assert each_point(changed, "gains") != each_point(measured, "gains")
+@pytest.mark.parametrize(
+    ("unit", "world", "changed"),
+    [
+        (UNIT, WORLD, ()),
+        (replace(UNIT, seed=4), WORLD, ("estimates", "gains")),
+        (UNIT, relabelled(TEST), ("gains",)),
+        (UNIT, relabelled(FIT), ("estimates", "gains")),
+    ],
+    ids=["the same unit", "another seed", "labels of the test half", "labels of the fit half"],
+)
+def test_estimates_rest_on_one_half_and_gains_on_both(
+    measured: dict, unit: Unit, world: Predictions, changed: tuple[str, ...]
+) -> None:
+    again = measure(unit, world, SETTING)
+    for what in ("estimates", "gains"):
+        assert (each_point(again, what) != each_point(measured, what)) == (what in changed), what
 
 
 @pytest.mark.parametrize("name", ["isotonic", "platt", "threshold", "refit", "glar"])
@@ -155,21 +153,20 @@ def class_predictions(size: int = 400) -> Predictions:
     return Predictions("m", ("m",), Rows(score, label, features=x, classes=CLASSES), ("x0", "x1"))
 
 
+OF_CLASSES = Setting((), (method("temperature"),), 0.9).for_rows(True, "f")
+
+
 def test_gains_are_those_of_decisions_on_the_other_half() -> None:
     model = class_predictions()
-    setting = Setting((), (method("temperature"),), 0.9).for_rows(True, "f")
-    record = measure(Unit("f", "m", 3), model, setting)
+    record = measure(Unit("f", "m", 3), model, OF_CLASSES)
     # Three classes have three dearer misses.
     assert [point["task"] for point in record["points"]] == [task.name for task in BY_DEFAULT[:-1]]
-    fit, test = two_halves(400, 3)
+    first, test = two_halves(400, 3)
     rows = model.rows
-    chosen = build_recalibrated(rows.take(fit), seed=3).chosen
-    from decal_cli.learn.method import fit as fitted
-    from decal_cli.learn.method import training_rows
-
+    chosen = build_recalibrated(rows.take(first), seed=3).chosen
     training = training_rows(model, None, 3)
     for name, spec in (("temperature", method("temperature")), (CHOSEN, method(chosen))):
-        score = fitted(spec, training.take(fit))(training.take(test)).score
+        score = fit(spec, training.take(first))(training.take(test)).score
         label, now = rows.label[test], rows.score[test]
         # Abstaining at .1 is worth .9.
         worth = [np.where(p.max(axis=1) < 0.9, 0.9, p.argmax(axis=1) == label).mean() for p in (now, score)]
@@ -193,12 +190,11 @@ def test_the_task_of_more_actions_is_measured_for_two_classes() -> None:
 
 
 def test_what_a_task_may_not_be() -> None:
-    setting = Setting((), (method("temperature"),), 0.9).for_rows(True, "f")
     with pytest.raises(DecalError, match="studied by its t"):
         tasks_named(task_from(threshold=0.3))
     for given, several in ((task_from(abstain=0.1), False), (task_from(utility="0,-20;-2,-3;-5,-1"), True)):
         with pytest.raises(DecalError, match="the task is not"):
-            replace(setting, tasks=(NamedTask("one", given),)).for_rows(several, "f")
+            replace(OF_CLASSES, tasks=(NamedTask("one", given),)).for_rows(several, "f")
 
 
 def test_the_command_studies_several_classes(decal: Decal, tmp_path: Path) -> None:
