@@ -91,7 +91,7 @@ def test_what_is_changed_after_a_time_changes_no_prediction_before_it_is_known(d
             assert any((after[method] != before[method]).any() for method in ("running-mean", "online-platt"))
 
 
-def judged(stream: Stream) -> tuple[dict[str, np.ndarray], Judged]:
+def acts_and_result(stream: Stream) -> tuple[dict[str, np.ndarray], Judged]:
     """On which rows each method acts, and what is said of it."""
     replay = replay_of(stream, "none")
     acts = {name: each >= 0.4 for name, each in replay.advance(stream).items()}
@@ -101,7 +101,7 @@ def judged(stream: Stream) -> tuple[dict[str, np.ndarray], Judged]:
 
 def test_sums_are_those_of_the_rows() -> None:
     stream = stream_of_rows(1, "none")
-    acts, result = judged(stream)
+    acts, result = acts_and_result(stream)
     for report in result.methods:
         acting = acts[report.spec.key]
         utility = np.where(acting, np.where(stream.label == 1, 0.0, -0.4), np.where(stream.label == 1, -0.6, 0.0))
@@ -137,7 +137,7 @@ def test_no_prediction_learns_from_its_own_cluster() -> None:
 
 def test_gains_in_clusters_are_means_over_clusters() -> None:
     stream = in_clusters(stream_of_rows(1, "none"), 8)
-    acts, result = judged(stream)
+    acts, result = acts_and_result(stream)
     assert result.clusters is not None and len(result.clusters.size) == ROWS // 8
     for report in result.methods[1:]:
         difference = utility_difference(acts["as-it-is"], acts[report.spec.key], stream.label, TASK)
@@ -149,7 +149,7 @@ def test_gains_in_clusters_are_means_over_clusters() -> None:
 
 def test_clusters_that_come_back_have_the_intervals_of_one_look() -> None:
     stream = in_clusters(stream_of_rows(1, "none"), 0)
-    acts, result = judged(stream)
+    acts, result = acts_and_result(stream)
     assert not result.has_e_value and result.alarm is None
     for report in result.methods[1:]:
         difference = utility_difference(acts["as-it-is"], acts[report.spec.key], stream.label, TASK)

@@ -112,7 +112,7 @@ BOOSTING = {
     **{"learning_rate": 0.05, "max_iter": 120, "max_leaf_nodes": 16, "max_bins": 63, "max_features": 0.3},
     **{"min_samples_leaf": 20, "early_stopping": False},
 }
-PEERS = {
+OF_SCIKIT_LEARN = {
     "stack-forest(trees=20)": RandomForestClassifier(20, max_samples=360, max_features=4, min_samples_leaf=5),
     "stack-boosting": HistGradientBoostingClassifier(**BOOSTING),
     "stack-forest(trees=100,sizes=scikit-learn)": RandomForestClassifier(),
@@ -120,11 +120,11 @@ PEERS = {
 }
 
 
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("name", OF_SCIKIT_LEARN)
 def test_trees_say_what_scikit_learns_say(name: str) -> None:
     train, new = island_world(600, 0)[0].in_order(), island_world(300, 1)[0]
     columns, seen = (with_score(rows.score, narrow(rows.features)) for rows in (train, new))
-    expected = PEERS[name].set_params(random_state=0).fit(columns, train.label).predict_proba(seen)[:, 1]
+    expected = OF_SCIKIT_LEARN[name].set_params(random_state=0).fit(columns, train.label).predict_proba(seen)[:, 1]
     np.testing.assert_allclose(scored(name, train, new), expected, atol=1e-12)
 
 
