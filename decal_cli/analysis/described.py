@@ -19,7 +19,7 @@ from decal_cli.learn.held_out import WIDENED, build_by_amount, least_amount
 from decal_cli.learn.regions import Regions, bin_losses, bounds_of_bins, least_variance
 from decal_cli.metrics import Inputs, Result, decisions, grouping, parse
 from decal_cli.metrics.at_capacity import AMOUNT_RANKING, SCORE_RANKING, WorthAtCapacity
-from decal_cli.metrics.confidence import Interval, normal, quantile, wilson_ends
+from decal_cli.metrics.confidence import Interval, normal, wilson_ends
 from decal_cli.metrics.decisions import Acting, Change, DecisionChange, Decisions, Featured, Recalibrating
 from decal_cli.metrics.families.classes import row_brier
 from decal_cli.metrics.inputs import row_stakes, stakes_on
@@ -389,30 +389,24 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
     if task is None:
         return ()
     t: Table = inputs.get(Table)
-    levels, starts = t.bins(BINS), t.bin_starts(BINS)
-    rate = levels.pos / levels.n
-    below, above = grouping.sides(t, levels, task)
+    low, high, rows, score, rate = _bins(t)
+    below, above = grouping.sides(t, t.bins(BINS), task)
     # One bin along the last axis, so that each keeps its own sum.
     calibration = decisions.calibration_regret(rate[:, None], below[:, None], above[:, None], task.threshold)
-    loss, lower, upper, sharp = _grouped(inputs.find(Regions), task, len(levels)).tolist()
-    highest = t.score[np.append(starts[1:], len(t)) - 1]
+    loss, *bounds = _grouped(inputs.find(Regions), task, len(rate))
+    regrets = (loss, least_variance(rate, task.threshold), *(task.u_delta * each for each in (calibration, *bounds)))
+    columns = (np.ravel(each).tolist() for each in (low, high, rows, rows / t.total, score, rate, *regrets))
     return tuple(
-        Regime(
-            low=float(t.score[starts[k]]),
-            high=float(highest[k]),
-            rows=float(levels.n[k]),
-            share=float(levels.n[k] / t.total),
-            score=float(levels.score[k]),
-            rate=float(rate[k]),
-            grouping_loss=_known(loss[k]),
-            least_variance=float(least_variance(rate[k], task.threshold)),
-            regret_calibration=task.u_delta * float(calibration[k]),
-            regret_grouping_lower=_known(task.u_delta * lower[k]),
-            regret_grouping_upper=_known(task.u_delta * upper[k]),
-            regret_grouping_upper_sharp=_known(task.u_delta * sharp[k]),
-        )
-        for k in range(len(levels))
+        Regime(*each[:6], *(None if math.isnan(one) else one for one in each[6:]))
+        for each in zip(*columns, strict=True)
     )
+
+
+def _bins(t: Table) -> tuple[Floats, ...]:
+    """Of equal-mass bins of the score: its lowest and highest, rows, the mean score, and the frequency of label 1."""
+    levels, starts = t.bins(BINS), t.bin_starts(BINS)
+    highest = t.score[np.append(starts[1:], len(t)) - 1]
+    return t.score[starts], highest, np.asarray(levels.n, float), levels.score, levels.pos / levels.n
 
 
 def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
@@ -427,10 +421,6 @@ def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
     each = bounds_of_bins(known.loss, known.rate, task.threshold)
     grouped[:, known.judged] = known.loss, *(bound * known.share for bound in each)
     return grouped
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 @dataclass(frozen=True)
@@ -455,12 +445,9 @@ def reliability_bins(rows: Rows, confidence: float | None) -> tuple[ReliabilityB
     if rows.classes:
         return ()
     t, sure = rows.table, None if confidence is None else rows.sure(confidence)
-    levels, starts = t.bins(BINS), t.bin_starts(BINS)
-    rate, highest = levels.pos / levels.n, t.score[np.append(starts[1:], len(t)) - 1]
-    ends = (
-        [None] * len(levels) if sure is None else map(tuple, wilson_ends(rate, levels.rows_of_cells, sure).T.tolist())
-    )
-    columns = (each.tolist() for each in (t.score[starts], highest, np.asarray(levels.n, float), levels.score, rate))
+    bins, cells = _bins(t), t.bins(BINS).rows_of_cells
+    ends = [None] * len(cells) if sure is None else map(tuple, wilson_ends(bins[-1], cells, sure).T.tolist())
+    columns = (each.tolist() for each in bins)
     return tuple(ReliabilityBin(*each) for each in zip(*columns, ends, strict=True))
 
 
@@ -545,14 +532,10 @@ def moving(rows: Rows, task: BinaryTask, population: Population, confidence: flo
         of_kept, of_moved = won(score)
         return of_moved - of_kept
 
-    won_more = t.mean_of(change)
-    gain = won_more.value
-    ends = None
-    if confidence is not None:
-        reach = quantile(confidence) * won_more.error
-        ends = gain - reach, gain + reach
+    more = t.mean_of(change)
+    ends = None if confidence is None else more.normal(confidence)
     before = t.mean_of(lambda score: won(score)[0]).value
-    after = before + gain
+    after = before + more.value
     return Moving(before, after, after - before, ends, population.as_made(at))
 
 

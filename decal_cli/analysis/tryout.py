@@ -25,7 +25,7 @@ from decal_cli.learn.methods import METHODS, usual
 from decal_cli.learn.models import Applied, actions_taken
 from decal_cli.metrics import Inputs, Interval, Result, parse
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
-from decal_cli.metrics.confidence import quantile
+from decal_cli.metrics.confidence import normal, quantile
 from decal_cli.metrics.inputs import worth_at_capacity
 from decal_cli.metrics.measure import value_or_none
 from decal_cli.tables.estimate import MeanEstimate
@@ -115,8 +115,8 @@ def _behind(trial: Trial, first: Trial, rows: Training, confidence: float, utili
     if trial.applied is None or first.applied is None or trial.achieved.value is None:
         return trial
     mean, error = _won(first.applied, rows.judged, utilities, trial.applied)
-    left = mean - (first.cost - trial.cost)
-    return replace(trial, behind=Result(left, ends_of(left, error, rows.judged, confidence)))
+    left = MeanEstimate(mean - (first.cost - trial.cost), error)
+    return replace(trial, behind=Result(left.mean, ends_of(left, rows.judged, confidence)))
 
 
 def _trial(
@@ -136,8 +136,8 @@ def _trial(
     except Undefined as undefined:
         return Trial(chosen, predicted, Result(None, None, undefined.reason), cost)
     try:
-        mean, error = _won(performance.applied, rows.judged, utilities)
-        achieved = Result(mean, ends_of(mean, error, rows.judged, confidence))
+        won = _won(performance.applied, rows.judged, utilities)
+        achieved = Result(won.mean, ends_of(won, rows.judged, confidence))
     except Undefined as undefined:
         achieved = Result(None, None, undefined.reason)
     return Trial(chosen, predicted, achieved, cost, performance.applied, performance.seconds)
@@ -174,9 +174,8 @@ def picked(trials: Sequence[Trial], rows: Training, confidence: float, utilities
         held_out[here] = won[(won[:, others] @ weight[others]).argmax(), here]
     mean, error = mean_over(held_out, weight, rows.unit)
     names = tuple(each.chosen.key for each in fitted)
-    return Picked(
-        (None, *names)[(won @ weight).argmax()], names, Result(mean, ends_of(mean, WIDENED * error, rows, confidence))
-    )
+    gain = Result(mean, ends_of(MeanEstimate(mean, WIDENED * error), rows, confidence))
+    return Picked((None, *names)[(won @ weight).argmax()], names, gain)
 
 
 def _payoffs(applied: Applied | None, rows: Training, utilities: RowStakes | None) -> Floats:
@@ -189,10 +188,10 @@ def _payoffs(applied: Applied | None, rows: Training, utilities: RowStakes | Non
     return np.asarray(payoffs(task)[acts, rows.label.astype(np.int64)])
 
 
-def ends_of(mean: float, error: float, rows: Rows, confidence: float) -> Interval | None:
+def ends_of(mean: MeanEstimate, rows: Rows, confidence: float) -> Interval | None:
     """The normal interval of a mean over rows; None where there are too few clusters for one."""
     sure = rows.sure(confidence)
-    return None if sure is None else (mean - quantile(sure) * error, mean + quantile(sure) * error)
+    return None if sure is None else normal(mean, sure)
 
 
 def best(trials: Sequence[Trial]) -> Trial | None:
@@ -345,5 +344,5 @@ def _row(method: str | None, kind: Kind | None, at: WorthAtCapacity) -> Ranked:
 def _compared(row: Ranked, before: WorthAtCapacity, after: WorthAtCapacity, plan: Plan, widened: float = 1.0) -> Ranked:
     """The row of a new score, with its gain."""
     gain = after.utility - before.utility
-    ends = ends_of(gain.value, widened * gain.error, before.rows, plan.confidence)
+    ends = ends_of(MeanEstimate(gain.value, widened * gain.error), before.rows, plan.confidence)
     return replace(row, gain=gain.value, interval=ends)
