@@ -31,11 +31,10 @@ from decal_cli.analysis.tryout import (
     Picked,
     Ranked,
     Trial,
+    TriedOn,
     best,
     candidates,
-    picked,
     ranked,
-    run_trials,
     usual_fits,
 )
 from decal_cli.data import Dataset
@@ -306,8 +305,9 @@ def _rounds(
         model = dataset.models[0]
         rows, model = training_rows(model, task, plan.seed), replace(model, rows=model.rows.judged)
         utilities = row_stakes(model.rows, plan.decision) if isinstance(plan.decision, RowTask) else None
-        trials = run_trials(report, rows, chosen, dict(preferences.costs), plan.confidence, progress, utilities)
-        winner, by_cv = best(trials), picked(trials, rows, plan.confidence, utilities)
+        tried = TriedOn(report, rows, dict(preferences.costs), plan.confidence, utilities)
+        trials = tried.trials(chosen, progress)
+        winner, by_cv = best(trials), tried.picked(trials)
         if winner is None or winner.applied is None:
             yield Round(model.name, trials, picked=by_cv)
             return

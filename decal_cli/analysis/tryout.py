@@ -85,107 +85,97 @@ def candidates(rows: Training) -> tuple[MethodSpec, ...]:
     return tuple(spec for spec in METHODS.specs() if missing(spec, rows) is None)
 
 
-def run_trials(
-    report: Report,
-    rows: Training,
-    chosen: Sequence[MethodSpec],
-    costs: Mapping[str, float],
-    confidence: float,
-    progress: Progress,
-    utilities: RowStakes | None = None,
-) -> tuple[Trial, ...]:
-    """Try methods on the rows of a report, the best first; what cannot be fitted last.
+@dataclass(frozen=True)
+class TriedOn:
+    """The rows that methods are tried on, the report of them, and what methods cost by action.
 
-    utilities: of the rows that are judged, where every row has its own.
+    confidence: of intervals. utilities: of the rows that are judged, where every row has its own.
     """
-    trials = []
-    for method in chosen:
-        progress(f"{report.model} by {method.key}")
-        cost = costs.get(ACTIONS[method.declared.kind], 0.0)
-        trials.append(_trial(method, report, rows, cost, confidence, utilities))
-    ordered = tuple(sorted(trials, key=lambda trial: (trial.net is None, -(trial.net or 0.0))))
-    first = best(ordered)
-    if first is None:
-        return ordered
-    return tuple(_behind(each, first, rows, confidence, utilities) for each in ordered)
 
+    report: Report
+    rows: Training
+    costs: Mapping[str, float]
+    confidence: float
+    utilities: RowStakes | None = None
 
-def _behind(trial: Trial, first: Trial, rows: Training, confidence: float, utilities: RowStakes | None) -> Trial:
-    """The trial with its paired difference to the best one, each after its cost."""
-    if trial.applied is None or first.applied is None or trial.achieved.value is None:
-        return trial
-    mean, error = _won(first.applied, rows.judged, utilities, trial.applied)
-    left = MeanEstimate(mean - (first.cost - trial.cost), error)
-    return replace(trial, behind=Result(left.mean, ends_of(left, rows.judged, confidence)))
+    def trials(self, chosen: Sequence[MethodSpec], progress: Progress) -> tuple[Trial, ...]:
+        """These methods, the best first; what cannot be fitted last."""
+        trials = []
+        for method in chosen:
+            progress(f"{self.report.model} by {method.key}")
+            trials.append(self._trial(method))
+        trials.sort(key=lambda trial: (trial.net is None, -(trial.net or 0.0)))
+        first = best(trials)
+        return tuple(trials if first is None else (self._behind(each, first) for each in trials))
 
+    def _trial(self, chosen: MethodSpec) -> Trial:
+        action, performance = ACTIONS[chosen.declared.kind], None
+        try:
+            lacking = missing(chosen, self.rows)
+            if lacking is not None:
+                raise Undefined(lacking)
+            performance = try_out(chosen, self.rows)
+            achieved = self._result(self._won(performance.applied))
+        except Undefined as undefined:
+            achieved = Result(None, None, undefined.reason)
+        trial = Trial(chosen, self.report.results[GAINS[action]], achieved, self.costs.get(action, 0.0))
+        if performance is None:
+            return trial
+        return replace(trial, applied=performance.applied, seconds=performance.seconds)
 
-def _trial(
-    chosen: MethodSpec,
-    report: Report,
-    rows: Training,
-    cost: float,
-    confidence: float,
-    utilities: RowStakes | None,
-) -> Trial:
-    predicted = report.results[GAINS[ACTIONS[chosen.declared.kind]]]
-    try:
-        lacking = missing(chosen, rows)
-        if lacking is not None:
-            raise Undefined(lacking)
-        performance = try_out(chosen, rows)
-    except Undefined as undefined:
-        return Trial(chosen, predicted, Result(None, None, undefined.reason), cost)
-    try:
-        won = _won(performance.applied, rows.judged, utilities)
-        achieved = Result(won.mean, ends_of(won, rows.judged, confidence))
-    except Undefined as undefined:
-        achieved = Result(None, None, undefined.reason)
-    return Trial(chosen, predicted, achieved, cost, performance.applied, performance.seconds)
+    def _behind(self, trial: Trial, first: Trial) -> Trial:
+        """The trial with its paired difference to the best one, each after its cost."""
+        if trial.applied is None or first.applied is None or trial.achieved.value is None:
+            return trial
+        mean, error = self._won(first.applied, trial.applied)
+        return replace(trial, behind=self._result(MeanEstimate(mean - (first.cost - trial.cost), error)))
 
+    def _result(self, mean: MeanEstimate) -> Result:
+        return Result(mean.mean, ends_of(mean, self.rows.judged, self.confidence))
 
-def _won(one: Applied, rows: Training, utilities: RowStakes | None, other: Applied | None = None) -> MeanEstimate:
-    """What acting on a new score wins over another, or over the score as it is. Errors: Undefined, with the reason."""
-    if utilities is not None:
-        if one.threshold is not None:
-            raise Undefined("moves one threshold of all rows, and here each row has its own")
-        return won_by_row(utilities, one.score, rows.score if other is None else other.score)
-    task = rows.task
-    if task is None:
-        raise Undefined("needs a task")
-    return won_over(one.acts(task), actions_taken(rows.score, task) if other is None else other.acts(task), rows, task)
+    def _won(self, one: Applied, other: Applied | None = None) -> MeanEstimate:
+        """What acting on a new score wins over another, or over the score as it is. Errors: Undefined."""
+        rows = self.rows.judged
+        if self.utilities is not None:
+            if one.threshold is not None:
+                raise Undefined("moves one threshold of all rows, and here each row has its own")
+            return won_by_row(self.utilities, one.score, rows.score if other is None else other.score)
+        task = rows.task
+        if task is None:
+            raise Undefined("needs a task")
+        before = actions_taken(rows.score, task) if other is None else other.acts(task)
+        return won_over(one.acts(task), before, rows, task)
 
+    def picked(self, trials: Sequence[Trial]) -> Picked | None:
+        """What most people would do: compare the usual methods by cross-validation, and keep the best.
 
-def picked(trials: Sequence[Trial], rows: Training, confidence: float, utilities: RowStakes | None) -> Picked | None:
-    """What most people would do: compare the usual methods by cross-validation, and keep the best.
+        Of other methods where none of the usual ones was tried. None: nothing was fitted.
+        """
+        fitted = [each for each in trials if each.achieved.value is not None and each.applied is not None]
+        fitted = [each for each in fitted if each.chosen.key in usual(bool(self.rows.classes))] or fitted
+        if not fitted:
+            return None
+        rows = self.rows.judged
+        now, weight, fold = self._payoffs(None), rows.weights, folds_of(rows)
+        won = np.vstack([np.zeros(len(rows)), *(self._payoffs(each.applied) - now - each.cost for each in fitted)])
+        held_out = np.empty(len(rows))
+        for k in np.unique(fold):
+            here, others = fold == k, fold != k if rows.time is None else fold < k
+            held_out[here] = won[(won[:, others] @ weight[others]).argmax(), here]
+        mean, error = mean_over(held_out, weight, rows.unit)
+        names = tuple(each.chosen.key for each in fitted)
+        gain = self._result(MeanEstimate(mean, WIDENED * error))
+        return Picked((None, *names)[(won @ weight).argmax()], names, gain)
 
-    Of other methods where none of the usual ones was tried. None: nothing was fitted.
-    """
-    fitted = [each for each in trials if each.achieved.value is not None and each.applied is not None]
-    fitted = [each for each in fitted if each.chosen.key in usual(bool(rows.classes))] or fitted
-    if not fitted:
-        return None
-    rows = rows.judged
-    now, weight, fold = _payoffs(None, rows, utilities), rows.weights, folds_of(rows)
-    won = np.vstack([np.zeros(len(rows)), *(_payoffs(each.applied, rows, utilities) - now for each in fitted)])
-    won[1:] -= np.array([each.cost for each in fitted])[:, None]
-    held_out = np.empty(len(rows))
-    for k in np.unique(fold):
-        here, others = fold == k, fold != k if rows.time is None else fold < k
-        held_out[here] = won[(won[:, others] @ weight[others]).argmax(), here]
-    mean, error = mean_over(held_out, weight, rows.unit)
-    names = tuple(each.chosen.key for each in fitted)
-    gain = Result(mean, ends_of(MeanEstimate(mean, WIDENED * error), rows, confidence))
-    return Picked((None, *names)[(won @ weight).argmax()], names, gain)
-
-
-def _payoffs(applied: Applied | None, rows: Training, utilities: RowStakes | None) -> Floats:
-    """What deciding by a new score is worth, by the score as it is where there is none: by row, shape (T,)."""
-    if utilities is not None:
-        return utilities.payoff(utilities.response(rows.score if applied is None else applied.score))
-    task = rows.task
-    assert task is not None  # a method was judged by it
-    acts = actions_taken(rows.score, task) if applied is None else applied.acts(task)
-    return np.asarray(payoffs(task)[acts, rows.label.astype(np.int64)])
+    def _payoffs(self, applied: Applied | None) -> Floats:
+        """What deciding by a new score is worth, by the score as it is where there is none: by row, shape (T,)."""
+        rows = self.rows.judged
+        if self.utilities is not None:
+            return self.utilities.payoff(self.utilities.response(rows.score if applied is None else applied.score))
+        task = rows.task
+        assert task is not None  # a method was judged by it
+        acts = actions_taken(rows.score, task) if applied is None else applied.acts(task)
+        return np.asarray(payoffs(task)[acts, rows.label.astype(np.int64)])
 
 
 def ends_of(mean: MeanEstimate, rows: Rows, confidence: float) -> Interval | None:

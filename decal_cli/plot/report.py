@@ -16,7 +16,6 @@ from decal_cli.analysis.positions import Positions, advised_way, positions_of, t
 from decal_cli.analysis.recommend import Elsewhere, Preferences, evidence_choices, recommend
 from decal_cli.analysis.sweep import (
     WORTH,
-    RiskCoverage,
     Sweep,
     VariedSweep,
     capacities_around,
@@ -41,7 +40,6 @@ from decal_cli.render.blocks import Picture
 from decal_cli.render.results.page import ReportPage, scale_of
 from decal_cli.render.results.source import MAX_GROUPS
 from decal_cli.render.terms import StatedTerms
-from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.rows import Rows
 from decal_cli.task import CAPACITY, RowTask, Varied, by_factor
 
@@ -276,7 +274,7 @@ class _Shown(NamedTuple):
     plan: Plan
     evaluation: Evaluation
     terms: StatedTerms
-    progress: Progress
+    progress: Progress = lambda text: None
 
     def captioned(self, kind: str, report: Report | None, draw: Draw) -> tuple[Report | None, Picture]:
         """A picture with the words beside it; those that a script marks its place in have a frame."""
@@ -335,16 +333,23 @@ class _Shown(NamedTuple):
         scale = scale_of(self.evaluation.reports, self.terms)
         return kind, None, utility_panel(sweep, scale.factor, f"expected utility {scale.in_words}")
 
-    def of_classes(self) -> Iterator[Drawn]:
+    def of_classes(self, form: str = "svg") -> Iterator[Drawn]:
         """Of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""
-        plan, risks = self.plan, list[tuple[str, RiskCoverage]]()
-        for number, (report, rows) in enumerate(_rows_of(self.dataset, self.evaluation)):
-            table, name = rows.class_table, drawable(report.name, "svg")
-            sure = plan.confidence if plan.intervals else None
-            risks.append((name, risk_coverage(table, Inputs(rows, None, plan.seed), sure)))
-            for kind, draw in _class_panels(report, table, name, number, self.terms):
-                yield kind, report, draw
-        yield "risk-coverage", None, lambda axes: panels.risk_coverage(axes, risks)
+        shown = [(*each, drawable(each[0].name, form)) for each in _rows_of(self.dataset, self.evaluation)]
+        for number, (report, rows, name) in enumerate(shown):
+            table = rows.class_table
+            done = None if report.by_class is None else report.by_class.decisions
+            if done is not None:
+                yield "waterfall", report, _waterfall(report, number, name, self.terms)
+                yield "confusion", report, partial(panels.confusion, done=done, classes=table.classes, name=name)
+            yield "class-reliability", report, partial(panels.class_reliability, c=table, name=name)
+
+        def surest(axes: Any) -> None:
+            sure, seed = self.plan.confidence if self.plan.intervals else None, self.plan.seed
+            risks = ((name, risk_coverage(each.class_table, Inputs(each, None, seed), sure)) for _, each, name in shown)
+            panels.risk_coverage(axes, tuple(risks))
+
+        yield "risk-coverage", None, surest
 
 
 def _rows_of(dataset: Dataset, evaluation: Evaluation) -> Iterator[tuple[Report, Rows]]:
@@ -370,27 +375,12 @@ def draw_classes_on(
         raise DecalError(f"{picture} shows what is decided", f"give {Hint('abstain')} or {Hint('utility')}")
     choices = tuple(map(parse, WORTH)) if picture == "waterfall" else ()
     evaluation = evaluate(dataset, replace(plan, choices=choices))
-    shown = [(report, rows.class_table) for report, rows in _rows_of(dataset, evaluation)]
-    if not 0 <= number < len(shown):
-        raise DecalError(f"report={number} is none of the {len(shown)} reports", "they count from 0")
-    if picture == "risk-coverage":
-        sure = plan.confidence if plan.intervals else None
-        risks = [(drawable(report.name), risk_coverage(c, Inputs.of(c), sure)) for report, c in shown]
-        return on_axes(axes, lambda place: panels.risk_coverage(place, risks))
+    if not 0 <= number < len(evaluation.reports):
+        raise DecalError(f"report={number} is none of the {len(evaluation.reports)} reports", "they count from 0")
     kind = "class-reliability" if picture == "reliability" else picture
-    report, c = shown[number]
-    draws = dict(_class_panels(report, c, drawable(report.name), number, terms or StatedTerms()))
-    return on_axes(axes, draws[kind])
-
-
-def _class_panels(
-    report: Report, c: ClassTable, name: str, number: int, terms: StatedTerms
-) -> Iterator[tuple[str, Draw]]:
-    done = None if report.by_class is None else report.by_class.decisions
-    if done is not None:
-        yield "waterfall", _waterfall(report, number, name, terms)
-        yield "confusion", partial(panels.confusion, done=done, classes=c.classes, name=name)
-    yield "class-reliability", partial(panels.class_reliability, c=c, name=name)
+    shown = _Shown(dataset, plan, evaluation, terms or StatedTerms()).of_classes("png")
+    drawn = [draw for each, _, draw in shown if each == kind]
+    return on_axes(axes, drawn[min(number, len(drawn) - 1)])
 
 
 def _comparison(dataset: Dataset, plan: Plan, progress: Progress) -> Comparison | None:

@@ -14,7 +14,7 @@ import pytest
 from decal_cli.analysis import recommend
 from decal_cli.analysis.evaluate import Plan, Report, Result
 from decal_cli.analysis.recommend import EVIDENCE, ROUNDS, Preferences, Recommendation, try_methods
-from decal_cli.analysis.tryout import Trial, best, candidates, picked, run_trials
+from decal_cli.analysis.tryout import Trial, TriedOn, best, candidates
 from decal_cli.api.asking import preferences_of
 from decal_cli.api.nouns import Costs
 from decal_cli.data import Columns, Dataset, read
@@ -34,7 +34,7 @@ CHEAP = tuple(map(parse, ("isotonic", "platt", "threshold", "multicalibration"))
 
 
 def trials_of(rows: Training, costs: dict[str, float] | None = None) -> tuple[Trial, ...]:
-    return run_trials(REPORT, rows, CHEAP, costs or {}, 0.95, lambda text: None)
+    return TriedOn(REPORT, rows, costs or {}, 0.95).trials(CHEAP, lambda text: None)
 
 
 def trial_by_hand(key: str, value: float | None, cost: float = 0.0) -> Trial:
@@ -113,8 +113,9 @@ class TestPicked:
     def test_each_fold_is_decided_by_what_wins_most_on_the_others(self) -> None:
         rows, costs = random_training(300, seed=4, weighted=True), {"post-train": 0.004}
         usual = tuple(map(parse, ("isotonic", "sigmoid", "stack", "boosting", "quadratic")))
-        trials = run_trials(REPORT, rows, usual, costs, 0.95, lambda text: None)
-        found = picked(trials, rows, 0.95, None)
+        tried = TriedOn(REPORT, rows, costs, 0.95)
+        trials = tried.trials(usual, lambda text: None)
+        found = tried.picked(trials)
         assert found is not None and set(found.among) == {"isotonic", "platt", "stack", "stack-boosting"}
         fold, options = folds_of(rows), [trial for trial in trials if trial.chosen.key in found.among]
 
