@@ -149,38 +149,28 @@ def banks(table: TextTable, width: int) -> list[RichTable]:
     return [way.rich(way.kept)]
 
 
-def side_by_side(table: TextTable, width: int) -> list[list[str | tuple[str, str]]]:
-    """Lines, in parts with their styles: its sections beside each other, as many in a row as the width takes."""
+def side_by_side(table: TextTable, width: int) -> list[tuple[str, str]]:
+    """Lines with their styles: its sections beside each other, as many in a row as the width takes."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for row in table.rows:
         sections.setdefault(row.section, []).append((row.cells[0].text, row.cells[1].text))
-    blocks = []
+    banked: list[list[list[str]]] = []
     for heading, rows in sections.items():
         names, values = (_widest(texts) for texts in zip(*rows, strict=True))
         total = max(len(heading), names + values + 1)
-        lines = [f"{name:<{names}} {value:>{total - names - 1}}" for name, value in rows]
-        blocks.append((total, heading, lines))
-    banked: list[list[tuple[int, str, list[str]]]] = []
-    for block in blocks:
-        if banked and sum(each[0] + _BETWEEN for each in banked[-1]) + block[0] <= width:
+        block = [f"{heading:<{total}}", *(f"{name:<{names}} {value:>{total - names - 1}}" for name, value in rows)]
+        if banked and sum(len(each[0]) + _BETWEEN for each in banked[-1]) + total <= width:
             banked[-1].append(block)
         else:
             banked.append([block])
-    written: list[list[str | tuple[str, str]]] = []
+    lines: list[tuple[str, str]] = []
     for bank in banked:
-        if written:
-            written.append([""])
-        gaps = [" " * _BETWEEN] * (len(bank) - 1) + [""]
-        written.append(
-            [(f"{heading:<{total}}{gap}", "bold") for (total, heading, _), gap in zip(bank, gaps, strict=True)]
-        )
-        for k in range(max(len(lines) for _, _, lines in bank)):
-            parts = [
-                f"{lines[k] if k < len(lines) else '':<{total}}{gap}"
-                for (total, _, lines), gap in zip(bank, gaps, strict=True)
-            ]
-            written.append(["".join(parts)])
-    return written
+        lines += [("", "")] if lines else []
+        blank = [" " * len(block[0]) for block in bank]
+        for k in range(max(map(len, bank))):
+            parts = (block[k] if k < len(block) else empty for block, empty in zip(bank, blank, strict=True))
+            lines.append(((" " * _BETWEEN).join(parts), "" if k else "bold"))
+    return lines
 
 
 def _widest(lines: Sequence[str]) -> int:

@@ -113,7 +113,7 @@ class Text(BlockFormat[None]):
             self._line((block.caption, "dim"))
         if block.beside:
             for line in side_by_side(block, self.page.width):
-                self._line(*line, whole=True)
+                self._line(line, whole=True)
             return
         for number, table in enumerate(banks(block, self.page.width)):
             if number:

@@ -18,7 +18,15 @@ from decal_cli.render.cells import counted, left, number, table
 from decal_cli.render.results.evaluation import MeasuredData, metric_table, undefined_reasons, unknown_lines
 from decal_cli.render.results.page import decision_words
 from decal_cli.render.results.recommendation import AdvisedData, AdvisedModel, Recommended, advice_table, advised_in
-from decal_cli.render.results.source import Provenance, WrittenResult, shares_text, shortened, source_lines
+from decal_cli.render.results.source import (
+    MAX_NAMES,
+    Provenance,
+    WrittenResult,
+    listed,
+    shares_text,
+    shortened,
+    source_lines,
+)
 from decal_cli.render.schema import data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.version import __version__
@@ -29,8 +37,6 @@ SOURCES = (
     "Sections are those of model cards (Mitchell et al. 2019, doi:10.1145/3287560.3287596); numbers are the items of "
     "TRIPOD+AI (Collins et al. 2024, doi:10.1136/bmj-2023-078378), in words of ours."
 )
-MAX_LISTED = 8
-"""Columns and classes that a sentence lists."""
 SHOWN = {
     "Calibration": (
         *("calibration_slope", "calibration_intercept", "observed_expected", "ece", "ece_null", "brier"),
@@ -185,9 +191,7 @@ class Card(WrittenResult):
 
     def column_names(self, role: str) -> str:
         """The columns of a role; '' where it has none."""
-        names = self.evaluation.columns.get(role, ())
-        names = (names,) if isinstance(names, str) else names
-        return ", ".join(names) if len(names) <= MAX_LISTED else f"{names[0]} … {names[-1]} ({len(names)} columns)"
+        return listed(self.evaluation.columns.get(role, ()))
 
     def each(self, say: Callable[[Report], str]) -> str:
         """What is said of each model, with its name where there are several."""
@@ -208,8 +212,8 @@ def _rows(report: Report) -> str:
         ones = report.positives or 0
         return f"{report.rows:,} rows, {ones:,} with label 1 ({percent(ones / report.rows)})"
     classes = [f"{each.name} {counted(each.rows)}" for each in report.by_class.classes]
-    more = ", …" if len(classes) > MAX_LISTED else ""
-    return f"{report.rows:,} rows of {len(classes)} classes ({', '.join(classes[:MAX_LISTED])}{more})"
+    more = ", …" if len(classes) > MAX_NAMES else ""
+    return f"{report.rows:,} rows of {len(classes)} classes ({', '.join(classes[:MAX_NAMES])}{more})"
 
 
 def _missing(card: Card) -> str:

@@ -31,7 +31,7 @@ T = TypeVar("T")
 Order = tuple[Callable[[T], Any], str]
 """What groups are sorted by, the worst first, and the same in words."""
 MAX_NAMES = 8
-"""Columns of one role that are listed by name."""
+"""Columns of one role, or classes, that are listed by name."""
 
 
 class TaskData(View):
@@ -141,8 +141,8 @@ def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -
     lines = [f"{item.path}: {item.rows:,} rows{_positives(item)}" for item in evaluation.inputs]
     columns = []
     for role, names in evaluation.columns.items():
-        listed = names if isinstance(names, str) else _listed(names)
-        columns.append(f"{role} {listed}{' (found by its usual name)' if role in evaluation.guessed else ''}")
+        found = " (found by its usual name)" if role in evaluation.guessed else ""
+        columns.append(f"{role} {listed(names)}{found}")
     lines += ["; ".join(columns)] if columns else []
     task = evaluation.task
     if actions and isinstance(task, BinaryTask):
@@ -201,7 +201,10 @@ def _positives(item: Input) -> str:
     return f", {item.positives:,} positive ({100 * item.positives / item.rows:.1f} %)"
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def listed(names: str | Sequence[str]) -> str:
+    """Columns of a role, by name where they are few."""
+    if isinstance(names, str):
+        return names
     return ", ".join(names) if len(names) <= MAX_NAMES else f"{names[0]} … {names[-1]} ({len(names)} columns)"
 
 
