@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from decal_cli.analysis.described import Utility
 from decal_cli.analysis.evaluate import Report
@@ -37,19 +36,24 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
     def gain(of: Callable[[GainByAge], Utility | None]) -> Callable[[GainByAge], str]:
         return lambda age: DASH if (won := of(age)) is None else say(won.value, won.interval)
 
-    columns: list[Any] = [
-        (Column("days after the fit" if days else "time after the fit", breaks=(10,)), lambda age: within(age.after)),
-        (Column("rows"), lambda age: f"{age.rows:,}"),
-        (Column("gain of recalibration", breaks=(16, 8)), gain(lambda age: age.gain_recalibration)),
-    ]
-    lasting = [("recalibration", over_time.recalibration_lasts)]
+    lasting = {"recalibration": over_time.recalibration_lasts}
     if over_time.ages[0].gain_post_training is not None:
-        columns.append((Column("gain of post-training", breaks=(16, 8)), gain(lambda age: age.gain_post_training)))
-        lasting.append(("post-training", over_time.post_training_lasts))
-    caption = f"Gains {terms.measured_in(unit)}."
-    yield table(over_time.ages, columns, keys=1, title=f"Gain by the age of the fit{model}", caption=caption)
+        lasting["post-training"] = over_time.post_training_lasts
+    yield table(
+        over_time.ages,
+        [
+            (Column(f"{'days' if days else 'time'} after the fit", breaks=(10,)), lambda age: within(age.after)),
+            ("rows", lambda age: f"{age.rows:,}"),
+            (Column("gain of recalibration", breaks=(16, 8)), gain(lambda age: age.gain_recalibration)),
+            "post-training" in lasting
+            and (Column("gain of post-training", breaks=(16, 8)), gain(lambda age: age.gain_post_training)),
+        ],
+        keys=1,
+        title=f"Gain by the age of the fit{model}",
+        caption=f"Gains {terms.measured_in(unit)}.",
+    )
     oldest = over_time.ages[-1].after
-    yield Notes(tuple(_lasts(name, after, oldest, days) for name, after in lasting), close=True)
+    yield Notes(tuple(_lasts(name, after, oldest, days) for name, after in lasting.items()), close=True)
 
 
 def _lasts(name: str, after: float | None, oldest: float, days: bool) -> str:

@@ -485,25 +485,26 @@ class AdvisedModel:
         report, terms, counts = self.report, self.terms, self.report.counts
         ways = _named(report.results, counts)
         worth = dict(zip(ways, _alike(report.results, [way.worth for way in ways], self.factor), strict=True))
-        columns: list[Any] = [
-            (left(""), lambda way: _called(way, terms)),
-            (b.Column(f"worth {terms.measured_in(self.unit)}", breaks=(28, 16, 10)), lambda way: worth[way]),
-        ]
-        if counts is not None:
-            texts = of_thousand(ways, counts.total)
-            for at, head in enumerate(action_heads(terms, "")):
-                column = b.Column(head, breaks=(12, 8))
-                columns.append((column, lambda way, at=at: texts[way][at] if way in texts else ""))
-        else:
-            over = b.Column("gain over the score as it is", breaks=(18, 12))
-            columns.append((over, self._over))
-            names = self.actions
-            if report.shares and len(names) <= MAX_ACTIONS:
-                for name in names:
-                    columns.append(
-                        (b.Column(f"takes {name}", breaks=(10,)), lambda way, name=name: self._taken(way, name))
-                    )
-        yield table(ways, columns, keys=1)
+        done = {} if counts is None else of_thousand(ways, counts.total)
+        actions = self.actions if counts is None and report.shares and len(self.actions) <= MAX_ACTIONS else ()
+        yield table(
+            ways,
+            [
+                (left(""), lambda way: _called(way, terms)),
+                (b.Column(f"worth {terms.measured_in(self.unit)}", breaks=(28, 16, 10)), lambda way: worth[way]),
+                *(
+                    (b.Column(head, breaks=(12, 8)), lambda way, at=at: done[way][at] if way in done else "")
+                    for at, head in enumerate(action_heads(terms, ""))
+                    if counts is not None
+                ),
+                counts is None and (b.Column("gain over the score as it is", breaks=(18, 12)), self._over),
+                *(
+                    (b.Column(f"takes {name}", breaks=(10,)), lambda way, name=name: self._taken(way, name))
+                    for name in actions
+                ),
+            ],
+            keys=1,
+        )
         yield b.Notes(tuple(self._costs()), close=True)
         yield from self.beside()
 
@@ -539,17 +540,14 @@ class AdvisedModel:
             return
         (u00, u01), (u10, u11) = task.utility
         alarm, miss = (f"{plain(cost)}{f' {terms.unit}' if terms.unit else ''}" for cost in (u00 - u10, u11 - u01))
-        right = "" if u00 == u11 == 0 else ", beside the right decision,"
-        costs, pays = (
-            f"A false alarm (acting at label 0) costs{right} {alarm}, a miss (not acting at label 1) {miss}",
-            "",
-        )
+        one, other, acting = "A false alarm (acting at label 0)", "a miss (not acting at label 1)", "acting"
         if terms.names is not None:
-            off, on = terms.names
-            costs, pays = f"'{on}' at label 0 costs{right} {alarm}, '{off}' at label 1 {miss}", f"'{on}' pays"
-        own = task.decision_threshold
+            off, acting = (f"'{name}'" for name in terms.names)
+            one, other = f"{acting} at label 0", f"{off} at label 1"
+        right = "" if u00 == u11 == 0 else ", beside the right decision,"
+        costs, own = f"{one} costs{right} {alarm}, {other} {miss}", task.decision_threshold
         at = "" if own == task.threshold else f", and the score is acted on from {plain(own)}"
-        yield f"{costs}: {pays or 'acting pays'} from a probability of {plain(task.threshold)}{at}."
+        yield f"{costs}: {acting} pays from a probability of {plain(task.threshold)}{at}."
         weighted = "weight" in evaluation.columns
         if self.report.counts is not None and (terms.number != OF_ROWS or weighted):
             yield f"Counts are of {OF_ROWS:,} rows{', by their weight' if weighted else ''}."
