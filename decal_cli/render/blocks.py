@@ -48,12 +48,6 @@ class Block(Shown):
     close: bool = field(default=False, kw_only=True)
 
 
-class SourceLines(Block):
-    """What was read and how, a line each."""
-
-    lines: tuple[str, ...]
-
-
 class Heading(Block):
     """What the blocks below speak of: a part of the page (level 1), or a model and group (level 2).
 

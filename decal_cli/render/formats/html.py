@@ -107,9 +107,6 @@ class Html(BlockFormat[str]):
     def _body(self, result: Any) -> str:
         return "\n".join(map(self.block, result.blocks()))
 
-    def source_lines(self, block: b.SourceLines) -> str:
-        return _paragraphs(block.lines)
-
     def heading(self, block: b.Heading) -> str:
         return f"<h{block.level + 1}>{escape(block.text)}</h{block.level + 1}>"
 

@@ -61,9 +61,6 @@ class Markdown(BlockFormat[list[str]]):
     def _title(self, text: str) -> str:
         return f"## {_plain(text)}" if self.page_of_its_own else f"**{_plain(text)}**"
 
-    def source_lines(self, block: b.SourceLines) -> list[str]:
-        return _items(block.lines)
-
     def heading(self, block: b.Heading) -> list[str]:
         return [self._title(": ".join(filter(None, (block.text, block.gist))))]
 

@@ -83,10 +83,6 @@ class Text(BlockFormat[None]):
         grid.add_row(mark, text)
         self.console.print(grid, style=style, width=self._prose)
 
-    def source_lines(self, block: b.SourceLines) -> None:
-        for line in block.lines:
-            self._line(line)
-
     def heading(self, block: b.Heading) -> None:
         from rich.rule import Rule
         from rich.text import Text as RichText

@@ -148,7 +148,7 @@ class Card(WrittenResult):
             if section == "Quantitative analyses":
                 yield from self._numbers()
         yield b.Heading("Software and signature", level=1)
-        yield b.SourceLines((f"decal {__version__}", *source_lines(self.evaluation, self.terms.names)))
+        yield b.Notes((f"decal {__version__}", *source_lines(self.evaluation, self.terms.names)))
         yield b.Signature(self.evaluation.signature)
 
     def _numbers(self) -> Iterator[b.Block]:

@@ -21,7 +21,7 @@ from decal_cli.declarations.document import Absent, Count, Limit, Positive, Shar
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval, alike, counts, plain, short, span
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Points, Signature, SourceLines, TextTable, Tone
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, Signature, TextTable, Tone
 from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
 from decal_cli.render.results.source import (
@@ -173,7 +173,7 @@ class Compared(WrittenResult):
         plan = evaluation.plan
         level = f"{100 * plan.confidence:g} % paired" if plan.intervals else "no"
         sides = "A = {}, B = {}, {:,} rows; B - A with {} intervals".format(*self.models, self.whole.rows, level)
-        yield SourceLines((*source_lines(evaluation), sides))
+        yield Notes((*source_lines(evaluation), sides))
         yield Points(tuple(self.summary()))
         several = len(self.groups) > 0
         if several:

@@ -44,18 +44,7 @@ from decal_cli.numbers import (
     times,
     within,
 )
-from decal_cli.render.blocks import (
-    Block,
-    Cell,
-    Column,
-    Heading,
-    Notes,
-    Paragraph,
-    Row,
-    Signature,
-    SourceLines,
-    TextTable,
-)
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, TextTable
 from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, words
 from decal_cli.render.results.over_time import over_time_blocks
 from decal_cli.render.results.source import (
@@ -261,7 +250,7 @@ class Evaluated(WrittenResult):
         evaluation = shortened(self.evaluation)
         reports = evaluation.reports
         notes = metric_notes(evaluation, self.listed)
-        source = SourceLines(tuple(source_lines(evaluation)))
+        source = Notes(tuple(source_lines(evaluation)))
         if self.listed:
             yield source
             yield metric_table(reports, evaluation.pack)

@@ -13,7 +13,7 @@ from decal_cli.learn.method import Kind
 from decal_cli.learn.models import note_of
 from decal_cli.metrics import parse
 from decal_cli.numbers import Interval
-from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature, SourceLines
+from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature
 from decal_cli.render.cells import better, left, number, reasons, table
 from decal_cli.render.results.comparison import difference_cell
 from decal_cli.render.results.source import Provenance, WrittenResult, shares_text, source_lines
@@ -77,7 +77,7 @@ class FittedPage(WrittenResult):
     def blocks(self) -> Iterator[Block]:
         """The data, what was written, and the metrics before and after on rows that the model has not seen."""
         fitting = self.fitting
-        yield SourceLines(tuple(source_lines(fitting.judged)))
+        yield Notes(tuple(source_lines(fitting.judged)))
         method, rows = fitting.chosen.declared, f"{len(fitting.training.rows):,} rows"
         written = "" if self.path is None else f", written to {self.path}"
         yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}{written}", strong=method.title)

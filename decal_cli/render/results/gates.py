@@ -11,7 +11,7 @@ from typing import Any
 from decal_cli.analysis.gate import GateOutcome, GateRow
 from decal_cli.errors import DecalError
 from decal_cli.numbers import plain, short, span
-from decal_cli.render.blocks import Block, Check, Checks, Signature, SourceLines
+from decal_cli.render.blocks import Block, Check, Checks, Notes, Signature
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.source import Order, WrittenResult, source_lines, worst_of_each
 from decal_cli.render.schema import data_of, keys_of
@@ -48,7 +48,7 @@ class Gated(WrittenResult):
         """The rules, each with its outcome."""
         evaluation = self.evaluation
         rows, notes = worst_of_each(self.outcome.rows, _by_outcome, lambda row: f"{row.rule}, {row.model}")
-        yield SourceLines(tuple(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes)))))
+        yield Notes(tuple(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes)))))
         yield Checks(checks_of(rows), places=len(evaluation.reports) > 1)
         yield Signature(evaluation.signature, close=True)
 

@@ -122,7 +122,7 @@ class Replayed(WrittenResult):
         """What was replayed, windows, forecasters, the alarm, the prior shift, and what to do."""
         judged, scored = self.judged, self.plan.score is not None
         span = f"{judged.rows:,} rows from {self.at(judged.first_time)} to {self.at(judged.last_time)}"
-        yield b.SourceLines((*source_lines(self.evaluation), f"{span}; labels are known {self._known()}"))
+        yield b.Notes((*source_lines(self.evaluation), f"{span}; labels are known {self._known()}"))
         yield self._window_table()
         yield self._method_table()
         yield b.Notes(tuple(self._notes()), quiet=True)

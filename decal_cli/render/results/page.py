@@ -150,7 +150,7 @@ class ReportPage(WrittenResult):
         yield from self._metrics(evaluation)
         yield b.Heading("Data and method", level=1)
         yield b.Folded("Words on this page", (b.Facts((("", CLASS_TERMS if self._of_classes else TERMS),)),))
-        yield b.SourceLines((*source_lines(self.evaluation, self.terms.names), *self.notes))
+        yield b.Notes((*source_lines(self.evaluation, self.terms.names), *self.notes))
         yield b.Signature(self.evaluation.signature)
 
     def _advice(self, advised: Sequence[AdvisedModel]) -> Iterator[b.Block]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from decal_cli.analysis.plan import POWERS, RowPlan, RowsNeeded
 from decal_cli.declarations.document import Limit
 from decal_cli.numbers import DASH, percent
-from decal_cli.render.blocks import Bar, Bars, Block, Column, Notes, Paragraph, Signature, SourceLines
+from decal_cli.render.blocks import Bar, Bars, Block, Column, Notes, Paragraph, Signature
 from decal_cli.render.cells import left, reasons, table
 from decal_cli.render.results.evaluation import told
 from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
@@ -58,7 +58,7 @@ class PlannedRows(WrittenResult):
         yield Notes(
             (f"Pilot: {plan.pilot}. A plan is as good as its pilot: rows are taken to be like those.",), quiet=True
         )
-        yield SourceLines(tuple(source_lines(plan.evaluation)))
+        yield Notes(tuple(source_lines(plan.evaluation)))
         yield Signature(plan.evaluation.signature, close=True)
 
     def _sentence(self, first: RowsNeeded) -> str:

@@ -741,7 +741,7 @@ class Recommended(WrittenResult):
             yield each.notes()
             for at in range(len(each.rounds)):
                 yield from _round_blocks(each.rounds, at, "time" in evaluation.columns)
-        yield b.SourceLines(tuple(source_lines(evaluation, self.terms.names)))
+        yield b.Notes(tuple(source_lines(evaluation, self.terms.names)))
         yield b.Signature(self.evaluation.signature, close=True)
 
     def data(self) -> dict[str, Any]:
@@ -926,7 +926,7 @@ class Ranged(WrittenResult):
             )
         over = f"wins: over acting on the score as it is, {self.terms.heading}, at the number where it wins most."
         yield b.Notes((costs, over))
-        yield b.SourceLines((*source_lines(self.evaluation), f"{self.called} {self._range}"))
+        yield b.Notes((*source_lines(self.evaluation), f"{self.called} {self._range}"))
         yield b.Signature(self.evaluation.signature, close=True)
 
     @property

@@ -30,7 +30,7 @@ from decal_cli.analysis.study import (
 )
 from decal_cli.declarations.document import Absent, Limit, Positive
 from decal_cli.numbers import DASH, short, span
-from decal_cli.render.blocks import Block, Column, Heading, Notes, Picture, Row, SourceLines, TextTable
+from decal_cli.render.blocks import Block, Column, Heading, Notes, Picture, Row, TextTable
 from decal_cli.render.cells import words
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.version import SCHEMA, __version__
@@ -100,7 +100,7 @@ class Experiment:
     def blocks(self) -> Iterator[Block]:
         """What was studied, the tables, the pictures."""
         summary = self.summary
-        yield SourceLines((study_lines(summary)[0], GROUPING))
+        yield Notes((study_lines(summary)[0], GROUPING))
         for relations, unit in (
             (summary.relations, "utilities per unit of u_delta"),
             (summary.in_utility, "utilities in the paper's units, where u_delta is 1/t*"),
@@ -127,7 +127,7 @@ class Studied(Experiment):
 
     def blocks(self) -> Iterator[Block]:
         """What was studied and the tables."""
-        yield SourceLines(tuple(study_lines(self.summary)))
+        yield Notes(tuple(study_lines(self.summary)))
         yield from study_tables(self.summary)
         yield from self._pictures()
         if self.captions is not None and self.summary.notes:

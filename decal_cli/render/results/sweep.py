@@ -16,18 +16,7 @@ from decal_cli.curves.kinds import Expectation, MetricCurve
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Share
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short, span, times
-from decal_cli.render.blocks import (
-    Block,
-    Cell,
-    Column,
-    Heading,
-    Notes,
-    Paragraph,
-    Row,
-    Signature,
-    SourceLines,
-    TextTable,
-)
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, TextTable
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.source import (
     Order,
@@ -213,12 +202,12 @@ class LongTable(WrittenResult):
         head = {**data_of(Provenance(self.evaluation)), "signature": self.sweep.signature}
         return one_or_several(head, [data_of(self.each(report, self)) for report in self.sweep.reports])
 
-    def _source(self, notes: Sequence[str], *lines: str) -> SourceLines:
+    def _source(self, notes: Sequence[str], *lines: str) -> Notes:
         """What was read and what varies, and what intervals are of; notes: on what is not shown."""
         plan = self.evaluation.plan
         level = f"[..]: {100 * plan.confidence:g} % intervals, each for its own {'t*' if self.at != 'at' else 'value'}"
         read = source_lines(replace(self.evaluation, notes=(*self.evaluation.notes, *notes)))
-        return SourceLines((*read, *lines, *([level] if plan.intervals else ())))
+        return Notes((*read, *lines, *([level] if plan.intervals else ())))
 
     def _label(self, k: int) -> str:
         return plain(float(self.places[k]))
