@@ -51,6 +51,7 @@ from decal_cli.metrics.inputs import row_stakes
 from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import (
     BinaryTask,
@@ -310,22 +311,60 @@ def evaluate(
     reports: list[Report] = []
     gaps: list[Gap] = []
     too_small: list[TooSmall] = []
-    sure = plan.confidence if plan.intervals else None
     plan = plan.for_rows(dataset)
-    decision = plan.decision_of(dataset.classes)
+    confidence, decision = plan.confidence if plan.intervals else None, plan.decision_of(dataset.classes)
     dataset = with_lists(dataset, plan)
+    binary, population, classes = plan.binary, dataset.population, dataset.classes
+
+    def report_on(model: Predictions, group: str | None, rows: Rows, inputs: Inputs) -> Report:
+        sure = None if confidence is None else rows.sure(confidence)
+        results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, sure).items()}
+        unlabelled = model.without_label if group is None and population is None else None
+        # Two names of actions say it all.
+        cells = count_cells(inputs) if classes or (counted and binary is None) else None
+        best = inputs.find(Decisions) if counted and cells is not None else None
+        moved = None
+        if counted and population is not None and binary is not None and decided(rows, binary, population):
+            moved = moving(rows, binary, population, sure)
+        return Report(
+            model.name,
+            group,
+            len(rows),
+            None if classes else rows.positives,
+            0 if classes else len(rows.table),
+            model.dropped,
+            rows.features is not None,
+            results,
+            count_decisions(inputs) if counted and not classes else None,
+            regimes_of(inputs) if regimes else (),
+            ByClass(count_classes(rows.class_table), cells) if classes else None,
+            None if best is None or cells is None else cells.actions[best.best_constant],
+            _recalibrator(inputs) if counted else None,
+            moved,
+            clusters_of(rows),
+            by_outcome(rows) if pack is not None and pack.by_outcome else (),
+            places_of(rows),
+            None if classes else cells,
+            worth_of(inputs, sure),
+            share=rows.table.base_rate if rows.weighted and not classes else None,
+            shares=count_actions(inputs) if counted and (classes or binary is None) else {},
+            unlearnable=() if dataset.features is None else dataset.features.unlearnable,
+            without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, confidence),
+            over_time=gains_over_time(inputs, sure),
+        )
+
     for model in dataset.models:
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             inputs = Inputs(rows, decision, plan.seed)
             inputs = inputs if reference is None else inputs.having(reference.scores[model.name])
-            report = _report(dataset, model, group, inputs, plan, counted, regimes, pack)
+            report = report_on(model, group, rows, inputs)
             reports.append(report)
             then(report, inputs)
         if pack is not None and pack.compares_groups:
             progress(f"{model.name}: gaps between groups")
             asked = Inputs(None, decision, plan.seed)
-            for _, _, comparison in compare_groups(model.name, model.rows, pack.choices, asked, sure):
+            for _, _, comparison in compare_groups(model.name, model.rows, pack.choices, asked, confidence):
                 gaps += comparison.pairs
                 too_small += comparison.too_small
     clusters = {report.model: (report.rows, report.clusters) for report in reports if report.group is None}
@@ -370,56 +409,6 @@ def with_lists(dataset: Dataset, plan: Plan, task: Decision | None = None) -> Da
             rows = listed_rows(rows, dataset.capacity, task, plan.seed)
         models.append(replace(model, rows=rows))
     return replace(dataset, models=tuple(models))
-
-
-def _report(
-    dataset: Dataset,
-    model: Predictions,
-    group: str | None,
-    inputs: Inputs,
-    plan: Plan,
-    counted: bool,
-    regimes: bool,
-    pack: Pack | None,
-) -> Report:
-    rows = inputs.rows
-    assert rows is not None  # it is made of them
-    confidence = plan.confidence if plan.intervals else None
-    sure = None if confidence is None else rows.sure(confidence)
-    results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, sure).items()}
-    binary, population, classes = plan.binary, dataset.population, rows.classes
-    unlabelled = model.without_label if group is None and population is None else None
-    # Two names of actions say it all.
-    cells = count_cells(inputs) if classes or (counted and binary is None) else None
-    best = inputs.find(Decisions) if counted and cells is not None else None
-    return Report(
-        model.name,
-        group,
-        len(rows),
-        None if classes else rows.positives,
-        0 if classes else len(rows.table),
-        model.dropped,
-        rows.features is not None,
-        results,
-        count_decisions(inputs) if counted and not classes else None,
-        regimes_of(inputs) if regimes else (),
-        ByClass(count_classes(rows.class_table), cells) if classes else None,
-        None if best is None or cells is None else cells.actions[best.best_constant],
-        _recalibrator(inputs) if counted else None,
-        moving=moving(rows, binary, population, sure)
-        if counted and population is not None and binary is not None and decided(rows, binary, population)
-        else None,
-        clusters=clusters_of(rows),
-        by_outcome=by_outcome(rows) if pack is not None and pack.by_outcome else (),
-        places=places_of(rows),
-        by_action=None if classes else cells,
-        worth=worth_of(inputs, sure),
-        share=rows.table.base_rate if rows.weighted and not classes else None,
-        shares=count_actions(inputs) if counted and (classes or binary is None) else {},
-        unlearnable=() if dataset.features is None else dataset.features.unlearnable,
-        without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, confidence),
-        over_time=gains_over_time(inputs, sure),
-    )
 
 
 def _recalibrator(inputs: Inputs) -> str | None:

@@ -37,7 +37,7 @@ from decal_cli.analysis.tryout import (
     ranked,
     usual_fits,
 )
-from decal_cli.data import Dataset
+from decal_cli.data import Dataset, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError
@@ -274,14 +274,41 @@ def try_methods(
     dataset = with_rows(dataset, f"recommend {Hint('try').words}")
     plan = plan.for_rows(dataset)
     untried = recommend(dataset, plan, preferences, progress, ranking=False)
-    rounds = {}
-    for model in dataset.models:
-        report = untried.evaluation.by_place[model.name, None]
-        rounds[model.name] = tuple(
-            _rounds(replace(dataset, models=(model,)), report, plan, preferences, progress, methods)
+
+    def rounds_of(model: Predictions) -> Iterator[Round]:
+        report, now, task = (
+            untried.evaluation.by_place[model.name, None],
+            plan,
+            plan.simplest.shared_by(dataset.classes),
         )
+        chosen = tuple(methods) or candidates(training_rows(model, task, plan.seed))
+        for _ in range(ROUNDS):
+            rows, model = training_rows(model, task, plan.seed), replace(model, rows=model.rows.judged)
+            utilities = row_stakes(model.rows, plan.decision) if isinstance(plan.decision, RowTask) else None
+            tried = TriedOn(report, rows, dict(preferences.costs), plan.confidence, utilities)
+            trials = tried.trials(chosen, progress)
+            winner, by_cv = best(trials), tried.picked(trials)
+            if winner is None or winner.applied is None:
+                yield Round(model.name, trials, picked=by_cv)
+                return
+            # Decisions on the new score use t*, also where those on the old score used another threshold.
+            if isinstance(task, Task):
+                task = task.operated_at_best
+                now = replace(plan, decision=task)
+            again, before = with_score(model, winner.applied, new_name(model.name, winner.chosen)), model.name
+            model = replace(again, rows=replace(again.rows, groups={}))
+            report = evaluate(replace(dataset, models=(model,)), now, progress).reports[0]
+            advice = walk(evidence_of(report, now, preferences))
+            yield Round(before, trials, winner, report, advice, by_cv)
+            if advice.action == "recalibrate":
+                chosen = tuple(each for each in chosen if each.declared.kind == "recalibration")
+            if advice.action not in ("recalibrate", "post-train") or not chosen:
+                return
+
+    rounds = {model.name: tuple(rounds_of(model)) for model in dataset.models}
     fits = {
-        name: [(each.chosen, each.applied, each.achieved.reason) for each in rounds[name][0].trials] for name in rounds
+        name: [(each.chosen, each.applied, each.achieved.reason) for each in first.trials]
+        for name, (first, *_) in rounds.items()
     }
     shown = _ranked(dataset, plan, progress, fits)
     advice = tuple(
@@ -289,44 +316,6 @@ def try_methods(
         for each in untried.advice
     )
     return replace(untried, advice=advice, rounds=rounds, ranked=shown, holds={})
-
-
-def _rounds(
-    dataset: Dataset,
-    report: Report,
-    plan: Plan,
-    preferences: Preferences,
-    progress: Progress,
-    methods: Sequence[MethodSpec],
-) -> Iterator[Round]:
-    task = plan.simplest.shared_by(dataset.classes)
-    chosen = tuple(methods) or candidates(training_rows(dataset.models[0], task, plan.seed))
-    for _ in range(ROUNDS):
-        model = dataset.models[0]
-        rows, model = training_rows(model, task, plan.seed), replace(model, rows=model.rows.judged)
-        utilities = row_stakes(model.rows, plan.decision) if isinstance(plan.decision, RowTask) else None
-        tried = TriedOn(report, rows, dict(preferences.costs), plan.confidence, utilities)
-        trials = tried.trials(chosen, progress)
-        winner, by_cv = best(trials), tried.picked(trials)
-        if winner is None or winner.applied is None:
-            yield Round(model.name, trials, picked=by_cv)
-            return
-        # Decisions on the new score use t*, also where those on the old score used another threshold.
-        if isinstance(task, Task):
-            task = task.operated_at_best
-            plan = replace(plan, decision=task)
-        again = with_score(model, winner.applied, new_name(model.name, winner.chosen))
-        again = replace(again, rows=replace(again.rows, groups={}))
-        dataset = replace(dataset, models=(again,))
-        report = evaluate(dataset, plan, progress).reports[0]
-        advice = walk(evidence_of(report, plan, preferences))
-        yield Round(model.name, trials, winner, report, advice, by_cv)
-        if advice.action not in ("recalibrate", "post-train"):
-            return
-        if advice.action == "recalibrate":
-            chosen = tuple(each for each in chosen if each.declared.kind == "recalibration")
-        if not chosen:
-            return
 
 
 def ece_advice(report: Report) -> Literal["recalibrate", "leave"] | None:
