@@ -23,9 +23,9 @@ from decal_cli.data.formats.sources import parquet_schema
 from decal_cli.data.large.aggregates import memory
 from decal_cli.data.large.batches import BatchReader, Progress
 from decal_cli.data.large.engines.connections import DuckDB
-from decal_cli.data.large.engines.counting import counted
+from decal_cli.data.large.engines.counting import EngineRows
 from decal_cli.data.large.engines.dialects import DIALECTS, is_positive, is_whole
-from decal_cli.data.large.engines.statement import RESERVED, CountRequest
+from decal_cli.data.large.engines.statement import RESERVED
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.limits import HELD_SHARE_OF_MEMORY
@@ -55,24 +55,12 @@ def count_files(
     digests, called = Digests(sources), _called(chosen, sources[0].shown)
     kind = _ParquetFiles if _are_plain(sources, chosen) else _Batches
     with closing(kind(BatchReader(sources, chosen, progress), called)) as files:
-        request = CountRequest(
-            chosen.score,
-            chosen.label,
-            TABLE,
-            positive=files.positive,
-            weight=chosen.weight,
-            group=tuple(called[name] for name in chosen.group),
-            thresholds=tuple(thresholds),
-            cluster=chosen.cluster and called[chosen.cluster],
-            pairs=pairs,
-            logit=files.logit,
-        )
         shown = sources[0].shown if len(sources) == 1 else f"{len(sources)} files"
         with files.errors():
-            data = counted(files, request, _DIALECT, shown, chosen.missing, called=called)
+            data = EngineRows(files, _DIALECT, shown, TABLE).counted(files.chosen, thresholds, pairs, called)
             rows = files.inputs()
     inputs = (Input(*item, digest) for item, digest in zip(rows, digests.wait(), strict=True))
-    return replace(data, inputs=tuple(inputs), columns=chosen.roles(), guessed=chosen.guessed)
+    return replace(data, inputs=tuple(inputs))
 
 
 def _called(chosen: Chosen, shown: str) -> dict[str, str]:
@@ -114,6 +102,7 @@ class _Files(DuckDB):
         import duckdb
 
         self.reader, self.called = reader, called
+        self.chosen = reader.chosen
         self.connection = duckdb.connect(
             config={
                 "memory_limit": f"{int(HELD_SHARE_OF_MEMORY * memory())}B",
@@ -133,13 +122,11 @@ class _Files(DuckDB):
 
 
 class _Batches(_Files):
-    """Files of any format, read here."""
-
-    positive, logit = None, False
-    """Labels are 0 and 1 already, and scores probabilities."""
+    """Files of any format, read here: labels are 0 and 1 then, and scores probabilities."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
+        self.chosen = replace(self.chosen, positive=None, logit=False)
         self.error: BaseException | None = None
         self.connection.register(TABLE, self)
 
@@ -180,7 +167,6 @@ class _ParquetFiles(_Files):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.positive, self.logit = self.reader.chosen.positive, self.reader.chosen.logit
         self.paths = [source.raw.path for source in self.reader.sources]
         listed = ", ".join(map(_DIALECT.text, self.paths))
         self.files = f"read_parquet([{listed}], hive_partitioning = false, filename = 'decal_file')"
@@ -226,10 +212,10 @@ class _ParquetFiles(_Files):
 
     def inputs(self) -> list[tuple[str, int, int]]:
         """Path, rows and rows of label 1 of every file."""
-        label = _DIALECT.name(self.reader.chosen.label)
-        whole = self.positive is None and is_whole(self.types(TABLE)[self.reader.chosen.label])
+        label = _DIALECT.name(self.chosen.label)
+        whole = self.chosen.positive is None and is_whole(self.types(TABLE)[self.chosen.label])
         text = f"TRIM({_DIALECT.as_text(label)})"
-        is_one = f"{label} = 1" if whole else is_positive(text, self.positive or "1", _DIALECT)
+        is_one = f"{label} = 1" if whole else is_positive(text, self.chosen.positive or "1", _DIALECT)
         counts = f"decal_file, COUNT(*), CAST(SUM(CASE WHEN {is_one} THEN 1 ELSE 0 END) AS BIGINT)"
         answer = self.connection.execute(f"SELECT {counts} FROM {self.files} GROUP BY ALL").fetchall()
         # A file that is named twice is counted twice.

@@ -6,8 +6,9 @@ import hashlib
 import math
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from decal_cli.data.arrays import table_digest
 from decal_cli.data.columns import Chosen, choose
@@ -89,47 +90,120 @@ def _digest(table: Any) -> str:
     return table_digest(table.select(names).sort_by(by).combine_chunks())
 
 
-def counted(
-    connection: Connection,
-    request: CountRequest,
-    dialect: Dialect,
-    shown: str,
-    missing: Literal["error", "drop"],
-    together: bool = False,
-    called: Mapping[str, str] | None = None,
-) -> Dataset:
-    """The rows of a request, by score or, of too many, by cell. Errors: DecalError.
+class EngineRows(NamedTuple):
+    """Rows that an engine holds, in a table or as a query gives them. shown: what they are called."""
 
-    together: whether two scores are counted at once where these counts are few. called: what the request calls columns
-    of files, whose rows are not held, though counts may tell them all.
-    """
-    hold = called is None
-    if request.positive is None:
-        kind = connection.types(source_of(request.table, request.query, dialect)).get(request.label, "")
-        request = replace(request, whole_labels=is_whole(kind))
-    table = None
-    for levels in _levels(request, hold, together):
-        if _may_be_few(levels, dialect, connection):
-            table = connection.answer(f"{statement(levels, dialect)}\nLIMIT {MAX_LEVELS + 1}")
-            if table.num_rows <= MAX_LEVELS:
-                request = replace(request, pairs=levels.pairs)
-                break
-    else:
-        request = replace(request, cells=True)
-        if request.by_cluster:
-            request = replace(request, splits=_splits(request, dialect, connection))
-        table = connection.answer(f"{statement(request, dialect)}\nLIMIT {MAX_CELL_COUNTS + 1}")
-        if table.num_rows > MAX_CELL_COUNTS:
+    connection: Connection
+    dialect: Dialect
+    shown: str
+    table: str | None = None
+    query: str | None = None
+
+    @property
+    def source(self) -> str:
+        """What stands after FROM."""
+        return source_of(self.table, self.query, self.dialect)
+
+    def counted(
+        self, chosen: Chosen, thresholds: Sequence[float], pairs: bool, called: Mapping[str, str] | None = None
+    ) -> Dataset:
+        """The rows by score or, of too many, by cell. Errors: DecalError.
+
+        Two scores are counted at once where these counts are few, or `pairs` asks for it. called: what columns of files
+        are called here, whose rows are not held, though counts may tell them all.
+        """
+        names = {name: name for name in chosen.texts} if called is None else called
+        request = CountRequest(
+            *(chosen.score, chosen.label, self.table, self.query, chosen.positive, chosen.weight),
+            group=tuple(names[name] for name in chosen.group),
+            thresholds=tuple(thresholds),
+            cluster=chosen.cluster and names[chosen.cluster],
+            pairs=pairs,
+            logit=chosen.logit,
+        )
+        if request.positive is None:
+            kind = self.connection.types(self.source).get(request.label, "")
+            request = replace(request, whole_labels=is_whole(kind))
+        together = called is None and len(chosen.score) == 2 and chosen.missing == "error"
+        for levels in _levels(request, called is None, together):
+            if self._may_be_few(levels):
+                table = self._answer(levels, MAX_LEVELS)
+                if table.num_rows <= MAX_LEVELS:
+                    request = replace(request, pairs=levels.pairs)
+                    break
+        else:
+            request = replace(request, cells=True)
+            if request.by_cluster:
+                request = replace(request, splits=self._splits(request))
+            table = self._answer(request, MAX_CELL_COUNTS)
+            if table.num_rows > MAX_CELL_COUNTS:
+                raise DecalError(
+                    f"{self.shown}: rows have more than {MAX_CELL_COUNTS:,} counts by group and cell",
+                    f"name columns of fewer values with {Hint('group')}",
+                )
+        self._need_rows(table)
+        of_role = {"label": request.label, "weight": request.weight or "", "cluster": request.cluster or ""}
+        of_role |= {} if request.pairs else {"score": request.score[0]}
+        of_counts = {"cluster": request.cluster, "aggregated": True, "missing": chosen.missing}
+        counts = Columns(request.score, group=request.group, **of_counts)
+        data = aggregates([CountedSource(self.shown, table, of_role, called)], counts, hold=called is None)
+        return replace(data, columns=chosen.roles(), guessed=chosen.guessed)
+
+    def whole(self, chosen: Chosen, types: Mapping[str, str]) -> Dataset:
+        """The rows, counted by all columns that are asked for. Errors: DecalError, where they are too many to hold."""
+        numbers = tuple(dict.fromkeys(chosen.numbers))
+        kinds = {name: kind_of(types[name]) for name in chosen.features}
+        kinds |= dict.fromkeys(chosen.texts, "other") | dict.fromkeys(numbers, "number")
+        given = Given(self.source, self.dialect, kinds)
+        answer = self.connection.answer(given.counted(MAX_LEVELS + 1))
+        if answer.num_rows > MAX_LEVELS:
             raise DecalError(
-                f"{shown}: rows have more than {MAX_CELL_COUNTS:,} counts by group and cell",
-                f"name columns of fewer values with {Hint('group')}",
+                f"{self.shown}: rows have more than {MAX_LEVELS:,} different values of {listed(list(kinds))}",
+                f"round them in {Hint('query')}, or draw a sample of rows there",
             )
-    if not table.num_rows:
-        raise DecalError(f"{shown}: has no rows", "name another table or query")
-    of_role = {"label": request.label, "weight": request.weight or "", "cluster": request.cluster or ""}
-    of_role |= {} if request.pairs else {"score": request.score[0]}
-    counts = Columns(request.score, group=request.group, cluster=request.cluster, aggregated=True, missing=missing)
-    return aggregates([CountedSource(shown, table, of_role, called)], counts, hold)
+        self._need_rows(answer)
+        table = given.named(answer).append_column(COUNT, answer.column(COUNT))
+        for name in (name for name in chosen.features if kinds[name] == "other"):
+            table = table.set_column(table.column_names.index(name), name, as_typed(table.column(name)))
+        # No engine has an order of its own, and an error names the first row that is wrong.
+        table = table.sort_by([(name, "ascending") for name in kinds]).combine_chunks()
+        source_of_rows = Held(self.shown, table, RawData(self.shown, lambda: table_digest(table)))
+        rows = repeated(source_of_rows, list(kinds), numbers, numbered=False)
+        unknown = () if chosen.features else (f"{COUNTED_BEFORE}: nothing that needs a single row is known (features)",)
+        return dataset_of_counted([rows], chosen, unknown)
+
+    def _answer(self, request: CountRequest, most: int) -> Any:
+        """The counts, and one more than so many where there are more."""
+        return self.connection.answer(f"{statement(request, self.dialect)}\nLIMIT {most + 1}")
+
+    def _need_rows(self, table: Any) -> None:
+        if not table.num_rows:
+            raise DecalError(f"{self.shown}: has no rows", "name another table or query")
+
+    def _may_be_few(self, request: CountRequest) -> bool:
+        """Whether every score may be counted, as far as the first rows tell."""
+        most = MAX_LEVELS + MAX_LEVELS // 8
+        rows, *values = self._numbers(size_of(request, self.dialect, most))
+        models = 1 if request.pairs else len(request.score)
+        if rows < most and rows * models <= MAX_LEVELS:
+            return True
+        of_scores, of_texts = values[: len(request.score)], values[len(request.score) :]
+        scores = math.prod(of_scores) if request.pairs else sum(of_scores)
+        levels = scores * math.prod(each + 1 for each in of_texts)
+        return (levels if rows == most else min(levels, rows * models)) <= MAX_LEVELS
+
+    def _splits(self, request: CountRequest) -> int:
+        """How fine the coarse cells are, so that clusters have no more counts of them than are kept."""
+        rows, *values = self._numbers(size_of(request, self.dialect))
+        models = len(request.score)
+        texts = math.prod(each + 1 for each in values)
+        splits = MAX_SPLITS
+        while splits and min(rows * models, 2 * models * texts * n_coarse_cells(splits)) > MAX_CLUSTER_COUNTS:
+            splits -= 1
+        return splits
+
+    def _numbers(self, statement: str) -> list[int]:
+        return [int(value) for value in self.connection.answer(statement).to_pylist()[0].values()]
 
 
 def _levels(request: CountRequest, hold: bool, together: bool) -> Iterator[CountRequest]:
@@ -137,34 +211,6 @@ def _levels(request: CountRequest, hold: bool, together: bool) -> Iterator[Count
     for pairs in (True, False) if together and not request.pairs else (request.pairs,):
         for by_weight in (True, False) if hold and request.weight is not None else (False,):
             yield replace(request, cells=False, thresholds=(), pairs=pairs, by_weight=by_weight)
-
-
-def _may_be_few(request: CountRequest, dialect: Dialect, connection: Connection) -> bool:
-    """Whether every score may be counted, as far as the first rows tell."""
-    most = MAX_LEVELS + MAX_LEVELS // 8
-    rows, *values = _numbers(connection, size_of(request, dialect, most))
-    models = 1 if request.pairs else len(request.score)
-    if rows < most and rows * models <= MAX_LEVELS:
-        return True
-    of_scores, of_texts = values[: len(request.score)], values[len(request.score) :]
-    scores = math.prod(of_scores) if request.pairs else sum(of_scores)
-    levels = scores * math.prod(each + 1 for each in of_texts)
-    return (levels if rows == most else min(levels, rows * models)) <= MAX_LEVELS
-
-
-def _splits(request: CountRequest, dialect: Dialect, connection: Connection) -> int:
-    """How fine the coarse cells are, so that clusters have no more counts of them than are kept."""
-    rows, *values = _numbers(connection, size_of(request, dialect))
-    models = len(request.score)
-    texts = math.prod(each + 1 for each in values)
-    splits = MAX_SPLITS
-    while splits and min(rows * models, 2 * models * texts * n_coarse_cells(splits)) > MAX_CLUSTER_COUNTS:
-        splits -= 1
-    return splits
-
-
-def _numbers(connection: Connection, statement: str) -> list[int]:
-    return [int(value) for value in connection.answer(statement).to_pylist()[0].values()]
 
 
 def read_engine(
@@ -176,77 +222,30 @@ def read_engine(
     compares them; else they are where these counts are few. Errors: DecalError, one line, without what is secret.
     """
     engine = Engine(source) if isinstance(source, str) else source
-    address = address_of(engine.connection) if isinstance(engine.connection, str) else None
     for name in DECLARATIONS:
         if name in NOT_COUNTED and getattr(columns, name) != DEFAULTS[name]:
             option = Hint("from" if name == "log" else name)
             raise DecalError(f"{option} needs the rows, and an engine only counts them", "give a file of rows")
-    if address is None:
-        rows = _Rows(engine.spoken, DIALECTS[engine.spoken], engine.table, engine.query)
-        return rows.counted(Opened(engine.connection, engine.spoken), columns, thresholds, pairs)
-    if address.table is not None and engine.table is not None:
-        raise DecalError("the address names a table, and so does table=", "name it once")
-    rows = _Rows(address.shown, DIALECTS[address.engine], address.table or engine.table, engine.query)
-    with connected(address, engine.query) as connection:
-        return rows.counted(connection, columns, thresholds, pairs)
-
-
-class _Rows(NamedTuple):
-    """Rows that an engine holds, and what the engine is called."""
-
-    engine: str
-    dialect: Dialect
-    table: str | None
-    query: str | None
-
-    @property
-    def shown(self) -> str:
-        """The engine, and its table or a digest of the query."""
-        if self.query is None:
-            return f"{self.engine}?table={self.table}"
-        return f"{self.engine}?query={hashlib.sha256(self.query.encode()).hexdigest()[:8]}"
-
-    def counted(self, connection: Connection, columns: Columns, thresholds: Sequence[float], pairs: bool) -> Dataset:
-        """The data set of them. Errors: DecalError."""
-        source = source_of(self.table, self.query, self.dialect)
-        types = connection.types(source)
-        chosen = choose(list(types), columns, self.engine)
+    name = shown = "" if isinstance(engine.connection, str) else engine.spoken
+    opened: AbstractContextManager[Connection] = nullcontext(Opened(engine.connection, shown))
+    table, query = engine.table, engine.query
+    if isinstance(engine.connection, str):
+        address = address_of(engine.connection)
+        if address.table is not None and table is not None:
+            raise DecalError("the address names a table, and so does table=", "name it once")
+        name, shown, table, opened = address.engine, address.shown, address.table or table, connected(address, query)
+    of = f"table={table}" if query is None else f"query={hashlib.sha256(query.encode()).hexdigest()[:8]}"
+    with opened as connection:
+        rows = EngineRows(connection, DIALECTS[name], f"{shown}?{of}", table, query)
+        types = connection.types(rows.source)
+        chosen = choose(list(types), columns, shown)
         whole = columns.margin or any(chosen.names(role) for role in OF_WHOLE_ROWS)
         if whole or (chosen.features and not (all(types.values()) and can_draw(chosen))):
-            return as_used(self._rows(connection, source, chosen, types), columns)
-        rows = (chosen.score, chosen.label, self.table, self.query, columns.positive, chosen.weight, chosen.group)
-        request = CountRequest(
-            *rows, cluster=chosen.cluster, pairs=pairs, logit=columns.logit, thresholds=tuple(thresholds)
-        )
-        together = len(chosen.score) == 2 and columns.missing == "error"
-        data = counted(connection, request, self.dialect, self.shown, columns.missing, together=together)
+            return as_used(rows.whole(chosen, types), columns)
+        data = rows.counted(chosen, thresholds, pairs)
         if chosen.features:
-            return replace(drawn_rows(connection, source, chosen, self.dialect, data), inputs=data.inputs)
-        return as_used(replace(data, columns=chosen.roles(), guessed=chosen.guessed), columns)
-
-    def _rows(self, connection: Connection, source: str, chosen: Chosen, types: Mapping[str, str]) -> Dataset:
-        """The rows, counted by all columns that are asked for. Errors: DecalError, where they are too many to hold."""
-        numbers = tuple(dict.fromkeys(chosen.numbers))
-        kinds = {name: kind_of(types[name]) for name in chosen.features}
-        kinds |= dict.fromkeys(chosen.texts, "other") | dict.fromkeys(numbers, "number")
-        given = Given(source, self.dialect, kinds)
-        answer = connection.answer(given.counted(MAX_LEVELS + 1))
-        if answer.num_rows > MAX_LEVELS:
-            raise DecalError(
-                f"{self.shown}: rows have more than {MAX_LEVELS:,} different values of {listed(list(kinds))}",
-                f"round them in {Hint('query')}, or draw a sample of rows there",
-            )
-        if not answer.num_rows:
-            raise DecalError(f"{self.shown}: has no rows", "name another table or query")
-        table = given.named(answer).append_column(COUNT, answer.column(COUNT))
-        for name in (name for name in chosen.features if kinds[name] == "other"):
-            table = table.set_column(table.column_names.index(name), name, as_typed(table.column(name)))
-        # No engine has an order of its own, and an error names the first row that is wrong.
-        table = table.sort_by([(name, "ascending") for name in kinds]).combine_chunks()
-        source_of_rows = Held(self.shown, table, RawData(self.shown, lambda: table_digest(table)))
-        rows = repeated(source_of_rows, list(kinds), numbers, numbered=False)
-        unknown = () if chosen.features else (f"{COUNTED_BEFORE}: nothing that needs a single row is known (features)",)
-        return dataset_of_counted([rows], chosen, unknown)
+            return replace(drawn_rows(connection, rows.source, chosen, rows.dialect, data), inputs=data.inputs)
+        return as_used(data, columns)
 
 
 def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False) -> Dataset:
