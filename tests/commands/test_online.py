@@ -227,6 +227,12 @@ def test_rows_of_a_cluster_that_come_apart_leave_one_look(decal: Decal, tmp_path
     assert all(each["since"] is None for each in document["methods"])
 
 
+def test_a_stream_whose_labelled_rows_are_all_dropped_is_refused(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "late.csv").write_text("p,y\n,1\n,0\n0.5,\n0.6,\n")
+    error = refusal(decal("online", "late.csv", "-t", ".5", "--missing", "drop"))
+    assert "late.csv: no row with a label is left" in error
+
+
 ROWS, PER_DAY = 900, 300
 LINE = ("-s", "p", "-y", "y", "-t", ".5", "--method", "online-platt")
 

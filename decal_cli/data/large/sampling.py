@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -134,7 +134,7 @@ def draw(
     for number, table, batch in reader.read((*chosen.texts, *chosen.features)):
         label = plain_array(batch.column(chosen.label).fill_null(-1))
         table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
-        part = _Kept(number, _hashes(table, chosen, _is_written(sources[number])), table)
+        part = number, _hashes(table, chosen, _is_written(sources[number])), table
         for code, stratum in enumerate(strata):
             stratum.add(part, label == code)
     counts = counts or [stratum.count for stratum in strata]
@@ -144,21 +144,21 @@ def draw(
 
 
 def _of_drawn(
-    sources: Sequence[Source], kept: Sequence[Sequence[_Kept]], counts: Sequence[int], chosen: Chosen
+    sources: Sequence[Source], kept: Sequence[Sequence[Kept]], counts: Sequence[int], chosen: Chosen
 ) -> Dataset:
     """The data set of the rows that were kept of each label, of so many."""
     import pyarrow as pa
 
     drawn = []
     for number, source in enumerate(sources):
-        tables = [part.table for parts in kept for part in parts if part.source == number]
+        tables = [table for parts in kept for of, _, table in parts if of == number]
         if tables:
             drawn.append(_DrawnSource(source, pa.concat_tables(tables)))
     if not drawn:
         raise DecalError(f"{sources[0].shown}: no row is left (missing label)", "name another column")
     data = dataset(drawn, chosen)
-    sizes = [sum(len(part.key) for part in parts) for parts in kept]
-    different = len(np.unique(np.concatenate([part.key for parts in kept for part in parts])))
+    sizes = [sum(len(keys) for _, keys, _ in parts) for parts in kept]
+    different = len(np.unique(np.concatenate([keys for parts in kept for _, keys, _ in parts])))
     notes = [*_notes(sizes, counts), *data.notes]
     some = sizes != list(counts)
     if some and different < _FEW_DIFFERENT * sum(sizes):
@@ -229,20 +229,8 @@ def _weighted(model: Predictions, sizes: Sequence[int], counts: Sequence[int]) -
     return replace(model, rows=replace(rows, weight=rows.weights * np.array(rates)[rows.label.astype(np.int64)]))
 
 
-class _Kept(NamedTuple):
-    """Rows of one table. source: the number of their file; key: their hashes."""
-
-    source: int
-    key: Ints
-    table: Any
-
-    def taken(self, which: np.ndarray) -> list[_Kept]:
-        """These rows, by mask; nothing where there are none."""
-        import pyarrow as pa
-
-        if which.all():
-            return [self]
-        return [_Kept(self.source, self.key[which], self.table.filter(pa.array(which)))] if which.any() else []
+Kept = tuple[int, Ints, Any]
+"""Rows of one table: the number of their file, their hashes, and the table."""
 
 
 class _Stratum:
@@ -251,21 +239,21 @@ class _Stratum:
     def __init__(self) -> None:
         self.count = 0
         self.cutoff = PRIME
-        self.parts: list[_Kept] = []
+        self.parts: list[Kept] = []
 
-    def add(self, part: _Kept, mine: np.ndarray) -> None:
+    def add(self, part: Kept, mine: np.ndarray) -> None:
         """Add the rows of a table that are of this label."""
         self.count += int(np.count_nonzero(mine))
-        self.parts += part.taken(mine & (part.key <= self.cutoff))
-        if sum(len(each.key) for each in self.parts) > 2 * N_SAMPLE_ROWS:
+        self.parts += _cut([part], [mine & (part[1] <= self.cutoff)])
+        if sum(len(keys) for _, keys, _ in self.parts) > 2 * N_SAMPLE_ROWS:
             # Rows go that cannot be among so many; those that tie with the last one stay.
             keys = self._keys()
             self.cutoff = int(np.partition(keys, N_SAMPLE_ROWS - 1)[N_SAMPLE_ROWS - 1])
             self._keep(keys <= self.cutoff)
 
-    def least(self, most: int, scores: Sequence[str]) -> list[_Kept]:
+    def least(self, most: int, scores: Sequence[str]) -> list[Kept]:
         """So many rows, those of the least hashes; of rows that tie, those of the least scores."""
-        chunks = [[chunk for part in self.parts for chunk in part.table.column(name).chunks] for name in scores]
+        chunks = [[chunk for _, _, table in self.parts for chunk in table.column(name).chunks] for name in scores]
         by = [np.concatenate([np.empty(0), *map(chunk_floats, of_score)]) for of_score in chunks]
         keys = self._keys()
         which = np.zeros(len(keys), dtype=bool)
@@ -274,11 +262,19 @@ class _Stratum:
         return self.parts
 
     def _keys(self) -> Ints:
-        return np.concatenate([np.empty(0, dtype=np.int64), *(part.key for part in self.parts)])
+        return np.concatenate([np.empty(0, dtype=np.int64), *(keys for _, keys, _ in self.parts)])
 
     def _keep(self, which: np.ndarray) -> None:
-        masks = np.split(which, np.cumsum([len(part.key) for part in self.parts])[:-1])
-        self.parts = [each for part, mask in zip(self.parts, masks, strict=True) for each in part.taken(mask)]
+        ends = np.cumsum([len(keys) for _, keys, _ in self.parts], dtype=np.int64)
+        self.parts = _cut(self.parts, np.split(which, ends)[:-1])
+
+
+def _cut(parts: Sequence[Kept], masks: Sequence[np.ndarray]) -> list[Kept]:
+    """Some rows of tables; of those that have none nothing."""
+    import pyarrow as pa
+
+    cut = zip(parts, masks, strict=True)
+    return [(of, keys[mask], table.filter(pa.array(mask))) for (of, keys, table), mask in cut if mask.any()]
 
 
 def _hashes(table: Any, chosen: Chosen, written: bool) -> Ints:

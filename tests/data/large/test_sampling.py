@@ -58,6 +58,13 @@ def test_the_same_rows_are_drawn_from_any_format_order_and_partition(tmp_path: P
 
 
 @pytest.mark.usefixtures("few")
+def test_of_one_label_all_that_is_drawn_has_it(tmp_path: Path) -> None:
+    rows().query("y == 1").to_parquet(tmp_path / "ones.parquet")
+    answer = decal.evaluate(tmp_path / "ones.parquet", metrics=["brier"], **ASKED)
+    assert answer.reports[0].rows == 1000 and answer.to_dict()["inputs"][0]["positives"] > 1000
+
+
+@pytest.mark.usefixtures("few")
 def test_of_a_rare_label_more_rows_are_drawn_and_weights_undo_it(tmp_path: Path) -> None:
     data = rows(8000, rate=0.01)
     data.to_parquet(tmp_path / "rare.parquet")
