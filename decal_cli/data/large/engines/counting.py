@@ -234,7 +234,8 @@ def read_engine(
         if address.table is not None and table is not None:
             raise DecalError("the address names a table, and so does table=", "name it once")
         name, shown, table, opened = address.engine, address.shown, address.table or table, connected(address, query)
-    of = f"table={table}" if query is None else f"query={hashlib.sha256(query.encode()).hexdigest()[:8]}"
+    digest = hashlib.sha256((query or "").encode(errors="surrogatepass")).hexdigest()[:8]
+    of = f"table={table}" if query is None else f"query={digest}"
     with opened as connection:
         rows = EngineRows(connection, DIALECTS[name], f"{shown}?{of}", table, query)
         types = connection.types(rows.source)
