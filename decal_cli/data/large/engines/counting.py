@@ -144,8 +144,9 @@ class EngineRows(NamedTuple):
         self._need_rows(table)
         of_role = {"label": request.label, "weight": request.weight or "", "cluster": request.cluster or ""}
         of_role |= {} if request.pairs else {"score": request.score[0]}
-        of_counts = {"cluster": request.cluster, "aggregated": True, "missing": chosen.missing}
-        counts = Columns(request.score, group=request.group, **of_counts)
+        counts = Columns(
+            request.score, group=request.group, cluster=request.cluster, aggregated=True, missing=chosen.missing
+        )
         data = aggregates([CountedSource(self.shown, table, of_role, called)], counts, hold=called is None)
         return replace(data, columns=chosen.roles(), guessed=chosen.guessed)
 
