@@ -96,25 +96,13 @@ def holds_texts(source: Source, name: str) -> bool:
     return first is not None and is_text(first.schema.field(name).type)
 
 
-def _span(values: np.ndarray) -> tuple[float, float]:
-    """Least and greatest value, both NaN as soon as one value is; block by block, so without temporaries."""
-    low, high = np.inf, -np.inf
-    for start in range(0, len(values), BLOCK):
-        block = values[start : start + BLOCK]
-        least, most = float(block.min()), float(block.max())
-        if least != least:
-            return np.nan, np.nan
-        low, high = min(low, least), max(high, most)
-    return low, high
-
-
 def _known_span(values: np.ndarray) -> tuple[float, float, np.ndarray | None]:
     """Least and greatest of the values that are not missing, and the mask of those that are."""
-    low, high = _span(values)
-    if low == low:
-        return low, high, None
-    missing = np.isnan(values)
-    return *_span(values[~missing]), missing
+    missing = None
+    if np.isnan(values.min(initial=np.inf)):
+        missing = np.isnan(values)
+        values = values[~missing]
+    return float(values.min(initial=np.inf)), float(values.max(initial=-np.inf)), missing
 
 
 def checked_scores(values: np.ndarray, name: str, origin: Origin, columns: Columns) -> Checked:
