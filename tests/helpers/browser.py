@@ -1,4 +1,4 @@
-"""A page in headless Chromium: what it looks like at a width, measured by a script that only the test adds."""
+"""The tags of a page; and what it looks like in headless Chromium, measured by a script that only the test adds."""
 
 import base64
 import hashlib
@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,20 @@ def defects(page: Path, folder: Path, width: int, dark: bool = False) -> dict[st
     assert attribute is not None, "the page was not measured"
     found: dict[str, Any] = json.loads(html.unescape(attribute.group(1)))
     return {kind: elements for kind, elements in found.items() if elements}
+
+
+class Tags(HTMLParser):
+    """Counts tags and checks that they nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.seen[tag] = self.seen.get(tag, 0) + 1
+        if tag not in ("meta", "img", "br", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag

@@ -12,23 +12,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 from sklearn.isotonic import IsotonicRegression
-from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
-from sklearn.metrics import log_loss as sklearn_log_loss
+from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 
 Vector = np.ndarray
 Oracle = Callable[[Rows, BinaryTask], float]
-ORACLES: dict[str, Oracle] = {}
-
-
-def oracle(key: str) -> Callable[[Oracle], Oracle]:
-    def keep(function: Oracle) -> Oracle:
-        ORACLES[key] = function
-        return function
-
-    return keep
 
 
 def weights(rows: Rows) -> Vector:
@@ -49,54 +39,20 @@ def log_of(probability: Vector, label: Vector) -> Vector:
         return -np.log(np.where(label == 1, probability, 1 - probability))
 
 
-@oracle("brier")
-def oracle_brier(rows: Rows, task: BinaryTask) -> float:
-    return float(brier_score_loss(rows.label, rows.score, sample_weight=weights(rows), pos_label=1))
+def base_rate(rows: Rows) -> Vector:
+    return np.full(len(rows.label), mean(rows, rows.label))
 
 
-@oracle("log_loss(eps=0.01)")
-def oracle_log_loss(rows: Rows, task: BinaryTask) -> float:
-    clipped = np.clip(rows.score, 0.01, 0.99)
-    return float(sklearn_log_loss(rows.label, clipped, sample_weight=weights(rows), labels=[0, 1]))
+def squared(rows: Rows, probability: Vector) -> Vector:
+    return (probability - rows.label) ** 2
 
 
-@oracle("corp_mcb")
-def corp_mcb(rows: Rows, task: BinaryTask) -> float:
-    return mean(rows, (rows.score - rows.label) ** 2 - (isotonic_fit(rows) - rows.label) ** 2)
-
-
-@oracle("corp_dsc")
-def corp_dsc(rows: Rows, task: BinaryTask) -> float:
-    return mean(rows, (mean(rows, rows.label) - rows.label) ** 2 - (isotonic_fit(rows) - rows.label) ** 2)
-
-
-@oracle("corp_dsc(loss=log)")
-def corp_dsc_log(rows: Rows, task: BinaryTask) -> float:
-    base = np.full(len(rows.label), mean(rows, rows.label))
-    return mean(rows, log_of(base, rows.label) - log_of(isotonic_fit(rows), rows.label))
-
-
-@oracle("corp_unc")
-def corp_unc(rows: Rows, task: BinaryTask) -> float:
-    return mean(rows, (rows.label - mean(rows, rows.label)) ** 2)
-
-
-@oracle("refinement_loss")
-def refinement_loss(rows: Rows, task: BinaryTask) -> float:
-    return mean(rows, isotonic_fit(rows) * (1 - isotonic_fit(rows)))
-
-
-@oracle("refinement_lower")
 def refinement_lower(rows: Rows, task: BinaryTask) -> float:
+    """The largest height of the Brier curve."""
     fit = isotonic_fit(rows)
-
-    def brier_curve(t: float) -> float:
-        return mean(rows, (1 - t) * rows.label * (fit < t) + t * (1 - rows.label) * (fit >= t))
-
-    return max(brier_curve(t) for t in fit)
+    return max(mean(rows, (1 - t) * rows.label * (fit < t) + t * (1 - rows.label) * (fit >= t)) for t in fit)
 
 
-@oracle("refinement_upper")
 def refinement_upper(rows: Rows, task: BinaryTask) -> float:
     base, fit = mean(rows, rows.label), isotonic_fit(rows)
     best = 0.0
@@ -108,34 +64,20 @@ def refinement_upper(rows: Rows, task: BinaryTask) -> float:
     return base * (1 - base) - best
 
 
-@oracle("spiegelhalter_z")
 def spiegelhalter_z(rows: Rows, task: BinaryTask) -> float:
     p, w = rows.score, weights(rows)
     variance = (w**2 * (1 - 2 * p) ** 2 * p * (1 - p)).sum()
     return float((w * (rows.label - p) * (1 - 2 * p)).sum() / math.sqrt(variance))
 
 
-@oracle("observed_expected")
-def observed_expected(rows: Rows, task: BinaryTask) -> float:
-    return mean(rows, rows.label) / mean(rows, rows.score)
+def by_sklearn(measure: Callable[..., float], **more: Any) -> Oracle:
+    return lambda rows, task: float(measure(rows.label, rows.score, sample_weight=weights(rows), **more))
 
 
-@oracle("auc")
-def auc(rows: Rows, task: BinaryTask) -> float:
-    return float(roc_auc_score(rows.label, rows.score, sample_weight=weights(rows)))
+def clipped_log_loss(rows: Rows, task: BinaryTask) -> float:
+    return by_sklearn(log_loss, labels=[0, 1])(replace(rows, score=np.clip(rows.score, 0.01, 0.99)), task)
 
 
-@oracle("average_precision")
-def average_precision(rows: Rows, task: BinaryTask) -> float:
-    return float(average_precision_score(rows.label, rows.score, sample_weight=weights(rows)))
-
-
-@oracle("gini")
-def gini(rows: Rows, task: BinaryTask) -> float:
-    return 2 * float(roc_auc_score(rows.label, rows.score, sample_weight=weights(rows))) - 1
-
-
-@oracle("ks")
 def ks(rows: Rows, task: BinaryTask) -> float:
     """Both distribution functions at every score; scipy's where rows have no weights."""
     if rows.weight is None:
@@ -172,41 +114,33 @@ def by_level(rows: Rows) -> list[Rows]:
     return [every.take(rows.score == score) for score in np.unique(rows.score)]
 
 
-def _binned(bins: int, strategy: str, arguments: str) -> None:
+def at_means(rows: Rows) -> list[Rows]:
+    """The rows of each bin, with its mean score."""
+    means = [(g, np.clip(mean(g, g.score), g.score.min(), g.score.max())) for g in in_bins(rows, 15, "mass")]
+    return [replace(g, score=np.full(len(g.score), middle)) for g, middle in means]
+
+
+def debiased(rows: Rows, bins: list[Rows]) -> float:
+    total = 0.0
+    for group, (share, gap) in zip(bins, gaps_of(rows, bins), strict=True):
+        if len(group.score) == 1 or group.weight is None:
+            continue
+        rate, one_over = mean(group, group.label), (group.weight**2).sum() / group.weight.sum() ** 2
+        total += share * (gap**2 - rate * (1 - rate) / (1 / one_over - 1))
+    return total
+
+
+def _binned(bins: int, strategy: str, arguments: str) -> dict[str, Oracle]:
     def gaps(rows: Rows) -> list[tuple[float, float]]:
         return gaps_of(rows, in_bins(rows, bins, strategy))
 
-    oracle(f"ece{arguments}")(lambda rows, task: sum(share * abs(gap) for share, gap in gaps(rows)))
-    oracle(f"cl{arguments}")(lambda rows, task: sum(share * gap**2 for share, gap in gaps(rows)))
-    oracle(f"rmsce{arguments}")(lambda rows, task: math.sqrt(sum(share * gap**2 for share, gap in gaps(rows))))
-    oracle(f"mce{arguments}")(lambda rows, task: max(abs(gap) for _, gap in gaps(rows)))
-
-    def debiased(rows: Rows, task: BinaryTask) -> float:
-        total = 0.0
-        for group, (share, gap) in zip(in_bins(rows, bins, strategy), gaps(rows), strict=True):
-            if len(group.score) == 1 or group.weight is None:
-                continue
-            rate, one_over = mean(group, group.label), (group.weight**2).sum() / group.weight.sum() ** 2
-            total += share * (gap**2 - rate * (1 - rate) / (1 / one_over - 1))
-        return total
-
-    oracle(f"ece_debiased{arguments}")(debiased)
-
-
-_binned(15, "mass", "")
-_binned(4, "mass", "(bins=4)")
-_binned(15, "width", "(strategy=width)")
-_binned(4, "width", "(bins=4,strategy=width)")
-
-
-@oracle("ece_exact")
-def ece_exact(rows: Rows, task: BinaryTask) -> float:
-    return sum(share * abs(gap) for share, gap in gaps_of(rows, by_level(rows)))
-
-
-@oracle("k2")
-def k2(rows: Rows, task: BinaryTask) -> float:
-    return sum(share * gap**2 for share, gap in gaps_of(rows, by_level(rows)))
+    return {
+        f"ece{arguments}": lambda rows, _: sum(share * abs(gap) for share, gap in gaps(rows)),
+        f"cl{arguments}": lambda rows, _: sum(share * gap**2 for share, gap in gaps(rows)),
+        f"rmsce{arguments}": lambda rows, _: math.sqrt(sum(share * gap**2 for share, gap in gaps(rows))),
+        f"mce{arguments}": lambda rows, _: max(abs(gap) for _, gap in gaps(rows)),
+        f"ece_debiased{arguments}": lambda rows, _: debiased(rows, in_bins(rows, bins, strategy)),
+    }
 
 
 def _spherical(p: Vector, label: Vector) -> Vector:
@@ -222,35 +156,23 @@ RULES: dict[str, Callable[[Vector, Vector], Vector]] = {
 }
 
 
-def _by_rule(given: str, loss: Callable[[Vector, Vector], Vector]) -> None:
-    def against(rows: Rows, other: Vector) -> float:
-        return mean(rows, loss(rows.score, rows.label) - loss(other, rows.label))
-
-    def constant(rows: Rows) -> Vector:
-        return np.full(len(rows.label), mean(rows, rows.label))
+def _by_rule(given: str, loss: Callable[[Vector, Vector], Vector]) -> dict[str, Oracle]:
+    def against(rows: Rows) -> float:
+        return mean(rows, loss(rows.score, rows.label) - loss(base_rate(rows), rows.label))
 
     def to_frequencies(rows: Rows, groups: list[Rows]) -> float:
-        each = [weights(group).sum() * against(group, constant(group)) for group in groups]
-        return float(sum(each) / weights(rows).sum())
+        return float(sum(weights(group).sum() * against(group) for group in groups) / weights(rows).sum())
 
-    def at_means(rows: Rows) -> list[Rows]:
-        means = [(g, np.clip(mean(g, g.score), g.score.min(), g.score.max())) for g in in_bins(rows, 15, "mass")]
-        return [replace(g, score=np.full(len(g.score), middle)) for g, middle in means]
+    def key(metric: str, *arguments: str) -> str:
+        return f"{metric}({','.join(filter(None, (given, *arguments)))})".removesuffix("()")
 
-    oracle(f"rule_regret({given})" if given else "rule_regret")(lambda rows, task: against(rows, constant(rows)))
-    oracle(f"rule_cfdl({','.join(filter(None, (given, 'levels=exact')))})")(
-        lambda rows, task: to_frequencies(rows, by_level(rows))
-    )
-    oracle(f"rule_cfdl({','.join(filter(None, (given, 'levels=bins')))})")(
-        lambda rows, task: to_frequencies(rows, at_means(rows))
-    )
+    return {
+        key("rule_regret"): lambda rows, _: against(rows),
+        key("rule_cfdl", "levels=exact"): lambda rows, _: to_frequencies(rows, by_level(rows)),
+        key("rule_cfdl", "levels=bins"): lambda rows, _: to_frequencies(rows, at_means(rows)),
+    }
 
 
-for _given, _loss in RULES.items():
-    _by_rule(_given, _loss)
-
-
-@oracle("atb")
 def atb(rows: Rows, task: BinaryTask) -> float:
     """Two bins that meet at v, for a v inside each gap between scores."""
     ends = np.unique(np.concatenate(([0.0], rows.score, [1.0])))
@@ -262,7 +184,6 @@ def atb(rows: Rows, task: BinaryTask) -> float:
     return total
 
 
-@oracle("concavity_gap")
 def concavity_gap(rows: Rows, task: BinaryTask) -> float:
     """The envelope by the textbook stack: a point below the chord of its neighbours is dropped."""
     at = np.unique(np.concatenate(([0.0], rows.score, [1.0])))
@@ -281,7 +202,6 @@ def concavity_gap(rows: Rows, task: BinaryTask) -> float:
     return float((np.interp(at, *zip(*corners, strict=True)) - np.minimum(below, above)).max())
 
 
-@oracle("ece_exact_null")
 def ece_exact_null(rows: Rows, task: BinaryTask) -> float:
     total = 0.0
     for group in by_level(rows):
@@ -293,13 +213,6 @@ def ece_exact_null(rows: Rows, task: BinaryTask) -> float:
     return total / weights(rows).sum()
 
 
-@oracle("k2_null")
-def k2_null(rows: Rows, task: BinaryTask) -> float:
-    spread = sum((g.weight**2).sum() / g.weight.sum() * g.score[0] * (1 - g.score[0]) for g in by_level(rows))
-    return float(spread / weights(rows).sum())
-
-
-@oracle("c_emp")
 def c_emp(rows: Rows, task: BinaryTask) -> float:
     """Every interval of scores, one by one."""
     levels, residual = np.unique(rows.score), weights(rows) * (rows.label - rows.score)
@@ -323,7 +236,6 @@ def best_constant(rows: Rows, task: BinaryTask) -> float:
     return max(utility_of(rows, task, np.full(len(rows.label), action)) for action in (0, 1))
 
 
-@oracle("utility_share")
 def utility_share(rows: Rows, task: BinaryTask) -> float:
     """Against the best threshold on these scores, found by trying each."""
     constant = best_constant(rows, task)
@@ -336,12 +248,6 @@ def net_benefit(rows: Rows, task: BinaryTask) -> float:
     return mean(rows, act * rows.label) - mean(rows, act * (1 - rows.label)) * t / (1 - t)
 
 
-@oracle("net_benefit_standardised")
-def net_benefit_standardised(rows: Rows, task: BinaryTask) -> float:
-    return net_benefit(rows, task) / mean(rows, rows.label)
-
-
-@oracle("interventions_avoided")
 def interventions_avoided(rows: Rows, task: BinaryTask) -> float:
     """From net benefit, as dcurves has it."""
     odds = task.threshold / (1 - task.threshold)
@@ -349,16 +255,50 @@ def interventions_avoided(rows: Rows, task: BinaryTask) -> float:
     return 100 * (net_benefit(rows, task) - act_on_all) / odds
 
 
-@oracle("false_positive_rate")
-def false_positive_rate(rows: Rows, task: BinaryTask) -> float:
-    return mean(rows, (rows.score >= task.decision_threshold) * (1 - rows.label)) / mean(rows, 1 - rows.label)
-
-
-@oracle("cfdl(levels=bins)")
 def cfdl_bins(rows: Rows, task: BinaryTask) -> float:
-    lost = 0.0
-    for group in in_bins(rows, 15, "mass"):
-        middle = np.clip(mean(group, group.score), group.score.min(), group.score.max())
-        at = replace(group, score=np.full(len(group.score), middle))
-        lost += (best_constant(at, task) - decided_utility(at, task)) * float(weights(group).sum())
-    return lost / float(weights(rows).sum())
+    lost = ((best_constant(at, task) - decided_utility(at, task)) * weights(at).sum() for at in at_means(rows))
+    return float(sum(lost) / weights(rows).sum())
+
+
+ORACLES: dict[str, Oracle] = {
+    "brier": by_sklearn(brier_score_loss, pos_label=1),
+    "log_loss(eps=0.01)": clipped_log_loss,
+    "corp_mcb": lambda rows, _: mean(rows, squared(rows, rows.score) - squared(rows, isotonic_fit(rows))),
+    "corp_dsc": lambda rows, _: mean(rows, squared(rows, base_rate(rows)) - squared(rows, isotonic_fit(rows))),
+    "corp_dsc(loss=log)": lambda rows, _: mean(
+        rows, log_of(base_rate(rows), rows.label) - log_of(isotonic_fit(rows), rows.label)
+    ),
+    "corp_unc": lambda rows, _: mean(rows, squared(rows, base_rate(rows))),
+    "refinement_loss": lambda rows, _: mean(rows, isotonic_fit(rows) * (1 - isotonic_fit(rows))),
+    "refinement_lower": refinement_lower,
+    "refinement_upper": refinement_upper,
+    "spiegelhalter_z": spiegelhalter_z,
+    "observed_expected": lambda rows, _: mean(rows, rows.label) / mean(rows, rows.score),
+    "auc": by_sklearn(roc_auc_score),
+    "average_precision": by_sklearn(average_precision_score),
+    "gini": lambda rows, task: 2 * by_sklearn(roc_auc_score)(rows, task) - 1,
+    "ks": ks,
+    **_binned(15, "mass", ""),
+    **_binned(4, "mass", "(bins=4)"),
+    **_binned(15, "width", "(strategy=width)"),
+    **_binned(4, "width", "(bins=4,strategy=width)"),
+    "ece_exact": lambda rows, _: sum(share * abs(gap) for share, gap in gaps_of(rows, by_level(rows))),
+    "k2": lambda rows, _: sum(share * gap**2 for share, gap in gaps_of(rows, by_level(rows))),
+    **{key: each for given, loss in RULES.items() for key, each in _by_rule(given, loss).items()},
+    "atb": atb,
+    "concavity_gap": concavity_gap,
+    "ece_exact_null": ece_exact_null,
+    "k2_null": lambda rows, _: float(
+        sum((g.weight**2).sum() / g.weight.sum() * g.score[0] * (1 - g.score[0]) for g in by_level(rows))
+        / weights(rows).sum()
+    ),
+    "c_emp": c_emp,
+    "utility_share": utility_share,
+    "net_benefit_standardised": lambda rows, task: net_benefit(rows, task) / mean(rows, rows.label),
+    "interventions_avoided": interventions_avoided,
+    "false_positive_rate": lambda rows, task: (
+        mean(rows, (rows.score >= task.decision_threshold) * (1 - rows.label)) / mean(rows, 1 - rows.label)
+    ),
+    "cfdl(levels=bins)": cfdl_bins,
+}
+"""By metric."""

@@ -26,46 +26,6 @@ def _repeated(*levels: tuple[float, int, int]) -> Lines:
     return rows
 
 
-def hu_wu_1_1() -> Lines:
-    """Hu and Wu 2024, ex. 1.1: .4 where 20 % are 1, .6 where 80 % are."""
-    return _repeated((0.4, 10, 40), (0.6, 40, 10))
-
-
-def hu_wu_1_2() -> Lines:
-    """Ex. 1.2: the same, calibrated."""
-    return _repeated((0.2, 10, 40), (0.8, 40, 10))
-
-
-def hu_wu_4_2a() -> Lines:
-    """Ex. 4.2a: always 1, always forecast as 1 - eps, eps = .01."""
-    return _repeated((0.99, 50, 0))
-
-
-def hu_wu_4_2b() -> Lines:
-    """Ex. 4.2b with T = 100: in period i, i of 10 rows are 1, and the forecast is (i + 1) / 10."""
-    return _repeated(*(((i + 1) / 10, i, 10 - i) for i in range(10)))
-
-
-def hu_wu_4_3b() -> Lines:
-    """Ex. 4.3b: sure halves, forecast as 1/2 plus and minus eps, eps = .01."""
-    return _repeated((0.49, 0, 50), (0.51, 50, 0))
-
-
-def hu_wu_4_5() -> Lines:
-    """Ex. 4.5: sure halves, forecast as 3/4 and 1/4."""
-    return _repeated((0.25, 0, 50), (0.75, 50, 0))
-
-
-def kleinberg_1() -> Lines:
-    """Kleinberg et al. 2023, ex. 1 and thm. 4: every forecast is 0 or 1, and one in five is wrong."""
-    return _repeated((0.0, 10, 40), (1.0, 40, 10))
-
-
-def kleinberg_2() -> Lines:
-    """Ex. 2: every forecast is the outcome."""
-    return _repeated((0.0, 0, 50), (1.0, 50, 0))
-
-
 def kleinberg_3() -> Lines:
     """Ex. 3 with T = 2,000: the mean of the outcomes so far; 1 in the first half, 0 in the second."""
     half = 1000
@@ -172,9 +132,24 @@ def kleinberg_18() -> Lines:
     return [("p_1", "p_2", "p_3", "y"), *((a / 3, b / 3, c / 3, label + 1) for label, (a, b, c) in EPOCHS_18)]
 
 
-_OF_HU_WU = (hu_wu_1_1, hu_wu_1_2, hu_wu_4_2a, hu_wu_4_2b, hu_wu_4_3b, hu_wu_4_5)
-_OF_OTHERS = (kleinberg_1, kleinberg_2, kleinberg_3, kleinberg_18, tasche)
-FILES: dict[str, Callable[[], Lines]] = {make.__name__: make for make in (*_OF_HU_WU, *_OF_OTHERS)}
+FILES: dict[str, Lines] = {
+    # Hu and Wu 2024, ex. 1.1: .4 where 20 % are 1, .6 where 80 % are; ex. 1.2: the same, calibrated.
+    "hu_wu_1_1": _repeated((0.4, 10, 40), (0.6, 40, 10)),
+    "hu_wu_1_2": _repeated((0.2, 10, 40), (0.8, 40, 10)),
+    # Ex. 4.2a: always 1, always forecast as 1 - eps, eps = .01.
+    "hu_wu_4_2a": _repeated((0.99, 50, 0)),
+    # Ex. 4.2b with T = 100: in period i, i of 10 rows are 1, and the forecast is (i + 1) / 10.
+    "hu_wu_4_2b": _repeated(*(((i + 1) / 10, i, 10 - i) for i in range(10))),
+    # Ex. 4.3b: sure halves, forecast as 1/2 plus and minus eps; ex. 4.5: as 3/4 and 1/4.
+    "hu_wu_4_3b": _repeated((0.49, 0, 50), (0.51, 50, 0)),
+    "hu_wu_4_5": _repeated((0.25, 0, 50), (0.75, 50, 0)),
+    # Kleinberg et al. 2023, ex. 1 and thm. 4: every forecast is 0 or 1, and one in five is wrong; ex. 2: none is.
+    "kleinberg_1": _repeated((0.0, 10, 40), (1.0, 40, 10)),
+    "kleinberg_2": _repeated((0.0, 0, 50), (1.0, 50, 0)),
+    "kleinberg_3": kleinberg_3(),
+    "kleinberg_18": kleinberg_18(),
+    "tasche": tasche(),
+}
 SIMULATED: dict[str, Callable[[], Lines]] = {"gao_1": gao_1}
 """Not to the last digit the same on every machine."""
 
@@ -188,5 +163,5 @@ def written(lines: Lines) -> str:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for name, make in (FILES | SIMULATED).items():
-        (FOLDER / f"{name}.csv").write_text(written(make()), encoding="utf-8")
+    for name, lines in (FILES | {name: make() for name, make in SIMULATED.items()}).items():
+        (FOLDER / f"{name}.csv").write_text(written(lines), encoding="utf-8")

@@ -4,36 +4,17 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from decal_cli.metrics import METRICS
-from tests.helpers.browser import BROWSER, defects
+from tests.helpers.browser import BROWSER, Tags, defects
 from tests.helpers.command import Decal, blank_pictures, few_rows, run_here
 
 ASKED = ("rows.csv", "-s", "p", "-y", "y", "-t", "0.3")
-VOID = {"meta", "img", "br", "input"}
 OWN_STYLE = r"<[^>]*\s(style|on\w+)\s*="
 """An element with a style or a handler of its own, which the policy of the page would not let pass."""
-
-
-class Tags(HTMLParser):
-    """Counts tags and checks that they nest."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: dict[str, int] = {}
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.seen[tag] = self.seen.get(tag, 0) + 1
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
 
 
 @pytest.fixture(scope="module")
