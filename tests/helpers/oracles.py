@@ -43,7 +43,7 @@ def base_rate(rows: Rows) -> Vector:
     return np.full(len(rows.label), mean(rows, rows.label))
 
 
-def squared(rows: Rows, probability: Vector) -> Vector:
+def squared_error(rows: Rows, probability: Vector) -> Vector:
     return (probability - rows.label) ** 2
 
 
@@ -263,12 +263,14 @@ def cfdl_bins(rows: Rows, task: BinaryTask) -> float:
 ORACLES: dict[str, Oracle] = {
     "brier": by_sklearn(brier_score_loss, pos_label=1),
     "log_loss(eps=0.01)": clipped_log_loss,
-    "corp_mcb": lambda rows, _: mean(rows, squared(rows, rows.score) - squared(rows, isotonic_fit(rows))),
-    "corp_dsc": lambda rows, _: mean(rows, squared(rows, base_rate(rows)) - squared(rows, isotonic_fit(rows))),
+    "corp_mcb": lambda rows, _: mean(rows, squared_error(rows, rows.score) - squared_error(rows, isotonic_fit(rows))),
+    "corp_dsc": lambda rows, _: mean(
+        rows, squared_error(rows, base_rate(rows)) - squared_error(rows, isotonic_fit(rows))
+    ),
     "corp_dsc(loss=log)": lambda rows, _: mean(
         rows, log_of(base_rate(rows), rows.label) - log_of(isotonic_fit(rows), rows.label)
     ),
-    "corp_unc": lambda rows, _: mean(rows, squared(rows, base_rate(rows))),
+    "corp_unc": lambda rows, _: mean(rows, squared_error(rows, base_rate(rows))),
     "refinement_loss": lambda rows, _: mean(rows, isotonic_fit(rows) * (1 - isotonic_fit(rows))),
     "refinement_lower": refinement_lower,
     "refinement_upper": refinement_upper,
