@@ -80,7 +80,7 @@ def test_clusters_of_one_row_change_no_bit(weighted: bool) -> None:
     rng = np.random.default_rng(5)
     score = expit(rng.normal(size=120))
     label, weight = (rng.random(120) < score).astype(np.uint8), rng.gamma(2, size=120) if weighted else None
-    features = rng.normal(size=(120, 2))
+    features = None if weighted else rng.normal(size=(120, 2))
     without = Rows(score, label, weight, features=features)
     single = Rows(score, label, weight, rng.permutation(120), features=features)
     one, other = (measure_all(METRICS.specs(), Inputs(rows, TASK), rows.sure(0.9)) for rows in (without, single))
