@@ -17,12 +17,12 @@ from decal_cli.analysis.evaluate import WORST, Evaluation, Plan, Progress, Repor
 from decal_cli.analysis.evaluate import shown_choices as shown_of_evaluation
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
 from decal_cli.data import Dataset, Paired
-from decal_cli.declarations.document import Hidden, Said, Share, Size
+from decal_cli.declarations.document import Count, Hidden, Known, Said, Share, Size, Words
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
-from decal_cli.metrics.confidence import RESAMPLES
+from decal_cli.metrics.confidence import RESAMPLES, Interval, quantile
 from decal_cli.metrics.decisions import decide
 from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.inputs import row_stakes
@@ -65,15 +65,16 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Who wins at which thresholds: the exact curves, and what of them is beyond noise at the plan's confidence.
-
-    reach: standard errors beyond which one model is ahead, at all thresholds at once.
+    """Who wins at which thresholds. band: standard errors beyond which a model is ahead, at all thresholds at once;
+    null where the two hardly differ.
     """
 
-    curves: BrierDifference
-    reach: float
-    leads: tuple[Lead, ...]
+    dominates: str | None
+    band: Known
+    crossings_on_these_rows: Count
     crossings: tuple[Crossing, ...]
+    ahead: tuple[Lead, ...]
+    curves: Hidden[BrierDifference]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +100,12 @@ class Contest:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """All contests of two models, the first on all rows, and the splice or the reason why there is none."""
+    """All contests of two models, the first on all rows; and the splice, None where none was asked for."""
 
     evaluation: Evaluation
     models: tuple[str, str]
     contests: tuple[Contest, ...]
-    splice: Splice | None
-    no_splice: str | None
+    splice: Splice | NoSplice | None
 
     @property
     def cells(self) -> int | None:
@@ -167,16 +167,17 @@ def compare(
         of_whole = ids if group is None else None
         contests.append(_contest(of_a, of_b, (a, b), pairs, values.decision, plan, of_whole))
     at = contests[0].thresholds
-    joined, reason = None, None
-    if splicing and at is None:
-        reason = "cells of two scores give no curves" if whole else "scores of several classes have no thresholds"
+    joined: Splice | NoSplice | None = None
+    if splicing and (at is None or whole is None):
+        none = "cells of two scores give no curves" if whole else "scores of several classes have no thresholds"
+        joined = NoSplice(None, none)
     elif splicing and whole is not None and at is not None:
         try:
             rng = np.random.default_rng([plan.seed, RESAMPLES])
-            joined = splice(whole, at.curves, at.crossings, plan.task, rng)
+            joined = splice(whole, at.curves, at.crossings, plan.task, rng, plan.confidence)
         except Undefined as undefined:
-            reason = undefined.reason
-    return Comparison(evaluation, (first.name, second.name), tuple(contests), joined, reason)
+            joined = NoSplice(None, undefined.reason)
+    return Comparison(evaluation, (first.name, second.name), tuple(contests), joined)
 
 
 def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
@@ -192,8 +193,9 @@ def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
 
 def spliced(paired: Paired, comparison: Comparison) -> dict[str, NDArray[Any]]:
     """The columns of the spliced scores, row by row: the row's id or number, its label, its score."""
-    if comparison.splice is None:
-        raise DecalError(f"there is no splice to write: {comparison.no_splice}", "use the better model alone")
+    if not isinstance(comparison.splice, Splice):
+        why = comparison.splice.reason if comparison.splice else "none was asked for"
+        raise DecalError(f"there is no splice to write: {why}", "use the better model alone")
     a, b = (model.rows for model in paired.dataset.models)
     label = str(paired.dataset.columns["label"])
     return {paired.id_name: paired.ids, label: a.label, "p_splice": comparison.splice.cut.scores(a.score, b.score)}
@@ -240,7 +242,7 @@ def _contest(
         # Cells may not say how every row is decided.
         if not isinstance(pairs, CellPairs) or pairs.decided_at(threshold):
             apart = disagreements(pairs, threshold)
-    at, count = (None, 0) if of_cells else (_thresholds(pairs, plan), len(pairs))
+    at, count = (None, 0) if of_cells else (_thresholds(pairs, plan, (of_a.model, of_b.model)), len(pairs))
     return Contest(of_a.group, of_a.rows, of_a.positives, count, asked, headline, at, apart, swapped)
 
 
@@ -265,11 +267,12 @@ def _better(metric: Metric, a: float, b: float) -> Side | None:
     return "b" if (b > a) == (metric.better == "higher") else "a"
 
 
-def _thresholds(pairs: PairTable, plan: Plan) -> Thresholds:
+def _thresholds(pairs: PairTable, plan: Plan, names: tuple[str, str]) -> Thresholds:
     sure = pairs.design.confidence(plan.confidence)
-    curves, rng = brier_difference(pairs), np.random.default_rng([plan.seed, RESAMPLES])
+    curves, rng = brier_difference(pairs, names), np.random.default_rng([plan.seed, RESAMPLES])
     reach = float("inf") if sure is None else band(pairs, sure, rng)
-    return Thresholds(curves, reach, curves.leads(reach), curves.crossings(reach))
+    at = curves.crossings(reach), curves.leads(reach)
+    return Thresholds(curves.dominates, reach, len(curves.zeros), *at, curves)
 
 
 @dataclass(frozen=True)
@@ -440,29 +443,34 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SpliceGain:
-    """What the splice reaches on held-out rows: a mean per row, and its difference to the better single model."""
+class HeldOut:
+    """On held-out rows; difference: to the better single model."""
 
     value: float
-    single: Side
-    difference: MeanEstimate
+    single: str
+    difference: float
+    interval: Interval | None
 
 
 @dataclass(frozen=True)
 class Splice:
-    """The cut that all rows choose, and what cuts chosen on the other folds reach on each fold.
+    """One model below a threshold, the other above."""
 
-    Z = min(z, Z1) + (Z2 - z) 1[Z2 > z], Z1 the model used below z. Where Z1 has the lower Brier curve up to z and Z2
-    from there on, the Brier score of Z is at most that of either. On a sample z is learned, so the loss of a splice is
-    measured on rows that did not choose it.
+    threshold: Share
+    below: str
+    above: str
+    brier: HeldOut
+    expected_utility: HeldOut | None
+    folds_agreeing: Count
+    cut: Hidden[Cut]
 
-    folds: in how many of the folds the others chose the same model to stand below. utility: None without a task.
-    """
 
-    cut: Cut
-    brier: SpliceGain
-    utility: SpliceGain | None
-    agreeing: int
+@dataclass(frozen=True)
+class NoSplice:
+    """Why there is no splice."""
+
+    threshold: None
+    reason: Words
 
 
 def best_cut(curves: BrierDifference, crossings: Sequence[Crossing] | None = None) -> Cut | None:
@@ -474,7 +482,7 @@ def best_cut(curves: BrierDifference, crossings: Sequence[Crossing] | None = Non
         at, a_below = np.tile(curves.zeros, 2), np.repeat([True, False], len(curves.zeros))
     else:
         at = np.array([crossing.threshold for crossing in crossings])
-        a_below = np.array([crossing.below == "a" for crossing in crossings])
+        a_below = np.array([crossing.below == curves.names[0] for crossing in crossings])
     inside = (at > 0) & (at < 1)
     if not inside.any():
         return None
@@ -491,8 +499,14 @@ def splice(
     crossings: Sequence[Crossing],
     task: Task | None,
     rng: np.random.Generator,
+    confidence: float,
 ) -> Splice:
-    """Choose the cut among the crossings beyond noise, and judge on each fold the cut that the other folds choose."""
+    """Choose the cut among the crossings beyond noise, and judge on each fold the cut that the other folds choose.
+
+    Z = min(z, Z1) + (Z2 - z) 1[Z2 > z], Z1 the model used below z. Where Z1 has the lower Brier curve up to z and Z2
+    from there on, the Brier score of Z is at most that of either. On a sample z is learned, so the loss of a splice is
+    measured on rows that did not choose it.
+    """
     if not len(curves.zeros):
         raise Undefined("the Brier curves do not cross on these rows")
     if not crossings:
@@ -505,6 +519,12 @@ def splice(
     folds = list(_folds(pairs, rng))
     cuts = [best_cut(brier_difference(fold.others)) if len(fold.others) else None for fold in folds]
     utility = None
+
+    def held_out(loss: Loss, larger: bool) -> HeldOut:
+        value, single, won = _held_out(pairs, folds, cuts, loss, larger)
+        reach = quantile(confidence) * won.error
+        return HeldOut(value, curves.names["ab".index(single)], won.mean, (won.mean - reach, won.mean + reach))
+
     if task is not None:
         by_label, at = np.array(task.undominated).T, np.array(task.decision_thresholds)
 
@@ -512,9 +532,10 @@ def splice(
             """The payoff at each label of the action, which is how many of the thresholds the score reaches."""
             return np.asarray(by_label[:, np.searchsorted(at, score, side="right")])
 
-        utility = _held_out(pairs, folds, cuts, won, larger=True)
+        utility = held_out(won, larger=True)
     agreeing = sum(other is not None and other.below == cut.below for other in cuts)
-    return Splice(cut, _held_out(pairs, folds, cuts, squared, larger=False), utility, agreeing)
+    below, above = curves.names if cut.below == "a" else curves.names[::-1]
+    return Splice(cut.threshold, below, above, held_out(squared, larger=False), utility, agreeing, cut)
 
 
 class _Fold(NamedTuple):
@@ -533,8 +554,12 @@ def _folds(pairs: PairTable, rng: np.random.Generator) -> Iterator[_Fold]:
             yield _Fold(pairs.part(neg, pos, design), others)
 
 
-def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss: Loss, larger: bool) -> SpliceGain:
-    """The splices of the other folds on each fold, against the model that is better on all rows."""
+def _held_out(
+    pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss: Loss, larger: bool
+) -> tuple[float, Side, MeanEstimate]:
+    """What the splices of the other folds reach on each fold, the model that is better on all rows, and what they win
+    over it.
+    """
     of_a, of_b = (t.mean_of(loss).value for t in pairs.tables)
     change = of_b - of_a
     single: Side = "b" if (change > 0 if larger else change < 0) else "a"
@@ -556,4 +581,4 @@ def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss
         squares += np.bincount(units.label, own_squares, 2)
         missed += np.bincount(units.label, own_squares * (values - won) ** 2, 2)
     error = with_missed(variance, (missed / np.maximum(squares, 1e-300)).max(), pairs.effective_rows)
-    return SpliceGain(spliced, single, MeanEstimate(won, float(error)))
+    return spliced, single, MeanEstimate(won, float(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,13 @@ from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, MetricCurve
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.dataset import parse_capacity
+from decal_cli.declarations.document import Said, Share
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.learn.probe import Probed, build_probe
 from decal_cli.learn.regions import Regions, build_regions, hold_out
 from decal_cli.metrics import Inputs, Result, grouping, measure, parse
-from decal_cli.metrics.confidence import wilson_ends
+from decal_cli.metrics.confidence import Interval, wilson_ends
 from decal_cli.metrics.families.classes import risk_at
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.metrics.within_cells import of_curves
@@ -230,14 +231,16 @@ def _kind(name: str, title: str, heading: str, unit: str) -> CurveKind:
 
 
 @dataclass(frozen=True, eq=False)
-class RiskCoverage:
-    """Share of errors among the rows that the model is surest of, by their share of all rows; and the area under it."""
+class Risk:
+    """Share of errors among the surest rows, by their share of all; area: mean over coverages i / T, AURC."""
 
-    coverage: Floats
-    error: Floats
-    low: Floats | None
-    high: Floats | None
-    area: Result
+    coverage: Annotated[Floats, Said(kind=list[Share])]
+    error: Annotated[Floats, Said(kind=list[Share])]
+    low: Annotated[Floats | None, Said(kind=list[Share] | None)]
+    high: Annotated[Floats | None, Said(kind=list[Share] | None)]
+    area: float | None
+    area_interval: Interval | None
+    area_reason: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +256,7 @@ class VariedReport:
     dropped: int
     worth: Mapping[str, MetricCurve]
     done: Mapping[str, MetricCurve]
-    risk: RiskCoverage | None
+    risk: Risk | None
     table: ClassTable | None
 
     @property
@@ -539,8 +542,9 @@ def _share(rows: Rows, part: Masks, whole: Masks) -> tuple[float, float]:
     return share, effective
 
 
-def risk_coverage(c: ClassTable, inputs: Inputs, sure: float | None) -> RiskCoverage:
+def risk_coverage(c: ClassTable, inputs: Inputs, sure: float | None) -> Risk:
     """The curve of these rows, with intervals where `sure` is their confidence."""
     error, effective = risk_at(c.top, COVERAGES)
     low, high = (None, None) if sure is None else wilson_ends(error, effective, sure)
-    return RiskCoverage(COVERAGES, error, low, high, measure(AURC, inputs, sure))
+    area = measure(AURC, inputs, sure)
+    return Risk(COVERAGES, error, low, high, area.value, area.interval, area.reason)

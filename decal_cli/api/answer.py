@@ -289,10 +289,10 @@ class CompareAnswer(ReportsAnswer):
     @property
     def spliced(self) -> Mapping[str, Any] | None:
         """Columns of the spliced scores (row, label, p_splice), None where there is no splice, or rows were counted."""
-        from decal_cli.analysis.compare import spliced
+        from decal_cli.analysis.compare import Splice, spliced
 
-        none = self.comparison.splice is None or self.paired.counted
-        return None if none else spliced(self.paired, self.comparison)
+        some = isinstance(self.comparison.splice, Splice) and not self.paired.counted
+        return spliced(self.paired, self.comparison) if some else None
 
     @property
     def comparison(self) -> Comparison:

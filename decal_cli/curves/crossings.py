@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.declarations.defaults import SEED
-from decal_cli.declarations.document import Said
+from decal_cli.declarations.document import Said, Share, Size
 from decal_cli.learn.regions import Curve, fits_of_other_folds
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.pairs import PairTable
@@ -45,26 +45,22 @@ MIN_DIFFERENT_ROWS = 6
 
 @dataclass(frozen=True)
 class Lead:
-    """A range of thresholds on which one model is ahead beyond chance, except in gaps no wider than MAX_GAP.
+    """Thresholds at which a model is ahead beyond chance; most: the largest loss it saves, at a threshold."""
 
-    low, high: the first and last threshold with such evidence. most: the largest loss saved per decision (u_delta 1),
-    `at` the threshold where that is, with its standard error.
-    """
-
-    side: Side
-    low: float
-    high: float
-    most: float
-    error: float
-    at: float
+    model: str
+    low: Share
+    high: Share
+    most: Size
+    error: Size
+    at: Share
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """A change of the leader beyond chance: the crossing that best separates the two leads, and who leads below it."""
+    """A change of the leader beyond chance; below: the model that leads up to it."""
 
-    threshold: float
-    below: Side
+    threshold: Share
+    below: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +70,7 @@ class BrierDifference:
     edge: shape (s + 1,), from 0 to 1. alpha, beta: shape (s,). squares, signed: shape (s, 2), sums of squared weights
     of the rows with label 1 and with label 0 on which the two decide differently, and the same with the sign of what
     B loses there. count: shape (s,), how many rows these are (effective ones where rows are weighted). total, total2:
-    sum of the weights and of their squares.
+    sum of the weights and of their squares. names: of A and B.
     """
 
     edge: Floats
@@ -85,6 +81,7 @@ class BrierDifference:
     count: Floats
     total: float
     total2: float
+    names: tuple[str, str] = ("a", "b")
 
     def at(self, threshold: float) -> tuple[float, float]:
         """D at a threshold in (0, 1], and its standard error."""
@@ -148,15 +145,19 @@ class BrierDifference:
         return np.repeat(self.count >= MIN_DIFFERENT_ROWS, 2)
 
     @property
-    def dominates(self) -> Side | None:
+    def dominates(self) -> str | None:
         """The model whose curve lies nowhere above the other's on these rows, and somewhere below."""
         value = self.ends[1]
         if not (value != 0).any():
             return None
-        return "b" if bool((value <= 0).all()) else "a" if bool((value >= 0).all()) else None
+        a, b = self.names
+        return b if bool((value <= 0).all()) else a if bool((value >= 0).all()) else None
 
     def leads(self, z: float) -> tuple[Lead, ...]:
-        """Ranges of thresholds on which one model is ahead by more than z standard errors, gaps to MAX_GAP joined."""
+        """Ranges of thresholds on which one model is ahead by more than z standard errors, gaps to MAX_GAP joined.
+
+        Each from the first to the last threshold with such evidence; the loss is per decision (u_delta 1).
+        """
         t, value, error = self.ends
         where = np.flatnonzero(self.enough)
         where = where[np.abs(value[where]) > z * error[where]] if np.isfinite(z) else where[:0]
@@ -168,25 +169,25 @@ class BrierDifference:
         for part in np.split(where, breaks):
             best = part[int(np.argmax(np.abs(value[part])))]
             numbers = (t[part[0]], t[part[-1]], abs(value[best]), error[best], t[best])
-            leads.append(Lead("a" if value[best] > 0 else "b", *map(float, numbers)))
+            leads.append(Lead(self.names[0 if value[best] > 0 else 1], *map(float, numbers)))
         return tuple(leads)
 
     def crossings(self, z: float) -> tuple[Crossing, ...]:
-        """Crossings beyond noise: one between neighbouring leads of different sides, where splicing saves most."""
+        """Crossings beyond noise: one between neighbouring leads of different models, where splicing saves most."""
         leads = self.leads(z)
         crossings = []
         for left, right in pairwise(leads):
-            if left.side == right.side:
+            if left.model == right.model:
                 continue
             between = self.zeros[(self.zeros >= left.high) & (self.zeros <= right.low)]
             if not len(between):
                 between = np.array([right.low])
-            sign = 1.0 if left.side == "a" else -1.0
-            crossings.append(Crossing(float(between[int(np.argmax(sign * self.areas_to(between)))]), left.side))
+            sign = 1.0 if left.model == self.names[0] else -1.0
+            crossings.append(Crossing(float(between[int(np.argmax(sign * self.areas_to(between)))]), left.model))
         return tuple(crossings)
 
 
-def brier_difference(pairs: PairTable) -> BrierDifference:
+def brier_difference(pairs: PairTable, names: tuple[str, str] = ("a", "b")) -> BrierDifference:
     """The difference of the two Brier curves of a pair table; O(k log k)."""
     edge, first, last, side = _segments(pairs)
     n, pos, n2, pos2 = (np.asarray(each, dtype=np.float64) for each in (pairs.n, pairs.pos, *pairs.squares_of_rows))
@@ -205,7 +206,7 @@ def brier_difference(pairs: PairTable) -> BrierDifference:
     count = np.divide(whole**2, whole2, out=np.zeros_like(whole), where=whole2 > 0)
     total = float(n.sum())
     alpha, at1 = lost[:, 0] / total, lost[:, 1] / total
-    return BrierDifference(edge, alpha, at1 - alpha, squares, signed, count, total, float(n2.sum()))
+    return BrierDifference(edge, alpha, at1 - alpha, squares, signed, count, total, float(n2.sum()), names)
 
 
 def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from decal_cli.analysis.described import ActionCounts, regimes_of
 from decal_cli.analysis.positions import Positions
 from decal_cli.analysis.recommend import amounts_in
-from decal_cli.analysis.sweep import RiskCoverage, Sweep, Swept
+from decal_cli.analysis.sweep import Risk, Sweep, Swept
 from decal_cli.curves.roc import Roc, consistency_band
 from decal_cli.hints import Hint
 from decal_cli.learn.regions import Curve
@@ -340,11 +340,11 @@ def _count(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
-def risk_coverage(axes: Any, curves: Sequence[tuple[str, RiskCoverage]]) -> None:
+def risk_coverage(axes: Any, curves: Sequence[tuple[str, Risk]]) -> None:
     """Errors among the surest rows by their share of all, with its interval; the area under each in the legend."""
     for number, (name, risk) in enumerate(curves):
         style = style_of(number)
-        area = "" if risk.area.value is None else f" {short(risk.area.value, 4)} {span(risk.area.interval, 4)}".rstrip()
+        area = "" if risk.area is None else f" {short(risk.area, 4)} {span(risk.area_interval, 4)}".rstrip()
         axes.plot(risk.coverage, risk.error, color=style.colour, marker=style.marker, markevery=10, ms=4.5,
                   label=f"{name}: AURC{area}" if area else name)  # fmt: skip
         band(axes, risk.coverage, risk, style.colour, len(curves))

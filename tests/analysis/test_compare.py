@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from decal_cli.analysis.compare import Cut, best_cut, compare, disagreements, exact_sign_test, splice
+from decal_cli.analysis.compare import Cut, NoSplice, best_cut, compare, disagreements, exact_sign_test, splice
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.curves.crossings import Crossing, band, brier_difference
 from decal_cli.data import Dataset, from_arrays
@@ -103,14 +103,14 @@ def test_a_true_crossing_is_found_and_its_splice_wins_on_rows_held_out() -> None
     curves = brier_difference(pairs)
     reach = band(pairs, 0.95, np.random.default_rng(0))
     assert 2 < reach < 4
-    assert [side for side, _ in itertools.groupby(lead.side for lead in curves.leads(reach))] == ["b", "a"]
+    assert [side for side, _ in itertools.groupby(lead.model for lead in curves.leads(reach))] == ["b", "a"]
     (crossing,) = curves.crossings(reach)
     assert crossing.below == "b"
     assert crossing.threshold == pytest.approx(0.5, abs=0.1)
-    spliced = splice(pairs, curves, (crossing,), BinaryTask.of_threshold(0.3), np.random.default_rng(0))
-    assert spliced.cut.below == "b" and spliced.agreeing == 5
-    assert spliced.brier.difference.mean + 2 * spliced.brier.difference.error < 0
-    assert spliced.utility is not None
+    spliced = splice(pairs, curves, (crossing,), BinaryTask.of_threshold(0.3), np.random.default_rng(0), 0.95)
+    assert spliced.cut.below == spliced.below == "b" and spliced.folds_agreeing == 5
+    assert spliced.brier.interval[1] < 0
+    assert spliced.expected_utility is not None
     # Held out it is a little worse than the cut that saw the rows.
     on_all = ((spliced.cut.scores(a, b) - label) ** 2).mean()
     assert on_all - 1e-3 < spliced.brier.value < on_all + 5e-3
@@ -141,11 +141,11 @@ def test_no_splice_where_one_model_dominates_or_rows_are_too_few() -> None:
     rng = np.random.default_rng(0)
     pairs = pair_up(better, worse, label)
     with pytest.raises(Undefined, match="do not cross"):
-        splice(pairs, brier_difference(pairs), (), None, rng)
+        splice(pairs, brier_difference(pairs), (), None, rng, 0.95)
     crossing = Crossing(0.5, "a")
     few = pair_up(*(column[:9] for column in crossing_world(9, 0)))
     with pytest.raises(Undefined, match="at least 10 rows"):
-        splice(few, brier_difference(few), (crossing,), None, rng)
+        splice(few, brier_difference(few), (crossing,), None, rng, 0.95)
 
 
 PAIRS = list(itertools.combinations(("p_profanity", "p_hatesonar", "p_hgb_hatemoji", "p_svm_waseem", "p_gnb_olid"), 2))
@@ -199,7 +199,7 @@ def test_a_model_is_the_same_as_itself() -> None:
         assert difference.better is None, key
         if difference.difference.interval is not None:
             assert difference.difference.interval == pytest.approx((0, 0), abs=1e-12)
-    assert comparison.splice is None
+    assert isinstance(comparison.splice, NoSplice)
     assert "the same" in as_text(Compared(comparison))
 
 

@@ -12,15 +12,14 @@ from decal_cli.analysis.compare import (
     Contest,
     Difference,
     Disagreements,
-    SpliceGain,
+    NoSplice,
+    Splice,
     Swap,
     Thresholds,
 )
-from decal_cli.curves.crossings import Side
-from decal_cli.declarations.document import Absent, Count, Limit, Positive, Share, Size, Words
+from decal_cli.declarations.document import Absent, Count, Limit, Positive
 from decal_cli.metrics import parse
-from decal_cli.metrics.confidence import quantile
-from decal_cli.numbers import Interval, alike, counts, plain, short, span
+from decal_cli.numbers import alike, counts, plain, short, span
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, Signature, TextTable, Tone
 from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
@@ -59,36 +58,6 @@ class DifferenceData(View):
     by_chance: bool | None
 
 
-class CrossingData(View):
-    """A change of the leader beyond chance; below: the model that leads up to it."""
-
-    threshold: Share
-    below: str = of(lambda crossing, comparison: comparison.name(crossing.below))
-
-
-class LeadData(View):
-    """Thresholds at which a model is ahead beyond chance; most: the largest loss it saves, at a threshold."""
-
-    model: str = of(lambda lead, comparison: comparison.name(lead.side))
-    low: Share
-    high: Share
-    most: Size
-    error: Size
-    at: Share
-
-
-class ThresholdsData(View):
-    """Who wins at which thresholds. band: standard errors beyond which a model is ahead, at all thresholds at once;
-    null where the two hardly differ.
-    """
-
-    dominates: str | None = of(lambda at, comparison: at.curves.dominates and comparison.name(at.curves.dominates))
-    band: float | None = of("reach")
-    crossings_on_these_rows: Count = of(lambda at, _: len(at.curves.zeros))
-    crossings: list[CrossingData]
-    ahead: list[LeadData] = of("leads")
-
-
 class ContestData(View):
     """The two models on all rows (group null) or on one group of them.
 
@@ -106,36 +75,9 @@ class ContestData(View):
             for key, each in {**contest.differences, **contest.headline}.items()
         }
     )
-    thresholds: ThresholdsData | None
+    thresholds: Thresholds | None
     disagreements: Disagreements | ClassDisagreements | None
     swap: Absent[Swap | None]
-
-
-class HeldOutData(View):
-    """On held-out rows; difference: to the better single model."""
-
-    value: float
-    single: str = of(lambda reached, comparison: comparison.name(reached.single))
-    difference: float = of("difference.0")
-    interval: Interval | None = of(lambda reached, comparison: _ends(comparison, reached))
-
-
-class SpliceData(View):
-    """One model below a threshold, the other above."""
-
-    threshold: Share = of("cut.threshold")
-    below: str = of(lambda splice, comparison: comparison.name(splice.cut.below))
-    above: str = of(lambda splice, comparison: comparison.name(_other(splice.cut.below)))
-    brier: HeldOutData
-    expected_utility: HeldOutData | None = of("utility")
-    folds_agreeing: Count = of("agreeing")
-
-
-class NoSpliceData(View):
-    """Why there is no splice."""
-
-    threshold: None = of(lambda *_: None)
-    reason: Words = of(lambda comparison: comparison.no_splice or "")
 
 
 class ComparisonData(View):
@@ -145,9 +87,7 @@ class ComparisonData(View):
     contests: Annotated[list[ContestData], Limit(minItems=1)] = of(
         lambda comparison: [ContestData(contest, comparison) for contest in comparison.contests]
     )
-    splice: SpliceData | NoSpliceData = of(
-        lambda comparison: SpliceData(comparison.splice, comparison) if comparison.splice else NoSpliceData(comparison)
-    )
+    splice: Splice | NoSplice
 
 
 class ComparedData(Provenance):
@@ -188,7 +128,7 @@ class Compared(WrittenResult):
                 yield self._disagreements_table(contest.disagreements)
             if contest.swap is not None and evaluation.capacity is not None:
                 yield _swap_table(contest.swap, evaluation.capacity.text)
-            if contest.thresholds is not None and contest.thresholds.leads:
+            if contest.thresholds is not None and contest.thresholds.ahead:
                 yield self._lead_table(contest.thresholds)
             why = ((key, each.difference.reason) for key, each in contest.differences.items())
             yield from reasons(why, together=True)
@@ -230,8 +170,8 @@ class Compared(WrittenResult):
             yield "Thresholds", self._threshold_sentence(whole.thresholds)
         if self.groups:
             yield "Groups", self._group_sentence()
-        if whole.thresholds is not None and (self.comparison.splice or self.comparison.no_splice is not None):
-            yield "Splice", self._splice_sentence()
+        if whole.thresholds is not None and self.comparison.splice is not None:
+            yield "Splice", self._splice_sentence(self.comparison.splice)
 
     def _ahead(self, each: Difference, terms: StatedTerms | None = None) -> str:
         """Who is ahead by how much, and whether chance could explain it; terms: of a utility."""
@@ -247,24 +187,24 @@ class Compared(WrittenResult):
         return f"{self.comparison.name(each.better)} {by}; {chance}."
 
     def _threshold_sentence(self, at: Thresholds) -> str:
-        name, crossings = self.comparison.name, len(at.curves.zeros)
-        sides = [*dict.fromkeys(lead.side for lead in at.leads)]
-        if not sides:
+        leaders, crossings = [*dict.fromkeys(lead.model for lead in at.ahead)], at.crossings_on_these_rows
+        if not leaders:
             text = "at no threshold is one model clearly ahead (tested at all thresholds together)"
         else:
             parts = []
-            for lead in at.leads:
-                who = f"{name(lead.side)} is clearly ahead " if len(sides) > 1 else ""
+            for lead in at.ahead:
+                who = f"{lead.model} is clearly ahead " if len(leaders) > 1 else ""
                 low, high = (short(end, 3) for end in (lead.low, lead.high))
                 parts.append(f"{who}at t = {low}" if lead.low == lead.high else f"{who}for t from {low} to {high}")
             more = f", and {len(parts) - MAX_RANGES} more (below)" if len(parts) > MAX_RANGES else ""
             ranges = ", ".join(parts[:MAX_RANGES]) + more
             text = f"it depends: {ranges}"
-            if len(sides) == 1:
-                text = f"{name(sides[0])} is clearly ahead {ranges}; {name(_other(sides[0]))} nowhere"
-        if at.curves.dominates:
-            exact = name(at.curves.dominates)
-            return f"{text}. On these rows the Brier curve of {exact} is nowhere above the other."
+            if len(leaders) == 1:
+                first, second = self.models
+                other = second if leaders == [first] else first
+                text = f"{leaders[0]} is clearly ahead {ranges}; {other} nowhere"
+        if at.dominates:
+            return f"{text}. On these rows the Brier curve of {at.dominates} is nowhere above the other."
         if at.crossings:
             places = ", ".join(short(crossing.threshold, 3) for crossing in at.crossings)
             noise = crossings - len(at.crossings)
@@ -288,28 +228,27 @@ class Compared(WrittenResult):
         )
         return f"by {parse(self.key).declared.title.lower()}, {'; '.join(named)}."
 
-    def _splice_sentence(self) -> str:
-        splice = self.comparison.splice
-        if splice is None:
-            return f"none: {self.comparison.no_splice}."
+    def _splice_sentence(self, splice: Splice | NoSplice) -> str:
+        if isinstance(splice, NoSplice):
+            return f"none: {splice.reason}."
+        brier, utility = splice.brier, splice.expected_utility
         advice = "not worth it: the gain is within noise"
-        if _ends(self.comparison, splice.brier)[1] < 0:
+        if brier.interval is not None and brier.interval[1] < 0:
             advice = "worth it if you use many thresholds"
-        mean, ends = splice.brier.difference.mean, _ends(self.comparison, splice.brier)
-        single = f"compared with {self.comparison.name(splice.brier.single)} alone"
         reached = (
-            f"on held-out rows, Brier score {short(splice.brier.value, 4)}, {signed(mean)} {span(ends, 4)} {single}"
+            f"on held-out rows, Brier score {short(brier.value, 4)}, {signed(brier.difference)} "
+            f"{span(brier.interval, 4)} compared with {brier.single} alone"
         )
-        if splice.utility is not None and self.evaluation.capacity is None:
-            mean, ends = splice.utility.difference.mean, _ends(self.comparison, splice.utility)
-            (value,), unit = self.terms.amounts(splice.utility.value)
-            (change, low, high), of_change = self.terms.amounts(mean, *ends)
-            sign, size = "+" if mean > 0 else "", "" if of_change == unit else f" {of_change}"
+        if utility is not None and self.evaluation.capacity is None:
+            (value,), unit = self.terms.amounts(utility.value)
+            (change, low, high), of_change = self.terms.amounts(utility.difference, *(utility.interval or ()))
+            sign, size = "+" if utility.difference > 0 else "", "" if of_change == unit else f" {of_change}"
             reached += f"; {value} {unit or self.terms.noun} {self.terms.span}, {sign}{change} [{low}, {high}]{size} "
-            reached += f"compared with {self.comparison.name(splice.utility.single)} alone"
-        doubt = "" if splice.agreeing == FOLDS else f" Only {splice.agreeing} of {FOLDS} folds choose this order."
-        below, above = (self.comparison.name(side) for side in (splice.cut.below, _other(splice.cut.below)))
-        return f"{advice}. {below} below t = {short(splice.cut.threshold, 3)} and {above} above: {reached}.{doubt}"
+            reached += f"compared with {utility.single} alone"
+        agreeing = splice.folds_agreeing
+        doubt = "" if agreeing == FOLDS else f" Only {agreeing} of {FOLDS} folds choose this order."
+        at = f"{splice.below} below t = {short(splice.threshold, 3)} and {splice.above} above"
+        return f"{advice}. {at}: {reached}.{doubt}"
 
     def _disagreements_sentence(self, each: Disagreements | ClassDisagreements) -> str:
         """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
@@ -411,13 +350,13 @@ class Compared(WrittenResult):
         terms = self.terms if self.evaluation.by_row is None else StatedTerms()
         scale = terms.number * (1.0 if task is None else task.u_delta)
         return table(
-            at.leads,
+            at.ahead,
             [
                 (left("thresholds", wraps=True), lambda lead: f"{short(lead.low, 3)} – {short(lead.high, 3)}"),
-                (left("clearly ahead", wraps=True), lambda lead: self.comparison.name(lead.side)),
+                (left("clearly ahead", wraps=True), lambda lead: lead.model),
                 (
                     left(f"most saved, {terms.noun} {terms.span}", wraps=True),
-                    lambda lead: " ± ".join(alike((scale * lead.most, scale * at.reach * lead.error))),
+                    lambda lead: " ± ".join(alike((scale * lead.most, scale * at.band * lead.error))),
                 ),
                 (left("at t", wraps=True), lambda lead: short(lead.at, 3)),
             ],
@@ -504,14 +443,3 @@ def signed(value: float) -> str:
 
 def _often(times: int) -> str:
     return "once" if times == 1 else f"{times} times"
-
-
-def _other(side: str) -> Side:
-    return "a" if side == "b" else "b"
-
-
-def _ends(comparison: Comparison, reached: SpliceGain) -> Interval:
-    """The interval of what a splice wins over the better single model."""
-    mean, error = reached.difference
-    reach = quantile(comparison.evaluation.plan.confidence) * error
-    return mean - reach, mean + reach

@@ -10,12 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from decal_cli.analysis.described import OF_ONE_ROW
-from decal_cli.analysis.sweep import RiskCoverage, Sweep, Swept, VariedReport, VariedSweep
+from decal_cli.analysis.sweep import Risk, Sweep, Swept, VariedReport, VariedSweep
 from decal_cli.curves.crossings import Lowest
 from decal_cli.curves.kinds import Expectation, MetricCurve
-from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Share
+from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive
 from decal_cli.metrics import parse
-from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short, span, times
+from decal_cli.numbers import DASH, PER_DECISION, plain, short, span, times
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, TextTable
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.source import (
@@ -102,18 +102,6 @@ class SweptData(View):
     sweep: SweepData = of(lambda report, curves: SweepData(report, curves))
 
 
-class RiskData(View):
-    """Share of errors among the surest rows, by their share of all; area: mean over coverages i / T, AURC."""
-
-    coverage: list[Share]
-    error: list[Share]
-    low: list[Share] | None
-    high: list[Share] | None
-    area: float | None = of("area.value")
-    area_interval: Interval | None = of("area.interval")
-    area_reason: str | None = of("area.reason")
-
-
 class VariedCurveData(View):
     """A number by the value of what varies: value, low, high, null where undefined; reason: why.
 
@@ -135,7 +123,7 @@ class VaryData(View):
     own: float | None = of(".sweep.series.own")
     at: Annotated[list[float], Limit(minItems=1)] = of(".sweep.series.values")
     curves: dict[str, VariedCurveData]
-    risk_coverage: RiskData | None = of("risk")
+    risk_coverage: Risk | None = of("risk")
 
 
 class VariedData(View):
@@ -489,7 +477,7 @@ def _consequence(series: TaskSeries) -> str:
     return f"the rows with the highest scores are acted on{below}"
 
 
-def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:
+def _risk_blocks(risk: Risk) -> Iterator[Block]:
     """Errors among the surest rows, and the area."""
 
     def error(k: int) -> Cell:
@@ -505,8 +493,7 @@ def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:
         title="Risk-coverage curve",
         keys=1,
     )
-    area = risk.area
-    text = f"{DASH} AURC: {area.reason}"
-    if area.value is not None:
-        text = AURC_TEXT.format(" ".join(filter(None, (short(area.value, 4), span(area.interval, 4)))))
+    text = f"{DASH} AURC: {risk.area_reason}"
+    if risk.area is not None:
+        text = AURC_TEXT.format(" ".join(filter(None, (short(risk.area, 4), span(risk.area_interval, 4)))))
     yield Notes((text,), quiet=True, close=True)
