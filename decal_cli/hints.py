@@ -117,7 +117,6 @@ def _written(value: str) -> str:
 
 
 NEEDS_FEATURES = f"needs features: name the columns with {Hint('features')}"
-NEEDS_TASK = (
-    f"needs a task: {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}"
-)
+_TASK = f"{Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}"
+NEEDS_TASK, GIVE_TASK = f"needs a task: {_TASK}", f"give {_TASK}"
 """What is said where a metric or a method looks at what was not given."""

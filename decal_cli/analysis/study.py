@@ -7,7 +7,6 @@ that u_delta is 1/t*; or, of several classes or of more than two actions, tasks 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import multiprocessing
 import os
@@ -43,7 +42,7 @@ from decal_cli.analysis.flowchart import (
 from decal_cli.data import Columns, Dataset, Predictions, columns_in, read
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.document import Known, Limit
-from decal_cli.documents import json_of
+from decal_cli.documents import digest_of, json_of
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.hints import Hint, Verb
 from decal_cli.learn.method import MethodSpec, Training, fit_each, missing, training_rows, won
@@ -330,7 +329,7 @@ def key_of(unit: Unit, digest: str, columns: object, setting: Setting) -> str:
         ESTIMATES,
         *map(repr, setting.tasks),
     ]
-    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+    return digest_of({"parts": parts})
 
 
 class Store:
@@ -354,7 +353,7 @@ class Store:
                     if entry is None:
                         break
                     # What was changed since it was written is measured again.
-                    if entry.pop("sha256", None) == _sealed(entry):
+                    if entry.pop("sha256", None) == digest_of(entry):
                         self.records[entry["key"]] = entry["record"]
                     whole += len(line)
             # New lines follow the last whole line, not a half one.
@@ -366,7 +365,7 @@ class Store:
         # Bytes of a name that are not UTF-8 have no place in JSON; who reads a record knows the file that it is of.
         written = {name: printable(value) if name == "file" else value for name, value in record.items()}
         entry = {"key": key, "record": written}
-        line = json.dumps({**entry, "sha256": _sealed(entry)}, allow_nan=False).encode() + b"\n"
+        line = json.dumps({**entry, "sha256": digest_of(entry)}, allow_nan=False).encode() + b"\n"
         try:
             with self.path.open("ab") as file:
                 file.write(line)
@@ -374,11 +373,6 @@ class Store:
                 os.fsync(file.fileno())
         except OSError as error:
             raise DecalError(f"{self.path}: {error.strerror}", "make room, then run the same command again") from None
-
-
-def _sealed(entry: Record) -> str:
-    """The SHA-256 of a line without it."""
-    return hashlib.sha256(json.dumps(entry).encode()).hexdigest()
 
 
 def _entry(line: bytes) -> Record | None:
@@ -793,17 +787,15 @@ def policies(
     for name in methods:
         net[name] = points.gains[name] - costs["recalibrate" if name == BASE else "post-train"]
     best = np.max(list(net.values()), axis=0)
-    method_of = {"recalibrate": BASE, "post-train": FITS["post-train"], **{name: name for name in ALWAYS}}
-    ways = []
-    for label, actions in ((OURS, advised(points, rows, costs)), (AS_PRINTED, advised_as_printed(points, costs))):
-        won = np.select([actions == action for action in method_of], [net[name] for name in method_of.values()], 0.0)
-        ways.append(_policy(label, best - won, actions, points, confidence))
-    constant = {name: np.full(len(best), name) for name in ("nothing", BASE, REFIT, FITS["post-train"])}
-    for name, chosen in constant.items():
-        label = "always nothing" if name == "nothing" else f"always {name}"
-        ways.append(_policy(label, best - net[name], chosen, points, confidence))
-    always = min(policy.loss for policy in ways if policy.name in (f"always {BASE}", f"always {REFIT}"))
-    return Policies(multiple, tuple(ways), ways[0].loss / always if always > 0 else float("nan"), ways[0].right)
+    choices = {**net, "recalibrate": net[BASE], "post-train": net[FITS["post-train"]]}
+    ways = {OURS: advised(points, rows, costs), AS_PRINTED: advised_as_printed(points, costs)}
+    ways |= {f"always {name}": np.full(len(best), name) for name in ("nothing", BASE, REFIT, FITS["post-train"])}
+    made = []
+    for label, actions in ways.items():
+        won = np.select([actions == action for action in choices], [*choices.values()], 0.0)
+        made.append(_policy(label, best - won, actions, points, confidence))
+    always = min(policy.loss for policy in made if policy.name in (f"always {BASE}", f"always {REFIT}"))
+    return Policies(multiple, tuple(made), made[0].loss / always if always > 0 else float("nan"), made[0].right)
 
 
 def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: StudyPoints, confidence: float) -> Policy:

@@ -20,7 +20,7 @@ from decal_cli.data import Dataset, Predictions
 from decal_cli.data.dataset import parse_capacity
 from decal_cli.declarations.document import Said, Share
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.hints import Hint
+from decal_cli.hints import GIVE_TASK, Hint
 from decal_cli.learn.probe import Probed, build_probe
 from decal_cli.learn.regions import Regions, build_regions, hold_out
 from decal_cli.metrics import Inputs, Result, grouping, measure, parse
@@ -328,7 +328,7 @@ def _by_prevalence(dataset: Dataset, plan: Plan, varied: Varied) -> TaskSeries:
             f"{Hint('prevalence_range')} says what one decision is worth where labels 1 are rarer or more "
             "frequent, and none is "
             "named",
-            f"give {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
+            GIVE_TASK,
         )
     return by_prevalence(varied, plan.task)
 
@@ -496,11 +496,9 @@ def _actions(rows: Rows, task: Decision) -> Ints:
 
 def curve_of(results: Sequence[Result], kind: CurveKind) -> MetricCurve:
     """A number at each value, and the first reason where it is undefined at some of them."""
-    columns = zip(*((each.value, *(each.interval or (None, None))) for each in results), strict=True)
-    value, low, high = (np.array(column, dtype=np.float64) for column in columns)
+    points = np.array([(each.value, *(each.interval or (None, None))) for each in results], dtype=np.float64).T
     reason = next((each.reason for each in results if each.reason is not None), None)
-    none = bool(np.isnan(low).all())
-    return MetricCurve(kind, value, None if none else low, None if none else high, reason=reason)
+    return MetricCurve.of(kind, points[:1] if np.isnan(points[1]).all() else points, reason)
 
 
 def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterator[MetricCurve]:

@@ -23,7 +23,7 @@ from decal_cli.data.arrays import stream_from_arrays
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.defaults import SEED, WARM_UP
 from decal_cli.errors import DecalError
-from decal_cli.hints import Hint
+from decal_cli.hints import GIVE_TASK
 from decal_cli.render.results.online import Replayed
 from decal_cli.sequential import forecaster_of, parse
 
@@ -175,7 +175,7 @@ def _new_plan(given: Asked, stream: Stream, logit: bool, whole_stream: bool) -> 
     if task is None:
         raise DecalError(
             "a replay needs the decision it is for",
-            f"give {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
+            GIVE_TASK,
         )
     every = over_time.every
     start = OnlinePlan(

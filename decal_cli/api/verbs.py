@@ -38,7 +38,7 @@ from decal_cli.api.nouns import Costs, Data, DecisionLike, Names, Path, Rules, S
 from decal_cli.api.words import AROUND, computing, one_of, spoken
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
-from decal_cli.hints import Hint
+from decal_cli.hints import GIVE_TASK, Hint
 from decal_cli.task import CAPACITY, BinaryTask, parse_varied
 
 if TYPE_CHECKING:
@@ -99,9 +99,7 @@ def evaluate(
     plan, pack = given.plan, PACKS.get(metrics) if isinstance(metrics, str) else None
     named = pack.choices if pack else metrics_of(metrics)
     if regimes and plan.two_actions(f"evaluate {Hint('regimes')}") is None:
-        costs = f"{Hint('cost_fp')}/{Hint('cost_fn')}"
-        fix = f"give {Hint('threshold')}, {Hint('utility')}, {costs} or {Hint('odds')}"
-        raise DecalError(f"{Hint('regimes')} needs a decision", fix)
+        raise DecalError(f"{Hint('regimes')} needs a decision", GIVE_TASK)
     rows = given.rows(plan.edges)
     plan = replace(plan, choices=named or choices_of(metrics, rows, plan, shown_choices))
     reference = reference_of(given, rows, plan)

@@ -543,7 +543,11 @@ class Replay(Resumable):
 
     def __init__(self, plan: OnlinePlan) -> None:
         self.plan = plan
-        self.forecasters = self._fresh()
+        grouped = plan.group is not None
+        self.forecasters = {
+            spec.key: forecaster_of(spec, plan.seed, plan.horizon, groups=grouped and spec.key != AS_IT_IS)
+            for spec in plan.methods
+        }
         dtype: Any = np.float64 if plan.clock == "numbers" else np.int64
         times = np.empty(0, dtype), np.empty(0, dtype)
         self.held = WaitingRows(np.empty(0), np.empty(0, np.uint8), *times, np.empty(0, object))
@@ -565,13 +569,6 @@ class Replay(Resumable):
         self.alarm, self.start_times = None, {}
         self.latest = Latest(dtype)
         self.files: tuple[str, ...] = ()
-
-    def _fresh(self) -> dict[str, Forecaster]:
-        plan, grouped = self.plan, self.plan.group is not None
-        return {
-            spec.key: forecaster_of(spec, plan.seed, plan.horizon, groups=grouped and spec.key != AS_IT_IS)
-            for spec in plan.methods
-        }
 
     def advance(self, stream: Stream) -> Predictions:
         """Predict and learn the rows whose labels are known. The predictions of every method, shape (labelled,)."""
@@ -636,11 +633,8 @@ class Replay(Resumable):
 
     def ahead(self, stream: Stream) -> Predictions:
         """The predictions of the rows of a stream whose labels are not known yet; nothing is learned or counted."""
-        forecasters = self._fresh()
-        for key, forecaster in forecasters.items():
-            forecaster.restore(self.forecasters[key].state())
         rows, cluster = self._part(stream, slice(stream.labelled, len(stream)))
-        return self._predicted(rows, forecasters, len(self.held.label), cluster)[0]
+        return self._predicted(rows, copy.deepcopy(self.forecasters), len(self.held.label), cluster)[0]
 
     def _part(self, stream: Stream, part: slice) -> tuple[WaitingRows, NDArray[Any] | None]:
         """Some rows of a stream, and their clusters."""
