@@ -50,7 +50,7 @@ class Difference:
     """One metric of both models: a, b, and B - A with its paired interval.
 
     method: how the interval was made, 'analytic' or 'bootstrap', None where there is none. better: the model that the
-    metric's direction favours; None where the two are equal, undefined, or neither direction is better.
+    metric's direction favours, by name; None where the two are equal, undefined, or neither direction is better.
     by_chance: whether the interval holds 0, so that chance may have made the difference; None where there is no
     interval, or where an ideal value lies between the two.
     """
@@ -59,7 +59,7 @@ class Difference:
     b: Result
     difference: Result
     method: Literal["analytic", "bootstrap"] | None = None
-    better: Side | None = None
+    better: str | None = None
     by_chance: bool | None = None
 
 
@@ -111,10 +111,6 @@ class Comparison:
     def cells(self) -> int | None:
         """On how many cells pairs were resampled, where there are too many to resample them one by one."""
         return CELLS if any(contest.pairs > CELLS for contest in self.contests) else None
-
-    def name(self, side: Side) -> str:
-        """The model's name."""
-        return self.models[0 if side == "a" else 1]
 
     def as_reports(self) -> tuple[Report, ...]:
         """The differences as reports, for gate rules."""
@@ -255,16 +251,16 @@ def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
     if any(side.within is not None and side.within.bound for side in (a, b)):
         unknown = Result(None, None, NOT_EXACT)
         return Difference(unknown, unknown, unknown)
-    return Difference(a, b, Result(b.value - a.value), None, _better(spec.declared, a.value, b.value))
+    ahead = _ahead(spec.declared, a.value, b.value)
+    better = of_b.model if ahead > 0 else of_a.model if ahead < 0 else None
+    return Difference(a, b, Result(b.value - a.value), None, better)
 
 
-def _better(metric: Metric, a: float, b: float) -> Side | None:
-    if a == b or metric.better == "neither":
-        return None
+def _ahead(metric: Metric, a: float, b: float) -> float:
+    """By how much B is better than A."""
     if metric.better in IDEALS:
-        from_a, from_b = abs(a - IDEALS[metric.better]), abs(b - IDEALS[metric.better])
-        return None if from_a == from_b else "a" if from_a < from_b else "b"
-    return "b" if (b > a) == (metric.better == "higher") else "a"
+        return abs(a - IDEALS[metric.better]) - abs(b - IDEALS[metric.better])
+    return {"higher": b - a, "lower": a - b, "neither": 0.0}[metric.better]
 
 
 def _thresholds(pairs: PairTable, plan: Plan, names: tuple[str, str]) -> Thresholds:

@@ -180,7 +180,7 @@ def test_the_comparison_says_who_is_better_and_whether_it_could_be_chance() -> N
     worse = np.clip(0.5 * b + 0.4, 0, 1)
     (whole,) = compare(two_models(b, worse, label), PLAN).contests
     brier = whole.differences["brier"]
-    assert brier.better == "a" and brier.by_chance is False and brier.method == "analytic"
+    assert brier.better == "p_a" and brier.by_chance is False and brier.method == "analytic"
     assert brier.difference.value == pytest.approx(((worse - label) ** 2 - (b - label) ** 2).mean())
     assert whole.differences["corp_mcb"].method == "bootstrap"
     assert whole.differences["corp_mcb"].by_chance is False
@@ -236,7 +236,7 @@ def test_a_handful_of_rows_proves_nothing() -> None:
     label = np.array([0, 1, 0, 1], dtype=np.uint8)
     comparison = compare(two_models(np.array([0.1, 0.9, 0.1, 0.9]), np.array([0.4, 0.6, 0.4, 0.6]), label), PLAN)
     brier = comparison.contests[0].differences["brier"]
-    assert brier.better == "a" and brier.by_chance is None and brier.difference.interval is None
+    assert brier.better == "p_a" and brier.by_chance is None and brier.difference.interval is None
 
 
 def test_a_comparison_is_of_two() -> None:

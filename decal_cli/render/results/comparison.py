@@ -52,9 +52,9 @@ class DifferenceData(View):
 
     a: float | None = of("a.value")
     b: float | None = of("b.value")
-    difference: DefinedData | UndefinedData = of(lambda each, _, key: result_data(key, each.difference))
+    difference: DefinedData | UndefinedData = of(lambda each, key: result_data(key, each.difference))
     method: Literal["analytic", "bootstrap"] | None
-    better: str | None = of(lambda each, comparison, _: each.better and comparison.name(each.better))
+    better: str | None
     by_chance: bool | None
 
 
@@ -70,10 +70,7 @@ class ContestData(View):
     rows: Positive
     positives: Count | None
     metrics: dict[MetricKey, DifferenceData] = of(
-        lambda contest, comparison: {
-            key: DifferenceData(each, comparison, key)
-            for key, each in {**contest.differences, **contest.headline}.items()
-        }
+        lambda contest: {k: DifferenceData(each, k) for k, each in {**contest.differences, **contest.headline}.items()}
     )
     thresholds: Thresholds | None
     disagreements: Disagreements | ClassDisagreements | None
@@ -84,9 +81,7 @@ class ComparisonData(View):
     """Two models on the same rows."""
 
     models: Annotated[list[str], Limit(minItems=2, maxItems=2)]
-    contests: Annotated[list[ContestData], Limit(minItems=1)] = of(
-        lambda comparison: [ContestData(contest, comparison) for contest in comparison.contests]
-    )
+    contests: Annotated[list[ContestData], Limit(minItems=1)]
     splice: Splice | NoSplice
 
 
@@ -149,9 +144,8 @@ class Compared(WrittenResult):
         for contest in self.comparison.contests:
             for key, each in contest.differences.items():
                 ends = each.difference.interval or (None, None)
-                better = None if each.better is None else self.comparison.name(each.better)
                 row = [*self.models, contest.group, key, each.a.value, each.b.value, each.difference.value]
-                yield [*row, *ends, better, each.by_chance, each.method, each.difference.reason]
+                yield [*row, *ends, each.better, each.by_chance, each.method, each.difference.reason]
 
     def summary(self) -> Iterator[tuple[str, str]]:
         """Heading and text of each thing that a decision-maker wants to know, most important first."""
@@ -184,7 +178,7 @@ class Compared(WrittenResult):
         chance = "there is no interval" if each.by_chance is None else chance
         size = f"{short(value, 4)} {span(ends, 4)}".rstrip()
         by = f"is better by {size}" if terms is None else f"is worth {terms.phrase(value, ends, more=' more')}"
-        return f"{self.comparison.name(each.better)} {by}; {chance}."
+        return f"{each.better} {by}; {chance}."
 
     def _threshold_sentence(self, at: Thresholds) -> str:
         leaders, crossings = [*dict.fromkeys(lead.model for lead in at.ahead)], at.crossings_on_these_rows
@@ -427,7 +421,7 @@ def who_wins(each: Difference, names: tuple[str, str]) -> Cell:
         return words("")
     if each.better is None:
         return words("the same")
-    side = 0 if each.better == "a" else 1
+    side = names.index(each.better)
     how, *sure = ("ahead,", "could be chance") if each.by_chance else ("better,", "not by chance")
     if each.by_chance is None:
         how, *sure = ("ahead,", "no interval") if each.difference.interval is None else ("nearer the ideal",)
