@@ -19,7 +19,6 @@ from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, ba
 from decal_cli.data import Dataset, Paired
 from decal_cli.declarations.document import Count, Hidden, Known, Said, Share, Size, Words
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.confidence import RESAMPLES, Interval, quantile
@@ -140,10 +139,6 @@ def compare(
 
     splicing: whether the splice is asked for; gate rules need only the differences. ids: what rows are called, (T,).
     """
-    if len(dataset.models) != 2:
-        raise DecalError(
-            f"a comparison needs exactly two models, not {len(dataset.models)}", f"name two with {Hint('score')}"
-        )
     plan = plan.for_rows(dataset)
     dataset = evaluating.with_lists(dataset, plan)
     headline = HEADLINE if dataset.capacity is None else (AT_CAPACITY, *HEADLINE)

@@ -69,7 +69,20 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class OfModel:
+    """What is said of one model, on all rows (group None) or on one group of them."""
+
+    model: str
+    group: str | None
+
+    @property
+    def name(self) -> str:
+        """Model and group on one line."""
+        return ", ".join(filter(None, (self.model, self.group)))
+
+
+@dataclass(frozen=True, eq=False)
+class Report(OfModel):
     """The metrics of one model on one group of rows (group None: on all of them).
 
     positives: None for rows of several classes, which have by_class instead. levels: of the score, 0 for such rows.
@@ -80,8 +93,6 @@ class Report:
     label, where a pack shows them.
     """
 
-    model: str
-    group: str | None
     rows: int
     positives: int | None
     levels: int
@@ -112,11 +123,6 @@ class Report:
     """What rows without a label leave open, where there are such."""
     over_time: GainsOverTime | None = None
     """Gains by the age of the fit, where fits learn from earlier rows only."""
-
-    @property
-    def name(self) -> str:
-        """Model and group on one line."""
-        return ", ".join(filter(None, (self.model, self.group)))
 
     def value(self, key: str) -> float | None:
         """The value of a metric; None where it is undefined, or was not measured."""

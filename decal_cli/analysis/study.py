@@ -44,7 +44,7 @@ from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.document import Known, Limit
 from decal_cli.documents import digest_of, json_of
 from decal_cli.errors import DecalError, Undefined, printable
-from decal_cli.hints import Hint, Verb
+from decal_cli.hints import Hint
 from decal_cli.learn.method import MethodSpec, Training, fit_each, missing, training_rows, won
 from decal_cli.learn.methods import METHODS, methods_for_two
 from decal_cli.learn.models import Applied, Model
@@ -54,7 +54,6 @@ from decal_cli.limits import MAX_LINE_BYTES
 from decal_cli.metrics import Inputs, MetricSpec, named, parse
 from decal_cli.metrics import measure as measure_metric
 from decal_cli.metrics.confidence import quantile
-from decal_cli.roles import ROW_UTILITIES, ROW_UTILITIES_FIX
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Floats
 from decal_cli.tables.threads import one_thread
@@ -422,11 +421,6 @@ def run(
 
     Errors: DecalError for a file that cannot be read, before anything is measured.
     """
-    if amounts := [role for role in ROW_UTILITIES if columns.names(role)]:
-        raise DecalError(
-            f"{Verb('study')} varies one threshold, and {Hint(amounts[0])} gives each row its own",
-            ROW_UTILITIES_FIX,
-        )
     _read.cache_clear()
     units, digests, notes, setting = _units(paths, columns, setting, seeds)
     store = Store(folder)

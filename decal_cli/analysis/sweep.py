@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis.described import by_row_of, listed_rows, moving
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, head_of, with_lists
+from decal_cli.analysis.evaluate import Evaluation, OfModel, Plan, Progress, head_of, with_lists
 from decal_cli.curves.battery import FeaturedRows, curves_of
 from decal_cli.curves.crossings import Lowest, lowest_curve, same_rows
 from decal_cli.curves.grid import Grid
@@ -68,11 +68,9 @@ LADDER = (
 
 
 @dataclass(frozen=True, eq=False)
-class Swept:
+class Swept(OfModel):
     """The curves of one model on one group of rows (group None: on all of them)."""
 
-    model: str
-    group: str | None
     rows: int
     positives: int
     dropped: int
@@ -80,11 +78,6 @@ class Swept:
     table: Table
     regions: Regions | None
     probed: Probed | None = None
-
-    @property
-    def name(self) -> str:
-        """Model and group on one line."""
-        return self.model if self.group is None else f"{self.model}, {self.group}"
 
     @property
     def grouping_loss(self) -> float | None:
@@ -244,25 +237,18 @@ class Risk:
 
 
 @dataclass(frozen=True, eq=False)
-class VariedReport:
+class VariedReport(OfModel):
     """One model on one group of rows (group None: on all of them). worth: by metric; done: shares of rows, by name.
 
     risk: of the price of abstention. table: the rows, where they are of several classes.
     """
 
-    model: str
-    group: str | None
     rows: int
     dropped: int
     worth: Mapping[str, MetricCurve]
     done: Mapping[str, MetricCurve]
     risk: Risk | None
     table: ClassTable | None
-
-    @property
-    def name(self) -> str:
-        """Model and group on one line."""
-        return self.model if self.group is None else f"{self.model}, {self.group}"
 
     @property
     def curves(self) -> dict[str, MetricCurve]:

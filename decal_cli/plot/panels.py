@@ -35,6 +35,7 @@ from decal_cli.plot.style import (
     style_of,
     value_range,
 )
+from decal_cli.render.cells import counted
 from decal_cli.render.results.recommendation import CONSTANT_WAYS, WAYS, ways_of
 from decal_cli.render.terms import Scale, StatedTerms
 from decal_cli.tables.classes import ClassTable
@@ -322,7 +323,7 @@ def confusion(axes: Any, done: ActionCounts, classes: Sequence[str], name: str) 
         for a, k in np.ndindex(*lost.shape):
             dark = lost[a, k] > 0.6 * lost.max() > 0
             loss = f"\n-{short(float(lost[a, k]), 1)}" if lost[a, k] > 0 else ""
-            axes.text(k, a, f"{_count(float(rows[a, k]))}{loss}", ha="center", va="center", fontsize=size,
+            axes.text(k, a, f"{counted(float(rows[a, k]))}{loss}", ha="center", va="center", fontsize=size,
                       color="white" if dark else "black")  # fmt: skip
     for axis, names in ((axes.xaxis, classes), (axes.yaxis, done.actions)):
         # From the last one, which is to abstain where that is an action.
@@ -334,10 +335,6 @@ def confusion(axes: Any, done: ActionCounts, classes: Sequence[str], name: str) 
         axes.tick_params(axis="x", rotation=90)
     axes.grid(False)
     axes.set(title=f"Actions by class: {name}", xlabel="class", ylabel="action taken")
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
 def risk_coverage(axes: Any, curves: Sequence[tuple[str, Risk]]) -> None:

@@ -14,7 +14,7 @@ from decal_cli.analysis.compare import Cut, NoSplice, best_cut, compare, disagre
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.curves.crossings import Crossing, band, brier_difference
 from decal_cli.data import Dataset, from_arrays
-from decal_cli.errors import DecalError, Undefined
+from decal_cli.errors import Undefined
 from decal_cli.metrics import parse
 from decal_cli.render.results.comparison import Compared
 from decal_cli.tables.pairs import pair_up
@@ -237,11 +237,6 @@ def test_a_handful_of_rows_proves_nothing() -> None:
     comparison = compare(two_models(np.array([0.1, 0.9, 0.1, 0.9]), np.array([0.4, 0.6, 0.4, 0.6]), label), PLAN)
     brier = comparison.contests[0].differences["brier"]
     assert brier.better == "p_a" and brier.by_chance is None and brier.difference.interval is None
-
-
-def test_a_comparison_is_of_two() -> None:
-    with pytest.raises(DecalError, match="exactly two"):
-        compare(from_arrays({"p": np.array([0.1, 0.9])}, np.array([0, 1])), PLAN)
 
 
 PAIR = ("--score", "p_profanity", "--score", "p_hatesonar", "--label", "y", "--threshold", "0.3")
