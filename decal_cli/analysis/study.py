@@ -7,6 +7,7 @@ that u_delta is 1/t*; or, of several classes or of more than two actions, tasks 
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import multiprocessing
 import os
@@ -352,7 +353,7 @@ class Store:
                     if entry is None:
                         break
                     # What was changed since it was written is measured again.
-                    if entry.pop("sha256", None) == digest_of(entry):
+                    if entry.pop("sha256", None) == _sealed(entry):
                         self.records[entry["key"]] = entry["record"]
                     whole += len(line)
             # New lines follow the last whole line, not a half one.
@@ -364,7 +365,7 @@ class Store:
         # Bytes of a name that are not UTF-8 have no place in JSON; who reads a record knows the file that it is of.
         written = {name: printable(value) if name == "file" else value for name, value in record.items()}
         entry = {"key": key, "record": written}
-        line = json.dumps({**entry, "sha256": digest_of(entry)}, allow_nan=False).encode() + b"\n"
+        line = json.dumps({**entry, "sha256": _sealed(entry)}, allow_nan=False).encode() + b"\n"
         try:
             with self.path.open("ab") as file:
                 file.write(line)
@@ -372,6 +373,11 @@ class Store:
                 os.fsync(file.fileno())
         except OSError as error:
             raise DecalError(f"{self.path}: {error.strerror}", "make room, then run the same command again") from None
+
+
+def _sealed(entry: Record) -> str:
+    """The SHA-256 of a line without it, of which there may be many thousands."""
+    return hashlib.sha256(json.dumps(entry).encode()).hexdigest()
 
 
 def _entry(line: bytes) -> Record | None:

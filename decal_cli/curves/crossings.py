@@ -83,13 +83,6 @@ class BrierDifference:
     total2: float
     names: tuple[str, str] = ("a", "b")
 
-    def at(self, threshold: float) -> tuple[float, float]:
-        """D at a threshold in (0, 1], and its standard error."""
-        at = np.array([threshold])
-        k = self._segment_of(at)
-        value = self.alpha[k] + self.beta[k] * at
-        return float(value[0]), float(self._error(at, value, k)[0])
-
     def _segment_of(self, thresholds: Floats) -> NDArray[np.int64]:
         return np.clip(np.searchsorted(self.edge, thresholds, side="left") - 1, 0, len(self.alpha) - 1)
 
