@@ -1,6 +1,7 @@
 """Several classes: published numbers, scikit-learn, loops over rows; two classes give the numbers of a score."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,10 +16,11 @@ from decal_cli.tables.classes import ClassLevels
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.rows import Rows
 from decal_cli.task import ClassDecision
-from tests.helpers.classes import THREE, as_two, known
 from tests.helpers.command import FIXTURES, Decal
 from tests.helpers.paper_examples import EPOCHS_18, FOLDER
+from tests.helpers.worlds import fixture_columns
 
+THREE = ("0", "1", "2")
 IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ABSTAINING = (*IDENTITY, (0.6, 0.6, 0.6))
 COSTS = ((0.0, -5.0, -20.0), (-1.0, 0.0, -4.0), (-3.0, -1.0, 0.0), (-2.0, -2.0, -2.0))
@@ -30,6 +32,14 @@ def decision(utility: tuple[tuple[float, ...], ...]) -> ClassDecision:
 
 def value(key: str, rows: Rows, utility: tuple[tuple[float, ...], ...] | None = None) -> float:
     return value_of(parse(key), Inputs(rows, decision=None if utility is None else decision(utility)))
+
+
+@cache
+def known() -> Rows:
+    """The rows of three classes whose numbers are published."""
+    columns = fixture_columns("multiclass_n1500_k3.csv")
+    score = np.column_stack([columns[f"p_{k}"].astype(float) for k in range(3)])
+    return Rows(score / score.sum(axis=1, keepdims=True), columns["y"].astype(int), classes=THREE)
 
 
 PUBLISHED = [
@@ -287,8 +297,8 @@ def test_two_classes_have_the_closed_forms(weighted: bool) -> None:
     rng = np.random.default_rng(3)
     score = np.round(rng.uniform(0.02, 0.98, 300), 1)
     weight = rng.uniform(0.5, 2, 300) if weighted else None
-    rows = Rows(score, (rng.random(300) < score**1.6).astype(np.uint8), weight)
-    two = as_two(rows)
+    rows = Rows(score, (rng.random(300) < score**1.6).astype(np.int64), weight)
+    two = Rows(np.column_stack((1 - rows.score, rows.score)), rows.label, rows.weight, classes=("0", "1"))
     for key in ("u_cal", "cdl", "cdl(levels=exact)", "cdl_null"):
         assert agent_value(key, two) == pytest.approx(agent_value(key, rows), abs=1e-12)
     for witness in (measure(parse("u_cal"), Inputs(two)).witness, measure(parse("u_cal"), Inputs(rows)).witness):

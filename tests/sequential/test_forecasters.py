@@ -14,7 +14,7 @@ from decal_cli.analysis.online.plan import known_after_rows, known_after_time
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as parse_metric
-from decal_cli.sequential import forecaster_of, parse
+from decal_cli.sequential import ONLINE, forecaster_of, parse
 from decal_cli.sequential.forecasters import (
     AlmostOneStepAhead,
     CdlForecaster,
@@ -32,7 +32,6 @@ from decal_cli.sequential.forecasters import (
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import tabulate
 from simulation.sequences import SEQUENCES
-from tests.helpers.online import ONLINE_METHODS
 
 
 def test_a_label_is_known_after_its_delay_and_never_at_its_own_time() -> None:
@@ -151,6 +150,14 @@ def test_the_fading_isotonic_regression_is_that_of_weights_that_halve() -> None:
     np.testing.assert_allclose(p[395:], fit.predict(score[395:]), atol=1e-6)
 
 
+METHODS = [
+    *ONLINE,
+    *("frozen-isotonic(warm_up=50)", "rolling-isotonic(window=90)", "rolling-isotonic(window=7)"),
+    *("fading-isotonic(half_life=20)", "fading-isotonic(half_life=3)", "rolling-isotonic(window=20,bins=3)"),
+    *("online-platt(bins=3)", "hedge(bins=4)", "ftpl(bins=2)", "cdl-algorithm(bins=3)"),
+    "almost-one-step-ahead(bins=3)",
+]
+"""Every declared one, with small windows too, and inside bins of the score."""
 ROWS = 240
 TIMES = np.repeat(np.arange(ROWS // 4), 4)
 DELAYS = {
@@ -173,7 +180,7 @@ def stream(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     ("delay", "horizon"),
     [*((delay, None) for delay in DELAYS), *(("none", ROWS), ("3 rows", 180), ("equal times", 180))],
 )
-@pytest.mark.parametrize("method", ONLINE_METHODS)
+@pytest.mark.parametrize("method", METHODS)
 def test_a_replay_predicts_what_row_by_row_does_and_its_pieces_too(
     method: str, delay: str, horizon: int | None
 ) -> None:
