@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.learn.by_region import (
@@ -25,7 +24,7 @@ from decal_cli.learn.by_region import (
 from decal_cli.learn.method import Training, fit, fit_each
 from decal_cli.learn.methods import parse
 from decal_cli.learn.models import note_of
-from decal_cli.learn.regions import DOUBT, LEAVES, Curve, _merged, _shrunken, build_regions, hold_out, narrow
+from decal_cli.learn.regions import DOUBT, LEAVES, _merged, _shrunken, build_regions, hold_out, narrow
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as metric
 from decal_cli.tables.rows import Rows, Unlabelled
@@ -370,13 +369,6 @@ def test_weights_that_act_as_one_row_join_too() -> None:
     left, right = np.array([1, -1, -1]), np.array([2, -1, -1])
     sums = np.array([[0, 0, 0], [10.1, 5, 100.01], [4, 2, 4]])
     assert len(_merged(left, right, sums, np.array([0, 2, 4]))) == 1
-
-
-def test_the_isotonic_fit_is_scikit_learns() -> None:
-    score, label, weight, _ = featured_rows(800)
-    new = np.linspace(-0.1, 1.1, 500)
-    theirs = IsotonicRegression(out_of_bounds="clip").fit(score, label, sample_weight=weight).predict(new)
-    assert Curve.fitted(tabulate(score, label, weight)).of(new) == pytest.approx(theirs, abs=1e-12)
 
 
 def test_a_deviation_within_its_noise_is_not_believed() -> None:

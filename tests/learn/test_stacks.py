@@ -174,12 +174,6 @@ def test_a_large_seed_is_a_seed() -> None:
     assert not np.array_equal(scores[0], scores[1])
 
 
-def test_forests_stay_small() -> None:
-    train = island_world(3000, 0)[0]
-    assert len(fit(parse("stack-forest"), train).forest.nodes.left) < 30_000
-    assert len(fit(parse("stack-boosting"), train).forest.nodes.left) <= 120 * 31
-
-
 def logistic_columns(rows: int = 400, columns: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Columns and labels of a logistic world."""
     rng = np.random.default_rng(seed)

@@ -61,11 +61,6 @@ def test_two_threads_measure_the_same_as_one(monkeypatch: pytest.MonkeyPatch) ->
     assert list(two_threads) == specs and two_threads == one_thread
 
 
-def test_ends_are_cut_to_the_range() -> None:
-    low, high = ends("average_precision", tabulate(np.array([0.1, 0.2, 0.9]), np.array([0, 0, 1]))) or (0, 0)
-    assert 0 <= low <= high <= 1
-
-
 def test_a_metric_undefined_on_most_draws_has_no_interval() -> None:
     # One positive among two rows: half of the draws or more lack a class.
     assert ends("utility_share", tabulate(np.array([0.2, 0.9]), np.array([0, 1]))) is None
