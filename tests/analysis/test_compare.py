@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -272,11 +273,13 @@ def test_the_exact_test_is_the_binomial_one(one: int, other: int) -> None:
     assert exact_sign_test(one, other) == pytest.approx(expected, rel=1e-9)
 
 
-def test_compare_shows_them_in_the_user_s_words(decal: Decal, tmp_path: object) -> None:
-    named = decal("compare", FOX, *PAIR, "--names", "keep,remove", "--unit", "EUR", "--no-intervals")
+def test_compare_shows_them_in_the_user_s_words_and_draws(decal: Decal, tmp_path: Path) -> None:
+    asked = ("compare", FOX, *PAIR, "--no-intervals")
+    named = decal(*asked, "--names", "keep,remove", "--unit", "EUR", "--plot", "both.svg")
     assert "remove" in named.out and "EUR per 1,000 decisions" in named.out
-    document = decal.json("compare", FOX, *PAIR, "--no-intervals")
-    (contest,) = document["comparison"]["contests"]
+    assert "Decision curve" in (tmp_path / "both.svg").read_text()
+    assert "treat all" in decal(*asked, "--plot", "-").out
+    (contest,) = decal.json(*asked)["comparison"]["contests"]
     counted = contest["disagreements"]
     cells = [counted[key] for key in ("both_0", "only_b_1", "only_a_1", "both_1")]
     assert sum(map(sum, cells)) == contest["rows"] and sum(cell[1] for cell in cells) == contest["positives"]
@@ -284,9 +287,3 @@ def test_compare_shows_them_in_the_user_s_words(decal: Decal, tmp_path: object) 
         assert f"{count:,.0f}" in named.out
     without = decal.json("compare", FOX, *PAIR[:6], "--no-intervals")
     assert without["comparison"]["contests"][0]["disagreements"] is None
-
-
-def test_compare_draws(decal: Decal, tmp_path: object) -> None:
-    assert decal("compare", FOX, *PAIR, "--no-intervals", "--plot", "both.svg").code == 0
-    assert "Decision curve" in (tmp_path / "both.svg").read_text()
-    assert "treat all" in decal("compare", FOX, *PAIR, "--no-intervals", "--plot", "-").out

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import decal_cli as decal
-from tests.helpers.command import Decal
 from tests.helpers.page import printed_as
 
 ROWS, MISSING = 60, 4
@@ -96,19 +95,16 @@ def test_rows_that_lack_more_than_a_label_are_not_counted() -> None:
     assert whole.without_labels is None
 
 
-def test_pages_say_what_is_open(tmp_path: Path, decal: Decal) -> None:
+@pytest.mark.parametrize("verb", [decal.evaluate, decal.recommend])
+def test_pages_say_what_is_open(verb: Callable[..., Any]) -> None:
     rng = np.random.default_rng(1)
     score = rng.random(400)
     frame = pd.DataFrame({"p": score, "y": np.where(rng.random(400) < 1 - score, rng.random(400) < score, np.nan)})
-    frame.to_csv(tmp_path / "part.csv", index=False)
-    line = (tmp_path / "part.csv", "-s", "p", "-y", "y", "--missing", "drop", "-t", "0.3")
-    for verb in ("evaluate", "recommend"):
-        text = decal(verb, *line).text
-        known = decal.json(verb, *line)["without_labels"]
-        assert f"Missing labels. {known['rows']} rows have a score and no label" in text
-        assert "Their score is higher" in text and known["interval"][0] > 0.5 and "--weight" in text
-        said = re.search(r"probability (\S+) \[(\S+), (\S+)\]\. .* worth between (\S+) and (\S+) per 1,000", text)
-        expected = known["above"], *known["interval"], *(1000 * end for end in known["expected_utility"])
-        assert said and all(map(printed_as, said.groups(), expected))
-    page = tmp_path / "page.html"
-    assert decal("report", *line, "-o", page).code == 0 and "Missing labels." in page.read_text()
+    answer = verb(decal.Data(frame, score="p", label="y", missing="drop"), 0.3)
+    text, known = " ".join(str(answer).split()), answer.to_dict()["without_labels"]
+    assert f"Missing labels. {known['rows']} rows have a score and no label" in text
+    assert "Their score is higher" in text and known["interval"][0] > 0.5 and "weight" in text
+    said = re.search(r"probability (\S+) \[(\S+), (\S+)\]\. .* worth between (\S+) and (\S+) per 1,000", text)
+    expected = known["above"], *known["interval"], *(1000 * end for end in known["expected_utility"])
+    assert said and all(map(printed_as, said.groups(), expected))
+    assert "Missing labels." in answer.to_text("html")
