@@ -23,12 +23,6 @@ def test_usual_names_are_found_whatever_their_case() -> None:
         assert data.columns == {"score": (score,), "label": label} and data.guessed == ("score", "label")
 
 
-def test_a_named_column_is_not_reported_as_found(tmp_path: Path) -> None:
-    path = write_columns(tmp_path, {**FOUR_ROWS, "q": FOUR_ROWS["p"]})
-    data = read([path], Columns(score=("q",)))
-    assert data.guessed == ("label",) and data.models[0].name == "q"
-
-
 def test_globs_make_models_side_by_side_and_pass_over_other_roles(tmp_path: Path) -> None:
     table = {"p_a": [0.1, 0.2], "p_b": [0.3, 0.4], "p_y": [0, 1], "x1": [1, 2], "x2": [3, 4]}
     path = write_columns(tmp_path, table)
@@ -78,11 +72,6 @@ def test_names_may_stand_in_one_list_where_no_column_is_called_so(tmp_path: Path
     assert [m.name for m in data.models] == ["p_a", "p_b"] and data.columns["features"] == ("x2", "z")
     assert read([path], Columns(score=("p_a",), label="y", features=("x1,z",))).columns["features"] == ("x1,z",)
     assert "no column 'w'" in reading_error(path, columns=Columns(score=("p_a",), label="y", features=("x1,w",)))
-
-
-def test_a_group_may_also_be_a_feature() -> None:
-    data = from_arrays({**FOUR_ROWS, "age": [1, 1, 2, 2]}, columns=Columns(group=("age",), features=("age",)))
-    assert data.models[0].rows.groups["age"].tolist() == ["1", "1", "2", "2"]
 
 
 @pytest.mark.parametrize(

@@ -180,8 +180,6 @@ def _counts(folder: Path, verb: str, given: Set[str]) -> str:
             pq.write_table(both, path)
     return path.name
 
-    return path.name
-
 
 def outcome(folder: Path, combination: Combination) -> str:
     """WORKS, the line of a refusal, or what a crash left on standard error (which is no line of decal's)."""

@@ -107,12 +107,6 @@ def test_truncated_files(tmp_path: Path, form: str, part: float) -> None:
     assert path in line and ("cannot be read as" in line or "corrupt or truncated gzip" in line)
 
 
-def test_empty_tables_have_no_rows(tmp_path: Path) -> None:
-    empty = {"p": pa.array([], pa.float64()), "y": pa.array([], pa.int8())}
-    for form in ("parquet", "feather", "arrow-stream"):
-        assert "has a header but no rows" in reading_error(write_columns(tmp_path, empty, form))
-
-
 def test_names_with_newlines_stay_one_line(tmp_path: Path) -> None:
     path = write_text(tmp_path, '"a\nb",p,y\n1,2.5,1\n', "odd\nname.csv")
     assert "odd\\nname.csv" in reading_error(path)
@@ -329,8 +323,3 @@ class TestRefused:
 def test_cells_of_several_lines_and_other_quotes_are_read(tmp_path: Path, columns: Columns, cell: str) -> None:
     text = "\n\np,y,g\n" + f"0.5,1,{cell}\n0.25,0,{cell}\n\n" * 50
     assert len(read([write_text(tmp_path, text)], columns).models[0].rows) == 100
-
-
-def test_a_header_of_two_lines(tmp_path: Path) -> None:
-    text = 'p,y,"the\ngroup"\n0.5,1,"a"\n0.25,0,b\n'
-    assert len(read([write_text(tmp_path, text)], Columns()).models[0].rows) == 2
