@@ -6,7 +6,7 @@ A pattern such as 'lr:*' names the columns of one model of several classes; what
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -269,19 +269,3 @@ def _usual(role: str, free: Sequence[str], names: Sequence[str], shown: str) -> 
         if sum(fnmatchcase(name.lower(), glob) for name in hits) > 1:
             fix += f", or {Hint(role, repr(glob))} for all of those side by side"
     raise DecalError(f"{shown}: {len(hits)} columns could be the {role}: {listed(hits)}", fix)
-
-
-def by_usual_names(names: Sequence[str], columns: Columns, labels_of: Callable[[str], set[str]]) -> Columns:
-    """The columns, with 'p_*' as those of classes where the user names none and they match the labels.
-
-    labels_of: the values of a column. There must be three labels at least, each with a column p_<label>.
-    """
-    classes = {label_text(name[2:]) for name in names if name.startswith("p_") and len(name) > 2}
-    if columns.score or columns.proba or columns.logit or columns.positive is not None or len(classes) < 3:
-        return columns
-    usual = [name for name in names if name.lower() in ROLES["label"].usual]
-    label = columns.label if columns.label is not None else usual[0] if len(usual) == 1 else None
-    if label is None or label not in names:
-        return columns
-    labels = labels_of(label)
-    return columns.updated({"proba": ("p_*",)}) if len(labels) >= 3 and labels <= classes else columns

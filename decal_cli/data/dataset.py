@@ -22,7 +22,7 @@ from decal_cli.data.check import (
     periods,
     scores_of,
 )
-from decal_cli.data.columns import Chosen, by_usual_names, choose, same_columns
+from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.formats.files import Source
 from decal_cli.data.parts import Origin, Part, Texts, floats, loaded_parts
@@ -32,7 +32,7 @@ from decal_cli.declarations.document import Count, Limit, Positive
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MIN_PREVALENCE
-from decal_cli.roles import Columns
+from decal_cli.roles import ROLES, Columns
 from decal_cli.tables.aggregated import Aggregated, needs_rows
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.listed import Capacity
@@ -170,18 +170,26 @@ class Dataset:
 def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
     """The columns of the first source by role, which the others must have too."""
     first = sources[0]
-
-    def labels_in(name: str) -> set[str]:
-        texts = Texts([Part(first, first.load((), (name,)), 0)], name).values
-        return {label for label in map(label_text, texts) if label is not None}
-
-    with_classes = by_usual_names(first.names, columns, labels_in)
-    chosen = choose(first.names, with_classes, first.shown)
-    if with_classes is not columns:
-        chosen, columns = replace(chosen, guessed=(*chosen.guessed, "proba")), with_classes
+    of_classes = _of_classes_by_name(first, columns)
+    columns = columns.updated({"proba": ("p_*",)}) if of_classes else columns
+    chosen = choose(first.names, columns, first.shown)
     for other in sources[1:]:
         same_columns(chosen, first.shown, other.names, columns, other.shown)
-    return chosen
+    return replace(chosen, guessed=(*chosen.guessed, "proba")) if of_classes else chosen
+
+
+def _of_classes_by_name(source: Source, columns: Columns) -> bool:
+    """Whether 'p_*' are columns of classes: the user names no scores, and of three labels at least each has one."""
+    classes = {label_text(name[2:]) for name in source.names if name.startswith("p_") and len(name) > 2}
+    if columns.score or columns.proba or columns.logit or columns.positive is not None or len(classes) < 3:
+        return False
+    usual = [name for name in source.names if name.lower() in ROLES["label"].usual]
+    label = columns.label if columns.label is not None else usual[0] if len(usual) == 1 else None
+    if label is None or label not in source.names:
+        return False
+    texts = Texts([Part(source, source.load((), (label,)), 0)], label).values
+    labels = {label_text(text) for text in texts} - {None}
+    return len(labels) >= 3 and labels <= classes
 
 
 def parts_of(sources: Sequence[Source], chosen: Chosen) -> Origin:

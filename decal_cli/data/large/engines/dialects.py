@@ -12,7 +12,8 @@ from decal_cli.data.words import NATURAL, NO_LABEL, label_text, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 
-_PART = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
+_PART = r'"(?:[^"]|"")+"|[^".]+'
+"""A name of a table's: in quotes where it has a point itself."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,10 @@ class Dialect:
 
     def table(self, text: str) -> str:
         """'schema.table' as quoted names; a part that has a point itself stands in double quotes."""
-        parts, at = [], 0
-        while True:
-            part = _PART.match(text, at)
-            if part is None:
-                raise DecalError(f"{text!r} is not the name of a table", 'write table, schema.table or "my.table"')
-            parts.append(part[1].replace('""', '"') if part[1] is not None else part[2])
-            at = part.end()
-            if at == len(text):
-                return ".".join(map(self.name, parts))
-            if text[at] != ".":
-                raise DecalError(f"{text!r} is not the name of a table", 'write table, schema.table or "my.table"')
-            at += 1
+        if not re.fullmatch(rf"({_PART})(\.({_PART}))*", text):
+            raise DecalError(f"{text!r} is not the name of a table", 'write table, schema.table or "my.table"')
+        parts = re.findall(_PART, text)
+        return ".".join(self.name(each[1:-1].replace('""', '"') if each[0] == '"' else each) for each in parts)
 
     def text(self, text: str) -> str:
         """A text as a literal."""
