@@ -56,26 +56,20 @@ def pool(starts: Ints, n: Sums, pos: Sums) -> tuple[Ints, Sums, Sums]:
     starts: first index of each given group, increasing; n > 0, pos >= 0. Neighbouring pools of one value are merged,
     so that the values pos / n of the pools strictly increase.
     """
-    if n.dtype.kind == pos.dtype.kind == "i":
-        return _pool_whole(starts, n, pos)
+    whole = n.dtype.kind == pos.dtype.kind == "i"
+    # Cumulative sums with their 0, shape (k + 1,).
+    sums_to = [np.concatenate(([0], np.cumsum(values))) for values in (n, pos)] if whole else []
     for _ in range(_SWEEPS):
         first = _rising(n, pos)
         if len(first) == len(n):
             return starts, n, pos
-        starts, n, pos = starts[first], np.add.reduceat(n, first), np.add.reduceat(pos, first)
-    return _scalar_pool(starts, n, pos)
-
-
-def _pool_whole(starts: Ints, n: Ints, pos: Ints) -> tuple[Ints, Ints, Ints]:
-    """The same of whole numbers, on cumulative sums with their 0, shape (k + 1,)."""
-    n_to, pos_to = (np.concatenate(([0], np.cumsum(values))) for values in (n, pos))
-    for _ in range(_SWEEPS):
-        first = _rising(n, pos)
-        if len(first) == len(n):
-            return starts, n, pos
-        ends = np.append(first, len(n))
-        starts, n_to, pos_to = starts[first], n_to[ends], pos_to[ends]
-        n, pos = np.diff(n_to), np.diff(pos_to)
+        if whole:
+            ends = np.append(first, len(n))
+            sums_to = [each[ends] for each in sums_to]
+            n, pos = (np.diff(each) for each in sums_to)
+        else:
+            n, pos = (np.add.reduceat(each, first) for each in (n, pos))
+        starts = starts[first]
     return _scalar_pool(starts, n, pos)
 
 
