@@ -67,10 +67,12 @@ def declared(default: Any, option: Option) -> Any:
     return field(**{} if option.required else {"default": default}, metadata={"option": option})
 
 
-def placed(declaration: Any, annotation: str, panel: str) -> Option:
+def placed(declaration: Any, annotation: Any, panel: str) -> Option:
     """The option of a field or parameter, with the kind of its annotation and its heading, where it names no other."""
     option: Option = declaration.metadata["option"]
-    kind = option.kind or NUMBERS.get(annotation.removesuffix(" | None"), str)
+    # A module that does not put annotations off has the types themselves.
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    kind = option.kind or NUMBERS.get(text.removesuffix(" | None"), str)
     return replace(option, panel=option.panel or panel, kind=kind)
 
 
