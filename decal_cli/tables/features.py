@@ -71,10 +71,6 @@ class Features:
     @cached_property
     def gaps(self) -> NDArray[np.bool_]:
         """Which columns of numbers lack a value in some row, shape (d,)."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            # One pass of sums finds out whether anything is missing at all: NaN survives every sum.
-            if not np.isnan(self.numbers.sum()):
-                return np.zeros(self.numbers.shape[1], dtype=bool)
         return np.asarray(np.isnan(self.numbers).any(axis=0))
 
     @cached_property
