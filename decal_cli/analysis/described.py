@@ -54,7 +54,8 @@ class Utility:
 class Worth:
     """Utilities per decision. now: of acting on the score. constant: of `action`, the best one for all rows.
 
-    over: now less constant, on the same rows. perfect: of knowing every label.
+    over: now less constant, on the same rows. perfect: of knowing every label. limited: where so many rows can be acted
+    on only, constant is of acting on none, and perfect of having no limit.
     """
 
     now: Utility
@@ -62,36 +63,26 @@ class Worth:
     constant: float
     action: str
     perfect: float
+    limited: bool = False
 
 
-@dataclass(frozen=True)
-class LimitedWorth:
-    """The same where so many rows can be acted on only. idle: of acting on none; unlimited: where there is no limit."""
-
-    now: Utility
-    over: Utility
-    idle: float
-    unlimited: float
-
-
-def worth_of(inputs: Inputs, confidence: float | None) -> Worth | LimitedWorth | None:
+def worth_of(inputs: Inputs, confidence: float | None) -> Worth | None:
     """None where there is no decision, or its worth is undefined. confidence: None for no intervals."""
 
     def measured(estimate: Estimate) -> Utility:
         return Utility(estimate.value, None if confidence is None else estimate.normal(confidence))
 
-    decisions, at = inputs.find(Decisions), inputs.find(WorthAtCapacity)
+    decisions, at, task = inputs.find(Decisions), inputs.find(WorthAtCapacity), inputs.decision
     if decisions is None:
         return None
-    if at is not None:
-        idle = at.units.mean(at.idle)
-        return LimitedWorth(measured(at.utility), measured(at.utility - idle), idle.value, decisions.utility.value)
     best = decisions.best_constant
-    over = decisions.mean(decisions.won - decisions.worth[best], decisions.stakes - decisions.stakes[best])
-    ideal = decisions.units.mean(decisions.worth.max(axis=0))
-    constant, task = decisions.constant(best), inputs.decision
     name = task.taken[best] if isinstance(task, Task | ClassDecision) else str(best)
-    return Worth(measured(decisions.utility), measured(over), constant.value, name, ideal.value)
+    if at is not None:
+        idle, unlimited = at.units.mean(at.idle), decisions.utility.value
+        return Worth(measured(at.utility), measured(at.utility - idle), idle.value, name, unlimited, limited=True)
+    over = decisions.mean(decisions.won - decisions.worth[best], decisions.stakes - decisions.stakes[best])
+    constant, ideal = decisions.constant(best).value, decisions.units.mean(decisions.worth.max(axis=0)).value
+    return Worth(measured(decisions.utility), measured(over), constant, name, ideal)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from decal_cli.analysis.described import (
     ByRow,
     Clusters,
     DecisionCounts,
-    LimitedWorth,
     Moving,
     Places,
     Reference,
@@ -46,7 +45,6 @@ from decal_cli.learn.held_out import method_like
 from decal_cli.learn.probe import Recalibrated
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, Metric, MetricSpec, Result, measure_all
-from decal_cli.metrics.decisions import Decisions
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.listed import Capacity
@@ -87,10 +85,9 @@ class Report(OfModel):
 
     positives: None for rows of several classes, which have by_class instead. levels: of the score, 0 for such rows.
     counts: its decisions, where counted. regimes: its regret by bins of the score, where asked for.
-    best_constant: the best constant action, of more than two; recalibrator: the scaling that recalibrates probabilities
-    of several classes best; both where decisions are counted. moving: what it is worth to move the scores to the
-    population that the rows are counted as. clusters: None where rows are independent. by_outcome: the scores of each
-    label, where a pack shows them.
+    recalibrator: the scaling that recalibrates probabilities of several classes best, where decisions are counted.
+    moving: what it is worth to move the scores to the population that the rows are counted as. clusters: None where
+    rows are independent. by_outcome: the scores of each label, where a pack shows them.
     """
 
     rows: int
@@ -102,7 +99,6 @@ class Report(OfModel):
     counts: DecisionCounts | None = None
     regimes: tuple[Regime, ...] = ()
     by_class: ByClass | None = None
-    best_constant: str | None = None
     recalibrator: str | None = None
     moving: Moving | None = None
     clusters: Clusters | None = None
@@ -111,7 +107,7 @@ class Report(OfModel):
     """Where so many rows can be acted on only."""
     by_action: ActionCounts | None = None
     """Rows by action and label, where decisions are counted and two classes have more than two actions."""
-    worth: Worth | LimitedWorth | None = None
+    worth: Worth | None = None
     """What acting on the score is worth, where there is a decision."""
     share: float | None = None
     """The weighted share of label 1, where rows of two classes have weights."""
@@ -328,7 +324,6 @@ def evaluate(
         unlabelled = model.without_label if group is None and population is None else None
         # Two names of actions say it all.
         cells = count_cells(inputs) if classes or (counted and binary is None) else None
-        best = inputs.find(Decisions) if counted and cells is not None else None
         moved = None
         if counted and population is not None and binary is not None and decided(rows, binary, population):
             moved = moving(rows, binary, population, sure)
@@ -344,7 +339,6 @@ def evaluate(
             count_decisions(inputs) if counted and not classes else None,
             regimes_of(inputs) if regimes else (),
             ByClass(count_classes(rows.class_table), cells) if classes else None,
-            None if best is None or cells is None else cells.actions[best.best_constant],
             _recalibrator(inputs) if counted else None,
             moved,
             clusters_of(rows),

@@ -365,7 +365,7 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
         satisfied_at=preferences.satisfied_at,
         acts_from=None if task is None else task.decision_threshold,
         counted=BEYOND in results and results[BEYOND].reason == NEEDS_ROWS,
-        best_constant=report.best_constant,
+        best_constant=None if plan.by_row or report.worth is None else report.worth.action,
         confidence=plan.confidence or CONFIDENCE,
         say=preferences.saying(amounts_of(report)),
         names=preferences.names,

@@ -13,7 +13,6 @@ from decal_cli.analysis.described import (
     ActionCounts,
     ByClass,
     Clusters,
-    LimitedWorth,
     Places,
     Reference,
     Regime,
@@ -759,11 +758,11 @@ class Opening:
             yield from _undecided(report)
             return
         now = f"{self._amount(worth.now.value, worth.now.interval)} per {PER:,} decisions"
-        if isinstance(worth, LimitedWorth):
+        if worth.limited:
             yield (
                 f"Acting on the rows that {model} puts first is worth {now}, {self._against(worth.over)} acting on "
-                f"none ({self._amount(worth.idle)}); without the limit it would be worth "
-                f"{self._amount(worth.unlimited)}."
+                f"none ({self._amount(worth.constant)}); without the limit it would be worth "
+                f"{self._amount(worth.perfect)}."
             )
         else:
             yield (
@@ -816,9 +815,9 @@ class Opening:
             yield f"What acting on them wins or loses needs a decision: give {needed(first.by_class is not None)}."
         else:
             now = self._amount(worth.now.value, worth.now.interval)
-            if isinstance(worth, LimitedWorth):
-                unlimited = f"{first.model} without the limit {self._amount(worth.unlimited)}"
-                beside = f"acting on none is worth {self._amount(worth.idle)}, {unlimited}"
+            if worth.limited:
+                unlimited = f"{first.model} without the limit {self._amount(worth.perfect)}"
+                beside = f"acting on none is worth {self._amount(worth.constant)}, {unlimited}"
             else:
                 perfect = f"perfect knowledge {self._amount(worth.perfect)}"
                 beside = f"always deciding {worth.action} is worth {self._amount(worth.constant)}, {perfect}"
@@ -852,15 +851,12 @@ class Opening:
     def _numbers(self, report: Report) -> Iterator[Block]:
         """The numbers that say most, in sections that stand side by side; apart from them, those of small trees."""
         rows, apart, worth = [], [], report.worth
-        limited = isinstance(worth, LimitedWorth)
+        limited = worth is not None and worth.limited
         if worth is not None:
+            names = ("acting on none", "without limit") if limited else (f"always {worth.action}", "perfect")
+            others = zip(names, (worth.constant, worth.perfect), strict=True)
             rows = [Row((words("as it is"), self._amount_cell(worth.now.value, worth.now.interval)), WORTH)]
-            others = (
-                {"acting on none": worth.idle, "without limit": worth.unlimited}
-                if isinstance(worth, LimitedWorth)
-                else {f"always {worth.action}": worth.constant, "perfect": worth.perfect}
-            )
-            rows += [Row((words(name), self._amount_cell(value)), WORTH) for name, value in others.items()]
+            rows += [Row((words(name), self._amount_cell(value)), WORTH) for name, value in others]
         for key, result in report.results.items():
             section, name = SHORT.get(key, ("", ""))
             if not section or result.value is None or (limited and key in SKIPPED_AT_LIMIT):

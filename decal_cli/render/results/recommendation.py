@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
-from decal_cli.analysis.described import Decided, DecisionCounts, LimitedWorth, Moving
+from decal_cli.analysis.described import Decided, DecisionCounts, Moving
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Answer, Certainty, Constant, Interim, Item
 from decal_cli.analysis.recommend import (
@@ -391,12 +391,12 @@ class AdvisedModel:
         if not self.ranked:
             return ways_of(report.results, report.counts)
         known = {way.key: way for way in ways_of(report.results, report.counts)}
-        assert isinstance(report.worth, LimitedWorth)  # there are scores at a capacity
+        assert report.worth is not None  # there are scores at a capacity
         never, always, room = known.get("never"), known.get("always"), self.room
         none = "act on none" if never is None else never.name
         whole = None if report.counts is None else report.counts.as_is
         nobody = None if whole is None else Decided(0.0, 0.0, whole.positives, whole.negatives)
-        ways = [Way("never", none, report.worth.idle, None, nobody)]
+        ways = [Way("never", none, report.worth.constant, None, nobody)]
         if never is not None and always is not None and whole is not None:
             shares = [share * each for share in (room, 1 - room) for each in (whole.positives, whole.negatives)]
             worth = room * always.worth + (1 - room) * never.worth
@@ -519,7 +519,7 @@ class AdvisedModel:
     def _taken(self, way: Way, name: str) -> str:
         """Rows of 1,000 that get an action."""
         if way.key == "constant":
-            return f"{OF_ROWS if name == self.report.best_constant else 0:,}"
+            return f"{OF_ROWS if self.report.worth and name == self.report.worth.action else 0:,}"
         shares = self.report.shares.get(WAYS[way.key][2][-1])
         return "" if shares is None else f"{OF_ROWS * shares[self.actions.index(name)]:,.0f}"
 
