@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
+from decal_cli.tables import isotonic
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
@@ -60,19 +61,13 @@ def test_growing_runs_of_violators_are_pooled_like_the_textbook_does() -> None:
 
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(any), min_size=1, max_size=80))
-def test_counts_pool_as_weights_do(groups: list[tuple[int, int]]) -> None:
-    """On cumulative sums, and by adding."""
+def test_counts_pool_as_weights_do_and_sweeps_as_the_scalar_pass(groups: list[tuple[int, int]]) -> None:
+    """On cumulative sums, by adding, and one violator after another, which else is done with what sweeps leave."""
     neg, pos = np.array(groups).T
     starts = np.arange(len(pos))
-    for whole, added in zip(pool(starts, neg + pos, pos), pool(starts, 1.0 * (neg + pos), 1.0 * pos), strict=True):
-        assert whole.tolist() == added.tolist()
-
-
-@pytest.mark.parametrize("kind", [np.int64, np.float64])
-def test_what_the_sweeps_leave_is_pooled(kind: type) -> None:
-    """Rising odds with a long fall among them, one violator after another."""
-    pos = np.concatenate((np.arange(50), [k * 40 for k in range(50, 0, -1)], np.arange(5000, 5100))).astype(kind)
-    n = np.full(len(pos), 5100).astype(kind)
-    starts, rows_in, positives = pool(np.arange(len(pos)), n, pos)
-    assert (np.diff(positives / rows_in) > 0).all() and (rows_in.sum(), positives.sum()) == (n.sum(), pos.sum())
-    assert starts.tolist() == np.concatenate(([0], np.cumsum(rows_in)[:-1] // 5100)).tolist()
+    pools = [pool(starts, neg + pos, pos), pool(starts, 1.0 * (neg + pos), 1.0 * pos)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(isotonic, "_SWEEPS", 0)
+        pools += [pool(starts, neg + pos, pos), pool(starts, 1.0 * (neg + pos), 1.0 * pos)]
+    for one, *others in zip(*pools, strict=True):
+        assert all(other.tolist() == one.tolist() for other in others)
