@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TextIO, TypeVar
 
 if TYPE_CHECKING:
-    from decal_cli.render.blocks import Block
+    from decal_cli.render.blocks import Block, Movable
 
 Face = Literal["blocks", "data", "rows", "columns", "checks"]
 """What a result may offer: blocks to read, JSON data, rows of a CSV file, typed columns, rules with their outcomes."""
@@ -82,3 +82,7 @@ class BlockFormat(Format, Generic[Written]):
         """One block, by the method that bears its name."""
         written: Written = getattr(self, method_of(type(block)))(block)
         return written
+
+    def movable(self, block: Movable) -> Written:
+        """The table as it is, where nothing moves."""
+        return self.block(block.table)

@@ -80,9 +80,6 @@ class Markdown(BlockFormat[list[str]]):
         heads = [_plain(each.name) for each in block.columns]
         return [*(line for text in above for line in (text, "")), *_table(heads, rows)]
 
-    def movable(self, block: b.Movable) -> list[str]:
-        return self.text_table(block.table)
-
     def bars(self, block: b.Bars) -> list[str]:
         rows = [[_plain(bar.name), _plain(bar.text)] for bar in block.items]
         return _table([_plain(block.names), _plain(block.values)], rows)

@@ -120,9 +120,6 @@ class Text(BlockFormat[None]):
             self.console.print(table)
             self.console.width = self.page.width
 
-    def movable(self, block: b.Movable) -> None:
-        self.text_table(block.table)
-
     def bars(self, block: b.Bars) -> None:
         wide, digits = (
             max(map(len, texts)) for texts in zip(*((bar.name, bar.text) for bar in block.items), strict=True)

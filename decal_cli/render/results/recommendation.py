@@ -121,19 +121,17 @@ def _decided(counts: DecisionCounts) -> dict[str, Decided]:
     } | {key: step.decided for key, step in steps.items() if step is not None}
 
 
-def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str = "") -> b.Bars:
+def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str) -> b.Bars:
     """What each way of acting is worth as bars, each from the lowest to its own, in the user's terms."""
     ways = _named(results)
     worths = [way.worth for way in ways]
     lowest, height = min(worths), max(worths) - min(worths)
     factor, unit = terms.scale(*amounts_in([results]))
-    measured_in = terms.measured_in(unit)
     bars = (
         b.Bar(_called(way, terms), text, (way.worth - lowest) / height if height > 0 else 0.0)
         for way, text in zip(ways, _alike(results, worths, factor), strict=True)
     )
-    title = title or f"Expected utility {measured_in}"
-    return b.Bars(title, "way of acting", f"expected utility {measured_in}", tuple(bars))
+    return b.Bars(title, "way of acting", f"expected utility {terms.measured_in(unit)}", tuple(bars))
 
 
 def _named(results: Mapping[str, Result], counts: DecisionCounts | None = None) -> list[Way]:
@@ -636,31 +634,27 @@ class AdvisedModel:
 
     def _of_methods(self) -> Iterator[str]:
         """What methods win with these places; without a task every row has utilities of its own."""
-        task = self.task
-        recalibrated = [each for each in self.ranked if each.kind == "recalibration"][:1]
-        if recalibrated and recalibrated[0].gain is not None:
-            if task is None:
-                best = self._best("recalibration")
-                won = self._won(best)
-                yield f"Recalibration by {best.method} changes what acting is expected to win, and so the order: {won}."
-            else:
-                nothing = recalibrated[0].gain == 0
-                won = "on the rows with a place, that changes nothing" if nothing else self._won(recalibrated[0])
-                which = f"changes only which of them reach {plain(task.threshold)}"
-                yield f"Recalibration keeps the order of the scores, and {which}: {won}."
-        if any(each.kind == "post-training" and each.gain is not None for each in self.ranked):
-            best = self._best("post-training")
-            yield f"Of the post-trained scores, {best.method} is worth most: {self._won(best)}."
+        task, first = self.task, next((each for each in self.ranked if each.kind == "recalibration"), None)
+        scaled, learned = self._best("recalibration"), self._best("post-training")
+        if first is not None and first.gain is not None and task is None and scaled is not None:
+            changes = "changes what acting is expected to win, and so the order"
+            yield f"Recalibration by {scaled.method} {changes}: {self._won(scaled)}."
+        elif first is not None and first.gain is not None and task is not None:
+            won = self._won(first) if first.gain else "on the rows with a place, that changes nothing"
+            which = f"changes only which of them reach {plain(task.threshold)}"
+            yield f"Recalibration keeps the order of the scores, and {which}: {won}."
+        if learned is not None:
+            yield f"Of the post-trained scores, {learned.method} is worth most: {self._won(learned)}."
         elif task is None:
             yield "What features would win with these places is unknown."
         else:
             yield "Only another order, such as one that features give, finds other rows."
         yield "All else on this page is of decisions without this limit."
 
-    def _best(self, kind: Kind) -> Ranked:
-        """The score of this kind that wins most."""
+    def _best(self, kind: Kind) -> Ranked | None:
+        """The score of this kind that wins most; None where none is known."""
         of_kind = (each for each in self.ranked if each.kind == kind and each.gain is not None)
-        return max(of_kind, key=lambda each: each.gain or 0.0)
+        return max(of_kind, key=lambda each: each.gain or 0.0, default=None)
 
     def _won(self, each: Ranked) -> str:
         """How much is won, and whether chance could explain it."""
