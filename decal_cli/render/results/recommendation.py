@@ -121,17 +121,19 @@ def _decided(counts: DecisionCounts) -> dict[str, Decided]:
     } | {key: step.decided for key, step in steps.items() if step is not None}
 
 
-def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str) -> b.Bars:
+def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str = "") -> b.Bars:
     """What each way of acting is worth as bars, each from the lowest to its own, in the user's terms."""
     ways = _named(results)
     worths = [way.worth for way in ways]
     lowest, height = min(worths), max(worths) - min(worths)
     factor, unit = terms.scale(*amounts_in([results]))
+    measured_in = terms.measured_in(unit)
     bars = (
         b.Bar(_called(way, terms), text, (way.worth - lowest) / height if height > 0 else 0.0)
         for way, text in zip(ways, _alike(results, worths, factor), strict=True)
     )
-    return b.Bars(title, "way of acting", f"expected utility {terms.measured_in(unit)}", tuple(bars))
+    title = title or f"Expected utility {measured_in}"
+    return b.Bars(title, "way of acting", f"expected utility {measured_in}", tuple(bars))
 
 
 def _named(results: Mapping[str, Result], counts: DecisionCounts | None = None) -> list[Way]:
