@@ -224,6 +224,7 @@ def test_it_says_how_much_it_corrects() -> None:
         == "15 of 15 bins of the score are corrected by region, isotonic elsewhere."
     )
     assert note_of(fit_method("isotonic", rows)) is None
+    assert (note_of(fit_method("threshold", rows)) or "").startswith("Act when score >= ")
 
 
 CELLS = 4

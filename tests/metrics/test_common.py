@@ -94,6 +94,7 @@ EDGES = {
     "scores 0 and 1, all right": rows_by_level({0.0: "000", 1.0: "11"}),
     "scores 0 and 1, all wrong": rows_by_level({0.0: "11", 1.0: "000"}),
     "two rows": rows_by_level({0.2: "0", 0.7: "1"}),
+    "scores far too low": rows_by_level({0.0: "000", 0.05: "000000111"}),
     "separated": rows_by_level({0.2: "00", 0.4: "0", 0.7: "11"}),
 }
 
