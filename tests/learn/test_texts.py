@@ -190,12 +190,12 @@ def test_texts_are_the_same_from_every_format_and_are_told_from_categories(tmp_p
 
 def test_done_is_not_said_while_nothing_can_be_learned_from_a_column(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
-    score = rng.uniform(size=4000)
-    label = (rng.random(4000) < score).astype(int)
-    columns = {"score": score, "label": label, "x": rng.normal(size=4000)}
+    score = rng.uniform(size=2000)
+    label = (rng.random(2000) < score).astype(int)
+    columns = {"score": score, "label": label, "x": rng.normal(size=2000)}
     done = decal_cli.recommend(columns, 0.5, score="score", label="label", features="x")
     assert done.to_dict()["recommendation"]["action"] == "done"
-    columns["id"] = np.array([f"id{k}" for k in range(4000)])
+    columns["id"] = np.array([f"id{k}" for k in range(2000)])
     answer = decal_cli.recommend(columns, 0.5, score="score", label="label", features=["x", "id"])
     assert answer.to_dict()["recommendation"]["action"] == "cannot-tell"
     assert "Nothing can be learned from id in this form" in str(answer)
