@@ -37,7 +37,7 @@ from decal_cli.learn.method import fit, training_rows
 from decal_cli.learn.methods import METHODS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.threads import one_thread
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, ClassTask
 from simulation.study import write
 from simulation.worlds import Floats
 
@@ -111,7 +111,11 @@ class Estimate(NamedTuple):
 
 
 def rival_score(name: str, rows: Rows, new: Rows) -> Floats:
-    """What a rival's method, fitted to rows, says of new ones: scikit-learn at its defaults."""
+    """What a rival's method, fitted to rows, says of new ones: scikit-learn at its defaults.
+
+    Of several classes isotonic regression is one class against the others, and Platt scaling a multinomial regression
+    on the logarithms of the probabilities.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
@@ -119,26 +123,42 @@ def rival_score(name: str, rows: Rows, new: Rows) -> Floats:
     from sklearn.preprocessing import StandardScaler
 
     if name == "isotonic":
-        curve = IsotonicRegression(out_of_bounds="clip").fit(rows.score, rows.label)
-        return np.asarray(curve.predict(new.score))
-    columns = [_log_odds(each) if name != "boosted stack" else each.score[:, None] for each in (rows, new)]
+        labels = [rows.label] if not rows.classes else [rows.label == k for k in range(len(rows.classes))]
+        pairs = zip(labels, rows.score.reshape(len(rows), -1).T, new.score.reshape(len(new), -1).T, strict=True)
+        curves = [IsotonicRegression(out_of_bounds="clip").fit(score, y).predict(other) for y, score, other in pairs]
+        return _of_sum_one(np.column_stack(curves)) if rows.classes else np.asarray(curves[0])
+    columns = [
+        _log_odds(each) if name != "boosted stack" else each.score.reshape(len(each), -1) for each in (rows, new)
+    ]
     if name != "platt":
         columns = [np.column_stack((one, each.matrix)) for one, each in zip(columns, (rows, new), strict=True)]
     if name == "boosted stack":
         model: Any = HistGradientBoostingClassifier(random_state=0)
     else:
-        model = make_pipeline(StandardScaler(), LogisticRegression())
-    return np.asarray(model.fit(columns[0], rows.label).predict_proba(columns[1])[:, 1])
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    chances = np.asarray(model.fit(columns[0], rows.label).predict_proba(columns[1]))
+    if not rows.classes:
+        return chances[:, 1]
+    known = np.zeros((len(new), len(rows.classes)))
+    known[:, model.classes_.astype(np.int64)] = chances
+    return known
+
+
+def _of_sum_one(chances: Floats) -> Floats:
+    total = chances.sum(axis=1, keepdims=True)
+    return np.divide(chances, total, out=np.full_like(chances, 1 / chances.shape[1]), where=total > 0)
 
 
 def _log_odds(rows: Rows) -> Floats:
-    return logit(np.clip(rows.score, 1e-6, 1 - 1e-6))[:, None]
+    """Of two classes, shape (T, 1); of several the logarithms, (T, K)."""
+    p = np.clip(rows.score, 1e-6, 1 - 1e-6)
+    return np.log(p) if rows.classes else logit(p)[:, None]
 
 
 def cross_validated(rows: Rows, rng: np.random.Generator) -> dict[str, Floats]:
     """What each rival says of held-out rows."""
     fold = rng.permutation(len(rows)) % FOLDS
-    found = {name: np.empty(len(rows)) for name in RIVALS}
+    found = {name: np.empty(rows.score.shape) for name in RIVALS}
     for name, score in found.items():
         for k in range(FOLDS):
             score[fold == k] = rival_score(name, rows.take(fold != k), rows.take(fold == k))
@@ -165,11 +185,10 @@ def _model(rows: Rows) -> Predictions:
     return Predictions("model", ("score",), rows)
 
 
-def advice_on(rows: Rows, task: BinaryTask, seed: int) -> tuple[Report, Advice]:
-    """What `decal recommend` says of rows."""
-    return recommend(Dataset((), {}, (), (_model(rows),), ()), Plan(EVIDENCE, task, seed=seed), Preferences()).advised[
-        0
-    ]
+def advice_on(model: Predictions, task: BinaryTask | ClassTask, seed: int) -> tuple[Report, Advice]:
+    """What `decal recommend` says of a model."""
+    asked = tuple(choice for choice in EVIDENCE if choice.declared.takes(True)) if model.rows.classes else EVIDENCE
+    return recommend(Dataset((), {}, (), (model,), ()), Plan(asked, task, seed=seed), Preferences()).advised[0]
 
 
 def sample(world: World, n: int, number: int) -> dict[str, Any]:
@@ -183,7 +202,7 @@ def sample(world: World, n: int, number: int) -> dict[str, Any]:
         return float(np.mean((q - t) * ((score >= t) * 1.0 - (fresh.score >= t))))
 
     rivals = {name: true_gain(rival_score(name, rows, fresh)) for name in RIVALS}
-    report, advice = advice_on(rows, world.task, number)
+    report, advice = advice_on(_model(rows), world.task, number)
     training = training_rows(_model(rows), world.task, number)
     may_win = ("blend",) if (report.results["gain_post_training"].value or 0.0) > 0 else ()
     fitted = {name: fit(METHODS.parse(name), training) for name in (*CURVES, *may_win)}
@@ -325,7 +344,7 @@ def seeds(path: Path) -> None:
     for case, rows, task in cases():
         if case not in done:
             with one_thread():
-                all_of = [advice_on(rows, task, seed)[1] for seed in range(SEEDS)]
+                all_of = [advice_on(_model(rows), task, seed)[1] for seed in range(SEEDS)]
             line = {"case": case, "action": [each.act_now.action for each in all_of],
                     "certainty": [each.certainty for each in all_of]}  # fmt: skip
             with path.open("a", encoding="utf-8") as file:

@@ -1,8 +1,9 @@
 """Real sets halved: what following the advice on one half wins on the other, beside choosing by cross-validation.
 
-`python -m simulation.halves run FOLDER .. FILE` halves every Parquet file below the folders that has a label y, scores
-p_* of two classes and features (x* or f_*), and appends one line of JSON for each set, score, halving and threshold; it
-goes on where it stopped. Of larger sets MAX_ROWS rows are taken, clusters whole. `tables FILE` prints what came of it.
+`python -m simulation.halves run FOLDER .. FILE` halves each Parquet file below the folders that has a label y, features
+(x* or f_*) and scores: p_* of two classes, or MODEL:CLASS of several. It appends one line of JSON for each set, score,
+halving and decision (a threshold, or the price of abstaining), and goes on where it stopped. Of larger sets MAX_ROWS
+rows are taken, clusters whole. `tables FILE` prints what came of it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -24,17 +25,22 @@ from decal_cli.data import Columns, Predictions, read
 from decal_cli.errors import Undefined
 from decal_cli.learn.method import fit, training_rows
 from decal_cli.learn.methods import METHODS
+from decal_cli.learn.models import actions_taken
 from decal_cli.tables.features import Features
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.threads import one_thread
-from decal_cli.task import BinaryTask
-from simulation.advice import advice_on, cross_validated, estimate_of, picked, read_lines, rival_score
+from decal_cli.task import BinaryTask, ClassDecision, ClassTask, abstaining
+from simulation.advice import Estimate, advice_on, cross_validated, picked, read_lines, rival_score
 from simulation.worlds import Floats
 
 THRESHOLDS = (0.1, 0.3, 0.5)
+"""Of decisions on two classes, and prices of abstaining where there are several."""
 SPLITS, MAX_ROWS, LEAST, MAX_SCORES = 20, 4_000, 400, 8
+MAX_CLASSES = 20
+"""Of more classes scikit-learn's boosting, a rival, takes an hour a set."""
 LOSS = 2.0
 """Of 1,000 at stake: what counts as a loss."""
+Decision = BinaryTask | ClassDecision
 
 
 def numbers_of(features: Features) -> Floats:
@@ -48,77 +54,106 @@ def numbers_of(features: Features) -> Floats:
     return np.hstack(columns)
 
 
-def samples(folders: Sequence[Path], splits: int) -> Iterator[tuple[dict[str, Any], Rows]]:
+def samples(folders: Sequence[Path], splits: int) -> Iterator[tuple[dict[str, Any], Predictions]]:
     """Each set, score and halving, with the rows: one score of every set, then the next one."""
     files = [(path, pq.read_schema(path).names) for folder in folders for path in sorted(folder.rglob("*.parquet"))]
     for split, place in itertools.product(range(splits), range(MAX_SCORES)):
         for path, names in files:
             features = tuple(f"{letter}*" for letter in ("x", "f_") if any(name.startswith(letter) for name in names))
-            scores = [name for name in names if name.startswith("p_")]
+            several = list(dict.fromkeys(f"{name.split(':')[0]}:*" for name in names if ":" in name))
+            scores = several or [name for name in names if name.startswith("p_")]
             if "y" not in names or not features or place >= len(scores):
                 continue
             score = scores[(split + place) % len(scores)]
-            cluster = "cluster" if "cluster" in names else None
-            given = Columns(score=(score,), label="y", features=features, cluster=cluster, missing="drop")
-            rows = read([str(path)], given).models[0].rows
-            if len(rows) >= LEAST:
-                yield {"set": f"{path.parent.name}/{path.stem}", "score": score, "split": split}, rows
+            given = Columns(
+                label="y",
+                features=features,
+                cluster="cluster" if "cluster" in names else None,
+                missing="drop",
+                score=() if several else (score,),
+                proba=(score,) if several else (),
+            )
+            (model,) = read([str(path)], given).models
+            if len(model.rows) >= LEAST and len(model.rows.classes) <= MAX_CLASSES:
+                case = {"set": f"{path.parent.name}/{path.stem}", "score": score.removesuffix(":*"), "split": split}
+                yield case, replace(model, rows=replace(model.rows, groups={}))
 
 
-def lines_of(case: dict[str, Any], rows: Rows) -> Iterator[dict[str, Any]]:
-    """A line for each threshold; gains are per decision, over leaving the score as it is, on the other half."""
+def decisions_on(rows: Rows) -> Iterator[tuple[float, ClassTask | BinaryTask, Decision]]:
+    """The decisions whose gains are compared, as decal is given them and on these classes."""
+    for t in THRESHOLDS:
+        task = abstaining(t) if rows.classes else BinaryTask.of_threshold(t)
+        yield t, task, cast(Decision, task.for_classes(rows.classes))
+
+
+def won_by(rows: Rows, score: Floats, decision: Decision) -> Floats:
+    """What deciding by another score wins over deciding by that of the rows, by their labels, shape (T,)."""
+    then, now = (actions_taken(each, decision, at_best=True) for each in (score, rows.score))
+    worth, label = np.array(decision.undominated), rows.label.astype(np.int64)
+    return worth[then, label] - worth[now, label]
+
+
+def at_stake(rows: Rows, decision: Decision) -> float:
+    """What perfect decisions are worth more than the best constant one, per decision."""
+    worth = np.array(decision.undominated)[:, rows.label.astype(np.int64)]
+    return float(worth.max(axis=0).mean() - worth.mean(axis=1).max())
+
+
+def lines_of(case: dict[str, Any], model: Predictions) -> Iterator[dict[str, Any]]:
+    """A line for each decision; gains are per decision, over leaving the score as it is, on the other half."""
+    rows = model.rows
     rng = np.random.default_rng([case["split"], len(rows)])
     place = rows.places(rng)
     ours = [rows.take((place < MAX_ROWS) & (place % 2 == half)) for half in (0, 1)]
     table = numbers_of(rows.typed)
-    theirs = [Rows(each.score, each.label, features=table[(place < MAX_ROWS) & (place % 2 == half)])
+    theirs = [replace(each, features=table[(place < MAX_ROWS) & (place % 2 == half)], cluster=None)
               for half, each in enumerate(ours)]  # fmt: skip
     held_out = cross_validated(theirs[0], rng)
     final = {name: rival_score(name, *theirs) for name in held_out}
     fitted: dict[str, Floats] = {}
-    for t in THRESHOLDS:
-        task = BinaryTask.of_threshold(t)
-        report, advice = advice_on(ours[0], task, case["split"])
-        for name in {"blend", advice.act_now.method} - {None, *fitted}:
-            training = training_rows(_as_model(ours[0]), task, case["split"])
-            fitted[name] = fit(METHODS.parse(name), training)(ours[1]).score
-        choice = picked({name: estimate_of(theirs[0], score, t) for name, score in held_out.items()})
-        rate = float(ours[1].label.mean())
+    half = replace(model, rows=ours[0])
+    for t, task, decision in decisions_on(rows):
+        report, advice = advice_on(half, task, case["split"])
         now = advice.act_now.method
-        acted = _as_advised(ours[1], advice.constant) if now is None else fitted[now]
+        for name in {"blend", now} - {None, *fitted}:
+            fitted[name] = fit(METHODS.parse(name), training_rows(half, decision, case["split"]))(ours[1]).score
+        each = {name: won_by(theirs[0], score, decision) for name, score in held_out.items()}
+        choice = picked({name: Estimate(float(won.mean()), 0.0) for name, won in each.items()})
 
-        def wins(score: Floats, t: float = t) -> float:
-            return estimate_of(theirs[1], score, t).gain
+        def wins(score: Floats, decision: Decision = decision) -> float:
+            return float(won_by(ours[1], score, decision).mean())
 
         yield case | {
-            "t": t, "stakes": min(rate * (1 - t), (1 - rate) * t), "method": now, "picked": choice,
-            "certainty": advice.certainty, "decal": wins(acted),
+            "t": t, "stakes": at_stake(ours[1], decision), "method": now, "picked": choice,
+            "certainty": advice.certainty,
+            "decal": _as_advised(ours[1], decision, advice.constant) if now is None else wins(fitted[now]),
             "cv": 0.0 if choice is None else wins(final[choice]), "blend": wins(fitted["blend"]),
             "stack": wins(final["boosted stack"]), "predicted": report.results["gain_post_training"].value,
+            "items": {key: [each.value, each.interval] for key, each in report.results.items()},
         }  # fmt: skip
 
 
-def _as_advised(rows: Rows, constant: Constant | None) -> Floats:
+def _as_advised(rows: Rows, decision: Decision, constant: Constant | None) -> float:
     """Where nothing is to be fitted: the score as it is, or the constant decision that the first line names."""
     if constant is None or not constant.gain > 0:
-        return rows.score
-    return np.full(len(rows), float(constant.decision))
-
-
-def _as_model(rows: Rows) -> Predictions:
-    return Predictions("model", ("score",), replace(rows, groups={}))
+        return 0.0
+    names = decision.taken if isinstance(decision, ClassDecision) else ()
+    action = names.index(str(constant.decision)) if names else int(constant.decision)
+    worth, label = np.array(decision.undominated), rows.label.astype(np.int64)
+    now = actions_taken(rows.score, decision, at_best=True)
+    return float((worth[action, label] - worth[now, label]).mean())
 
 
 def run(folders: Sequence[Path], file: Path, splits: int) -> None:
     """Append the lines that the file does not hold."""
     done = {(each["set"], each["score"], each["split"]) for each in read_lines(file)} if file.exists() else set()
-    for case, rows in samples(folders, splits):
+    for case, model in samples(folders, splits):
         if tuple(case.values()) in done:
             continue
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                found = list(lines_of(case, rows))
+                found = list(lines_of(case, model))
             except (Undefined, ValueError) as problem:
                 print(case, problem, flush=True)
                 continue
