@@ -11,7 +11,7 @@ from decal_cli.analysis.flowchart import Advice
 from decal_cli.curves.battery import gains
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
-from decal_cli.learn.probe import Probed, all_deals
+from decal_cli.learn.probe import Judge, Probed, all_deals
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.table import Floats, Table
 from decal_cli.tables.units import Units
@@ -144,10 +144,10 @@ def positions_of(
 
 def _moved(
     units: Units, now: Floats, then: Floats, at: Floats, total: float, confidence: float | None,
-    judge: Floats | None = None,
+    judge: Judge | None = None,
 ) -> MovedDecisions:  # fmt: skip
     label = units.label.astype(np.float64)
-    positive = label if judge is None else (label + judge) / 2
+    positive = label if judge is None else (label + judge.chance.ravel()) / 2
     weight = units.weight * (total / units.total)
     before, after = (np.searchsorted(cuts, key, side="right") for cuts, key in ((at, now), (at * (1 - TIE), then)))
 

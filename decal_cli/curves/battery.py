@@ -22,7 +22,7 @@ from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.held_out import WIDENED, Weights, smoothed
-from decal_cli.learn.probe import Probed, all_deals
+from decal_cli.learn.probe import Judge, Probed, all_deals
 from decal_cli.learn.regions import HeldOutRegions, Regions
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import grouping
@@ -203,18 +203,18 @@ def _of_decisions(s: Setup, name: str, keyed: Keyed, metric: OfDecisions, brier:
 def _of_estimates(s: Setup, name: str, estimates: Iterable[Estimate], brier: float | None = None) -> MetricCurve:
     """A curve of estimates at each t*, on units that all share, with normal intervals; and their expectation."""
     kind, prior, points, shown = CURVE_KINDS[name], s.grid.weight, [], set(s.grid.shown.tolist())
-    sums, influence, units = np.zeros(4), 0.0, None
+    sums, influence, units = np.zeros(3), 0.0, None
     for k, each in enumerate(estimates):
         if k in shown:
             points.append((each.value, *(() if s.confidence is None else each.normal(s.confidence))))
         if prior is not None:
-            sums, units = sums + prior[k] * np.array((each.value, each.extra, each.missed, each.bias)), each.units
+            sums, units = sums + prior[k] * np.array((each.value, each.extra, each.missed)), each.units
             influence = influence + prior[k] * each.influence
     curve = MetricCurve.of(kind, np.array(points).T, brier=brier)
     if units is None:
         return curve
-    mean, extra, missed, bias = sums.tolist()
-    expected = Estimate(mean, np.asarray(influence), units.by_label, *kind.range, extra, missed, bias=bias)
+    mean, extra, missed = sums.tolist()
+    expected = Estimate(mean, np.asarray(influence), units.by_label, *kind.range, extra, missed)
     interval = None if s.confidence is None else expected.normal(s.confidence)
     return replace(curve, expectation=Expectation(mean, interval))
 
@@ -379,13 +379,13 @@ N_REPLICATES = 100
 
 
 def gains(
-    units: Units, now: Floats, then: Floats, at: Floats, judge: Floats | None = None, learned: bool = True
+    units: Units, now: Floats, then: Floats, at: Floats, judge: Judge | None = None, learned: bool = True
 ) -> Iterator[Estimate]:
     """What acting on the scores `then` wins over acting on the scores `now`, at each t* (u_delta 1).
 
     learned: `then` are held-out scores; errors are those of metrics.decisions, widened, with one more row that might
-    have changed. Else they are held fixed, and a row that could have been missed is one that changes. judge: a
-    probability of label 1 that counts by half, and the label by half.
+    have changed. Else they are held fixed, and a row that could have been missed is one that changes. judge: its
+    probability of label 1 counts by half, and the label by half.
     """
     one_row = WIDENED**2 * float(one_missed(1.0, units.effective_rows))
     # Units that differ in how many thresholds the two scores reach; no two rows have the same judge.
@@ -394,13 +394,13 @@ def gains(
     reduced, key = units.by(key) if judge is None else (units, key)
     before, after = key // size, key % size
     label = reduced.label.astype(np.float64)
-    positive, doubt = (label, 0.0) if judge is None else ((label + judge) / 2, (label - judge) / 2)
+    positive = label if judge is None else (label + judge.chance.ravel()) / 2
     for k, t in enumerate(at):
         changed = (after > k).astype(np.float64) - (before > k)
         gain = reduced.mean(changed * (positive - t))
         if learned:
-            bias = 0.0 if judge is None else abs(float(reduced.sums(changed * doubt)) / reduced.total)
-            yield replace(gain, adds=WIDENED * gain.influence, extra=t * (1 - t) * one_row, missed=0.0, bias=bias)
+            moved = 0.0 if judge is None else judge.moved(changed) / (2 * reduced.total)
+            yield replace(gain, adds=WIDENED * (gain.influence + moved), extra=t * (1 - t) * one_row, missed=0.0)
         else:
             most = max(t, 1 - t) if changed.any() else 0.0
             yield replace(gain, missed=(most + abs(gain.value)) ** 2)

@@ -8,7 +8,8 @@ have not seen it. Nothing here knows t*: one call serves every task.
 
 The gain at t* is the mean of two estimates of the same thing. One takes the held-out labels for what changed decisions
 are worth: unbiased, noisy. The other takes a probability for it: less noisy, but the probe would be judge of its own
-decisions, so the judge is the probe after one more recalibration with three parameters.
+decisions, so the judge is a logistic curve, with four parameters, of the probe and of both recalibrated scores. It is
+fitted to the same labels, and how they move it is part of the gain's error.
 
 What a probe wins at t* grows slowly with the rows, and long before it is clear the probe may show that there is
 something to learn: among rows of nearly the same score, does the label go with what a probe says that has not seen it?
@@ -21,7 +22,7 @@ How the probe was chosen, and how well it predicts what methods win on real data
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -230,7 +231,46 @@ its isotonic regression."""
 MIN_SHARE = 1e-9
 """Share of a label up to which there is but one."""
 JUDGE_PENALTY = 0.5
-"""Of the judge's three squared parameters."""
+"""Of the judge's four squared parameters."""
+
+
+class Judge(NamedTuple):
+    """What the decisions of a probe are judged by, in each of some deals of the rows, and what moves it.
+
+    chance: a probability of label 1, (deals, T). slopes: what its weighted sum over rows gains by one more of each
+    parameter, row by row, (deals, T, 4). pull: what one more unit of weight of a row adds to the parameters of its
+    deal, (deals, T, 4).
+    """
+
+    chance: Floats
+    slopes: Floats
+    pull: Floats
+
+    @classmethod
+    def of(cls, rows: Rows, *learned: Floats) -> Self:
+        """In one deal, from held-out probabilities of the rows, (T,) each."""
+        each = np.column_stack([log_odds(p, SURE) for p in learned])
+        known = np.column_stack((np.ones(len(each)), each))
+        size = known.shape[1]
+        at = logistic_fit(each, rows.label, rows.weights, np.full(size, JUDGE_PENALTY), np.zeros(size))
+        chance = expit(known @ at)
+        slopes = known * (rows.weights * chance * (1 - chance))[:, None]
+        information = slopes.T @ known + 2 * JUDGE_PENALTY * np.eye(size)
+        pull = np.linalg.solve(information, known.T).T * (rows.label - chance)[:, None]
+        return cls(chance[None], slopes[None], pull[None])
+
+    @classmethod
+    def together(cls, deals: Iterable[Self]) -> Self:
+        """One deal after the other."""
+        return cls(*map(np.concatenate, zip(*deals, strict=True)))
+
+    def moved(self, worth: Floats) -> Floats:
+        """What one more unit of weight of each row adds to the weighted sum of worth x chance over all rows, (m,).
+
+        worth: of label 1 on each row, more than of label 0; the rows of one deal after the other.
+        """
+        of_deals = np.einsum("dt,dtk->dk", worth.reshape(self.chance.shape), self.slopes)
+        return np.einsum("dtk,dk->dt", self.pull, of_deals).ravel()
 
 
 class Probed(NamedTuple):
@@ -248,8 +288,8 @@ class Probed(NamedTuple):
     """The score by the calibrator that is chosen inside the other folds."""
     probe: Floats
     """Regression, trees and recalibrated score, weighted."""
-    judge: Floats
-    """The probe once more recalibrated, with three parameters: what its decisions are judged by."""
+    judge: Judge
+    """What the probe's decisions are judged by beside the labels."""
     fold: Ints
     """The fold of each row: its models have seen no row of this fold."""
     unit: Ints | None = None
@@ -259,12 +299,12 @@ class Probed(NamedTuple):
 
 
 class DealtScores(NamedTuple):
-    """Units of all deals, shape (m,), and what was learned without them: a recalibrated score, the probe, the judge."""
+    """Units of all deals, shape (m,), a recalibrated score and the probe, both learned without them, and the judge."""
 
     units: Units
     recalibrated: Floats
     probe: Floats
-    judge: Floats
+    judge: Judge
 
 
 def all_deals(probed: Probed) -> DealtScores:
@@ -273,8 +313,10 @@ def all_deals(probed: Probed) -> DealtScores:
         raise held_out.too_few()
     deals = (probed, *probed.others)
     units = units_of_rows(probed.label, probed.weight, probed.unit).dealt(len(deals))
-    each = zip(*((deal.recalibrated, deal.probe, deal.judge) for deal in deals), strict=True)
-    return DealtScores(units, *map(np.concatenate, each))
+    recalibrated, probe = (
+        np.concatenate([getattr(deal, name) for deal in deals]) for name in ("recalibrated", "probe")
+    )
+    return DealtScores(units, recalibrated, probe, Judge.together(deal.judge for deal in deals))
 
 
 def squared_loss_won(probed: Probed) -> MeanEstimate:
@@ -296,7 +338,8 @@ def build_probe(rows: Rows, *, seed: int) -> Probed:
     rows = with_mean_weight_one(rows)
     if rows.too_few_to_hold_out:
         nothing = np.empty(0)
-        return Probed(rows.score, rows.label, rows.weights, *(nothing,) * 4, nothing.astype(np.int64))
+        judge = Judge(*(nothing,) * 3)
+        return Probed(rows.score, rows.label, rows.weights, *(nothing,) * 3, judge, nothing.astype(np.int64))
     deals = held_out.deals_of(len(rows), MAX_DEALS, WORK)
     first, *others = (_one_deal(rows, seed + deal * N_SEEDS) for deal in range(deals))
     return first._replace(others=tuple(others))
@@ -309,9 +352,10 @@ def _one_deal(rows: Rows, seed: int) -> Probed:
             fold[rule.held] = number
             isotonic[rule.held] = rule.models.isotonic.of(rows.score[rule.held])
             probed[rule.held] = rule.held_out
-        judge = _judged(probed, isotonic, rows)
-    _, level, fitted, _ = held_out.recalibrated_levels(rows, fold)
-    return Probed(rows.score, rows.label, rows.weights, isotonic, fitted[fold, level], probed, judge, fold, rows.unit)
+        _, level, fitted, _ = held_out.recalibrated_levels(rows, fold)
+        recalibrated = fitted[fold, level]
+        judge = Judge.of(rows, probed, isotonic, recalibrated)
+    return Probed(rows.score, rows.label, rows.weights, isotonic, recalibrated, probed, judge, fold, rows.unit)
 
 
 def with_mean_weight_one(rows: Rows) -> Rows:
@@ -404,12 +448,6 @@ class FoldRule:
     def __call__(self, score: Floats, features: Features) -> tuple[Floats, Floats]:
         """Both probabilities of new rows, of isotonic regression and of the probe."""
         return self.models.isotonic.of(score), blended(self.models(score, features), self.weights)
-
-
-def _judged(probe: Floats, isotonic: Floats, rows: Rows) -> Floats:
-    each = np.column_stack([log_odds(p, SURE) for p in (probe, isotonic)])
-    slopes = logistic_fit(each, rows.label, rows.weights, np.full(3, JUDGE_PENALTY), np.zeros(3))
-    return expit(slopes[0] + each @ slopes[1:])
 
 
 ROWS_ALIKE = 20

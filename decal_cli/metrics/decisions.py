@@ -20,7 +20,7 @@ from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.forward import Forward
 from decal_cli.learn.held_out import WIDENED
-from decal_cli.learn.probe import ClassProbed, Probed, Recalibrated, all_deals
+from decal_cli.learn.probe import ClassProbed, Judge, Probed, Recalibrated, all_deals
 from decal_cli.tables.classes import ClassTable, best_actions, best_by_block
 from decal_cli.tables.estimate import one_missed
 from decal_cli.tables.pairs import PairTable
@@ -381,11 +381,10 @@ class Recalibrating(Change):
 class Featured(Change):
     """From acting on the recalibrated score to acting on the probe, which knows the features.
 
-    judge: the probability of label 1 of each unit that is no part of the probe's own decision, shape (m,); () where the
-    labels alone judge.
+    judge: what its decisions are judged by beside the labels; None where the labels alone judge.
     """
 
-    judge: Floats | tuple[()] = ()
+    judge: Judge | None = None
 
     @classmethod
     def of_scores(cls, probed: Probed, stakes: Task | RowStakes) -> Featured:
@@ -413,25 +412,21 @@ class Featured(Change):
     def positive(self) -> Floats:
         """By half the label, and by half the judge's probability, shape (m,)."""
         by_label = super().positive
-        return by_label if isinstance(self.judge, tuple) else (by_label + self.judge) / 2
+        return by_label if self.judge is None else (by_label + self.judge.chance.ravel()) / 2
 
     @property
     def gain(self) -> Estimate:
-        """The mean of what the change wins by the labels and of what it wins by the judge, where there is one.
-
-        The judge's bias is as large as half of what the two differ by, at most.
-        """
+        """The mean of what the change wins by the labels and of what it wins by the judge, where there is one."""
         by_label = super().gain
-        if isinstance(self.judge, tuple):
+        if self.judge is None:
             return by_label
         units, stakes, at = self.before.units, self.before.stakes, np.arange(len(self.before.units))
-        by_judge = np.zeros(len(at))
-        for label, chance in ((0, 1 - self.judge), (1, self.judge)):
-            worth = stakes[:, label, at] if stakes.ndim == 3 else stakes[:, label, None] + np.zeros(len(at))
-            by_judge += chance * (worth[self.after.action, at] - worth[self.before.action, at])
+        worth = stakes if stakes.ndim == 3 else np.broadcast_to(stakes[:, :, None], (*stakes.shape, len(at)))
+        of_zero, of_one = (worth[self.after.action, k, at] - worth[self.before.action, k, at] for k in (0, 1))
+        by_judge = of_zero + self.judge.chance.ravel() * (of_one - of_zero)
         mean = units.mean((self.after.won - self.before.won + by_judge) / 2)
-        bias = abs(by_label.value - mean.value)
-        return replace(by_label, value=mean.value, adds=mean.influence * self.widened, bias=bias)
+        moved = self.judge.moved(of_one - of_zero) / (2 * units.total)
+        return replace(by_label, value=mean.value, adds=(mean.influence + moved) * self.widened)
 
 
 @dataclass(frozen=True, eq=False)

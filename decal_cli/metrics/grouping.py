@@ -141,9 +141,7 @@ UNLESS_UNSEEN = (
     "features: there the value is too small, and nothing says by how much"
 )
 HELD_OUT = "normal; standard error of the gain on held-out labels"
-WIDENED_HELD_OUT = (
-    f"{HELD_OUT} and by the judge, widened because folds learn from each other's rows, and half of what both differ by"
-)
+WIDENED_HELD_OUT = f"{HELD_OUT} and by the judge, which they move, widened because folds learn from each other's rows"
 WIDENED_OF_TWO = f"{HELD_OUT}, of two classes widened because folds learn from each other's rows"
 OF_SUM = "normal; standard error of the sum of gain_recalibration and gain_beyond"
 

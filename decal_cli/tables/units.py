@@ -320,8 +320,8 @@ class Estimate:
     adds: the latter, or a function that computes it when it is asked for. low, high: the range that it can have. extra:
     variance that its units do not show to first order. missed: squared distance to it of a row that could have been
     missed; that of the farthest kind of unit where it is nan. rows: effective rows that a share of 0 or 1 rests on,
-    which shows no variance; of all units where it is nan. bias: how far it may be off besides, whichever the rows.
-    known: the variance that its units show, where that is counted already; nan where it follows from the influence.
+    which shows no variance; of all units where it is nan. known: the variance that its units show, where that is
+    counted already; nan where it follows from the influence.
     """
 
     value: float
@@ -332,7 +332,6 @@ class Estimate:
     extra: float = 0.0
     missed: float = math.nan
     rows: float = math.nan
-    bias: float = 0.0
     known: float = math.nan
 
     @cached_property
@@ -391,8 +390,8 @@ class Estimate:
         return float(with_missed(self.seen**2, missed, self.units.effective_rows))
 
     def half_width(self, confidence: float) -> float:
-        """z standard errors, and the bias."""
-        return quantile(confidence) * self.error + self.bias
+        """z standard errors."""
+        return quantile(confidence) * self.error
 
     def normal(self, confidence: float) -> Interval:
         """value -/+ z standard errors, cut to the range."""

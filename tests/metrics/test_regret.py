@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.learn import held_out as recalibration
-from decal_cli.learn.probe import Probed
+from decal_cli.learn.probe import Judge, Probed
 from decal_cli.learn.regions import Leaves, Regions
 from decal_cli.metrics import METRICS, Inputs, grouping, interval_of, parse, value_of
 from decal_cli.tables.rows import Rows
@@ -49,7 +49,7 @@ def regions_by_hand() -> Inputs:
         isotonic=np.array([0.2, 0.2, 0.2, 0.2, 0.55, 0.55, 0.7, 0.7, 0.7, 0.7]),
         recalibrated=np.array([0.2, 0.2, 0.2, 0.2, 0.55, 0.55, 0.7, 0.7, 0.7, 0.7]),
         probe=np.array([0.1, 0.1, 0.6, 0.6, 0.6, 0.4, 0.7, 0.7, 0.7, 0.7]),
-        judge=np.array([0.1, 0.1, 0.6, 0.7, 0.9, 0.3, 0.7, 0.7, 0.7, 0.7]),
+        judge=Judge(np.array([[0.1, 0.1, 0.6, 0.7, 0.9, 0.3, 0.7, 0.7, 0.7, 0.7]]), *np.zeros((2, 1, 10, 4))),
         fold=np.arange(10) % 5,
     )
     one = np.array([200.0])
