@@ -219,16 +219,15 @@ class RunningMeans(RunningSums):
     small part of that range: the less a guess can miss, the tighter the sequence.
     """
 
-    steps: int
+    steps: int = 0
     total: float
     squares: float
-    open: float
+    open: float = 0.0
 
     def __init__(self, task: BinaryTask) -> None:
         reach = max(task.threshold, 1 - task.threshold) * task.u_delta
         self.farthest = MAX_GUESS * reach
         super().__init__(reach, reach + self.farthest)
-        self.steps, self.open = 0, 0.0
 
     def advance(self, difference: Floats, runs: Runs) -> Sums:
         """The sums after each cluster that is over by now; difference: of each row, shape (T,)."""
@@ -303,14 +302,13 @@ class CalibrationAlarm(Resumable):
     and which start has gained most.
     """
 
-    rows: int
+    rows: int = 0
     capital: Floats
     of_starts: Floats
     lead: Floats
     leader: Ints
 
     def __init__(self) -> None:
-        self.rows = 0
         self.capital = np.zeros(len(BETS))
         self.of_starts = np.full(len(BETS), -np.inf)
         self.lead = np.full(len(BETS), -np.inf)
@@ -402,13 +400,12 @@ class ClusterAlarm(Resumable):
     """The e-process of `CalibrationAlarm`, where a bet on a cluster is the average of the bets on its rows."""
 
     steps: CalibrationAlarm
-    log_e: float
+    log_e: float = 0.0
     open: Floats
     first_rows: dict[int, int]
 
     def __init__(self) -> None:
         self.steps = CalibrationAlarm()
-        self.log_e = 0.0
         self.open = np.full(len(BETS), -np.inf)
         self.first_rows = {0: 0}
 
@@ -474,16 +471,14 @@ class DelayedAlarm(Resumable):
     rows, begun: rows and blocks so far; held: the latest two blocks, which wait.
     """
 
-    rows: int
-    begun: int
-    log_inverse: float
+    rows: int = 0
+    begun: int = 0
+    log_inverse: float = 0.0
     turns: tuple[CalibrationAlarm, ...]
     held: list[DelayedBlock]
 
     def __init__(self) -> None:
         self.turns = (CalibrationAlarm(), CalibrationAlarm())
-        self.log_inverse = 0.0
-        self.rows = self.begun = 0
         self.held = []
 
     def advance(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:

@@ -346,13 +346,12 @@ class IsotonicForecaster(Forecaster):
 
     scores: Floats
     labels: NDArray[np.uint8]
-    learned: int
-    curve: OnlineCurve | None
+    learned: int = 0
+    curve: OnlineCurve | None = None
 
     def __init__(self, window: int, first: int, every: int, half_life: int = NEVER) -> None:
         self.window, self.first, self.every, self.half_life = window, first, every, half_life
         self.scores, self.labels = np.empty(0), np.empty(0, dtype=np.uint8)
-        self.learned, self.curve = 0, None
 
     def learn_one(self, score: float, label: int) -> None:
         """Take a row, and fit where it is time."""
@@ -468,13 +467,9 @@ class OnlinePlatt(Forecaster):
 
     title = "online Platt"
     STEP, REGULARISER, RADIUS = 10.0, 100.0, 100.0
-    slope: float
-    intercept: float
-    curvature: tuple[float, ...]
-
-    def __init__(self) -> None:
-        self.slope, self.intercept = 1.0, 0.0
-        self.curvature = (self.REGULARISER, 0.0, self.REGULARISER)
+    slope: float = 1.0
+    intercept: float = 0.0
+    curvature: tuple[float, ...] = (REGULARISER, 0.0, REGULARISER)
 
     def learn_one(self, score: float, label: int) -> None:
         """One Newton step on the log loss of a row."""
@@ -541,13 +536,12 @@ class CountForecaster(Forecaster):
     """A forecaster that looks at nothing but how many labels are known, and how many of them are 1."""
 
     needs_score = False
-    row: int
-    rows: int
-    positives: int
+    row: int = 0
+    rows: int = 0
+    positives: int = 0
 
     def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
         self.seed, self.horizon = seed, horizon
-        self.row = self.rows = self.positives = 0
 
     def learn_one(self, score: float, label: int) -> None:
         """Count a label."""
@@ -684,8 +678,8 @@ class CdlForecaster(Forecaster):
     needs_score = False
     uses_horizon = True
     on_grid = True
-    row: int
-    learned: int
+    row: int = 0
+    learned: int = 0
     start: int
     rows: int
     drawn: deque[float]
@@ -694,7 +688,6 @@ class CdlForecaster(Forecaster):
 
     def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
         self.seed, self.horizon = seed, horizon
-        self.row = self.learned = 0
         self._coins: Floats = np.empty(0)
         self.drawn = deque()
         self._start(horizon or 1)
@@ -819,16 +812,15 @@ class AlmostOneStepAhead(Forecaster):
     needs_score = False
     uses_horizon = True
     on_grid = True
-    row: int
-    learned: int
-    positives: int
-    moved: int
+    row: int = 0
+    learned: int = 0
+    positives: int = 0
+    moved: int = 0
     bias: Ints
     pairs: deque[Pair]
 
     def __init__(self, horizon: int | None = None) -> None:
         self.horizon = horizon
-        self.row = self.learned = self.positives = self.moved = 0
         self.steps = _steps(1, horizon)
         # In steps, so that it is a whole number and no rounding adds up.
         self.bias = np.zeros(self.steps + 1, dtype=np.int64)

@@ -70,15 +70,14 @@ class StreamClusters(Resumable):
 
     names: list[str]
     size: list[int]
-    open: int | None
-    open_rows: int
-    open_first: int
-    apart: SplitCluster | None
+    open: int | None = None
+    open_rows: int = 0
+    open_first: int = 0
+    apart: SplitCluster | None = None
 
     def __init__(self) -> None:
         self.names, self.size = [], []
         self.numbers: dict[str, int] = {}
-        self.open, self.open_rows, self.open_first, self.apart = None, 0, 0, None
 
     def runs_of(self, cluster: NDArray[Any], row: int) -> Runs:
         """The runs of the next rows, the first of which may go on; row: the number of the first of these rows."""
@@ -524,14 +523,14 @@ class Replay(Resumable):
     """
 
     clusters: StreamClusters | None
-    rows: int
-    positives: int
-    prompt: bool
-    first_time: Any
-    last_time: Any
+    rows: int = 0
+    positives: int = 0
+    prompt: bool = True
+    first_time: Any = None
+    last_time: Any = None
     warm: list[int]
-    log_e: float
-    alarm: Alarm | None
+    log_e: float = 0.0
+    alarm: Alarm | None = None
     start_times: dict[int, Any]
     held: WaitingRows
     forecasters: dict[str, Forecaster]
@@ -551,9 +550,6 @@ class Replay(Resumable):
         dtype: Any = np.float64 if plan.clock == "numbers" else np.int64
         times = np.empty(0, dtype), np.empty(0, dtype)
         self.held = WaitingRows(np.empty(0), np.empty(0, np.uint8), *times, np.empty(0, object))
-        self.rows = self.positives = 0
-        self.prompt = True
-        self.first_time = self.last_time = None
         self.warm = [0, 0]
         keys = [spec.key for spec in plan.methods]
         alpha = plan.alpha / max(len(plan.candidates), 1)
@@ -563,10 +559,9 @@ class Replay(Resumable):
             for key in keys
         }
         self.windows, self.course = [], OnlineHistory(keys[1:])
-        self.log_e = 0.0
         kind = DelayedAlarm if plan.delay.late else ClusterAlarm if plan.cluster else CalibrationAlarm
         self.e_process = kind()
-        self.alarm, self.start_times = None, {}
+        self.start_times = {}
         self.latest = Latest(dtype)
         self.files: tuple[str, ...] = ()
 
