@@ -5,7 +5,7 @@ differ, and the splice.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -297,13 +297,9 @@ def disagreements(pairs: PairTable, threshold: float) -> Disagreements:
 
     only_b, only_a = labels(False, True), labels(True, False)
     a_right, b_right = only_b[0] + only_a[1], only_b[1] + only_a[0]
-    p_value = None
-    if pairs.design.clustered:
-        # On every row, who is right alone: A, B (-1), or neither (0); by label.
-        right = np.stack((b.astype(np.float64) - a, a.astype(np.float64) - b))
-        p_value = clustered_sign_test(a_right - b_right, pairs.units.spread(right.ravel()), pairs.design)
-    elif not pairs.weighted:
-        p_value = exact_sign_test(round(a_right), round(b_right))
+    # On every row, who is right alone: A, B (-1), or neither (0); by label.
+    right = np.stack((b.astype(np.float64) - a, a.astype(np.float64) - b)).ravel()
+    p_value = sign_test(a_right, b_right, pairs.weighted, pairs.design, lambda: pairs.units.spread(right))
     both_0, both_1 = labels(False, False), labels(True, True)
     return Disagreements(both_0, only_b, only_a, both_1, a_right, b_right, p_value, pairs.design.clustered)
 
@@ -348,21 +344,29 @@ def class_disagreements(a: ClassTable, b: ClassTable, decision: ClassDecision) -
     names = decision.actions
     pairs = tuple(ActionPair(names[k // size], names[k % size], float(rows[k]), float(gains[k])) for k in order)
     better, worse = float(weight[gain < 0].sum()), float(weight[gain > 0].sum())
-    p_value = exact_sign_test(round(better), round(worse)) if a.weight is None else None
-    if a.unit is not None:
-        leads = np.bincount(a.unit[apart], weight * -np.sign(gain), int(a.unit.max()) + 1)
-        p_value = clustered_sign_test(better - worse, float(leads @ leads), a.top.design)
+
+    def spread() -> float:
+        assert a.unit is not None  # of clustered rows
+        leads = np.bincount(a.unit[apart], weight * -np.sign(gain))
+        return float(leads @ leads)
+
+    p_value = sign_test(better, worse, a.weight is not None, a.top.design, spread)
     return ClassDisagreements(better, worse, float(weight[gain == 0].sum()), p_value, pairs, a.unit is not None)
 
 
-def clustered_sign_test(lead: float, spread: float | None, design: Design) -> float | None:
-    """Two-sided probability of so large a lead, were no side ahead; spread: sum over clusters of squared leads."""
-    if not spread or design.confidence(0.5) is None:
+def sign_test(one: float, other: float, weighted: bool, design: Design, spread: Callable[[], float]) -> float | None:
+    """Two-sided probability of so uneven a split, were both sides as likely; None for weighted rows.
+
+    spread: of clustered rows, the sum over clusters of their squared leads.
+    """
+    if not isinstance(design, Clustered):
+        return None if weighted else exact_sign_test(round(one), round(other))
+    squares = 0.0 if design.confidence(0.5) is None else spread()
+    if not squares:
         return None
     from scipy.special import stdtr
 
-    assert isinstance(design, Clustered)
-    return 2 * float(stdtr(design.effective_clusters - 1, -abs(lead) / math.sqrt(spread)))
+    return 2 * float(stdtr(design.effective_clusters - 1, -abs(one - other) / math.sqrt(squares)))
 
 
 def exact_sign_test(one: int, other: int) -> float:
@@ -508,7 +512,7 @@ def splice(
     if cut is None:
         raise Undefined("one model alone has as low a Brier score as a splice where the curves clearly cross")
     folds = list(_folds(pairs, rng))
-    cuts = [best_cut(brier_difference(fold.others)) if len(fold.others) else None for fold in folds]
+    cuts = [best_cut(brier_difference(others)) if len(others) else None for _, others in folds]
     utility = None
 
     def held_out(loss: Loss, larger: bool) -> HeldOut:
@@ -529,24 +533,17 @@ def splice(
     return Splice(cut.threshold, below, above, held_out(squared, larger=False), utility, agreeing, cut)
 
 
-class _Fold(NamedTuple):
-    """The rows of one fold, and those of all others."""
-
-    own: PairTable
-    others: PairTable
-
-
-def _folds(pairs: PairTable, rng: np.random.Generator) -> Iterator[_Fold]:
-    """The folds that hold any rows."""
+def _folds(pairs: PairTable, rng: np.random.Generator) -> Iterator[tuple[PairTable, PairTable]]:
+    """The rows of each fold that holds any, and those of all others."""
     all_neg, all_pos = (np.asarray(values, dtype=np.float64) for values in (pairs.n - pairs.pos, pairs.pos))
     for neg, pos, design in pairs.design.parts(pairs, rng):
         if (neg + pos).any():
             others = pairs.part(np.maximum(all_neg - neg, 0.0), np.maximum(all_pos - pos, 0.0))
-            yield _Fold(pairs.part(neg, pos, design), others)
+            yield pairs.part(neg, pos, design), others
 
 
 def _held_out(
-    pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss: Loss, larger: bool
+    pairs: PairTable, folds: list[tuple[PairTable, PairTable]], cuts: list[Cut | None], loss: Loss, larger: bool
 ) -> tuple[float, Side, MeanEstimate]:
     """What the splices of the other folds reach on each fold, the model that is better on all rows, and what they win
     over it.
@@ -557,8 +554,7 @@ def _held_out(
 
     spliced = won = variance = 0.0
     of_folds = []
-    for fold, cut in zip(folds, cuts, strict=True):
-        own = fold.own
+    for (own, _), cut in zip(folds, cuts, strict=True):
         alone = loss(own.a if single == "a" else own.b)
         of_cut = alone if cut is None else loss(cut.scores(own.a, own.b))
         spliced += float(of_cut.ravel() @ own.units.weight) / pairs.total
