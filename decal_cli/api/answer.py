@@ -104,7 +104,7 @@ class ReportsAnswer(Answer):
     data: Dataset
     plan: Plan
     pictures: ClassVar[tuple[str, str]] = "reliability", "reliability"
-    """What `plot` draws of scores of two classes, and of several, where no picture is named."""
+    """What `plot` draws of scores of two classes, and of several."""
 
     def rows(self) -> Iterator[Sequence[Any]]:
         """Rows of the frame, the first of which names its columns."""
@@ -116,6 +116,25 @@ class ReportsAnswer(Answer):
         """One report for each model and group."""
         reports: tuple[Report, ...] = self.result.evaluation.reports
         return reports
+
+    @property
+    def gist(self) -> str:
+        """Which reports there are, and of a single one a few metrics."""
+        first = self.reports[0]
+        metrics = "1 metric" if len(self) == 1 else f"{len(self)} metrics"
+        if len(self.reports) > 1:
+            models = len({report.model for report in self.reports})
+            groups = len({report.group for report in self.reports} - {None})
+            parts = [f"{models} model{'s' if models > 1 else ''}", *([f"{groups} groups"] if groups else [])]
+            return f"{len(self.reports)} reports ({', '.join(parts)}), {metrics} each"
+        values = {key: first.results[key].value for key in (*IN_GIST, *first.results) if key in first.results}
+        some = [f"{key} {short(value, 4)}" for key, value in values.items() if value is not None][:3]
+        return f"{first.model}, {first.rows:,} rows, {metrics}: {', '.join(some) or 'none is defined'}"
+
+    @property
+    def picture(self) -> str:
+        """What `plot` draws where no picture is named."""
+        return self.pictures[bool(self.data.classes)]
 
     @spoken
     def __getitem__(self, key: str) -> Result:
@@ -142,13 +161,13 @@ class ReportsAnswer(Answer):
     def plot(self, picture: str | None = None, *, ax: Axes | None = None, report: int = 0) -> Axes:
         """Draw brier, decision, roc, reliability, grouping or waterfall into `ax`, or into a figure of its own.
 
-        Of several classes: reliability, confusion, risk-coverage or waterfall. By default one of `pictures`. report:
-        which one of several, for pictures of a single model and group.
+        Of several classes: reliability, confusion, risk-coverage or waterfall. By default what `picture` names.
+        report: which one of several, for pictures of a single model and group.
         """
         from decal_cli.api.pictures import draw_picture
 
-        picture, terms = picture or self.pictures[bool(self.data.classes)], getattr(self.result, "terms", None)
-        return draw_picture(self.data, self.plan, picture, ax, report, terms)
+        terms = getattr(self.result, "terms", None)
+        return draw_picture(self.data, self.plan, picture or self.picture, ax, report, terms)
 
 
 def result_of(report: Report, key: str) -> Result:
@@ -165,25 +184,6 @@ class EvaluateAnswer(ReportsAnswer):
     """The metrics of each model and group; `answer["brier"]` is a result with value, interval and reason."""
 
     result: Evaluated
-
-    @property
-    def gist(self) -> str:
-        return reports_gist(self.reports)
-
-
-def reports_gist(reports: Sequence[Report]) -> str:
-    """Which reports there are, and of a single one a few metrics."""
-    count = len(reports[0].results)
-    metrics = "1 metric" if count == 1 else f"{count} metrics"
-    if len(reports) > 1:
-        models = len({report.model for report in reports})
-        groups = len({report.group for report in reports} - {None})
-        parts = [f"{models} model{'s' if models > 1 else ''}", *([f"{groups} groups"] if groups else [])]
-        return f"{len(reports)} reports ({', '.join(parts)}), {metrics} each"
-    results = reports[0].results
-    values = {key: results[key].value for key in (*IN_GIST, *results) if key in results}
-    some = [f"{key} {short(value, 4)}" for key, value in values.items() if value is not None][:3]
-    return f"{reports[0].model}, {reports[0].rows:,} rows, {metrics}: {', '.join(some) or 'none is defined'}"
 
 
 class RecommendAnswer(ReportsAnswer):
@@ -385,7 +385,7 @@ class ReportAnswer(ReportsAnswer):
     @property
     def gist(self) -> str:
         advice = self.result.recommendation
-        said = reports_gist(self.reports) if advice is None else advice_gist(*advice.advised[0])
+        said = super().gist if advice is None else advice_gist(*advice.advised[0])
         return f"{said}; {len(self.result.drawings)} pictures"
 
 
@@ -425,8 +425,5 @@ def earlier(given: Any, asked: Asked, plan: Plan) -> Baseline | None:
         path = "given"
     else:
         raise DecalError(f"baseline= is a {type(given).__name__}", "give an answer of evaluate(), a frame or a path")
-    if not isinstance(given, Data) and not isinstance(asked.data.label, (str, type(None))):
-        raise DecalError("baseline= has columns of the same names", "give the data as a frame or as files too")
-    source = given if isinstance(given, Data) else replace(asked.data, source=given)
-    rows = asked._replace(data=source).rows(plan.edges)
+    rows = asked.of("baseline", given).rows(plan.edges)
     return replace(baseline_of(Evaluated(evaluate(rows, plan)).data(), path), rows=rows)

@@ -97,6 +97,14 @@ class Asked(NamedTuple):
                 raise swapped("evaluate(scores, labels)") from None
             raise error
 
+    def of(self, what: str, source: Any) -> Asked:
+        """The same asked of other rows, or of columns of the same names. Errors: DecalError, where these have none."""
+        if isinstance(source, Data):
+            return self._replace(data=source)
+        if not isinstance(self.data.label, (str, type(None))):
+            raise DecalError(f"{what}= has columns of the same names", "give the data as a frame or as files too")
+        return self._replace(data=replace(self.data, source=source))
+
     @property
     def source(self) -> Any:
         """Where the rows are; a connection as an engine. Errors: DecalError, where it has no query."""
@@ -243,12 +251,9 @@ def paired_of(asked: Asked, edges: Sequence[float]) -> Paired:
 
 def reference_of(asked: Asked, dataset: Dataset, plan: Plan) -> Reference | None:
     """What the rows are held against, if anything: a frame or files with columns of the same names."""
-    data = asked.data
-    if data.reference is None:
+    if asked.data.reference is None:
         return None
-    if data.label is not None and not isinstance(data.label, str):
-        raise DecalError("reference= has columns of the same names", "give the data as a frame or as files too")
-    known = asked._replace(data=replace(data, source=data.reference)).rows()
+    known = asked.of("reference", asked.data.reference).rows()
     return against(dataset, known, plan.confidence if plan.intervals else None)
 
 

@@ -1,1 +1,1 @@
-"""The commands, one file each: options in, one call into the pipeline, text and files out."""
+"""The commands: options in, one call into the pipeline, text and files out."""

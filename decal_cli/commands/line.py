@@ -207,8 +207,8 @@ def _filled(
 
 def _noun(kind: type, line: Mapping[str, Any]) -> Any:
     """A noun of what is given of its fields."""
-    given = {name: line.get(key) for key, name in keys_of(kind, on_line=True).items()}
-    return kind(**{name: value for name, value in given.items() if value is not None})
+    given = {name: (key, line[key]) for key, name in keys_of(kind, on_line=True).items() if line.get(key) is not None}
+    return kind(**{name: not value if key.startswith("no_") else value for name, (key, value) in given.items()})
 
 
 def _nouns(line: GivenOptions, settings: Settings, source: Any) -> dict[type, Any]:

@@ -379,7 +379,7 @@ def stack_boosting(
     Perez-Lebel et al. 2025, which stops early where there are more than 10,000 rows.
     """
     grown = grown_boosting(_columns(rows), rows.label > 0.5, rows, rounds, sizes)
-    return StackedBoosting(Forest.of_boosting(grown), baseline_of(grown))
+    return StackedBoosting(*Forest.of_boosting(grown), baseline_of(grown))
 
 
 def grown_boosting(columns: Narrow, label: NDArray[Any], rows: Training, rounds: int, sizes: str) -> Any:
@@ -762,4 +762,4 @@ def stack_boosting_classes(rows: Training, *, rounds: int = 120, sizes: str = "d
     baseline = np.full(len(order), UNSEEN)
     baseline[boosting.classes_] = 0.0
     baseline[grown] = np.ravel(boosting._baseline_prediction)
-    return ClassBoosting(Forest.of_boosted_classes(boosting), grown.astype(np.int64), baseline, order)
+    return ClassBoosting(Forest.of_boosting(boosting), grown.astype(np.int64), baseline, order)

@@ -170,17 +170,11 @@ class Forest:
         return cls.of_trees(trees, 1 / len(trees))
 
     @classmethod
-    def of_boosting(cls, fitted: Any) -> Self:
-        """A fitted HistGradientBoostingClassifier of labels 0 and 1, grown on narrow features without categories.
+    def of_boosting(cls, fitted: Any) -> tuple[Self, ...]:
+        """A fitted HistGradientBoostingClassifier, grown on narrow features, no categories: a forest for each class.
 
-        `total` plus `baseline_of(fitted)` is its log-odds.
+        Of two classes there is one, of the second: `total` plus `baseline_of(fitted)` is its log-odds.
         """
-        (forest,) = cls.of_boosted_classes(fitted)
-        return forest
-
-    @classmethod
-    def of_boosted_classes(cls, fitted: Any) -> tuple[Self, ...]:
-        """The same of several classes, a forest for each; of two classes one, of the second."""
         each = zip(*fitted._predictors, strict=True)
         return tuple(cls.of_trees([_boosted(tree.nodes, fitted.n_features_in_) for tree in trees]) for trees in each)
 

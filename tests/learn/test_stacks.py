@@ -460,7 +460,7 @@ def test_more_values_than_bins_and_thresholds_that_values_lie_on_are_split_alike
     features = narrow(rng.normal(size=(3000, 2)) * np.array([1e-6, 1e6]))
     label = (features[:, 0] > 0) ^ (features[:, 1] > 0)
     boosted = HistGradientBoostingClassifier(max_iter=20, early_stopping=False).fit(features, label)
-    forest = Forest.of_boosting(boosted)
+    (forest,) = Forest.of_boosting(boosted)
     edges = np.nextafter(forest.nodes.threshold.astype(np.float32), np.float32(np.inf))
     column = forest.nodes.feature
     for at in (forest.nodes.threshold, edges, -edges):
