@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from inspect import formatannotation
 from types import MappingProxyType
 from typing import Any
 
@@ -71,7 +72,7 @@ def placed(declaration: Any, annotation: Any, panel: str) -> Option:
     """The option of a field or parameter, with the kind of its annotation and its heading, where it names no other."""
     option: Option = declaration.metadata["option"]
     # A module that does not put annotations off has the types themselves.
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    text = annotation if isinstance(annotation, str) else formatannotation(annotation)
     kind = option.kind or NUMBERS.get(text.removesuffix(" | None"), str)
     return replace(option, panel=option.panel or panel, kind=kind)
 

@@ -379,7 +379,8 @@ def stack_boosting(
     Perez-Lebel et al. 2025, which stops early where there are more than 10,000 rows.
     """
     grown = grown_boosting(_columns(rows), rows.label > 0.5, rows, rounds, sizes)
-    return StackedBoosting(*Forest.of_boosting(grown), baseline_of(grown))
+    (forest,) = Forest.of_boosting(grown)
+    return StackedBoosting(forest, baseline_of(grown))
 
 
 def grown_boosting(columns: Narrow, label: NDArray[Any], rows: Training, rounds: int, sizes: str) -> Any:
