@@ -83,21 +83,11 @@ class Way:
 
 @dataclass
 class Agreement:
-    """What was compared: numbers and the largest relative differences, and the places where they are too large."""
+    """How many numbers were compared exactly, how many within bounds, and the places where they are too far apart."""
 
     n_values: int = 0
     n_bounded: int = 0
-    value: float = 0.0
-    interval: float = 0.0
     apart: list[str] = field(default_factory=list)
-
-    def line(self, kind: str, verb: str, way: Way, seconds: float) -> str:
-        """What is printed of one comparison."""
-        return (
-            f"{kind:9}{verb:10}{way.name:9}{'cells' if way.cells else 'scores':7}{self.n_values:6} numbers, "
-            f"{self.n_bounded:3} within bounds, at most off: values {self.value:.1e}, intervals {self.interval:.1e}; "
-            f"{len(self.apart)} apart; {seconds:.1f} s"
-        )
 
     def of(self, got: Any, expected: Any, place: str = "", limit: float = VALUES) -> None:
         """Compare two documents, or parts of them."""
@@ -113,55 +103,40 @@ class Agreement:
             for at, (one, other) in enumerate(zip(got, expected, strict=True)):
                 self.of(one, other, f"{place}[{at}]", limit)
         elif isinstance(expected, float) and isinstance(got, (int, float)):
-            self._of_number(got, expected, place, limit)
+            self.n_values += 1
+            off = abs(got - expected)
+            if off > NEAR_ZERO and off > limit * max(abs(expected), NEAR_ZERO):
+                self.apart.append(f"{place}: {got!r} is not {expected!r}")
         elif got != expected and not str(got).startswith(FOR_WANT_OF_ROWS):
             self.apart.append(f"{place}: {got!r:.60} is not {expected!r:.60}")
 
     def of_cells(self, got: dict[str, Any], expected: dict[str, Any]) -> None:
         """Compare the metrics of two documents; the first is made of cells, and says how far each may be off."""
-        pairs = zip(got.get("reports", [got]), expected.get("reports", [expected]), strict=True)
+        if "comparison" in got:
+            pairs = zip(*(each["comparison"]["contests"] for each in (got, expected)), strict=True)
+        else:
+            pairs = zip(*(each.get("reports", [each]) for each in (got, expected)), strict=True)
         for at, (of_cells, of_rows) in enumerate(pairs):
             for key, curve in of_cells.get("sweep", {}).get("curves", {}).items():
                 if key in EXACT_IN_CELLS:
                     self.of(curve, of_rows["sweep"]["curves"][key], f"[{at}]/{key}")
             for key, metric in of_cells.get("metrics", {}).items():
-                place, other = f"[{at}]/{key}", of_rows["metrics"][key]
-                if metric["value"] is None:
-                    continue
-                within = metric["within"]
-                if key in EXACT_IN_CELLS:
-                    assert not within["bound"], place
-                    self.of({**metric, "within": None}, {**other, "within": None}, place)
-                elif not within["bound"] and not within["drawn"]:
-                    self.of(metric["value"], other["value"], place)
-                elif not within["drawn"]:
-                    self.n_bounded += 1
-                    if not abs(metric["value"] - other["value"]) <= within["bound"] + VALUES:
-                        self.apart.append(
-                            f"{place}: {metric['value']} is not within {within['bound']} of {other['value']}"
-                        )
+                self._of_cell_metric(metric, of_rows["metrics"][key], f"[{at}]/{key}", key in EXACT_IN_CELLS)
 
-    def of_pair_cells(self, got: dict[str, Any], expected: dict[str, Any]) -> None:
-        """Compare what two comparisons say of differences, of which the first, made of cells, says what it knows."""
-        contests = (each["comparison"]["contests"] for each in (got, expected))
-        for at, (of_cells, of_rows) in enumerate(zip(*contests, strict=True)):
-            for key, metric in of_cells["metrics"].items():
-                other = of_rows["metrics"][key]
-                if key in EXACT_IN_CELLS:
-                    self.of(metric, other, f"[{at}]/{key}")
-                elif metric["difference"]["value"] is not None:
-                    self.of(metric["difference"]["value"], other["difference"]["value"], f"[{at}]/{key}")
-
-    def _of_number(self, got: float, expected: float, place: str, limit: float) -> None:
-        off = abs(got - expected)
-        relative = 0.0 if off <= NEAR_ZERO else off / max(abs(expected), NEAR_ZERO)
-        self.n_values += 1
-        if limit == VALUES:
-            self.value = max(self.value, relative)
+    def _of_cell_metric(self, metric: dict[str, Any], other: dict[str, Any], place: str, exact: bool) -> None:
+        within = metric.get("within") or {"bound": 0.0, "drawn": False}
+        of_pair, of_rows = metric.get("difference", metric), other.get("difference", other)
+        if exact:
+            assert not within["bound"], place
+            self.of({**metric, "within": None}, {**other, "within": None}, place)
+        elif of_pair["value"] is None or within["drawn"]:
+            return
+        elif not within["bound"]:
+            self.of(of_pair["value"], of_rows["value"], place)
         else:
-            self.interval = max(self.interval, relative)
-        if relative > limit:
-            self.apart.append(f"{place}: {got!r} is not {expected!r}")
+            self.n_bounded += 1
+            if not abs(of_pair["value"] - of_rows["value"]) <= within["bound"] + VALUES:
+                self.apart.append(f"{place}: {of_pair['value']} is not within {within['bound']} of {of_rows['value']}")
 
 
 def judged(verb: str, data: Any, asked: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -278,12 +253,7 @@ def agreement(way: Way, verb: str, asked: Mapping[str, Any], expected: dict[str,
     with limits_of(way, n_levels):
         data, options = way.data(verb, asked)
         got = judged(verb, data, options)
-    if not way.cells:
-        result.of(got, expected)
-    elif verb == "compare":
-        result.of_pair_cells(got, expected)
-    else:
-        result.of_cells(got, expected)
+    (result.of_cells if way.cells else result.of)(got, expected)
     return result
 
 
@@ -301,8 +271,10 @@ def all_agree(count: int) -> int:
                 for way in ways:
                     started = process_time()
                     result = agreement(way, verb, asked, expected, count // 1000)
-                    print(result.line(kind, verb, way, process_time() - started), *result.apart[:8], sep="\n    ")
-                    sys.stdout.flush()
+                    seconds, counted = process_time() - started, "cells" if way.cells else "scores"
+                    line = f"{kind:9}{verb:10}{way.name:9}{counted:7}{result.n_values:6} numbers, {result.n_bounded:3}"
+                    line += f" within bounds; {len(result.apart)} apart; {seconds:.1f} s"
+                    print(line, *result.apart[:8], sep="\n    ", flush=True)
                     n_apart += len(result.apart)
     return min(n_apart, 1)
 
