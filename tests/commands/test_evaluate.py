@@ -1,18 +1,12 @@
-"""What `decal evaluate` prints, and one number whatever file the rows come from."""
+"""What `decal evaluate` prints, its packs, and what it can say of few rows."""
 
-import gzip
-import json
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.command import BINARY, FIXTURES, Decal, valid_json
+from tests.helpers.command import BINARY, FIXTURES, Decal
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
-OF_FEATURES = ("-m", "grouping_loss", "-m", "gain_beyond", "-m", "gain_recalibration")
 
 
 class TestEvaluate:
@@ -45,48 +39,6 @@ class TestEvaluate:
         table = [line for line in done.out.splitlines() if not line.startswith(("decal:", "fixtures", "/"))]
         assert max(map(len, table)) <= 60
         assert "p_svm_waseem: dropped 10 of 1,519 rows (missing score)" in done.out
-
-
-class TestOneNumberWhateverTheFile:
-    """The same rows give byte-identical metrics, intervals and cross-fitted figures however they come."""
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def same_rows(cls, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
-        import numpy as np
-
-        folder = tmp_path_factory.mktemp("same")
-        table = pyarrow.csv.read_csv(BINARY)
-        columns = ["p", "y", "weight", "group", "x1", "x2", "x3"]
-        table = table.select(columns).slice(0, 200)
-        for name in ("p", "weight", "x1", "x2", "x3"):  # exactly representable in both widths
-            table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.float32()))
-        shuffled = table.take(pa.array(np.random.default_rng(1).permutation(len(table))))
-        wide = shuffled.cast(
-            pa.schema([(f.name, pa.float64() if f.type == pa.float32() else f.type) for f in table.schema])
-        )
-        pq.write_table(table, folder / "narrow.parquet")
-        pq.write_table(wide.slice(0, 100), folder / "part1.parquet")
-        pyarrow.csv.write_csv(wide.slice(100), folder / "part2.csv")
-        (folder / "all.csv.gz").write_bytes(gzip.compress(_csv(wide)))
-        names = (["narrow.parquet"], ["part1.parquet", "part2.csv"], ["all.csv.gz"])
-        return {"+".join(files): [folder / name for name in files] for files in names}
-
-    @pytest.mark.parametrize("more", [("--weight", "weight"), ("--features", "x*", *OF_FEATURES)], ids=str)
-    def test_metrics_are_byte_identical(self, decal: Decal, same_rows: dict, more: tuple[str, ...]) -> None:
-        distinct = set()
-        for files in same_rows.values():
-            done = decal("evaluate", *files, "-s", "p", "-y", "y", "--threshold", "0.3", "--format", "json", *more)
-            document = valid_json(done.out)
-            entries = document.get("reports", [document])
-            distinct.add(json.dumps([entry["metrics"] for entry in entries]))
-        assert len(distinct) == 1
-
-
-def _csv(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    pyarrow.csv.write_csv(table, sink)
-    return sink.getvalue().to_pybytes()
 
 
 PACKED = ("evaluate", BINARY, "--score", "p", "--label", "y", "--threshold", "0.3")

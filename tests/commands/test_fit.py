@@ -60,22 +60,6 @@ def test_fit_apply_evaluate_is_one_story(decal: Decal, tmp_path: Path) -> None:
 
 
 class TestFit:
-    def test_json_is_valid(self, decal: Decal, folder: Path) -> None:
-        named = (*P_AND_Y, "--threshold", "0.3", "--weight", "weight", "-f", "json", "--seed", "3")
-        document = valid_json(decal("fit", "platt(on=p)", BINARY, *named, "-o", "platt.json").out)
-        fit = document["fit"]
-        assert fit["method"] == "platt(on=p)" and fit["kind"] == "recalibration"
-        assert (fit["model_file"], fit["column"], fit["rows"]) == ("platt.json", "p_platt", 2000)
-        assert fit["judged"] == "cross-fitted"
-        low, high = fit["gain"]["interval"]
-        assert low < fit["gain"]["value"] < high
-        assert fit["gain"]["value"] == pytest.approx(fit["gain"]["after"] - fit["gain"]["before"])
-        assert set(fit["metrics"]) == {"brier", "log_loss", "auc", "ece", "c_emp", "regret_calibration"}
-        brier = fit["metrics"]["brier"]
-        assert brier["difference"] == pytest.approx(brier["after"] - brier["before"])
-        evaluated = decal.json("evaluate", BINARY, *P_AND_Y, "--weight", "weight", "-m", "brier")
-        assert brier["before"] == pytest.approx(evaluated["metrics"]["brier"]["value"], abs=1e-12)
-
     def test_without_a_task_there_is_no_gain_and_no_regret(self, decal: Decal) -> None:
         document = decal.json("fit", "beta", BINARY, *P_AND_Y, "-o", "m.json")
         assert document["fit"]["gain"] is None and document["task"] is None
