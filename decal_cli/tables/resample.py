@@ -11,9 +11,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FOLDS = 5
+"""Number of folds: a model is fitted on all but one and evaluated on that one."""
 BLOCKS = FOLDS + 1
 """Of time: the first one teaches only, so that as many fits are judged as there are folds."""
-"""Number of folds: a model is fitted on all but one and evaluated on that one."""
 _MANY_LEVELS = 4096
 """Levels above which rows may be dealt one by one."""
 _BITS = 63 // FOLDS

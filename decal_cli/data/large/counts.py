@@ -43,6 +43,8 @@ ROUNDING = 1e-9
 """Of sums of floats, which engines add in orders of their own."""
 _NOISE = 8 * np.finfo(np.float64).eps
 """Of sums of weights that are alike, relative, for each that was added."""
+_ENDLESS = (*SUMS[N_POWERS:], *SQUARES[N_POWERS:])
+"""Sums of losses, each of which may be infinite."""
 _MAX_LOSS = 745.0
 """Minus the logarithm of the least float is less."""
 _POWERS = {name + side: at for pair in SQUARED.items() for at, name in enumerate(pair, 1) for side in ("", *SIDES)}
@@ -137,6 +139,9 @@ class Counts(ABC):
     def check(self) -> None:
         """Raise a DecalError that names the first value that cannot be, with its file, column and row."""
         for side in self.sides:
+            for name, values in side.columns.items():
+                sound = ~np.isnan(values) if name in _ENDLESS else np.isfinite(values)
+                side.need(sound, name, "is missing or not finite")
             side.check_side()
         of = self.columns
         for first, second, rows in (("d1", "d2", "n"), ("e1", "e2", "n"), ("g1", "g2", "n2"), ("f1", "f2", "n2")):
@@ -277,8 +282,6 @@ class DistinctScores(Counts):
         return tuple(replace(rows, score=side.columns["score"][line]) for side in self.sides)
 
     def check_side(self) -> None:
-        for name, values in self.columns.items():
-            self.need(np.isfinite(values), name, "is missing or not finite")
         score, (count, count_ones), (rows, ones) = self.columns["score"], self.of_rows, self.rows
         self.need((score >= 0) & (score <= 1), "score", "is outside [0, 1]")
         self.need_counts(count, 1)
@@ -429,10 +432,6 @@ class CellCounts(Counts):
 
     def check_side(self) -> None:
         of = self.columns
-        endless = ("l1", "l2", "k1", "k2")
-        for name, values in of.items():
-            sound = ~np.isnan(values) if name in endless else np.isfinite(values)
-            self.need(sound, name, "is missing or not finite")
         low, high = of["low"], of["high"]
         self.need((low >= 0) & (low <= 1), "low", "is outside [0, 1]")
         self.need((high > low) & (high <= 1) | (high == 1) & (low == 1), "high", "is not between low and 1")
