@@ -54,7 +54,7 @@ def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool)
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_decisions_as_they_are_by_hand(weighted: bool) -> None:
-    rows = correlated_world(400, weighted)
+    rows = correlated_world(400, weighted, features=False)
     _, counts = counted(rows, BinaryTask.of_threshold(0.3))
     act, weight = rows.score >= 0.3, rows.weights
     by_hand = [weight[where].sum() for where in (act & (rows.label == 1), act & (rows.label == 0))]
@@ -73,11 +73,6 @@ def test_what_cannot_be_estimated_is_not_counted() -> None:
     assert count_decisions(Inputs(few)) is None
     nobody = counted(few, BinaryTask.of_threshold(0.95))[1].as_is
     assert nobody.ppv is None and nobody.sensitivity == 0
-
-
-def entries(decal: Decal, *arguments: object) -> list[dict[str, Any]]:
-    document = decal.json("recommend", *arguments)
-    return document.get("reports", [document])
 
 
 def test_text_json_and_the_page_say_the_same() -> None:
@@ -103,7 +98,7 @@ def test_groups_are_counted_each_for_itself(decal: Decal, tmp_path: Any) -> None
     label = (rng.random(300) < score).astype(int)
     lines = [f"{p},{y},{g}" for p, y, g in zip(score, label, group, strict=True)]
     (tmp_path / "rows.csv").write_text("p,y,g\n" + "\n".join(lines) + "\n")
-    both = entries(decal, "rows.csv", "-s", "p", "-y", "y", "--group", "g", "-t", ".4")
+    both = decal.json("recommend", "rows.csv", "-s", "p", "-y", "y", "--group", "g", "-t", ".4")["reports"]
     for entry in both:
         here = np.ones(300, bool) if entry["group"] is None else group == entry["group"].split("=")[-1]
         as_is = entry["counts"]["as_is"]
