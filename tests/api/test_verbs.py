@@ -175,6 +175,7 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.evaluate(P, Y, weight=-np.ones(60)), "weight -1 is not positive"),
         (lambda: decal.evaluate(P, Y, features=np.ones((3, 1))), "'features' has 3 rows"),
         (lambda: decal.evaluate(P), "give label="),
+        (lambda: decal.evaluate(P, Y, reference=FRAME), "reference= has columns of the same names"),
         (lambda: decal.evaluate(Y, P), "swapped?"),
         (lambda: decal.evaluate("predz.csv"), "predz.csv: no such file"),
         (lambda: decal.recommend(decal.Data(FIXTURES / "multiclass_n1500_k3.csv", proba="p_*")), "decision"),

@@ -45,11 +45,14 @@ def test_markdown_is_as_it_was_when_somebody_looked(decal: Decal) -> None:
 
 class TestTwoColumns:
     def test_csv_and_markdown(self, decal: Decal) -> None:
-        done = decal("compare", *PAIR, "-m", "brier", "-m", "ece_debiased(bins=10)", "-f", "csv")
+        asked = ("brier", "ece_debiased(bins=10)", "observed_expected")
+        done = decal("compare", *PAIR, *(word for name in asked for word in ("-m", name)), "-f", "csv")
         table = list(csv.DictReader(io.StringIO(done.out)))
-        assert [row["metric"] for row in table] == ["brier", "ece_debiased(bins=10)"]
+        assert [row["metric"] for row in table] == [*asked]
+        apart = [abs(float(table[2][side]) - 1) for side in "ab"]
+        assert table[2]["better"] == ("p_profanity", "p_hatesonar")[apart[1] < apart[0]]
         assert table[0]["better"] == "p_profanity" and table[0]["by_chance"] == "false"
-        assert [row["method"] for row in table] == ["analytic", "bootstrap"]
+        assert [row["method"] for row in table] == ["analytic", "bootstrap", "bootstrap"]
         out = decal("compare", *PAIR, *QUICK, "-f", "markdown").out
         assert "| Brier score (`brier`) | ↓ | 0.2395 | 0.2504 | +0.0109 [" in out
         assert "p_profanity better, not by chance |" in out
@@ -71,6 +74,9 @@ class TestTwoFiles:
         a, b, y = (0.2, 0.9, 0.4, 0.6, 0.3, 0.1), (0.1, 0.8, 0.5, 0.7, 0.4, 0.2), (0, 1, 0, 1, 1, 0)
         for name, score in (("a", a), ("b", b)):
             assert float(row[name]) == pytest.approx(sum((p - t) ** 2 for p, t in zip(score, y, strict=True)) / 6)
+        both = files(A.replace("p,", "p_old,", 1), B.replace("p,", "p_new,", 1))
+        done = decal("compare", *both, "--score", "p_old", "--score", "p_new", "--id", "id", *QUICK)
+        assert "A = p_old, B = p_new, 6 rows" in done.out
 
     @pytest.mark.parametrize(
         ("a", "b", "says", "left"),

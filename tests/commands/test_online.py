@@ -180,6 +180,9 @@ def test_where_no_label_is_known_in_time_nothing_is_learned(decal: Decal, tmp_pa
         late = decal.json("online", "s.csv", "-y", "y", "-t", ".3", "--time", "t", "--delay", delay)
         platt = next(each for each in late["methods"] if each["method"] == "online-platt")
         assert platt["gain"] == 0 and late["p_value"] == 1
+    line = ("online", "-y", "y", "-t", ".3", "--missing", "drop")
+    dropped = decal.json(*line, stdin=b"p,y\n.4,1\n.5,\n,0\n.2,0\n")
+    assert (dropped["rows"], len(dropped["notes"])) == (2, 2)
 
 
 def clustered(path: Path, of_row: Sequence[str]) -> Path:
