@@ -107,6 +107,15 @@ def test_truncated_files(tmp_path: Path, form: str, part: float) -> None:
     assert path in line and ("cannot be read as" in line or "corrupt or truncated gzip" in line)
 
 
+def test_tables_without_rows_and_with_a_name_twice(tmp_path: Path) -> None:
+    empty = {"p": pa.array([], pa.float64()), "y": pa.array([], pa.int8())}
+    twice = pa.Table.from_arrays([pa.array([0.1]), pa.array([1]), pa.array([2])], ["p", "y", "y"])
+    for form in ("parquet", "feather", "arrow-stream"):
+        assert "has a header but no rows" in reading_error(write_columns(tmp_path, empty, form))
+        FORMATS[form](twice, tmp_path / "twice")
+        assert "duplicate column y" in reading_error(str(tmp_path / "twice"))
+
+
 def test_names_with_newlines_stay_one_line(tmp_path: Path) -> None:
     path = write_text(tmp_path, '"a\nb",p,y\n1,2.5,1\n', "odd\nname.csv")
     assert "odd\\nname.csv" in reading_error(path)
