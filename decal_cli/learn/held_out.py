@@ -229,13 +229,21 @@ def _logistic(rows: LevelCounts, sloped: bool) -> Fit:
 
 
 def _shift(x: Floats, weight: Floats, ones: Floats) -> float:
-    """The intercept at which the mean probability is the share of label 1, by Newton's method."""
-    at = 0.0
+    """The intercept at which the mean probability is the share of label 1: Newton's method between two ends.
+
+    Both labels have some weight. Where all scores are far too low or too high, a full step may pass the intercept by
+    more than it was off.
+    """
+    share = float(log_odds(np.array([ones.sum() / weight.sum()]))[0])
+    low, high = share - float(x.max()), share - float(x.min())
+    at = min(max(0.0, low), high)
     for _ in range(100):
         p = expit(x + at)
-        step = float((ones - weight * p).sum()) / max(float((weight * p * (1 - p)).sum()), 1e-300)
-        at += float(np.clip(step, -5.0, 5.0))
-        if abs(step) < TOLERANCE:
+        missing = float((ones - weight * p).sum())
+        low, high = (at, high) if missing > 0 else (low, at)
+        step = missing / max(float((weight * p * (1 - p)).sum()), 1e-300)
+        at = at + step if low <= at + step <= high else (low + high) / 2
+        if abs(step) < TOLERANCE or high - low < TOLERANCE:
             return at
     raise Undefined("the shift does not converge")
 

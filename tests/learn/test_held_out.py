@@ -66,6 +66,14 @@ def test_a_shift_makes_the_mean_the_share_of_labels() -> None:
     assert np.ptp(logit(fitted(score)) - logit(score)) == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.parametrize("score", [[0.0003, 0.0005, 0.0006], [0.9999962, 0.9999963, 0.9999964]])
+def test_a_shift_is_found_however_far_off_the_scores_are(score: list[float]) -> None:
+    """Newton's method alone goes to and fro between 0 and a shift that is too large."""
+    rows = LevelCounts(np.array(score), np.array([50.0, 37.0, 70.0]), np.array([50.0, 63.0, 30.0]))
+    fitted = CALIBRATORS["shift"](rows)(rows.score)
+    assert (rows.neg + rows.pos) @ fitted == pytest.approx(rows.pos.sum(), rel=1e-9)
+
+
 def test_isotonic_regression_is_a_step_function_of_the_score() -> None:
     score, label = world(500, 3)
     fitted, fit = CALIBRATORS["isotonic"](counted(score, label)), IsotonicRegression().fit(score, label)
