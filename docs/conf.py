@@ -7,8 +7,6 @@ path, links to files that are no pages, and the reference, which is made of what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -176,23 +174,15 @@ def _included(_: Any, path: Any, name: str, source: list[str]) -> None:
 
 
 def _described(_: Any, what: str, name: str, noun: Any, options: Any, lines: list[str]) -> None:
-    """The fields of a noun that its docstring leaves to the help of their options."""
-    if what == "class" and name.partition(".")[2] in API["What they take"] and hasattr(noun, "__dataclass_fields__"):
-        said = [at for at, line in enumerate(lines, 1) if line.startswith((":param", ":type"))]
-        end = (
-            next((at for at in range(said[-1], len(lines)) if not lines[at].strip()), len(lines))
-            if said
-            else len(lines)
-        )
-        lines[end:end] = ([] if said else [""]) + list(_options_of(noun, "\n".join(lines)))
-
-
-def _options_of(noun: Any, said: str) -> Iterator[str]:
-    for each in fields(noun):
-        declared = each.metadata.get("option")
-        if declared and declared.help and not re.search(rf":param .*\b{each.name}\b", said):
-            text = re.sub(r"([\\*_|`])", r"\\\1", declared.help)
-            yield f":param {each.name}: {text}"
+    """The fields of a noun, whose texts are those of the options of the command line, where no sign acts."""
+    if what == "class" and name.partition(".")[2] in API["What they take"]:
+        of_fields = False
+        for at, line in enumerate(lines):
+            of_fields = line.startswith(":param") or (of_fields and line.startswith(" "))
+            if of_fields:
+                # Between backticks stands code.
+                parts = re.split("(`[^`]*`)", line)
+                lines[at] = "".join(re.sub(r"([*_|])", r"\\\1", part) if part[:1] != "`" else part for part in parts)
 
 
 def _of_scikit_learn(_: Any, what: str, name: str, *rest: Any) -> bool | None:
