@@ -190,16 +190,11 @@ def prepared() -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _reserve() -> None:
-    """Where memory is limited, make numpy's OpenBLAS and scipy's take their part, before anything else does.
-
-    Finding none later, OpenBLAS ends the process: with code 1, that of a failed gate, or as Ctrl-C does.
-
-    Errors: DecalError where there is too little.
-    """
+def need_memory() -> bool:
+    """Whether memory is limited. Errors: DecalError where there is too little."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
-        return
+        return False
     try:
         mmap.mmap(-1, N_BYTES).close()
     except OSError:
@@ -207,6 +202,18 @@ def _reserve() -> None:
             f"there is not enough memory: the limit is {limit >> 20:,} MiB (ulimit -v)",
             f"give it {(N_BYTES >> 20) + 128:,} MiB, most of which is never filled",
         ) from None
+    return True
+
+
+def _reserve() -> None:
+    """Where memory is limited, make numpy's OpenBLAS and scipy's take their part, before anything else does.
+
+    Finding none later, OpenBLAS ends the process: with code 1, that of a failed gate, or as Ctrl-C does.
+
+    Errors: DecalError where there is too little.
+    """
+    if not need_memory():
+        return
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     # Late: OpenBLAS counts its threads when it is loaded, and most machines need none of this.
     import numpy as np
