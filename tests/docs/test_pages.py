@@ -83,6 +83,14 @@ def test_generated_blocks_are_fresh(features: bool, monkeypatch: pytest.MonkeyPa
     assert not stale, "run: make man"
 
 
+def test_readme_opens_with_the_numbers_that_stand_below() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    known = [re.search(rf"gain of {gain}: (\d+) ", text) for gain in ("recalibration", "post-training")]
+    wins = re.search(r"score as it is \+(\d+)", (ROOT / "docs" / "worth.svg").read_text(encoding="utf-8"))
+    said = re.search(r"wins (\d+) per 1,000\s.*may add (\d+);.*adds (\d+):", text.partition("```sh")[0], re.DOTALL)
+    assert said and [each and each[1] for each in (wins, *known)] == list(said.groups())
+
+
 @each_page
 def test_every_block_is_generated(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

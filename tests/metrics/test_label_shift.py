@@ -5,7 +5,7 @@ import pytest
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, parse, value_of
-from decal_cli.metrics.label_shift import N_BINS, ReferenceScores, binned, label_shift, psi
+from decal_cli.metrics.label_shift import N_BINS, BinShares, ReferenceScores, binned, label_shift, psi
 from decal_cli.tables.table import Table, tabulate
 
 
@@ -13,6 +13,17 @@ def sample(rng: np.random.Generator, n: int, share: float, apart: float = 1.5) -
     label = rng.uniform(size=n) < share
     score = 1 / (1 + np.exp(-(rng.normal(size=n) + apart * (label - 0.5))))
     return tabulate(score, label.astype(int), None)
+
+
+def test_psi_by_hand() -> None:
+    """.1 ln(.6 / .5) - .1 ln(.4 / .5)."""
+    value = psi(BinShares(np.array([0.5, 0.5]), 1000), BinShares(np.array([0.6, 0.4]), 1000))
+    assert value == pytest.approx(0.1 * np.log(1.2) - 0.1 * np.log(0.8), abs=1e-12)
+
+
+def test_a_bin_without_rows_counts_half_a_row() -> None:
+    value = psi(BinShares(np.array([0.5, 0.5]), 100), BinShares(np.array([1.0, 0.0]), 100))
+    assert value == pytest.approx(0.5 * np.log(2) - 0.495 * np.log(0.005 / 0.5), abs=1e-12)
 
 
 def test_bins_are_frozen_on_the_reference_and_hold_every_row() -> None:
