@@ -869,13 +869,12 @@ def run(arguments: list[str]) -> int:
     with streams.checked():
         try:
             try:
-                # What reads the options of a command aborts where it finds no memory.
                 if (
                     arguments
                     and arguments[0] != "--version"
                     and not any(each.startswith("--help") for each in arguments)
                 ):
-                    streams.need_memory()
+                    streams.reserve()
                 code = app(arguments, prog_name="decal", standalone_mode=False)
             finally:
                 sys.stdout.flush()

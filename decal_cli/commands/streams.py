@@ -174,8 +174,7 @@ def _rows_bar() -> AbstractContextManager[RowsRead]:
 
 @contextmanager
 def prepared() -> Iterator[None]:
-    """Within it, there is memory, and matplotlib leaves the user's home and standard error alone."""
-    _reserve()
+    """Within it, matplotlib leaves the user's home and standard error alone."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     if FOLDER in os.environ:
         yield
@@ -190,11 +189,17 @@ def prepared() -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def need_memory() -> bool:
-    """Whether memory is limited. Errors: DecalError where there is too little."""
+def reserve() -> None:
+    """Where memory is limited, make numpy's OpenBLAS and scipy's take their part, before anything else does.
+
+    Finding none later, OpenBLAS ends the process, with code 1, that of a failed gate, or as Ctrl-C does; and what reads
+    the options of a command aborts it.
+
+    Errors: DecalError where there is too little.
+    """
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
-        return False
+        return
     try:
         mmap.mmap(-1, N_BYTES).close()
     except OSError:
@@ -202,18 +207,6 @@ def need_memory() -> bool:
             f"there is not enough memory: the limit is {limit >> 20:,} MiB (ulimit -v)",
             f"give it {(N_BYTES >> 20) + 128:,} MiB, most of which is never filled",
         ) from None
-    return True
-
-
-def _reserve() -> None:
-    """Where memory is limited, make numpy's OpenBLAS and scipy's take their part, before anything else does.
-
-    Finding none later, OpenBLAS ends the process: with code 1, that of a failed gate, or as Ctrl-C does.
-
-    Errors: DecalError where there is too little.
-    """
-    if not need_memory():
-        return
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     # Late: OpenBLAS counts its threads when it is loaded, and most machines need none of this.
     import numpy as np
