@@ -1,7 +1,12 @@
 """Every post-training method by name; importing this declares them, in the order in which they are printed."""
 
-from decal_cli.learn import curves, by_region, stacks  # noqa: F401, I001
+from decal_cli.learn import by_region, curves, stacks
 from decal_cli.learn.method import METHODS, MethodSpec
+
+# Whichever of these rooms was imported first: sorting keeps the order within one.
+_ROOMS = [room.__name__ for room in (curves, by_region, stacks)]
+for _name in sorted(METHODS, key=lambda name: _ROOMS.index(METHODS[name].function.__module__)):
+    METHODS[_name] = METHODS.pop(_name)
 
 named = METHODS.named
 parse = METHODS.parse

@@ -55,6 +55,13 @@ def test_clinical_has_its_usual_names_and_scores_by_outcome(decal: Decal) -> Non
     assert sum(each["rows"] for each in document["by_outcome"]) == document["rows"]
 
 
+def test_credit_measures_are_those_of_the_ranking(decal: Decal) -> None:
+    document = decal.json(*PACKED, "--pack", "credit")
+    values = {key: result["value"] for key, result in document["metrics"].items()}
+    assert values["gini"] == pytest.approx(2 * values["auc"] - 1, abs=1e-12)
+    assert values["ks"] == pytest.approx(0.3733, abs=1e-4)
+
+
 def test_credit_has_psi_in_its_table_and_says_what_it_needs(decal: Decal, tmp_path: Path) -> None:
     without = decal(*PACKED, "--pack", "credit")
     assert "– psi: needs a reference: evaluate --reference" in without.out

@@ -198,6 +198,12 @@ def test_a_method_is_described() -> None:
         assert all(parameter.text for parameter in method.parameters), name
 
 
+def test_recalibration_comes_first() -> None:
+    kinds = [method.kind for method in METHODS.values()]
+    assert kinds == sorted(kinds, key=["recalibration", "post-training"].index)
+    assert next(iter(METHODS)) == "isotonic"
+
+
 TASK = BinaryTask.of_costs(2.0, 3.0)
 """t* = .4, u_delta = 5."""
 

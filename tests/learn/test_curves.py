@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from decal_cli.errors import Undefined
 from decal_cli.learn.curves import (
+    MIN_SCORE,
     Abstaining,
     Beta,
     Binned,
@@ -25,6 +26,7 @@ from decal_cli.learn.curves import (
 from decal_cli.learn.method import Training
 from decal_cli.learn.regions import isotonic_fit
 from decal_cli.tables.rows import Rows, Unlabelled
+from decal_cli.task import BinaryTask
 from tests.helpers.training import (
     apply_in_sample,
     fit_method,
@@ -34,7 +36,7 @@ from tests.helpers.training import (
     unlabelled,
     with_task,
 )
-from tests.helpers.worlds import any_rows
+from tests.helpers.worlds import any_rows, value_of
 from tests.helpers.worlds import rows_by_level as by_level
 
 
@@ -135,6 +137,11 @@ def test_where_a_threshold_separates_the_labels_there_is_no_maximum(key: str, ro
 def test_smoothed_targets_have_a_maximum_even_there() -> None:
     model = fit_method("platt", training_of(SEPARATED))
     assert isinstance(model, Sigmoid) and 0 < model.slope < 10
+
+
+def test_scores_of_0_and_1_are_cut_where_the_docstring_says() -> None:
+    ends = logit(np.array([0.0, MIN_SCORE, 1 - MIN_SCORE, 1.0]))
+    assert ends[0] == ends[1] and ends[2] == ends[3] and abs(ends[3]) == pytest.approx(27.6, abs=0.05)
 
 
 def test_scores_far_apart_in_log_odds_and_close_in_value_are_fitted_alike() -> None:
@@ -298,6 +305,13 @@ def test_in_sample_it_decides_as_the_isotonic_fit_does(rows: Rows, t: float) -> 
     np.testing.assert_array_equal(moved.acts(learned.task), fit.acts(learned.task))
 
 
+def test_it_is_the_threshold_that_the_metric_names() -> None:
+    rows = by_level({0.2: "00100", 0.6: "10", 0.9: "111"})
+    model = fit_method("threshold", with_task(training_of(rows), 0.4))
+    named = value_of("threshold_adjusted", rows.table, BinaryTask.of_threshold(0.4))
+    assert model.threshold == named == 0.6
+
+
 PEER = "scikit-learn 1.9.1, "
 BRIER = {
     "isotonic": (0.1976744936, 1e-9, PEER + "IsotonicRegression(out_of_bounds=clip)"),
@@ -318,3 +332,25 @@ def test_the_brier_score_on_the_other_half_is_the_peers(key: str) -> None:
     value, within, origin = BRIER[key]
     score = fit_method(key, shipped_training("cal"))(unlabelled(test)).score
     assert np.mean((score - test.label) ** 2) == pytest.approx(value, abs=within), origin
+
+
+COEFFICIENTS = {
+    "platt(on=p)": ({"slope": 3.0774959774, "intercept": -2.0576454766}, "as above; its A and B have the other sign"),
+    "platt": ({"slope": 0.5089667642, "intercept": -0.4849766633}, "as above; its A and B have the other sign"),
+    "platt(targets=labels)": ({"slope": 0.5124642840, "intercept": -0.4832463228}, "as above"),
+    "temperature": ({"slope": 1 / 1.6591871014, "intercept": 0.0}, "as above; half of 1 / beta_, it has two logits"),
+    "beta": ({"a": 0.5285384882, "b": 0.4887644791, "c": -0.4449289530}, "as above"),
+}
+
+
+@pytest.mark.parametrize("key", COEFFICIENTS)
+def test_the_coefficients_are_the_peers(key: str) -> None:
+    expected, origin = COEFFICIENTS[key]
+    model = fit_method(key, shipped_training("cal"))
+    for name, value in expected.items():
+        assert getattr(model, name) == pytest.approx(value, abs=1e-6), origin
+
+
+def test_isotonic_returns_the_peers_zeros_and_ones() -> None:
+    score = fit_method("isotonic", shipped_training("cal"))(unlabelled(shipped_training("test"))).score
+    assert (int((score == 0).sum()), int((score == 1).sum())) == (24, 3)  # scikit-learn 1.9.1, IsotonicRegression

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
+from scipy.optimize import root
 from sklearn.linear_model import LogisticRegression
 
 from decal_cli.errors import Undefined
@@ -122,34 +122,16 @@ def test_products_are_seen() -> None:
     assert gain.value - 3 * gain.error > 0
 
 
-def judge_of(label: np.ndarray, weight: np.ndarray, *learned: np.ndarray) -> np.ndarray:
-    """The judge's probabilities, fitted by scipy."""
-    x = np.column_stack((np.ones(len(label)), *(log_odds(p, SURE) for p in learned)))
-
-    def loss(at: np.ndarray) -> float:
-        z = x @ at
-        return weight @ (np.logaddexp(0, z) - label * z) + JUDGE_PENALTY * at @ at
-
-    def slope(at: np.ndarray) -> np.ndarray:
-        return x.T @ (weight * (expit(x @ at) - label)) + 2 * JUDGE_PENALTY * at
-
-    return expit(x @ minimize(loss, np.zeros(x.shape[1]), jac=slope, tol=1e-12).x)
-
-
 def by_hand(probed: Probed, threshold: float) -> tuple[float, float]:
-    """The gain and its error, row by row and deal by deal; a row moves the judge by what a fit with more of it does."""
-    label, w, deals = probed.label, probed.weight, (probed, *probed.others)
+    """The gain and its error, row by row and deal by deal."""
+    w, deals = probed.weight, (probed, *probed.others)
     won, moved = np.zeros((2, len(deals), len(w)))
     for k, deal in enumerate(deals):
-        learned = deal.probe, deal.isotonic, deal.recalibrated
-        change = (deal.probe >= threshold) * 1.0 - (deal.recalibrated >= threshold)
-        won[k] = change * ((label + judge_of(label, w, *learned)) / 2 - threshold)
+        ((chance,), (slopes,), (pull,)) = deal.judge
+        change = [int(deal.probe[i] >= threshold) - int(deal.recalibrated[i] >= threshold) for i in range(len(w))]
         for i in range(len(w)):
-            less, more = (
-                (w * change) @ judge_of(label, w + step * (np.arange(len(w)) == i), *learned)
-                for step in (-0.001, 0.001)
-            )
-            moved[k, i] = (more - less) / 0.002 / 2
+            won[k, i] = change[i] * ((deal.label[i] + chance[i]) / 2 - threshold)
+            moved[k, i] = sum(change[j] * slopes[j] @ pull[i] for j in range(len(w))) / 2
     mean = np.average(won.mean(axis=0), weights=w)
     each = won - mean + moved
     of_rows, of_deals = each.mean(axis=0), np.average(each, axis=1, weights=w)
@@ -160,28 +142,47 @@ def by_hand(probed: Probed, threshold: float) -> tuple[float, float]:
     return mean, WIDENED * np.sqrt(variance)
 
 
-@settings(max_examples=40)
-@given(st.integers(0, 2**31), st.integers(1, 12), st.integers(1, 3), st.sampled_from(AT))
+def chances(rng: np.random.Generator, rows: int) -> np.ndarray:
+    return rng.integers(0, 11, rows) / 10
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**31), st.integers(1, 30), st.integers(1, 3), st.sampled_from(AT))
 def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, deals: int, threshold: float) -> None:
     rng = np.random.default_rng(seed)
-
-    def chances() -> np.ndarray:
-        return rng.integers(0, 11, rows) / 10
-
-    score, label, weight = chances(), rng.integers(0, 2, rows).astype(float), rng.uniform(0.1, 3, rows)
+    score, label, weight = chances(rng, rows), rng.integers(0, 2, rows).astype(float), rng.uniform(0.1, 3, rows)
 
     def deal() -> Probed:
-        learned = isotonic, recalibrated, probe = chances(), chances(), chances()
+        learned = isotonic, recalibrated, probe = [chances(rng, rows) for _ in range(3)]
         judge = Judge.of(Rows(score, label, weight), probe, isotonic, recalibrated)
         return Probed(score, label, weight, *learned, judge, np.arange(rows) % 5)
 
     first, *others = (deal() for _ in range(deals))
     probed = first._replace(others=tuple(others))
     gain = gain_beyond(probed, threshold)
-    value, error = by_hand(probed, threshold)
-    assert gain.value == pytest.approx(value, abs=1e-6)
-    assert gain.error == pytest.approx(error, rel=1e-4)
-    assert gain.half_width(0.95) == pytest.approx(1.959964 * gain.error, rel=1e-6)
+    assert (gain.value, gain.error) == pytest.approx(by_hand(probed, threshold), abs=1e-12)
+    assert gain.half_width(0.95) == pytest.approx(1.959964 * gain.error, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_judge_is_a_logistic_curve_that_each_row_moves_as_a_fit_with_more_of_it(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    learned, label, weight = [chances(rng, 12) for _ in range(3)], rng.integers(0, 2, 12), rng.uniform(0.1, 3, 12)
+    x, worth = np.column_stack((np.ones(12), *(log_odds(p, SURE) for p in learned))), rng.normal(size=12)
+
+    def fitted(weight: np.ndarray) -> np.ndarray:
+        """Where scipy finds no slope."""
+
+        def slope(at: np.ndarray) -> np.ndarray:
+            return x.T @ (weight * (expit(x @ at) - label)) + 2 * JUDGE_PENALTY * at
+
+        return expit(x @ root(slope, np.zeros(4), tol=1e-14).x)
+
+    judge = Judge.of(Rows(learned[0], label, weight), *learned)
+    assert judge.chance[0] == pytest.approx(fitted(weight), abs=1e-9)
+    step = 1e-3 * np.eye(12)
+    moved = [(weight * worth) @ (fitted(weight + each) - fitted(weight - each)) / 2e-3 for each in step]
+    assert judge.moved(worth) == pytest.approx(moved, rel=1e-4, abs=1e-7)
 
 
 def test_the_error_of_the_whole_gain_is_that_of_a_sum() -> None:
