@@ -76,6 +76,14 @@ def test_the_gain_moves_as_rows_between_the_thresholds_do() -> None:
     assert between and answer.reports[0].without_labels.gain_recalibration == pytest.approx(np.array(ends) / ROWS)
 
 
+def test_a_gain_that_no_label_can_change_is_one_number() -> None:
+    frame = table(5)
+    frame.loc[frame["y"].isna(), "p"] = 0.999
+    answer = decal.recommend(decal.Data(frame, score="p", label="y", missing="drop"), 0.3)
+    low, high = answer.reports[0].without_labels.gain_recalibration
+    assert low == high and "What recalibration wins there is " in " ".join(str(answer).split())
+
+
 def test_how_scores_differ_is_the_auc_of_having_no_label() -> None:
     from sklearn.metrics import roc_auc_score
 

@@ -299,7 +299,7 @@ def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, name
     factor, unit = terms.scale(*amounts_of(report))
     measured_in = " ".join(filter(None, (unit, terms.span)))
 
-    def between(ends: Interval) -> str:
+    def between(ends: Sequence[float]) -> str:
         return " and ".join(alike([factor * end for end in ends]))
 
     sentences = [
@@ -313,7 +313,10 @@ def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, name
             f"{measured_in} on all {report.rows + apart.rows:,} rows."
         )
     if apart.gain_recalibration is not None:
-        sentences.append(f"What recalibration wins there lies between {between(apart.gain_recalibration)}.")
+        # Recalibration may change no decision on the rows without a label.
+        low, high = apart.gain_recalibration
+        won = f"lies between {between((low, high))}" if low < high else f"is {between((low,))}"
+        sentences.append(f"What recalibration wins there {won}.")
     if way and not weighted:
         sentences.append(
             f"Where a row's chance of having a label is known, its inverse as {Hint('weight').words} makes the rows "
