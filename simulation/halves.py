@@ -12,15 +12,16 @@ import argparse
 import itertools
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from decal_cli.analysis.flowchart import Constant
+from decal_cli.analysis.flowchart import FITS, Advice, Evidence, Item, walk
 from decal_cli.data import Columns, Predictions, read
 from decal_cli.errors import Undefined
 from decal_cli.learn.method import fit, training_rows
@@ -114,8 +115,8 @@ def lines_of(case: dict[str, Any], model: Predictions) -> Iterator[dict[str, Any
     half = replace(model, rows=ours[0])
     for t, task, decision in decisions_on(rows):
         report, advice = advice_on(half, task, case["split"])
-        now = advice.act_now.method
-        for name in {"blend", now} - {None, *fitted}:
+        named = (report.recalibrator or FITS["recalibrate"], "blend")
+        for name in set(named) - set(fitted):
             fitted[name] = fit(METHODS.parse(name), training_rows(half, decision, case["split"]))(ours[1]).score
         each = {name: won_by(theirs[0], score, decision) for name, score in held_out.items()}
         choice = picked({name: Estimate(float(won.mean()), 0.0) for name, won in each.items()})
@@ -124,24 +125,40 @@ def lines_of(case: dict[str, Any], model: Predictions) -> Iterator[dict[str, Any
             return float(won_by(ours[1], score, decision).mean())
 
         yield case | {
-            "t": t, "stakes": at_stake(ours[1], decision), "method": now, "picked": choice,
-            "certainty": advice.certainty,
-            "decal": _as_advised(ours[1], decision, advice.constant) if now is None else wins(fitted[now]),
-            "cv": 0.0 if choice is None else wins(final[choice]), "blend": wins(fitted["blend"]),
-            "stack": wins(final["boosted stack"]), "predicted": report.results["gain_post_training"].value,
+            "t": t, "stakes": at_stake(ours[1], decision), "rows": report.rows, "recalibrator": named[0],
+            "acts_from": task.decision_threshold if isinstance(task, BinaryTask) else None,
+            "best_constant": report.worth and report.worth.action,
+            "picked": choice, "certainty": advice.certainty, "named": advice.act_now.method,
+            "won": {name: wins(fitted[name]) for name in named}, "constants": constants(ours[1], decision),
+            "cv": 0.0 if choice is None else wins(final[choice]), "stack": wins(final["boosted stack"]),
+            "predicted": report.results["gain_post_training"].value,
             "items": {key: [each.value, each.interval] for key, each in report.results.items()},
         }  # fmt: skip
 
 
-def _as_advised(rows: Rows, decision: Decision, constant: Constant | None) -> float:
-    """Where nothing is to be fitted: the score as it is, or the constant decision that the first line names."""
-    if constant is None or not constant.gain > 0:
-        return 0.0
-    names = decision.taken if isinstance(decision, ClassDecision) else ()
-    action = names.index(str(constant.decision)) if names else int(constant.decision)
+def constants(rows: Rows, decision: Decision) -> dict[str, float]:
+    """What each constant decision wins over deciding by the score, by its name or number."""
+    names = decision.taken if isinstance(decision, ClassDecision) else ("0", "1")
     worth, label = np.array(decision.undominated), rows.label.astype(np.int64)
-    now = actions_taken(rows.score, decision, at_best=True)
-    return float((worth[action, label] - worth[now, label]).mean())
+    now = worth[actions_taken(rows.score, decision, at_best=True), label]
+    return {name: float((each[label] - now).mean()) for name, each in zip(names, worth, strict=True)}
+
+
+def advised(line: dict[str, Any]) -> Advice:
+    """What today's rules say of what was measured on one half."""
+    items = {key: Item(key, value, interval and tuple(interval)) for key, (value, interval) in line["items"].items()}
+    fits = {**FITS, "recalibrate": line["recalibrator"]}
+    return walk(Evidence(items, line["rows"], True, acts_from=line["acts_from"], best_constant=line["best_constant"],
+                         fits=fits))  # fmt: skip
+
+
+def by_advice(line: dict[str, Any]) -> float:
+    """What the first line of the advice wins: a method, a constant decision, or the score as it is."""
+    advice = advised(line)
+    if advice.act_now.method is not None:
+        return float(line["won"][advice.act_now.method])
+    constant = advice.constant
+    return float(line["constants"][str(constant.decision)]) if constant is not None and constant.gain > 0 else 0.0
 
 
 def run(folders: Sequence[Path], file: Path, splits: int) -> None:
@@ -161,6 +178,15 @@ def run(folders: Sequence[Path], file: Path, splits: int) -> None:
             out.writelines(json.dumps(line) + "\n" for line in found)
 
 
+SHOWN: dict[str, Callable[[dict[str, Any]], float]] = {
+    "decal": by_advice,
+    "cv": itemgetter("cv"),
+    "predicted": itemgetter("predicted"),
+    "blend": lambda line: float(line["won"]["blend"]),
+}
+"""What is compared, by line."""
+
+
 def tables(lines: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Markdown: by kind of set, what each way to act wins per 1,000 at stake, and how gains were foretold.
 
@@ -173,12 +199,11 @@ def tables(lines: Sequence[dict[str, Any]]) -> Iterator[str]:
     )
     yield "|---|---|---|---|---|---|---|---|---|---|"
     kinds = sorted({line["set"].split("/")[0] for line in lines})
-    for kind in (*kinds, "all"):
-        of_kind = [
-            line for line in lines if kind in ("all", line["set"].split("/")[0]) and line["predicted"] is not None
-        ]
-        share = {key: np.array([1000 * line[key] / line["stakes"] for line in of_kind])
-                 for key in ("decal", "cv", "blend", "predicted")}  # fmt: skip
+    for kind, within in (*((kind, [kind]) for kind in kinds), ("all but text", set(kinds) - {"text"}), ("all", kinds)):
+        of_kind = [line for line in lines if line["set"].split("/")[0] in within and line["predicted"] is not None]
+        if not of_kind:
+            continue
+        share = {key: np.array([1000 * of(line) / line["stakes"] for line in of_kind]) for key, of in SHOWN.items()}
         pairs = np.unique([f"{line['set']} {line['score']}" for line in of_kind], return_inverse=True)[1]
         less = np.bincount(pairs, share["decal"] - share["cv"]) / np.bincount(pairs)
         half = 1.96 * less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.nan
@@ -191,7 +216,7 @@ def tables(lines: Sequence[dict[str, Any]]) -> Iterator[str]:
             f"| {kind} | {len(of_kind)} | {share['decal'].mean():.1f} | {share['cv'].mean():.1f} "
             f"| {less.mean():.1f} [{less.mean() - half:.1f}, {less.mean() + half:.1f}] "
             f"| {lost[0]:.1f} % | {lost[1]:.1f} % | {r2:.2f} | {slope:.2f} "
-            f"| {np.corrcoef(*means)[0, 1] ** 2:.2f} |"
+            f"| {np.corrcoef(np.array(means))[0, 1] ** 2:.2f} |"
         )
 
 
