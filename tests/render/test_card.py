@@ -125,6 +125,16 @@ def test_what_is_known_follows_from_the_numbers(seeded: Path, decal: Decal) -> N
     assert card["inputs"][0]["sha256"] in items["5a"]
 
 
+def test_rows_with_times_are_judged_on_later_ones_and_names_of_models_stay(seeded: Path, decal: Decal) -> None:
+    words = ("rows.csv", "--score", "p", "--score", "q", "--label", "y", "-t", "0.4", "--time", "x1")
+    card = card_of(seeded, *words)
+    items = {each["tripod_ai"]: each["known"] or "" for each in card["items"]}
+    assert items["5b"] == "Each row has its time in column x1." and " p: without --features" in f" {items['26']}"
+    assert all("on later rows" in items[number] and "held" not in items[number] for number in ("12f", "21", "24"))
+    assert f"({', '.join(str(each['over_time']['rows']) for each in card['reports'])} rows)" in items["21"]
+    assert "Gain by the age of the fit of q" in decal("report", *words, "--card", cwd=seeded).out
+
+
 def test_another_threshold_in_use_and_bins_that_are_missing_are_named(seeded: Path, decal: Decal) -> None:
     two = card_of(seeded, *WORLDS["two classes"], "--decision-threshold", "0.6")
     three = card_of(seeded, *WORLDS["several classes"])

@@ -16,6 +16,7 @@ from decal_cli.numbers import DASH, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import counted, left, number, table
 from decal_cli.render.results.evaluation import MeasuredData, metric_table, undefined_reasons, unknown_lines
+from decal_cli.render.results.over_time import over_time_blocks
 from decal_cli.render.results.page import decision_words
 from decal_cli.render.results.recommendation import AdvisedData, AdvisedModel, Recommended, advice_table, advised_in
 from decal_cli.render.results.source import (
@@ -167,6 +168,8 @@ class Card(WrittenResult):
             )
         if self.recommendation is not None and len(reports) > 1:
             yield advice_table(advised_in(self.recommendation, self.terms, reports), self.terms)
+        for report in self.models:
+            yield from over_time_blocks(report, self.terms, named=len(self.models) > 1)
         for heading, keys in SHOWN.items():
             defined = [key for key in keys if any(report.value(key) is not None for report in reports)]
             if defined:
@@ -211,7 +214,7 @@ def _rows(report: Report) -> str:
     if report.by_class is None:
         ones = report.positives or 0
         return f"{report.rows:,} rows, {ones:,} with label 1 ({percent(ones / report.rows)})"
-    classes = [f"{each.name} {counted(each.rows)}" for each in report.by_class.classes]
+    classes = [f"{each.name}: {counted(each.rows)}" for each in report.by_class.classes]
     more = ", …" if len(classes) > MAX_NAMES else ""
     return f"{report.rows:,} rows of {len(classes)} classes ({', '.join(classes[:MAX_NAMES])}{more})"
 
@@ -258,7 +261,23 @@ def _updating(card: Card) -> str:
         return "The scores are evaluated as they are."
     features = any(report.features for report in card.models)
     also = f" and post-training on {card.column_names('features')} are" if features else " is"
-    return f"The scores are evaluated as they are; what recalibration{also} worth is estimated on held-out rows."
+    return f"The scores are evaluated as they are; what recalibration{also} worth is estimated {_judged(card)}."
+
+
+def _judged(card: Card) -> str:
+    """On which rows gains are judged."""
+    return "on later rows than those learned from" if "time" in card.evaluation.columns else "on held-out rows"
+
+
+def _times(card: Card) -> str:
+    column = card.column_names("time")
+    return f"Each row has its time in column {column}." if column else ""
+
+
+def _analyses(card: Card) -> str:
+    later = [f"{each.over_time.rows:,}" for each in card.models if each.over_time is not None]
+    judged = f"{_judged(card)} ({', '.join(later)} rows)" if later else _judged(card)
+    return f"Every measure is of all these rows; what was fitted was judged {judged}."
 
 
 def _imbalance(card: Card) -> str:
@@ -286,7 +305,7 @@ def _updates(card: Card) -> str:
         gains = {key: report.results[key] for key in UPDATES if report.value(key) is not None}
         say = card.terms.saying(amounts_of(report))
         won = [f"{named(key).title.lower()} {say(gain.value or 0.0, gain.interval)}" for key, gain in gains.items()]
-        return f"{'; '.join(won)}, on held-out rows." if won else ""
+        return f"{'; '.join(won)}, {_judged(card)}." if won else ""
 
     return card.each(of_model)
 
@@ -297,7 +316,7 @@ def _advice(each: AdvisedModel) -> str:
 
 def _limits(card: Card) -> str:
     keys = [key for keys in SHOWN.values() for key in keys]
-    lines = [line[:1].upper() + line[1:] for line in unknown_lines(card.evaluation)]
+    lines = unknown_lines(card.evaluation)  # which may begin with the name of a model
     lines += [line.removeprefix(DASH).strip() for line in undefined_reasons(card.models, keys, NOT_GIVEN)]
     lines += [f"Bins of several classes are on the page of `{Verb('report').words}` alone"] * (not card.bins[0])
     return " ".join(f"{line}." for line in lines)
@@ -386,6 +405,7 @@ KNOWN: dict[str, Callable[[Card], str]] = {
     "1": lambda card: f"An evaluation of the scores of {', '.join(report.model for report in card.models)}.",
     "4": lambda card: "Evaluation of scores that exist; no model was developed.",
     "5a": _inputs,
+    "5b": _times,
     "7": lambda card: "Every score, label and weight was checked when it was read.",
     "8a": _outcome,
     "9b": lambda card: (
@@ -407,7 +427,7 @@ KNOWN: dict[str, Callable[[Card], str]] = {
     "18f": lambda card: f"decal {__version__} makes these numbers again from the same files and options.",
     "20a": lambda card: card.each(lambda report: f"{_rows(report)}; {report.dropped:,} dropped."),
     "20b": _groups,
-    "21": lambda card: "Every number is of all these rows; what was fitted was judged on folds held out from it.",
+    "21": _analyses,
     "23a": lambda card: "In the tables below.",
     "23b": _groups,
     "24": _updates,
