@@ -168,8 +168,6 @@ class Card(WrittenResult):
             )
         if self.recommendation is not None and len(reports) > 1:
             yield advice_table(advised_in(self.recommendation, self.terms, reports), self.terms)
-        for report in self.models:
-            yield from over_time_blocks(report, self.terms, named=len(self.models) > 1)
         for heading, keys in SHOWN.items():
             defined = [key for key in keys if any(report.value(key) is not None for report in reports)]
             if defined:
@@ -191,6 +189,8 @@ class Card(WrittenResult):
                 )
         if notes := shown.notes[len(self.evaluation.notes) :]:
             yield b.Notes(notes)
+        for report in self.models:
+            yield from over_time_blocks(report, self.terms, named=len(self.models) > 1)
 
     def column_names(self, role: str) -> str:
         """The columns of a role; '' where it has none."""
