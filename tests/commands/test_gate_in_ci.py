@@ -162,6 +162,7 @@ class TestTheAction:
             ("brierr<=0.2", "", "did you mean brier"),
             ("brier<=0.2", "--threshold=3", "threshold"),
             ("brier<=0.2", "--no-such-option", "could not begin"),
+            ("brier<=0.2", "--help", "could not begin"),
             ('brier<=0.2"; touch pwned; $(touch pwned) `touch pwned`', "", "brier<=0.2"),
             ("::error::brier<=0.2", "", "rule"),
         ],
@@ -179,9 +180,14 @@ class TestTheAction:
         assert all(says in text for text in (line, summary, message, result["message"]["text"]))
         assert not (tmp_path / "pwned").exists()
 
-    def test_a_file_name_cannot_write_outputs(self, tmp_path: Path) -> None:
-        done = self.run_script(tmp_path, "brier<=0.2", junit="gate.xml\nevil=1")
-        assert done.returncode == 2 and not (tmp_path / "output").exists()
+    @pytest.mark.parametrize(
+        ("junit", "says"), [("gate.xml\nevil=1", "one file"), ("", "one file"), (".", "written"), ("rows", "to be read")]
+    )
+    def test_a_name_that_no_output_can_have_is_refused(self, tmp_path: Path, junit: str, says: str) -> None:
+        (tmp_path / "rows").symlink_to(BINARY)
+        done = self.run_script(tmp_path, "brier<=0.2", junit=junit)
+        assert done.returncode == 2 and not (tmp_path / "output").exists() and BINARY.exists()
+        assert says in (tmp_path / "summary").read_text() and says in done.stdout.partition("::error ")[2]
 
     def run_script(
         self, tmp_path: Path, rules: str, arguments: str = "", junit: str = "gate.xml"
