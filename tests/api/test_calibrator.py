@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
@@ -19,10 +20,13 @@ import decal_cli as decal
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 3))
 Y = np.where(RNG.random(600) < 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1] * X[:, 0])), "yes", "no")
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+SPARSE_WEIGHTS = "check_sample_weight_equivalence_on_sparse_data"
+FIRST_ROW = "compares fits to other labels: it makes two classes of three by the first row, after a shuffle of one side"
 EXPECTED_FAILURES = {
-    "isotonic": {},
+    "isotonic": dict.fromkeys((WEIGHTS, SPARSE_WEIGHTS), FIRST_ROW) if sklearn.__version__.startswith("1.6.") else {},
     "stack": {
-        "check_sample_weight_equivalence_on_dense_data": (
+        WEIGHTS: (
             "rows of weight 0, or repeated rows, fall into other folds than weighted ones do, so the scores that the "
             "method learns from differ, as in scikit-learn's CalibratedClassifierCV"
         )

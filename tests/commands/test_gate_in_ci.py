@@ -181,7 +181,8 @@ class TestTheAction:
         assert not (tmp_path / "pwned").exists()
 
     @pytest.mark.parametrize(
-        ("junit", "says"), [("gate.xml\nevil=1", "one file"), ("", "one file"), (".", "written"), ("rows", "to be read")]
+        ("junit", "says"),
+        [("gate.xml\nevil=1", "one file"), ("", "one file"), (".", "written"), ("rows", "to be read")],
     )
     def test_a_name_that_no_output_can_have_is_refused(self, tmp_path: Path, junit: str, says: str) -> None:
         (tmp_path / "rows").symlink_to(BINARY)
