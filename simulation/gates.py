@@ -1,0 +1,137 @@
+"""What gates asked at every commit and planned numbers of rows promise, beside what happens.
+
+`python -m simulation.gates looks` prints false failures and rows to show, of a rule asked after each of 20 growing
+batches, at any look (`--anytime`) beside an interval of 95 % at each. `python -m simulation.gates plan` prints how often
+the rows that `decal plan` names show what they were named for.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.gate import OPERATORS, Bounded, look, parse_rule
+from decal_cli.analysis.plan import POWERS, made_up_pilot, plan_rows
+from decal_cli.data import from_arrays
+from decal_cli.metrics import Inputs, measure_all
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.units import quantile
+from decal_cli.task import BinaryTask
+from simulation.worlds import Floats
+
+SEED, CONFIDENCE = 20411, 0.95
+STREAMS, LOOKS, BATCH = 400, 20, 1_000
+SAMPLES = 500
+MARGIN = 0.01
+"""The drop of expected utility that the rule allows."""
+
+
+class World(NamedTuple):
+    """name; drop: of the mean from the old model to the new one; share: of rows on which they decide otherwise."""
+
+    name: str
+    drop: float
+    share: float = 0.2
+
+
+WORLDS = (
+    World("drop as large as allowed", MARGIN),
+    World("drop as large as allowed, few rows differ", MARGIN, 0.04),
+    World("no drop", 0.0),
+    World("better by the margin", -MARGIN),
+    World("drop three times as large as allowed", 3 * MARGIN),
+)
+
+
+def drops(world: World, rng: np.random.Generator) -> Floats:
+    """Old utility less new of each row, in [-.7, .7]: a miss costs .7, a false alarm .3, and some rows move."""
+    n = LOOKS * BATCH
+    # A row that moves wins or loses .5 in the middle of these two costs: its chance to lose gives the mean.
+    loses = 0.5 * (1 + world.drop / (0.5 * world.share))
+    moved, size = rng.random(n) < world.share, np.where(rng.random(n) < 0.5, 0.7, 0.3)
+    return np.where(moved, np.where(rng.random(n) < loses, size, -size), 0.0)
+
+
+def fixed(values: Floats, above: bool) -> int | None:
+    """The first look at which one-sided interval of 95 % lies beyond the margin."""
+    ends = BATCH * np.arange(1, LOOKS + 1)
+    mean = np.cumsum(values)[ends - 1] / ends
+    error = np.sqrt((np.cumsum(values**2)[ends - 1] / ends - mean**2) / ends)
+    z = quantile(2 * CONFIDENCE - 1)
+    beyond = mean - z * error > MARGIN if above else mean + z * error < MARGIN
+    return int(np.flatnonzero(beyond)[0]) if beyond.any() else None
+
+
+def anytime(values: Floats, above: bool) -> int | None:
+    """The look from which on the bets show it."""
+    since = look(Bounded(values, -0.7, 0.7), MARGIN, above, CONFIDENCE).since
+    return None if since is None else (since - 1) // BATCH
+
+
+def looks() -> Iterator[str]:
+    """Markdown."""
+    yield "| the new model | fails, fixed | fails, anytime | shown to pass, fixed | shown to pass, anytime |"
+    yield "|---|---|---|---|---|"
+    for number, world in enumerate(WORLDS):
+        streams = [drops(world, np.random.default_rng([SEED, number, k])) for k in range(STREAMS)]
+        cells = []
+        for above in (True, False):
+            for way in (fixed, anytime):
+                found = [at for each in streams if (at := way(each, above)) is not None]
+                rows = f", {(int(np.median(found)) + 1) * BATCH:,} rows" if len(found) * 2 > STREAMS else ""
+                cells.append(f"{len(found) / STREAMS:.3f}{rows}")
+        yield f"| {world.name} | " + " | ".join(cells) + " |"
+
+
+SETTINGS = (
+    (0.8, 0.3, 0.3, "brier<=0.19"),
+    (0.75, 0.1, 0.1, "expected_utility>=-.075"),
+    (0.8, 0.2, 0.3, "accuracy>=0.8"),
+    (0.85, 0.05, 0.1, "expected_utility>=-.035"),
+    (0.7, 0.4, 0.5, "auc>=0.67"),
+    (0.9, 0.02, 0.05, "auc>=0.87"),
+    (0.8, 0.3, 0.3, "sensitivity>=0.6"),
+    (0.8, 0.1, 0.2, "ppv>=0.25"),
+    (0.75, 0.2, 0.2, "net_benefit>=0.05"),
+    (0.8, 0.3, 0.4, "log_loss<=0.55"),
+)
+"""AUC and share of label 1 of a calibrated score, threshold, and what is to show."""
+
+
+def plans() -> Iterator[str]:
+    """Markdown."""
+    yield "| AUC | label 1 | t* | rule | rows for 80 % | shown | rows for 90 % | shown |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for number, (auc, prevalence, threshold, text) in enumerate(SETTINGS):
+        score, label = made_up_pilot(auc, prevalence)
+        task, rule = BinaryTask.of_threshold(threshold), parse_rule(text)
+        assert rule.choice is not None
+        (first, *_) = plan_rows(from_arrays({"p": score}, label), Plan((), task), [rule], None, "made up").planned
+        rng, cells = np.random.default_rng([SEED, 100 + number]), []
+        for _, rows in zip(POWERS, first.rows, strict=True):
+            assert rows is not None
+            shown = 0
+            for _ in range(SAMPLES):
+                at = rng.integers(len(score), size=rows)
+                inputs = Inputs(Rows(score[at], label[at]), task)
+                low, high = measure_all([rule.choice], inputs, CONFIDENCE)[rule.choice].interval or (0.0, 0.0)
+                worst = high if rule.at_most == first.holds else low
+                shown += OPERATORS[rule.operator](worst, rule.number) == first.holds
+            cells.append(f"{rows:,} | {shown / SAMPLES:.2f}")
+        yield f"| {auc} | {prevalence} | {threshold} | `{text}` | " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("looks", "plan"))
+    for line in looks() if parser.parse_args().what == "looks" else plans():
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
