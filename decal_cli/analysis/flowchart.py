@@ -65,10 +65,10 @@ MOVED_BY = 0.05
 CLEAR_SIGNAL = 0.001
 """P-value up to which the features clearly say more than the score."""
 
-SHRINKAGE = 0.25
+SHRINKAGE = 0.5
 """Standard errors that are taken off a gain before it is acted on while it is not clear: chosen in four worlds of known
 truth (simulation/advice.py), and checked in four others."""
-ACTED_ON = 0.25
+ACTED_ON = 0.5
 """Share of the default tolerance from which a gain that is not clear is acted on. A tolerance that the user gave counts
 whole: the default is but a guess at what matters, and waiting for a gain as large as it costs more than acting."""
 LIKELY = 0.8
@@ -886,7 +886,7 @@ def _too_little(evidence: Evidence) -> str:
     if evidence.adds_nothing:
         return f"{wins}, and no more than a constant decision does."
     if net < evidence.acted_on:
-        return f"{wins}, less than {'a quarter of ' if evidence.tolerance is None else ''}the tolerance."
+        return f"{wins}, less than {'half ' if evidence.tolerance is None else ''}the tolerance."
     return f"{wins}, and chance could explain that easily."
 
 

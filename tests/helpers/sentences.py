@@ -82,8 +82,8 @@ def _estimate(page: Page, match: Match) -> bool:
     if page.advice["act_now"]["action"] != "done" or not says(match[2], value):
         return False
     if "tolerance" in match[3]:
-        return value < page.tolerance / (4 if "quarter" in match[3] else 1)
-    return value >= page.tolerance / 4 if "chance" in match[3] else page[RECALIBRATION].value == value
+        return value < page.tolerance / (2 if "half" in match[3] else 1)
+    return value >= page.tolerance / 2 if "chance" in match[3] else page[RECALIBRATION].value == value
 
 
 def _improves(page: Page, match: Match) -> bool:
@@ -173,8 +173,8 @@ SENTENCES: dict[str, Condition] = {
     ),
     r"<constant>: that wins <gain external_regret> over acting on the score, and (?:no method .*|even recalibrated, "
     r"the score does no better|it is not good enough.*)\.": _done,
-    r"By the estimates, ([\w-]+) wins <amount>, (less than (?:a quarter of )?the tolerance|and chance could explain "
-    r"that easily|and no more than a constant decision does)\.": _estimate,
+    r"By the estimates, ([\w-]+) wins <amount>, (less than (?:half )?the tolerance|and chance could explain that "
+    r"easily|and no more than a constant decision does)\.": _estimate,
     rf"Of that, <gain gain_recalibration> is free today: {_STEP}\.": all_hold(_step, _free),
     rf"Free today: {_STEP}, which (?P<verb>wins|may win) <gain gain_recalibration>\.": all_hold(_step, _free),
     rf"For this decision the same is free today: {_STEP}\.": all_hold(
