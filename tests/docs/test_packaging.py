@@ -4,7 +4,7 @@ import re
 import tomllib
 
 from tests.helpers.command import ROOT
-from tests.helpers.release import PROJECT
+from tests.helpers.release import PROJECT, versions
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 RECIPE = (ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
@@ -25,8 +25,11 @@ def spaced(requirement: str) -> str:
     return f"{CONDA_NAMES.get(name, name)} {version}"
 
 
+def test_there_is_one_version() -> None:
+    assert versions() == PROJECT["version"]
+
+
 def test_the_recipe_needs_what_the_project_needs() -> None:
-    assert f'version: "{PROJECT["version"]}"' in RECIPE
     assert f'python_min: "{PROJECT["requires-python"].removeprefix(">=")}"' in RECIPE
     assert sorted(listed("run")) == sorted(["python >=${{ python_min }}", *map(spaced, PROJECT["dependencies"])])
     assert set(map(spaced, PYPROJECT["build-system"]["requires"])) <= set(listed("host"))

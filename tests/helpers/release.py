@@ -6,6 +6,7 @@ from the sdist with the oldest and with the newest libraries; without, a few of 
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,14 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = PROJECT["version"]
+PLACES = {
+    "decal_cli/__init__.py": '__version__ = "{}"',
+    "decal_cli/version.py": '__version__ = "{}"',
+    "recipe/recipe.yaml": '  version: "{}"',
+    "CITATION.cff": "version: {}",
+    "CHANGELOG.md": "## {}",
+}
+"""Where the version of pyproject.toml stands too, as a line."""
 MAX_WHEEL = 1_200_000
 A_FEW = [
     "tests/commands/test_demo.py",
@@ -53,13 +62,14 @@ def call(*words: str | Path, folder: Path, env: dict[str, str] | None = None, co
 
 
 def versions() -> str:
-    """The version stands in four places."""
-    from decal_cli.version import __version__
-
-    citation = f"\nversion: {VERSION}\n" in (CHECKOUT / "CITATION.cff").read_text(encoding="utf-8")
-    heading = f"\n## {VERSION}\n" in (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
-    if not (__version__ == VERSION and citation and heading):
-        raise StepFailed(f"{VERSION} is not the version of decal_cli, CITATION.cff and CHANGELOG.md")
+    """The version that stands in every place. Errors: StepFailed, where one has another, or a page names another."""
+    for place, line in PLACES.items():
+        if f"\n{line.format(VERSION)}\n" not in (CHECKOUT / place).read_text(encoding="utf-8"):
+            raise StepFailed(f"{VERSION} is not the version of {place}")
+    for page in ("README.md", "docs/gates.md"):
+        named = re.findall(r"(?:decal==|decal@v|rev: v)([\d.]*\d)", (CHECKOUT / page).read_text(encoding="utf-8"))
+        if set(named) != {VERSION}:
+            raise StepFailed(f"{page} names {sorted(set(named))} and not {VERSION}")
     return VERSION
 
 
