@@ -32,6 +32,14 @@ def undrawn() -> Iterator[None]:
 
 
 @pytest.fixture
+def one_deal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows with features are dealt into folds once, not four times, for tests that do not ask how well they are judged.
+
+    Trees are grown for each fold of each deal, and take longer than all else."""
+    monkeypatch.setattr("decal_cli.learn.probe.MAX_DEALS", 1)
+
+
+@pytest.fixture
 def decal(tmp_path: Path) -> Decal:
     """The command line in an empty folder."""
     return Decal(run_here, tmp_path)

@@ -16,6 +16,8 @@ from tests.helpers.capabilities import (
 )
 from tests.helpers.seeded import write_seeded
 
+pytestmark = pytest.mark.usefixtures("one_deal")
+
 PARTS = 2
 QUICK_VERBS = [verb for verb in WALKED_VERBS if verb not in COSTLY_VERBS]
 

@@ -9,6 +9,8 @@ from tests.fuzz.__main__ import FUZZERS
 from tests.fuzz.harness import one
 from tests.fuzz.kills import SIGNALS, Command, moment, prepared
 
+pytestmark = pytest.mark.usefixtures("one_deal")
+
 
 @pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", FUZZERS)

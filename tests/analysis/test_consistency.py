@@ -24,6 +24,8 @@ from decal_cli.task import RowTask, task_of
 from tests.helpers.command import BINARY, FIXTURES, FOX, run_here
 from tests.helpers.consistency import capacity_contradictions, contradictions
 
+pytestmark = pytest.mark.usefixtures("one_deal")
+
 TASKS: tuple[Mapping[str, Any], ...] = ({"threshold": 0.1}, {"threshold": 0.3}, {"odds": "1:19"}, {"odds": "1:49"})
 SOME_TASKS = [pytest.param(task, marks=[pytest.mark.long] if k != 2 else []) for k, task in enumerate(TASKS)]
 FOX_SCORES = ("p_profanity", "p_hatesonar", "p_svm_waseem")

@@ -70,7 +70,7 @@ def test_the_gain_is_what_a_loop_over_time_wins() -> None:
 
 @pytest.mark.parametrize("with_features", [False, True])
 def test_no_fit_sees_a_later_label(with_features: bool) -> None:
-    frame = stream(rows=240)
+    frame = stream(rows=120)
     rng, time = np.random.default_rng(1), frame["day"].to_numpy().astype(np.int64)
 
     def scores(label: np.ndarray) -> tuple[Forward, np.ndarray]:

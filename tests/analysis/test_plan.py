@@ -55,6 +55,8 @@ def test_a_made_up_pilot_is_as_asked_and_calibrated() -> None:
 
 def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) -> None:
     line = ("plan", "--pilot", BINARY, "-s", "p", "-y", "y", "-r", "auc>=.7", "-f", "json")
+    out = decal(*line[:-2]).out
+    assert out.startswith("Collect ") and "How often so many rows show that auc>=.7 holds" in out
     (planned,) = json.loads(decal(*line).out)["plans"]
     assert planned["rows"] == sorted(planned["rows"]) and planned["holds"] is True
     powers = [power for _, power in planned["curve"]]
@@ -65,8 +67,3 @@ def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) ->
     assert narrow == pytest.approx(16 * wide, rel=0.1)
     # 2,000 rows give [.7198, .7647], .0225 to either side.
     assert narrow == pytest.approx(2000 * (0.02245 / 0.01) ** 2, rel=0.1)
-
-
-def test_the_text_begins_with_the_rows(decal: Decal) -> None:
-    out = decal("plan", "--auc", ".8", "--prevalence", ".05", "-t", ".1", "-r", "brier<=.05").out
-    assert out.startswith("Collect ") and "How often so many rows show that brier<=.05 holds" in out

@@ -12,6 +12,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import decal_cli as decal
 
+pytestmark = pytest.mark.usefixtures("one_deal")
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 2))
 Y = RNG.random(300) < 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1]))

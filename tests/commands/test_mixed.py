@@ -11,6 +11,8 @@ import pytest
 from tests.helpers.command import Decal, refusal, run_here
 from tests.helpers.worlds import mixed_rows
 
+pytestmark = pytest.mark.usefixtures("one_deal")
+
 COLUMNS = ("--score", "p", "--label", "y", "--group", "site", "--features", "*")
 TASK = ("--threshold", "0.5")
 

@@ -23,10 +23,24 @@ from tests.helpers.stream import ON_LINE, stream_columns, write_stream
 
 
 @pytest.fixture
+def losses() -> None:
+    """For tests that look at what predictions lose."""
+
+
+@pytest.fixture(autouse=True)
+def without_losses(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What predictions lose is printed and is no part of a state; it takes most of a short run."""
+    if "losses" not in request.fixturenames:
+        judged = importlib.import_module("decal_cli.analysis.online.judged")
+        monkeypatch.setattr(judged, "value_of", lambda loss, inputs: 0.0)
+
+
+@pytest.fixture
 def drifting(tmp_path: Path) -> Path:
     return write_stream(tmp_path / "stream.csv", stream_columns())
 
 
+@pytest.mark.usefixtures("losses")
 def test_the_table_says_what_happened_and_what_to_do(decal: Decal, drifting: Path) -> None:
     done = decal("online", drifting, *ON_LINE)
     assert done.code == 0, done.err
@@ -69,6 +83,7 @@ def test_a_score_that_stays_calibrated_is_kept(decal: Decal, tmp_path: Path) -> 
     assert document["advice"] | {"action": "keep", "method": None} == document["advice"]
 
 
+@pytest.mark.usefixtures("losses")
 @pytest.mark.parametrize("horizon", [(), pytest.param(("--horizon", "700"), marks=pytest.mark.long)])
 def test_no_figure_contradicts_another(decal: Decal, tmp_path: Path, horizon: tuple[str, ...]) -> None:
     """Distance within its bounds, the theorem's too; U-calibration at most CDL of the points of a grid."""
@@ -99,6 +114,7 @@ def test_without_a_score_the_base_rate_is_forecast(decal: Decal, drifting: Path)
     refusal(decal("online", drifting, "--method", "nosuch", "-t", ".5"))
 
 
+@pytest.mark.usefixtures("losses")
 def test_csv_has_a_line_for_each_window_and_method(decal: Decal, drifting: Path) -> None:
     out = decal("online", drifting, *ON_LINE, "-f", "csv", "--every", "500", "--method", "online-platt").out
     lines = list(csv.DictReader(io.StringIO(out)))
@@ -193,7 +209,7 @@ def clustered(path: Path, of_row: Sequence[str]) -> Path:
 def test_clusters_enter_as_one_step(decal: Decal, tmp_path: Path) -> None:
     games = clustered(tmp_path / "games.csv", [f"game {row // 10}" for row in range(1500)])
     line = ("online", games, *ON_LINE, "--cluster", "game")
-    done = decal(*line)
+    done, document = decal.text_and_json(*line)
     assert done.code == 0, done.err
     text = done.text
     for words in (
@@ -202,7 +218,6 @@ def test_clusters_enter_as_one_step(decal: Decal, tmp_path: Path) -> None:
         "confidence sequences of the mean over clusters, of which there are 150",
     ):
         assert words in text, words
-    document = decal.json(*line)
     by_row = decal.json("online", games, *ON_LINE)
     assert document["clusters"] == {"clusters": 150, "apart_at": None}
     assert document["log10_e"] < by_row["log10_e"]
@@ -213,7 +228,7 @@ def test_clusters_enter_as_one_step(decal: Decal, tmp_path: Path) -> None:
 def test_rows_of_a_cluster_that_come_apart_leave_one_look(decal: Decal, tmp_path: Path) -> None:
     games = clustered(tmp_path / "games.csv", [f"game {row % 50}" for row in range(1500)])
     line = ("online", games, *ON_LINE, "--cluster", "game", "--rule", "e_calibration<20", "--rule", "lower(gain)<1")
-    done = decal(*line)
+    done, document = decal.text_and_json(*line)
     assert done.code == 2  # a rule cannot be judged
     text = done.text
     for words in (
@@ -224,7 +239,6 @@ def test_rows_of_a_cluster_that_come_apart_leave_one_look(decal: Decal, tmp_path
         "PASS lower(gain)<1",
     ):
         assert words in text, words
-    document = decal.json(*line)
     assert document["clusters"] == {"clusters": 50, "apart_at": 51}
     assert document["log10_e"] is document["alarm"] is None
     assert all(each["since"] is None for each in document["methods"])
@@ -398,15 +412,6 @@ def in_pieces(decal: Decal, folder: Path, columns: dict, cuts: Sequence[int], li
     return json.dumps(document)
 
 
-@pytest.fixture
-def without_losses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What predictions lose is printed and is no part of a state; it takes most of a short run."""
-    monkeypatch.setattr(
-        importlib.import_module("decal_cli.analysis.online.judged"), "value_of", lambda loss, inputs: 0.0
-    )
-
-
-@pytest.mark.usefixtures("without_losses")
 @pytest.mark.parametrize("delay", DELAYS)
 def test_any_cutting_into_days_gives_the_same_bytes(decal: Decal, tmp_path: Path, delay: str) -> None:
     columns = columns_of()
@@ -418,7 +423,6 @@ def test_any_cutting_into_days_gives_the_same_bytes(decal: Decal, tmp_path: Path
         assert in_pieces(decal, folder, columns, cuts, line) == once
 
 
-@pytest.mark.usefixtures("without_losses")
 @pytest.mark.parametrize("cluster", ["whole", "back"])
 def test_any_cutting_of_clusters_gives_the_same_bytes(decal: Decal, tmp_path: Path, cluster: str) -> None:
     columns, line = columns_of(), ("--cluster", cluster, "--method", "online-platt", "--method", "running-mean")

@@ -33,16 +33,14 @@ class TestRecommend:
 
 
 def test_advice_says_what_moving_the_scores_wins(decal: Decal, tmp_path: Path) -> None:
-    done = decal("recommend", *NAMED, "-t", "0.3", "--prevalence", "0.05", "-f", "json")
-    document = valid_json(done.out)
+    done, document = decal.text_and_json("recommend", *NAMED, "-t", "0.3", "--prevalence", "0.05")
     assert document["population"]["prevalence"] == 0.05 and document["population"]["scores"] == "moved"
     moving = document["moving"]
     assert moving["moved"] == pytest.approx(document["metrics"]["expected_utility"]["value"])
     assert moving["gain"] == pytest.approx(moving["moved"] - moving["kept"])
-    text = decal("recommend", *NAMED, "-t", "0.3", "--prevalence", "0.05").out
-    assert "are counted as a population with 5 % positive; scores are moved to it" in text
-    assert f"act on them from about {moving['threshold']:.4g} on" in " ".join(text.split())
-    assert "|prevalence:0.05" in text
+    assert "are counted as a population with 5 % positive; scores are moved to it" in done.out
+    assert f"act on them from about {moving['threshold']:.4g} on" in done.text
+    assert "|prevalence:0.05" in done.out
     kept = decal.json("recommend", *NAMED, "-t", "0.3", "--prevalence", "0.05", "--keep-scores")
     assert kept["moving"]["kept"] == pytest.approx(kept["metrics"]["expected_utility"]["value"])
     assert kept["moving"]["kept"] == pytest.approx(moving["kept"])
@@ -78,9 +76,8 @@ CLASSES = (str(FIXTURES / "multiclass_n1500_k3.csv"), "--proba", "p_*", "--absta
 
 
 def test_several_classes_have_a_share_each(decal: Decal) -> None:
-    done = decal("evaluate", *CLASSES, "--prevalence", "0=.5,1=.3", "-f", "json")
-    population = valid_json(done.out)["population"]
+    done, document = decal.text_and_json("evaluate", *CLASSES, "--prevalence", "0=.5,1=.3")
+    population = document["population"]
     assert population["prevalence"] == pytest.approx({"0": 0.5, "1": 0.3, "2": 0.2}) and population["scores"] == "moved"
-    text = decal("evaluate", *CLASSES, "--prevalence", "0=.5,1=.3").out
-    assert "are counted as a population with 50 % 0, 30 % 1, 20 % 2" in " ".join(text.split())
-    assert "|prevalence:0=0.5,1=0.3,2=0.2" in text.replace("|\n", "|")
+    assert "are counted as a population with 50 % 0, 30 % 1, 20 % 2" in done.text
+    assert "|prevalence:0=0.5,1=0.3,2=0.2" in done.out.replace("|\n", "|")

@@ -22,6 +22,8 @@ from tests.helpers.model_files import of_model
 from tests.helpers.training import OF_TWO, fit_method, random_training
 from tests.helpers.worlds import featured_rows
 
+pytestmark = pytest.mark.usefixtures("one_deal")
+
 UNIT = ("--threshold", "0.3")
 COSTS, FACTOR = ("--cost-fp", "60", "--cost-fn", "140"), 200
 """The same decision in costs, with what they multiply every utility by."""

@@ -12,14 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.commands.app import run
-from tests.helpers.command import FOX, Done, refusal, run_installed, start_installed, valid_json
+from tests.helpers.command import FOX, Done, refusal, run_here, start_installed, valid_json
 
 METHODS = ("--method", "isotonic", "--method", "refit", "--thresholds", "0.1,0.2,0.3,0.4,0.6")
+SEEDS = 2
 PICTURES = ["recalibration.png", "post-training.png", "beyond.png", "correlations.png", "time.png"]
 FILES = ["summary.md", "points.csv", "points.parquet", "summary.json", *PICTURES]
 TIMED = ["summary.md", "summary.json", "time.png"]
 """Files that hold processor times, which are never the same."""
-UNITS = 2 * 5
+UNITS = 2 * SEEDS
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def line(rows: Path, folder: Path, seeds: int = 5, workers: int = 2) -> list[str]:
+def line(rows: Path, folder: Path, seeds: int = SEEDS, workers: int = 1) -> list[str]:
     """The command line of a study of two scores."""
     named = ("-s", "p_profanity", "-s", "p_hatesonar", "-y", "y", "--features", "x*", *METHODS)
     return ["study", str(rows), *named, "--seeds", str(seeds), "--workers", str(workers), "-o", str(folder)]
@@ -39,9 +40,9 @@ def line(rows: Path, folder: Path, seeds: int = 5, workers: int = 2) -> list[str
 
 @pytest.fixture(scope="module")
 def undisturbed(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
-    """A study that nothing disturbed, by two processes."""
+    """A study that nothing disturbed."""
     folder = tmp_path_factory.mktemp("study") / "whole"
-    return folder, run_installed(folder.parent, tuple(line(rows, folder)), None, {})
+    return folder, run_here(folder.parent, tuple(line(rows, folder)))
 
 
 def finished(folder: Path) -> int:
@@ -66,7 +67,7 @@ def test_it_writes_points_tables_and_pictures(undisturbed: tuple[Path, Done]) ->
         f"{folder}: {', '.join(FILES)}",
     ]
     assert sorted(item.name for item in folder.iterdir()) == sorted([*FILES, "units.jsonl"])
-    assert done.out.startswith("1 file, 2 scores, 5 thresholds, 5 halvings: 50 points\n")
+    assert done.out.startswith(f"1 file, 2 scores, 5 thresholds, {SEEDS} halvings: {5 * UNITS} points\n")
     for words in (
         "What predicts the gain of post-training",
         "Calibration regret",
@@ -106,12 +107,12 @@ def test_figures_of_the_paper_get_a_page_of_their_own_and_go_with_it(
     folder = tmp_path / "figures"
     folder.mkdir()
     (folder / "units.jsonl").write_bytes((undisturbed[0] / "units.jsonl").read_bytes())
-    assert run([*line(rows, folder, workers=1), "--figures"]) == 0
+    assert run([*line(rows, folder), "--figures"]) == 0
     page = (folder / "figures.md").read_text()
     pictures = sorted(path.name for path in folder.glob("*-u*.png"))
     assert len(pictures) == 22 and all(f"]({name})" in page for name in pictures), "two methods lack fig. 20"
     assert page.count("| refit |") == 4 and page.count("## r2 with the gain") == 4
-    assert run(line(rows, folder, workers=1)) == 0
+    assert run(line(rows, folder)) == 0
     assert not list(folder.glob("*-u*.png")) and not (folder / "figures.md").exists()
     capsys.readouterr()
 
@@ -131,25 +132,26 @@ def stopped(arguments: list[str], folder: Path, number: int, at: int) -> tuple[i
 
 @pytest.mark.long
 def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(
-    rows: Path, undisturbed: tuple[Path, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / "stopped"
-    code, error = stopped(line(rows, folder), folder, signal.SIGINT, 1)
+    """By two processes, then by one; one that nothing disturbed writes the same."""
+    folder, whole, seeds = tmp_path / "stopped", tmp_path / "whole", 5
+    code, error = stopped(line(rows, folder, seeds, workers=2), folder, signal.SIGINT, 1)
     assert code == 130
     assert error.splitlines()[1:] == ["decal: interrupted; run the same command again to go on"]
     first = finished(folder)
-    assert 1 <= first < UNITS and [item.name for item in folder.iterdir()] == ["units.jsonl"]
-    code, error = stopped(line(rows, folder, workers=1), folder, signal.SIGKILL, first + 1)
+    assert 1 <= first < 2 * seeds and [item.name for item in folder.iterdir()] == ["units.jsonl"]
+    code, error = stopped(line(rows, folder, seeds), folder, signal.SIGKILL, first + 1)
     assert code == -signal.SIGKILL
     assert f"{first} of them measured before" in error
     second = finished(folder)
-    assert first < second < UNITS and [item.name for item in folder.iterdir()] == ["units.jsonl"]
+    assert first < second < 2 * seeds and [item.name for item in folder.iterdir()] == ["units.jsonl"]
     # What a kill in the middle of a line leaves behind.
     with (folder / "units.jsonl").open("ab") as file:
         file.write(b'{"key": "cut o')
-    assert run(line(rows, folder, workers=1)) == 0
-    assert f"{UNITS} units to measure, {second} of them measured before" in capsys.readouterr().err
-    same_but_for_times(undisturbed[0], folder)
+    assert run(line(rows, folder, seeds)) == run(line(rows, whole, seeds)) == 0
+    assert f"{2 * seeds} units to measure, {second} of them measured before" in capsys.readouterr().err
+    same_but_for_times(whole, folder)
 
 
 @pytest.mark.long
@@ -158,7 +160,7 @@ def test_the_processes_of_a_study_end_with_the_one_that_started_them(
     rows: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     folder = tmp_path / "ended"
-    process = start_installed(tmp_path, *line(rows, folder, seeds=40))
+    process = start_installed(tmp_path, *line(rows, folder, seeds=40, workers=2))
     while finished(folder) < 1:
         time.sleep(0.005)
     process.send_signal(number)

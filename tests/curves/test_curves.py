@@ -153,6 +153,7 @@ def test_the_cuts_of_a_batch_are_those_of_isotonic_fits(unit: float) -> None:
         assert cuts[k].tolist() == first
 
 
+@pytest.mark.usefixtures("one_deal")
 def test_intervals_hold_the_value_and_stay_in_the_range() -> None:
     score, label, x = curve_rows(200, 1, 1)
     for curve in curves_of(tabulate(score, label), featured_of(score, label, x), Grid(ALL)).values():
@@ -179,6 +180,7 @@ def test_a_beta_prior_has_its_moments(prior: str) -> None:
     assert weights.weight @ (weights.at - mean) ** 2 == pytest.approx(variance, rel=0.01, abs=1e-12)
 
 
+@pytest.mark.usefixtures("one_deal")
 def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
     score, label, x = curve_rows()
     t, featured = tabulate(score, label), featured_of(score, label, x)

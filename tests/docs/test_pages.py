@@ -181,11 +181,13 @@ def program_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page, "python")], ids=name_of)
-def test_python_examples_run(page: Path, tmp_path: Path) -> None:
+def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fixtures").symlink_to(FIXTURES)
-    command = [sys.executable, "-c", program_of(page)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    if page.name == "adding.md":  # what it declares would stay declared
+        subprocess.run([sys.executable, "-c", program_of(page)], check=True)
+    else:
+        exec(compile(program_of(page), page.name, "exec"), {"__name__": "__main__"})
 
 
 def test_the_page_on_json_names_every_field() -> None:

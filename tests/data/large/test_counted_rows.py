@@ -26,6 +26,8 @@ from tests.helpers.command import Decal, refusal, run_here
 from tests.helpers.counted_rows import with_database
 from tests.helpers.seeded import write_seeded
 
+pytestmark = pytest.mark.usefixtures("one_deal")
+
 OF_FILES = {"inputs", "notes", "signature", "columns", "guessed", "ids", "seconds", "next", "path"}
 """What depends on where rows come from."""
 GIVEN = (
