@@ -1,8 +1,8 @@
 """What gates asked at every commit and planned numbers of rows promise, beside what happens.
 
 `python -m simulation.gates looks` prints false failures and rows to show, of a rule asked after each of 20 growing
-batches, at any look (`--anytime`) beside an interval of 95 % at each. `python -m simulation.gates plan` prints how often
-the rows that `decal plan` names show what they were named for.
+batches, at any look (`--anytime`) beside an interval of 95 % at each. `python -m simulation.gates plan` prints how
+often the rows that `decal plan` names show what they were named for.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from decal_cli.analysis.flowchart import Advice
 from decal_cli.curves.battery import gains
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
-from decal_cli.learn.probe import Judge, Probed, all_deals
+from decal_cli.learn.probe import Judge, Probed
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.table import Floats, Table
 from decal_cli.tables.units import Units
@@ -134,7 +134,7 @@ def positions_of(
         now = held.score if fixed is None else (held.score >= fixed).astype(np.float64)
         recalibrated = _moved(held.units, now, held.recalibrated, at, total, confidence)
         if probed is not None:
-            deals = all_deals(probed)
+            deals = probed.all_deals
             featured = _moved(deals.units, deals.recalibrated, deals.probe, at, total, confidence, deals.judge)
     except Undefined:
         pass

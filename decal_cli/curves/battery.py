@@ -22,7 +22,7 @@ from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.held_out import WIDENED, Weights, smoothed
-from decal_cli.learn.probe import Judge, Probed, all_deals
+from decal_cli.learn.probe import Judge, Probed
 from decal_cli.learn.regions import HeldOutRegions, Regions
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import grouping
@@ -318,7 +318,7 @@ def _with_features(s: Setup, featured: FeaturedRows) -> Iterator[MetricCurve]:
     squares = Independent(s.table.design.effect * rows.weight**2)
     by_region = Keyed(Units(np.asarray(rows.label, dtype=np.int64), rows.weight, squares), rows.region)
     yield _of_decisions(s, "brier_regions", by_region, _lost, by_region.brier)
-    dealt = all_deals(probed)
+    dealt = probed.all_deals
     won = gains(dealt.units, dealt.recalibrated, dealt.probe, s.grid.at, dealt.judge)
     yield _of_estimates(s, "gain_beyond", won)
 

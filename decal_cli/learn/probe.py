@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -273,7 +274,8 @@ class Judge(NamedTuple):
         return np.einsum("dtk,dk->dt", self.pull, of_deals).ravel()
 
 
-class Probed(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Probed:
     """Rows in canonical order and what models that have not seen them say of them, shape (T,) each.
 
     Where there are too few rows to hold some out, nothing is said: shape (0,).
@@ -297,6 +299,18 @@ class Probed(NamedTuple):
     others: tuple[Probed, ...] = ()
     """The same rows by other deals into folds: gains are means over all deals."""
 
+    @cached_property
+    def all_deals(self) -> DealtScores:
+        """One deal after the other. Errors: Undefined, where there are too few rows to hold some out."""
+        if not len(self.probe):
+            raise held_out.too_few()
+        deals = (self, *self.others)
+        units = units_of_rows(self.label, self.weight, self.unit).dealt(len(deals))
+        recalibrated, probe = (
+            np.concatenate([getattr(deal, name) for deal in deals]) for name in ("recalibrated", "probe")
+        )
+        return DealtScores(units, recalibrated, probe, Judge.together(deal.judge for deal in deals))
+
 
 class DealtScores(NamedTuple):
     """Units of all deals, shape (m,), a recalibrated score and the probe, both learned without them, and the judge."""
@@ -305,18 +319,6 @@ class DealtScores(NamedTuple):
     recalibrated: Floats
     probe: Floats
     judge: Judge
-
-
-def all_deals(probed: Probed) -> DealtScores:
-    """One deal after the other. Errors: Undefined, where there are too few rows to hold some out."""
-    if not len(probed.probe):
-        raise held_out.too_few()
-    deals = (probed, *probed.others)
-    units = units_of_rows(probed.label, probed.weight, probed.unit).dealt(len(deals))
-    recalibrated, probe = (
-        np.concatenate([getattr(deal, name) for deal in deals]) for name in ("recalibrated", "probe")
-    )
-    return DealtScores(units, recalibrated, probe, Judge.together(deal.judge for deal in deals))
 
 
 def squared_loss_won(probed: Probed) -> MeanEstimate:
@@ -342,7 +344,7 @@ def build_probe(rows: Rows, *, seed: int) -> Probed:
         return Probed(rows.score, rows.label, rows.weights, *(nothing,) * 3, judge, nothing.astype(np.int64))
     deals = held_out.deals_of(len(rows), MAX_DEALS, WORK)
     first, *others = (_one_deal(rows, seed + deal * N_SEEDS) for deal in range(deals))
-    return first._replace(others=tuple(others))
+    return replace(first, others=tuple(others))
 
 
 def _one_deal(rows: Rows, seed: int) -> Probed:

@@ -20,7 +20,7 @@ from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.forward import Forward
 from decal_cli.learn.held_out import WIDENED
-from decal_cli.learn.probe import ClassProbed, Judge, Probed, Recalibrated, all_deals
+from decal_cli.learn.probe import ClassProbed, Judge, Probed, Recalibrated
 from decal_cli.tables.classes import ClassTable, best_actions, best_by_block
 from decal_cli.tables.estimate import one_missed
 from decal_cli.tables.pairs import PairTable
@@ -102,7 +102,12 @@ class Decisions:
     @cached_property
     def won(self) -> Floats:
         """What the action that it gets is worth on each unit, shape (m,)."""
-        return self.worth[self.action, np.arange(len(self.units))]
+        return self.won_at(self.units.label)
+
+    def won_at(self, label: Any) -> Floats:
+        """The same at this label, one for all units or one of each, (m,)."""
+        at = (self.action, label, np.arange(len(self.units)))
+        return np.asarray(self.stakes[at[: self.stakes.ndim]])
 
     def mean(self, values: Any, ends: Floats) -> Estimate:
         """The mean of a number of each unit. ends: what it can be, by action and label, shaped as the stakes."""
@@ -221,9 +226,13 @@ class Change:
     widened: float = 1.0
     """What its error is widened by, where folds learn from each other's rows."""
 
-    @property
+    @cached_property
     def gain(self) -> Estimate:
-        """Mean utility per row that the change wins.
+        """Mean utility per row that the change wins."""
+        return self.gain_by_labels()
+
+    def gain_by_labels(self) -> Estimate:
+        """The same, judged by the labels.
 
         Its error holds one more row that might have changed: where no row that is seen does, it would be 0.
         """
@@ -389,7 +398,7 @@ class Featured(Change):
     @classmethod
     def of_scores(cls, probed: Probed, stakes: Task | RowStakes) -> Featured:
         """On scores of two classes. Errors: Undefined, where there are too few rows to hold some out."""
-        dealt = all_deals(probed)
+        dealt = probed.all_deals
         before, after = _by_scores(dealt.units, stakes, dealt.recalibrated, dealt.probe)
         return cls(before, after, WIDENED, dealt.judge)
 
@@ -414,15 +423,14 @@ class Featured(Change):
         by_label = super().positive
         return by_label if self.judge is None else (by_label + self.judge.chance.ravel()) / 2
 
-    @property
+    @cached_property
     def gain(self) -> Estimate:
         """The mean of what the change wins by the labels and of what it wins by the judge, where there is one."""
-        by_label = super().gain
+        by_label = self.gain_by_labels()
         if self.judge is None:
             return by_label
-        units, stakes, at = self.before.units, self.before.stakes, np.arange(len(self.before.units))
-        worth = stakes if stakes.ndim == 3 else np.broadcast_to(stakes[:, :, None], (*stakes.shape, len(at)))
-        of_zero, of_one = (worth[self.after.action, k, at] - worth[self.before.action, k, at] for k in (0, 1))
+        units = self.before.units
+        of_zero, of_one = (self.after.won_at(k) - self.before.won_at(k) for k in (0, 1))
         by_judge = of_zero + self.judge.chance.ravel() * (of_one - of_zero)
         mean = units.mean((self.after.won - self.before.won + by_judge) / 2)
         moved = self.judge.moved(of_one - of_zero) / (2 * units.total)

@@ -19,7 +19,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = PROJECT["version"]
-PLACES = {
+VERSION_PLACES = {
     "decal_cli/__init__.py": '__version__ = "{}"',
     "decal_cli/version.py": '__version__ = "{}"',
     "recipe/recipe.yaml": '  version: "{}"',
@@ -63,7 +63,7 @@ def call(*words: str | Path, folder: Path, env: dict[str, str] | None = None, co
 
 def versions() -> str:
     """The version that stands in every place. Errors: StepFailed, where one has another, or a page names another."""
-    for place, line in PLACES.items():
+    for place, line in VERSION_PLACES.items():
         if f"\n{line.format(VERSION)}\n" not in (CHECKOUT / place).read_text(encoding="utf-8"):
             raise StepFailed(f"{VERSION} is not the version of {place}")
     for page in ("README.md", "docs/gates.md"):

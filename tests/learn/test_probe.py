@@ -158,7 +158,7 @@ def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, deals: int, thresh
         return Probed(score, label, weight, *learned, judge, np.arange(rows) % 5)
 
     first, *others = (deal() for _ in range(deals))
-    probed = first._replace(others=tuple(others))
+    probed = replace(first, others=tuple(others))
     gain = gain_beyond(probed, threshold)
     assert (gain.value, gain.error) == pytest.approx(by_hand(probed, threshold), abs=1e-12)
     assert gain.half_width(0.95) == pytest.approx(1.959964 * gain.error, abs=1e-6)
