@@ -36,6 +36,7 @@ from decal_cli.api.asking import (
 )
 from decal_cli.api.nouns import Costs, Data, DecisionLike, Names, Path, Rules, Source, Statistics
 from decal_cli.api.words import AROUND, computing, one_of, spoken
+from decal_cli.data.words import text_of
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.hints import GIVE_TASK, Hint
@@ -460,4 +461,5 @@ def model_card(
         evaluation = evaluate(rows, plan, progress) if recommendation is None else recommendation.evaluation
         sure = plan.confidence if plan.intervals else None
         bins = [reliability_bins(part, sure) for model in rows.models for _, part in model.rows.by_group()]
-    return CardAnswer(Card(evaluation, recommendation, bins, terms), given.library, rows, plan)
+    card = Card(evaluation, recommendation, bins, terms, text_of(given.data.positive))
+    return CardAnswer(card, given.library, rows, plan)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from decal_cli.analysis.described import ReliabilityBin
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.recommend import Recommendation, amounts_of
+from decal_cli.data.words import quote
 from decal_cli.declarations.document import Limit, Words
 from decal_cli.hints import Verb
 from decal_cli.metrics import named
@@ -100,7 +101,8 @@ class CardData(Provenance):
 class Card(WrittenResult):
     """A card, for formats to write: a page of its own.
 
-    recommendation: None without a decision. bins: of the score of each report, in their order.
+    recommendation: None without a decision. bins: of the score of each report, in their order. positive: the value that
+    counts as label 1, where one was named.
     """
 
     whole_page = True
@@ -111,9 +113,10 @@ class Card(WrittenResult):
         recommendation: Recommendation | None,
         bins: Sequence[Sequence[ReliabilityBin]],
         terms: StatedTerms | None = None,
+        positive: str | None = None,
     ) -> None:
         super().__init__(evaluation, terms)
-        self.recommendation, self.bins = recommendation, bins
+        self.recommendation, self.bins, self.positive = recommendation, bins, positive
         self.models = [report for report in evaluation.reports if report.group is None]
         self.title = f"Model card: {', '.join(report.model for report in self.models)}"
 
@@ -226,7 +229,9 @@ def _missing(card: Card) -> str:
 
 def _outcome(card: Card) -> str:
     column = f" of column {card.column_names('label')}" if card.column_names("label") else ""
-    return f"Label 1{column}." if card.models[0].by_class is None else f"The class{column}."
+    if card.models[0].by_class is not None:
+        return f"The class{column}."
+    return f"Label 1{column}." if card.positive is None else f"Label 1{column}, which is {quote(card.positive)} there."
 
 
 def _output(card: Card) -> str:
