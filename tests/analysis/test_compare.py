@@ -11,14 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from decal_cli.analysis.compare import Cut, NoSplice, best_cut, compare, disagreements, exact_sign_test, splice
+import decal_cli
+from decal_cli.analysis.compare import (
+    Cut,
+    NoSplice,
+    SwapPart,
+    best_cut,
+    compare,
+    disagreements,
+    exact_sign_test,
+    splice,
+    swap,
+)
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.curves.crossings import BrierDifference, Crossing, band, brier_difference
 from decal_cli.data import Dataset, from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.metrics import parse
 from decal_cli.render.results.comparison import Compared
+from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.pairs import pair_up
+from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FOX, Decal
 from tests.helpers.pairs import any_pairs, pair_columns
@@ -287,3 +300,28 @@ def test_compare_shows_them_in_the_user_s_words_and_draws(decal: Decal, tmp_path
         assert f"{count:,.0f}" in named.out
     without = decal.json("compare", FOX, *PAIR[:6], "--no-intervals")
     assert without["comparison"]["contests"][0]["disagreements"] is None
+
+
+def test_rows_that_change_places_count_by_their_weight() -> None:
+    """Two places, of rows of mean weight 2: the heaviest row takes both, or the three others do."""
+    label, weight = np.array([1, 0, 1, 1]), np.array([1.0, 1, 2, 4])
+    a, b = (
+        listed(Rows(np.array(score), label, weight), Capacity("2", 2.0), None)
+        for score in ([0.1, 0.2, 0.3, 0.9], [0.9, 0.8, 0.7, 0.1])
+    )
+    found = swap(a, b, np.arange(4))
+    assert found is not None and found.both == SwapPart(0, 0)
+    assert (found.only_a, found.only_b) == (SwapPart(2, 2, (3,)), SwapPart(2, 1.5, (0, 1, 2)))
+
+
+def test_what_pairs_of_actions_win_adds_up_to_the_difference_of_weighted_rows() -> None:
+    rng = np.random.default_rng(0)
+    score, weight = rng.dirichlet(np.ones(3), (2, 80)), rng.integers(1, 5, 80) / 2  # 1.2 on average, as they are kept
+    columns = {f"{m}:{k}": score[at, :, k] for at, m in enumerate("ab") for k in range(3)}
+    frame = {**columns, "y": rng.integers(0, 3, 80), "w": weight}
+    answer = decal_cli.compare(
+        frame, label="y", weight="w", proba=["a:*", "b:*"], utility=[[3, 0, 0], [0, 2, 0], [0, 0, 1]]
+    )
+    (contest,) = answer.to_dict()["comparison"]["contests"]
+    won = sum(pair["gain"] for pair in contest["disagreements"]["pairs"]) / weight.sum()
+    assert won == pytest.approx(contest["metrics"]["expected_utility"]["difference"]["value"], abs=1e-12)

@@ -12,7 +12,7 @@ import pytest
 
 from decal_cli.analysis.packs import PACKS
 from decal_cli.errors import inert, printable
-from decal_cli.numbers import decimals_for, fixed
+from decal_cli.numbers import decimals_for, fixed, plain
 from decal_cli.render import blocks
 from decal_cli.render.blocks import Bar, Bars, Cell, Check, Column, Facts, Paragraph, Row, TextTable
 from decal_cli.render.format import Page
@@ -117,6 +117,9 @@ def test_numbers_have_the_digits_that_their_interval_deserves() -> None:
     assert decimals_for([(-208.2, -176.9)], [-192.6]) == 0
     assert decimals_for([], [0.0123]) == 4
     assert decimals_for([(0.5, 0.5)], []) == 0
+    assert [plain(value) for value in (0, 0.123456, 9_999.4, 9_999.5, -12_345.6)] == [
+        *("0", "0.1235", "9999", "10,000", "-12,346"),
+    ]
     assert [fixed(value, 1) for value in (-0.04, 0.26, -1234.56, 10.0)] == ["0", "0.3", "-1,234.6", "10.0"]
 
 

@@ -120,6 +120,10 @@ def test_weights_of_a_level_add_up_as_they_were_given() -> None:
     table = rows.table
     for got, expected in ((table.n, counts["n"]), (table.pos, counts["pos"]), (table.n2, counts["n2"])):
         np.testing.assert_allclose(got, expected, rtol=1e-12)
+    # One of two rows has all the weight: the other's is above 0 all the same.
+    alone = {"score": 0.5, "n": 4.0, "n2": 16.0, "rows": 2, "pos": 0.0, "pos2": 0.0, "rows_pos": 0}
+    (rows,) = DistinctScores({name: np.array([value]) for name, value in alone.items()}, Origin()).held({}, {})
+    assert rows.weights.tolist() == pytest.approx([4, 0], abs=1e-12) and rows.weights.min() > 0
 
 
 def test_features_of_an_engine_go_with_everything(folder: Path) -> None:

@@ -67,20 +67,25 @@ def test_of_one_label_all_that_is_drawn_has_it(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("few")
 def test_of_a_rare_label_more_rows_are_drawn_and_weights_undo_it(tmp_path: Path) -> None:
     data = rows(8000, rate=0.01)
+    data["w"] = np.where(data["p"] > 0.05, 9, 1)
     data.to_parquet(tmp_path / "rare.parquet")
-    answer = decal.evaluate(tmp_path / "rare.parquet", metrics=("observed_expected", "brier"), **ASKED).to_dict()
+    answer, weighted = (
+        decal.evaluate(tmp_path / "rare.parquet", metrics=("observed_expected", "brier"), **ASKED, **given).to_dict()
+        for given in ({}, {"weight": "w"})
+    )
     ones = int(data["y"].sum())
     of_ones = min(ones, 250)
     text = (
         f"it has {1000 - of_ones:,} of {8000 - ones:,} rows with label 0 and {of_ones:,} of {ones:,} rows with label 1"
     )
     assert any(text in note for note in answer["notes"])
-    for key, value in (
-        ("observed_expected", data["y"].mean() / data["p"].mean()),
-        ("brier", ((data["p"] - data["y"]) ** 2).mean()),
-    ):
-        low, high = answer["metrics"][key]["interval"]
-        assert low <= value <= high
+    for found, weight in ((answer, 1 + 0 * data["w"]), (weighted, data["w"])):
+        for key, value in (
+            ("observed_expected", weight @ data["y"] / (weight @ data["p"])),
+            ("brier", np.average((data["p"] - data["y"]) ** 2, weights=weight)),
+        ):
+            low, high = found["metrics"][key]["interval"]
+            assert low <= value <= high
 
 
 @pytest.mark.usefixtures("few")
