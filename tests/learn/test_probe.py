@@ -48,6 +48,7 @@ def gains(probed: Probed) -> np.ndarray:
     return np.array([(each.value, each.error) for each in (gain_beyond(probed, t) for t in AT)])
 
 
+@pytest.mark.usefixtures("one_deal")
 def test_weights_count_by_their_ratios() -> None:
     score, label, weight, features = featured_rows(200)
     plain = build_probe(Rows(score, label, features=features), seed=0)
@@ -59,6 +60,7 @@ def test_weights_count_by_their_ratios() -> None:
     assert gains(one) != pytest.approx(gains(plain), abs=1e-6)
 
 
+@pytest.mark.usefixtures("one_deal")
 def test_blocks_change_nothing_and_some_rows_are_enough_to_teach(monkeypatch: pytest.MonkeyPatch) -> None:
     score, label, _, features = featured_rows(900)
     rows = Rows(score, label, features=features)
@@ -224,6 +226,7 @@ def edges() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
 EDGES = edges()
 
 
+@pytest.mark.usefixtures("one_deal")
 @pytest.mark.parametrize("name", EDGES)
 def test_edges_have_probabilities_and_gains(name: str) -> None:
     score, label, features = EDGES[name]
