@@ -1,5 +1,6 @@
 """fit, apply and study from Python: the same numbers as the command, in the user's own frames."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,12 @@ def test_a_saved_model_scores_frames_and_files(fitted: decal.FitAnswer, tmp_path
     assert isinstance(of_file, pa.Table) and of_file.num_rows == len(FRAME)
     expected = fitted.apply(FRAME, name="again")["again"].to_numpy()
     assert np.array_equal(of_file["p_stack"].to_numpy(), expected)
+
+
+def test_what_is_shown_of_a_fit_is_its_gain(fitted: decal.FitAnswer) -> None:
+    shown = re.search(r"gain per 1,000 decisions on held-out rows: (\S+) \[", repr(fitted))
+    assert shown is not None
+    assert float(shown[1]) == pytest.approx(1000 * fitted.to_dict()["fit"]["gain"]["value"], rel=0.01)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
