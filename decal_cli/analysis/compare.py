@@ -232,7 +232,7 @@ def _contest(
         threshold = plan.binary.decision_threshold
         # Cells may not say how every row is decided.
         if not isinstance(pairs, CellPairs) or pairs.decided_at(threshold):
-            apart = disagreements(pairs, threshold)
+            apart = disagreements(pairs, threshold, of_a.rows)
     at, count = (None, 0) if of_cells else (_thresholds(pairs, plan, (of_a.model, of_b.model)), len(pairs))
     return Contest(of_a.group, of_a.rows, of_a.positives, count, asked, headline, at, apart, swapped)
 
@@ -282,14 +282,15 @@ class Disagreements:
     clustered: Hidden[bool] = False
 
 
-def disagreements(pairs: PairTable, threshold: float) -> Disagreements:
-    """Decisions at a threshold: 1 iff score >= threshold; rows, or their summed weight.
+def disagreements(pairs: PairTable, threshold: float, rows: float) -> Disagreements:
+    """Decisions at a threshold: 1 iff score >= threshold. rows: how many there are; of each kind, by their weight.
 
     Source of the test: McNemar 1947, exact as a sign test; of clustered rows by the lead of A in each cluster, normal
     with t quantiles (Durkalski et al. 2003).
     """
     a, b = pairs.a >= threshold, pairs.b >= threshold
-    n, pos = np.asarray(pairs.n, dtype=np.float64), np.asarray(pairs.pos, dtype=np.float64)
+    each = rows / pairs.total
+    n, pos = pairs.n * each, pairs.pos * each
 
     def labels(by_a: bool, by_b: bool) -> RowsByLabel:
         which = (a == by_a) & (b == by_b)
@@ -299,14 +300,14 @@ def disagreements(pairs: PairTable, threshold: float) -> Disagreements:
     a_right, b_right = only_b[0] + only_a[1], only_b[1] + only_a[0]
     # On every row, who is right alone: A, B (-1), or neither (0); by label.
     right = np.stack((b.astype(np.float64) - a, a.astype(np.float64) - b)).ravel()
-    p_value = sign_test(a_right, b_right, pairs.weighted, pairs.design, lambda: pairs.units.spread(right))
+    p_value = sign_test(a_right, b_right, pairs.weighted, pairs.design, lambda: pairs.units.spread(each * right))
     both_0, both_1 = labels(False, False), labels(True, True)
     return Disagreements(both_0, only_b, only_a, both_1, a_right, b_right, p_value, pairs.design.clustered)
 
 
 @dataclass(frozen=True)
 class ActionPair:
-    """Rows, or their summed weight, for which A takes one action and B another. gain: what B wins on them, summed."""
+    """Rows, by their weight, for which A takes one action and B another. gain: what B wins on them, summed."""
 
     a: str
     b: str
@@ -318,7 +319,7 @@ class ActionPair:
 class ClassDisagreements:
     """Rows of several classes for which two models take different actions.
 
-    a_better, b_better: rows, or their summed weight, on which the action of A, or of B, is worth more. same: on which
+    a_better, b_better: rows, by their weight, on which the action of A, or of B, is worth more. same: on which
     both are worth the same. p_value: of the exact sign test that neither is better more often; None for weighted rows.
     pairs: of actions, those of most rows first.
     """
@@ -335,7 +336,7 @@ def class_disagreements(a: ClassTable, b: ClassTable, decision: ClassDecision) -
     """The rows of two models of several classes for which the action worth most is not the same."""
     by_a, by_b = (decide(c, decision) for c in (a, b))
     apart = np.flatnonzero(by_a.action != by_b.action)
-    weight = np.ones(len(apart)) if a.weight is None else a.weight[apart]
+    weight = np.ones(len(apart)) if a.weight is None else a.weight[apart] * (len(a) / a.total)
     gain = (by_b.won - by_a.won)[apart]
     size = len(decision.actions)
     number = by_a.action[apart] * size + by_b.action[apart]

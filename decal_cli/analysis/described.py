@@ -87,7 +87,7 @@ def worth_of(inputs: Inputs, confidence: float | None) -> Worth | None:
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """One class: its rows, the rows for which it is the most probable class, and both; or their summed weights."""
+    """One class: its rows, the rows for which it is the most probable class, and both; by their weight."""
 
     name: str
     rows: Size
@@ -109,7 +109,7 @@ class ClassCounts:
 
 @dataclass(frozen=True)
 class ActionCounts:
-    """Rows by action and class, or their summed weights, and the utility of each cell; a row for each action.
+    """Rows by action and class, by their weight, and the utility of each cell; a row for each action.
 
     loss: what each cell loses against the best action for its class, per row of all.
     """
@@ -144,7 +144,12 @@ def count_classes(c: ClassTable) -> tuple[ClassCounts, ...]:
     size = len(c.classes)
     agreeing = np.where(c.predicted == c.label, c.label, size)
     counts = c.count(c.label, size), c.count(c.predicted, size), c.count(agreeing, size + 1)[:size]
-    return tuple(map(ClassCounts, c.classes, *(each.tolist() for each in counts)))
+    return tuple(map(ClassCounts, c.classes, *((each * (len(c) / c.total)).tolist() for each in counts)))
+
+
+def _count(inputs: Inputs, weight: float) -> float:
+    """How many rows there are; the weight of all, where only parts of them are there."""
+    return weight if inputs.rows is None else float(len(inputs.rows))
 
 
 def count_cells(inputs: Inputs) -> ActionCounts | None:
@@ -154,12 +159,13 @@ def count_cells(inputs: Inputs) -> ActionCounts | None:
         return None
     cells = np.zeros((len(task.taken), decisions.stakes.shape[1]))
     np.add.at(cells, (decisions.action, decisions.units.label), decisions.units.weight)
+    cells *= _count(inputs, decisions.units.total) / decisions.units.total
     return ActionCounts(task.taken, tuple(map(tuple, cells.tolist())), task.undominated)
 
 
 @dataclass(frozen=True)
 class Decided:
-    """The four cells of decision and label: rows, or their summed weight."""
+    """The four cells of decision and label: rows, by their weight."""
 
     true_positives: float
     false_positives: float
@@ -209,7 +215,7 @@ class CountedStep:
 
 @dataclass(frozen=True)
 class DecisionCounts:
-    """Decisions of one model on its rows; total: the rows, or their summed weight.
+    """Decisions of one model on its rows; total: the rows.
 
     Each step is made of the held-out decisions that its gain is computed from, so a gain is the sum of the changes of
     the counts times the utilities.
@@ -227,11 +233,11 @@ def count_decisions(inputs: Inputs) -> DecisionCounts | None:
     acting = inputs.find(Acting)
     if acting is None:
         return None
-    weight = acting.units.weight
+    total = _count(inputs, acting.units.total)
+    weight = acting.units.weight * (total / acting.units.total)
     acts, positive = acting.acts, acting.positive
     cells = (acts & positive, acts & ~positive, ~acts & positive, ~acts & ~positive)
     as_is = Decided(*(float(weight[cell].sum()) for cell in cells))
-    total = acting.units.total
     steps: list[CountedStep] = []
     before = as_is
     for kind in (Recalibrating, Featured) if as_is.positives > 0 and as_is.negatives > 0 else ():
@@ -380,24 +386,25 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
     if task is None:
         return ()
     t: Table = inputs.get(Table)
-    low, high, rows, score, rate = _bins(t)
+    count = _count(inputs, t.total)
+    low, high, rows, score, rate = _bins(t, count)
     below, above = grouping.sides(t, t.bins(BINS), task)
     # One bin along the last axis, so that each keeps its own sum.
     calibration = decisions.calibration_regret(rate[:, None], below[:, None], above[:, None], task.threshold)
     loss, *bounds = _grouped(inputs.find(Regions), task, len(rate))
     regrets = (loss, least_variance(rate, task.threshold), *(task.u_delta * each for each in (calibration, *bounds)))
-    columns = (np.ravel(each).tolist() for each in (low, high, rows, rows / t.total, score, rate, *regrets))
+    columns = (np.ravel(each).tolist() for each in (low, high, rows, rows / count, score, rate, *regrets))
     return tuple(
         Regime(*each[:6], *(None if math.isnan(one) else one for one in each[6:]))
         for each in zip(*columns, strict=True)
     )
 
 
-def _bins(t: Table) -> tuple[Floats, ...]:
+def _bins(t: Table, rows: float) -> tuple[Floats, ...]:
     """Of equal-mass bins of the score: its lowest and highest, rows, the mean score, and the frequency of label 1."""
     levels, starts = t.bins(BINS), t.bin_starts(BINS)
     highest = t.score[np.append(starts[1:], len(t)) - 1]
-    return t.score[starts], highest, np.asarray(levels.n, float), levels.score, levels.pos / levels.n
+    return t.score[starts], highest, levels.n * (rows / t.total), levels.score, levels.pos / levels.n
 
 
 def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
@@ -418,7 +425,7 @@ def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
 class ReliabilityBin:
     """One equal-mass bin of the score.
 
-    low, high: its lowest and highest score; rows: or their summed weight; score: the mean; rate: the frequency of label
+    low, high: its lowest and highest score; rows: by their weight; score: the mean; rate: the frequency of label
     1. interval: Wilson's of the rate, on the effective rows of the bin; None where no intervals were asked for, or
     clusters are too few for them.
     """
@@ -436,7 +443,7 @@ def reliability_bins(rows: Rows, confidence: float | None) -> tuple[ReliabilityB
     if rows.classes:
         return ()
     t, sure = rows.table, None if confidence is None else rows.sure(confidence)
-    bins, cells = _bins(t), t.bins(BINS).rows_of_cells
+    bins, cells = _bins(t, len(rows)), t.bins(BINS).rows_of_cells
     ends = [None] * len(cells) if sure is None else map(tuple, wilson_ends(bins[-1], cells, sure).T.tolist())
     columns = (each.tolist() for each in bins)
     return tuple(ReliabilityBin(*each) for each in zip(*columns, ends, strict=True))
@@ -482,8 +489,9 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
             f"{compared} if rows were independent (design effect {plain(clusters.design_effect)})"
         )
         how_many = f"{clusters.count:,} clusters"
-        if clusters.effective <= 0.95 * clusters.count:
-            how_many += f", which say as much as {clusters.effective:.1f} alike"
+        if clusters.effective <= 0.95 * clusters.count or clusters.effective < MIN_CLUSTERS <= clusters.count:
+            # Not rounded up: 4.97 are fewer than 5.
+            how_many += f", which say as much as {math.floor(100 * clusters.effective) / 100:.2f} alike"
         if clusters.effective < MIN_CLUSTERS:
             yield f"{where}no intervals: they need {MIN_CLUSTERS} clusters of about one size, and there are {how_many}"
         elif clusters.effective < FEW_CLUSTERS:

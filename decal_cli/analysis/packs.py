@@ -269,7 +269,7 @@ def denominator(spec: MetricSpec, inputs: Inputs) -> float:
         if isinstance(estimate, Estimate) and not math.isnan(estimate.rows):
             return round(estimate.rows, 6)
     if metric.family == "ranking" and table is not None:
-        return round(float(table.rarer_rows), 6)
+        return round(table.fewer_rows, 6)
     assert inputs.rows is not None  # they are the rows of a group
     return float(len(inputs.rows))
 

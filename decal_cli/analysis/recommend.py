@@ -47,7 +47,7 @@ from decal_cli.metrics import Inputs, MetricSpec, Result, parse
 from decal_cli.metrics.inputs import INPUT_KINDS, row_stakes
 from decal_cli.metrics.measure import measure_all
 from decal_cli.numbers import Interval, Say, per_thousand
-from decal_cli.tables.aggregated import NEEDS_ROWS
+from decal_cli.tables.aggregated import COUNTS_HAVE_NONE
 from decal_cli.task import BinaryTask, RowTask, Task
 
 EVIDENCE = tuple(map(parse, (*EVIDENCE_KEYS, "ece", "ece_null", "ece_debiased")))
@@ -364,7 +364,7 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
         costs=dict(preferences.costs),
         satisfied_at=preferences.satisfied_at,
         acts_from=None if task is None else task.decision_threshold,
-        counted=BEYOND in results and results[BEYOND].reason == NEEDS_ROWS,
+        counted=BEYOND in results and results[BEYOND].reason == COUNTS_HAVE_NONE,
         best_constant=None if plan.by_row or report.worth is None else report.worth.action,
         confidence=plan.confidence or CONFIDENCE,
         say=preferences.saying(amounts_of(report)),

@@ -107,7 +107,7 @@ def levels_of(t: Table, share_known: bool, key: Floats | None = None) -> Keyed:
     n, pos = np.asarray(t.n, dtype=np.float64), np.asarray(t.pos, dtype=np.float64)
     n2, pos2 = (n, pos) if t.design.plain else (t.n2, t.pos2)
     products, squares = t.design.gram, np.concatenate((np.maximum(n2 - pos2, 0.0), pos2))
-    sampling = Independent(squares) if products is None else Products(products)
+    sampling = Independent(squares) if products is None else Products(squares, products)
     rows = float(n.sum()) ** 2 / float(squares.sum())
     label = np.repeat((0, 1), len(n))
     units = Units(label, np.concatenate((n - pos, pos)), sampling, share_known, rows)

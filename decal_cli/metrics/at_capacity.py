@@ -112,6 +112,11 @@ class WorthAtCapacity(AtCapacity):
         # Labels that no row has count too, where all rows share two actions.
         can_be = np.diff(stakes.utility, axis=0) if stakes.utility.shape == (2, 2) else worth
         self.worth_ends: Interval = (float(can_be.min()), float(can_be.max()))
+        # Squared, what a row that could have been missed is worth: where each has its own, as rows of its label are.
+        self.missed = max(end**2 for end in self.worth_ends)
+        if stakes.utility.ndim > 2:
+            of_labels = [self.label == label for label in np.unique(self.label)]
+            self.missed = max(float(np.average(self.worth[of] ** 2, weights=self.weight[of])) for of in of_labels)
         least, most = (self.units.mean(each(stakes.utility, axis=(0, 1))).value for each in (np.min, np.max))
         self.utility_ends: Interval = (least, most)
 
@@ -122,7 +127,7 @@ class WorthAtCapacity(AtCapacity):
 
     def in_utility(self, value: float, parts: Floats) -> Estimate:
         """A mean utility; a row that could have been missed, and is acted on, adds what acting can be worth."""
-        return replace(self.estimate(value, parts), missed=max(end**2 for end in self.worth_ends))
+        return replace(self.estimate(value, parts), missed=self.missed)
 
     @cached_property
     def utility(self) -> Estimate:

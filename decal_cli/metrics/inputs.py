@@ -17,7 +17,7 @@ from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCap
 from decal_cli.metrics.decisions import Acting, Decisions, Featured, Recalibrating
 from decal_cli.metrics.label_shift import ReferenceScores
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, RowRegrets, ScoreRegrets
-from decal_cli.tables.aggregated import NEEDS_ROWS
+from decal_cli.tables.aggregated import COUNTS_HAVE_NONE, NEEDS_ROWS
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.listed import Listed
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities, utilities_of
@@ -172,7 +172,7 @@ class Inputs:
 
 def _featured(rows: Rows) -> Rows:
     if rows.features is None:
-        raise Undefined(NEEDS_ROWS if rows.counted else NEEDS_FEATURES)
+        raise Undefined(COUNTS_HAVE_NONE if rows.counted else NEEDS_FEATURES)
     return rows
 
 

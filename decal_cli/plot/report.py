@@ -35,7 +35,7 @@ from decal_cli.plot import panels
 from decal_cli.plot.page import Draw, can_draw, drawn_alone, on_axes
 from decal_cli.plot.panels import MAX_DASHED
 from decal_cli.plot.style import MAX_BANDS, drawable, with_drawable_names
-from decal_cli.plot.sweeps import panels_of, utility_panel
+from decal_cli.plot.sweeps import panels_of, shares_of, utility_panel
 from decal_cli.render.blocks import Picture
 from decal_cli.render.results.page import ReportPage, scale_of
 from decal_cli.render.results.source import MAX_GROUPS
@@ -323,15 +323,22 @@ class _Shown(NamedTuple):
         varied = Varied(CAPACITY, capacities_around(dataset, dataset.capacity))
         series = capacity_series(dataset, plan, varied, dataset.capacity.text)
         sweep = sweep_tasks(dataset, plan, series, self.progress)
-        for of, panel in zip(sweep.reports, panels_of(sweep, "actions"), strict=True):
-            yield "places", self.evaluation.by_place[of.model, of.group], panel.draw
+        shown = panels_of(with_drawable_names(sweep, "svg"), "actions")
+        for of, panel in zip(sweep.reports, shown, strict=True):
+            # Of several classes there is no label 1 to find.
+            if any(np.isfinite(share.value).any() for share in shares_of(sweep, of)):
+                yield "places", self.evaluation.by_place[of.model, of.group], panel.draw
         if plan.decision is not None:
             yield self.worth("capacity", sweep)
 
     def worth(self, kind: str, sweep: VariedSweep) -> Drawn:
         """What decisions are worth as a number of the task varies, in the user's terms."""
         scale = scale_of(self.evaluation.reports, self.terms)
-        return kind, None, utility_panel(sweep, scale.factor, f"expected utility {scale.in_words}")
+        return (
+            kind,
+            None,
+            utility_panel(with_drawable_names(sweep, "svg"), scale.factor, f"expected utility {scale.in_words}"),
+        )
 
     def of_classes(self, form: str = "svg") -> Iterator[Drawn]:
         """Of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""

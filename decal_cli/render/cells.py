@@ -75,7 +75,7 @@ def _parts(value: float, interval: Interval | None, decimals: int, text: str, si
 
 
 def counted(rows: float) -> str:
-    """A number of rows, or their summed weight."""
+    """A number of rows, by their weight."""
     return f"{rows:,.0f}" if rows == round(rows) else f"{rows:,.1f}"
 
 

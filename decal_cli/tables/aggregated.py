@@ -17,6 +17,7 @@ from decal_cli.tables.table import Table
 if TYPE_CHECKING:
     from decal_cli.tables.population import Population
 
+COUNTS_HAVE_NONE = "needs features, and counts have none: name those of rows, in files or in an engine"
 NEEDS_ROWS = "needs the rows themselves, and only counts of them are known"
 APART = DecalError(
     "rows were counted by one score at a time, and a comparison needs both scores of a row at once",

@@ -107,6 +107,13 @@ class Counted:
         return min(self.positives, self.negatives) / self.total * self.effective_rows
 
     @property
+    def fewer_rows(self) -> float:
+        """Effective rows of the label that has fewer, whatever share of a population they stand for."""
+        n2, pos2 = (float(each.sum(dtype=np.float64)) for each in self.squares_of_rows)
+        of_labels = (self.negatives, n2 - pos2), (self.positives, pos2)
+        return min(weight**2 / max(squares, 1e-300) for weight, squares in of_labels)
+
+    @property
     def rows_of_cells(self) -> Floats:
         """Effective rows of each cell, shape (m,)."""
         n = np.asarray(self.n, dtype=np.float64)
@@ -132,7 +139,7 @@ class Counted:
         design = self.design if self.design.plain else self.design.grouped(action(), len(weight)).taken(used)
         if design.own:
             squares = np.concatenate((design.own[0] - design.own[1], design.own[1]))
-        sampling: Sampling = Independent(squares) if design.gram is None else Products(design.gram)
+        sampling: Sampling = Independent(squares) if design.gram is None else Products(squares, design.gram)
         rows = float(kept.sum()) ** 2 / float(squares.sum())
         units = Units(label, kept, sampling, self.design.share_known, rows, np.arange(len(label)))
         return units, np.tile(used, 2)

@@ -108,13 +108,14 @@ class InClusters(Independent):
 class Products(Sampling):
     """Units that hold rows of many clusters. products: sums over clusters of the products of their weights, (m, m)."""
 
+    square: Floats
     products: Floats
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         return np.asarray(influence @ self.products @ influence.T)
 
     def squares(self, weight: Floats) -> Floats:
-        return np.diagonal(self.products)
+        return self.square
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +255,11 @@ class Units:
         centre = first / np.maximum((total - ones, ones), 1e-300) if self.share_known else np.full(2, mean)
         off = np.maximum(squares[:, 2] - 2 * centre * squares[:, 1] + centre**2 * squares[:, 0], 0.0)
         known = float(off.sum()) + between(centre)
-        missed = float((off / np.where(squares[:, 0] > 0, squares[:, 0], np.inf)).max())
+        heavy = _heavier(squares[:, 0], np.array((total - ones, ones))) if self.share_known else 1.0
+        missed = float((off / np.where(squares[:, 0] > 0, squares[:, 0], np.inf) * heavy**2).max())
+        if not squares[:, 0].all():
+            # A row that could have been missed may be of the label that no row has.
+            missed = max(missed, self.farthest((adds() - mean) / total))
         return Estimate(mean, lambda: (adds() - mean) / total, self, known=known / total**2, missed=missed)
 
     def sums(self, values: Floats) -> Floats:
@@ -284,6 +289,9 @@ class Units:
         """Squared distance to a mean of the kind of row that is farthest from it, by the influence on it, (m,)."""
         squares = self._among_labels(influence[None])[0] ** 2
         own = self.sampling.squares(self.weight)
+        if self.share_known:
+            of_labels = np.bincount(self.label, own), np.bincount(self.label, self.weight)
+            squares *= _heavier(*of_labels)[self.label] ** 2
         weights = np.where(np.bincount(self.kinds, own)[self.kinds] > 0, own, 1.0)
         mean = np.bincount(self.kinds, weights * squares) / np.maximum(np.bincount(self.kinds, weights), 1e-300)
         return float(mean.max()) * self.total**2
@@ -311,6 +319,12 @@ class Units:
         kind = self.kind if isinstance(self.kind, tuple) else self.kind[first]
         sampling = self.sampling.reduced(order, starts, self.weight)
         return replace(self, label=self.label[first], weight=weight, sampling=sampling, kind=kind), key[first]
+
+
+def _heavier(squares: NDArray[Any], weight: NDArray[Any]) -> Floats:
+    """How many times heavier a row of each label is than of all, by sums of squared weights and of weights, (k,)."""
+    mean = float(squares.sum()) / float(weight.sum())
+    return np.divide(squares, weight * mean, out=np.ones(len(weight)), where=weight > 0)
 
 
 @dataclass(frozen=True, eq=False)

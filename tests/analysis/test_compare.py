@@ -269,7 +269,8 @@ def test_the_table_by_hand(weighted: bool) -> None:
     rng = np.random.default_rng(5)
     a, b, label = np.round(rng.random(300), 2), np.round(rng.random(300), 2), (rng.random(300) < 0.4).astype(int)
     weight = rng.gamma(2.0, size=300) if weighted else np.ones(300)
-    counted = disagreements(pair_up(a, b, label, weight if weighted else None), 0.5)
+    counted = disagreements(pair_up(a, b, label, weight if weighted else None), 0.5, 300)
+    weight *= 300 / weight.sum()
     cells = {(0, 0): counted.both_0, (0, 1): counted.only_b_1, (1, 0): counted.only_a_1, (1, 1): counted.both_1}
     for (by_a, by_b), cell in cells.items():
         for at in (0, 1):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from decal_cli.analysis.evaluate import Plan, evaluate
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.metrics import parse
+from decal_cli.tables import estimate
 from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.task import task_of
@@ -67,28 +68,47 @@ def test_negatives_that_were_dropped_are_counted_again() -> None:
     assert data.population.prevalence == pytest.approx(positives / (positives + 200))
 
 
-def test_the_share_of_label_1_is_known_to_intervals_of_means() -> None:
-    """Rows of each label vary among themselves: q^2 v1 / n1 + (1 - q)^2 v0 / n0, by hand."""
+@pytest.mark.parametrize(("q", "missed"), [(0.1, 0.0), (0.1, 1.5), (0.004, 1.5)])
+def test_the_share_of_label_1_is_known_to_intervals_of_means(
+    q: float, missed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of each label vary among themselves: q^2 v1 / n1 + (1 - q)^2 v0 / n0, by hand; one that could have been
+    missed is as heavy as rows of its label. An AUC is what it is at any share.
+    """
+    monkeypatch.setattr(estimate, "MISSED_ROWS", missed)
     rng = np.random.default_rng(8)
     score, label = world(rng, 1500, 0.4)
-    data = from_arrays(score, label, columns=Columns(prevalence="0.1", keep_scores=True))
     t = 0.3
-    keys = ("net_benefit", "expected_utility", "eu_never", "brier", "log_loss")
-    measured = evaluate(data, Plan(tuple(map(parse, keys)), task_of(threshold=t))).reports[0].results
-    net_benefit, utility, never, brier, log_loss = (measured[key].interval or (0.0, 0.0) for key in keys)
+    keys = ("net_benefit", "expected_utility", "eu_never", "brier", "log_loss", "auc")
+
+    def ends(columns: Columns) -> list[tuple[float, float]]:
+        data = from_arrays(score, label, columns=columns)
+        measured = evaluate(data, Plan(tuple(map(parse, keys)), task_of(threshold=t))).reports[0].results
+        return [measured[key].interval or (0.0, 0.0) for key in keys]
+
+    net_benefit, utility, never, brier, log_loss, auc = ends(Columns(prevalence=str(q), keep_scores=True))
+    assert auc == pytest.approx(ends(Columns())[-1], rel=1e-9)
+
+    def width(values: np.ndarray, kinds: np.ndarray) -> float:
+        """kinds: of rows that could have been missed."""
+        variance, farthest = 0.0, 0.0
+        for of_label, share in ((label == 1, q), (label == 0, 1 - q)):
+            off, size = (values[of_label] - values[of_label].mean()) ** 2, int(of_label.sum())
+            variance += share**2 * off.mean() / size
+            means = [off[kinds[of_label] == kind].mean() for kind in np.unique(kinds[of_label])]
+            farthest = max(farthest, max(means) * (share / size) ** 2)
+        return float(2 * 1.959964 * np.sqrt(variance + missed * farthest))
+
     act = score >= t
-    true_positive, false_positive = act[label == 1], act[label == 0]
-    variance = 0.1**2 * true_positive.var() / len(true_positive)
-    variance += (0.9 * t / (1 - t)) ** 2 * false_positive.var() / len(false_positive)
-    assert net_benefit[1] - net_benefit[0] == pytest.approx(2 * 1.959964 * np.sqrt(variance), rel=1e-5)
+    won = np.where(label == 1, act, -t / (1 - t) * act)
+    assert net_benefit[1] - net_benefit[0] == pytest.approx(width(won, act), rel=1e-5)
     # EU is (1 - t) (net benefit - q), where q is known.
-    assert utility == pytest.approx(tuple((1 - t) * (end - 0.1) for end in net_benefit), abs=1e-12)
-    assert never == pytest.approx((-0.1 * (1 - t), -0.1 * (1 - t)), abs=1e-12)
+    assert utility == pytest.approx(tuple((1 - t) * (end - q) for end in net_benefit), abs=1e-12)
+    assert never == pytest.approx((-q * (1 - t), -q * (1 - t)), abs=1e-12)
     chance = np.where(label == 1, score, 1 - score)
-    for ends, loss in ((brier, (1 - chance) ** 2), (log_loss, -np.log(chance))):
-        ones, zeros = loss[label == 1], loss[label == 0]
-        variance = 0.1**2 * ones.var() / len(ones) + 0.9**2 * zeros.var() / len(zeros)
-        assert ends[1] - ends[0] == pytest.approx(2 * 1.959964 * np.sqrt(variance), rel=1e-5)
+    losses = (brier, (1 - chance) ** 2), (log_loss, -np.log(chance))
+    for span, loss in losses[: 1 if q < 0.1 else 2]:
+        assert span[1] - span[0] == pytest.approx(width(loss, label), rel=1e-5)
 
 
 def test_the_share_of_a_group_and_of_sampled_negatives_is_not_known() -> None:

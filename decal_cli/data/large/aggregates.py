@@ -46,7 +46,6 @@ OF_PAIRS = (
     "scores are known by cells of both models: comparing them shows the Brier score, log loss and decisions at edges, "
     "which are exact, and nothing else"
 )
-COUNTED_BEFORE = "rows were counted before"
 OF_ROWS = ("features", "log", "time")
 """What can be said of rows, and not of their counts."""
 OF_LINES = (*OF_ROWS, "proba", "positive", "logit", "margin", "per")
@@ -248,7 +247,9 @@ def _models(columns: Columns, named: Sequence[np.ndarray], shown: str) -> tuple[
 def _notes(source: Source, columns: Columns, used: Sequence[str], pairs: bool) -> Iterator[str]:
     known = {"clusters": columns.cluster is not None, "pairs of scores": pairs}
     unknown = ", ".join(["features", *(what for what, is_known in known.items() if not is_known)])
-    yield f"{getattr(source, 'note', COUNTED_BEFORE)}: nothing that needs a single row is known ({unknown})"
+    # An engine has the rows: what is asked for is known.
+    if note := getattr(source, "note", "rows were counted before"):
+        yield f"{note}: nothing that needs a single row is known ({unknown})"
     others = [name for name in source.names if name not in (*used, *ENDS)]
     if others:
         yield f"counts are added up over {listed(others)}; {Hint('group').words} reports every value by itself"

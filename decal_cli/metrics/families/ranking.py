@@ -119,7 +119,7 @@ _ROUNDING = 1e-12
 def auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     """The interval of the AUC, whose variance is at most theta (1 - theta) / rows of the rarer label."""
     auc, error = delong(t).value, delong(t).error
-    fewer = t.rarer_rows
+    fewer = t.fewer_rows
     if fewer < FEW or min(auc, 1 - auc) < _ROUNDING or error == 0:
         return intervals.wilson(auc, 1.0, fewer, confidence)
     reach = intervals.quantile(confidence) * error / (auc * (1 - auc))

@@ -82,8 +82,9 @@ def need_finite_log(t: Table, advice: str = "") -> None:
     at_zero = float(t.pos[0]) if t.score[0] == 0 else 0.0
     at_one = float(t.n[-1] - t.pos[-1]) if t.score[-1] == 1 else 0.0
     if at_zero + at_one > 0:
-        rows = "weight of the rows" if t.weighted else "rows"
-        counts = f"{at_zero:g} with score 0 and label 1, {at_one:g} with score 1 and label 0"
+        rows = "share of the rows by weight" if t.weighted else "rows"
+        zeros, ones = (f"{each / t.total:.2g}" if t.weighted else f"{each:g}" for each in (at_zero, at_one))
+        counts = f"{zeros} with score 0 and label 1, {ones} with score 1 and label 0"
         raise Undefined(f"infinite: {rows} that are certain and wrong: {counts}{advice}")
 
 
@@ -259,8 +260,8 @@ def _check(t: Table) -> None:
     t.need_both_classes()
     at_ends = (float(t.n[0]) if t.score[0] == 0 else 0.0) + (float(t.n[-1]) if t.score[-1] == 1 else 0.0)
     if at_ends:
-        rows = f"{at_ends:g} rows have" if not t.weighted else f"rows of weight {at_ends:g} have"
-        raise Undefined(f"{rows} a score of exactly 0 or 1, which has no logit")
+        rows = f"{at_ends / t.total:.2g} of the rows, by weight," if t.weighted else f"{at_ends:g} rows"
+        raise Undefined(f"{rows} have a score of exactly 0 or 1, which has no logit")
     if len(t) < 2:
         raise Undefined("every score is the same")
     if separated(t.pos, t.n):

@@ -320,7 +320,7 @@ class ReportPage(WrittenResult):
             yield from each.places()
             yield from self._pictures(report, "places")
         yield from self._pictures(report, "waterfall")
-        yield b.Conclusion("", each.advice.lead[1:])
+        yield b.Conclusion("", each.lead()[1:])
         yield from each.beside()
         yield b.Heading("Why", level=2)
         yield each.walk()

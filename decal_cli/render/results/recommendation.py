@@ -253,7 +253,7 @@ class DecisionChangeData(View):
 
 
 class DecidedData(View):
-    """Rows, or their summed weight, by decision and label. change: from the step before; null for the score as it is.
+    """Rows, by their weight, by decision and label. change: from the step before; null for the score as it is.
 
     After post-training these are expected counts, on held-out rows: those before and the change, held within the rows
     of each label.
@@ -280,7 +280,7 @@ class AdjustedData(View):
 
 
 class CountsData(View):
-    """Decisions of a model on its rows. names: of the actions 0 and 1; rows: or their summed weight. recalibrated and
+    """Decisions of a model on its rows. names: of the actions 0 and 1; rows: of them. recalibrated and
     with_features are null where that gain is undefined.
     """
 
@@ -457,7 +457,8 @@ class AdvisedModel:
     def _ece(self) -> Iterator[str]:
         """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""
         report, advice = self.report, self.advice
-        gain, ece, null = report.results[GAINS["recalibrate"]], report.value("ece"), report.value("ece_null")
+        gain = advice.evidence.item(GAINS["recalibrate"])
+        ece, null = report.value("ece"), report.value("ece_null")
         if ece is None or null is None or gain.value is None:
             return
         low, high = gain.interval or (0.0, 1.0)
@@ -614,10 +615,10 @@ class AdvisedModel:
                     b.Column("gain over the score as it is", breaks=(18, 12)),
                     lambda each: "" if each.gain is None else self.amount(each.gain, each.interval),
                 ),
-                ("capture", lambda each: number(each.capture, decimals=3)),
+                ranked[0].capture is not None and ("capture", lambda each: number(each.capture, decimals=3)),
                 ranked[0].value_capture is not None
                 and ("capture of value", lambda each: number(each.value_capture, decimals=3)),
-                ("precision", lambda each: number(each.precision, decimals=3)),
+                ranked[0].precision is not None and ("precision", lambda each: number(each.precision, decimals=3)),
             ],
         )
         yield from reasons((each.method or "", each.reason) for each in ranked)

@@ -46,7 +46,7 @@ def test_verbs_that_need_rows_say_so() -> None:
     with pytest.raises(DecalError, match=r"needs the rows themselves|both scores of a row at once"):
         decal_cli.compare(counts, aggregated=True)
     answer = decal_cli.evaluate(counts, aggregated=True, metrics="grouping_loss")
-    assert answer.to_dict()["metrics"]["grouping_loss"]["reason"].startswith("needs the rows themselves")
+    assert answer.to_dict()["metrics"]["grouping_loss"]["reason"].startswith("needs features, and counts have none")
     with pytest.raises(DecalError, match="speaks of rows"):
         decal_cli.evaluate(counts, aggregated=True, features="site")
 

@@ -14,7 +14,7 @@ from decal_cli.data.arrays import table_digest
 from decal_cli.data.columns import Chosen, choose
 from decal_cli.data.dataset import Dataset, as_used
 from decal_cli.data.formats.files import Held, RawData
-from decal_cli.data.large.aggregates import COUNT, COUNTED_BEFORE, aggregates, dataset_of_counted, repeated
+from decal_cli.data.large.aggregates import COUNT, aggregates, dataset_of_counted, repeated
 from decal_cli.data.large.engines.address import address_of
 from decal_cli.data.large.engines.connections import Connection, Engine, Opened, connected
 from decal_cli.data.large.engines.dialects import DIALECTS, Dialect, is_whole
@@ -49,7 +49,7 @@ class CountedSource(Held):
     called: what the request calls columns of files, which are more than are held, and have digests of their own.
     """
 
-    note = COUNTED_BEFORE
+    note = ""
 
     def __init__(
         self, shown: str, table: Any, of_role: Mapping[str, str], called: Mapping[str, str] | None = None
@@ -170,8 +170,7 @@ class EngineRows(NamedTuple):
         table = table.sort_by([(name, "ascending") for name in kinds]).combine_chunks()
         source_of_rows = Held(self.shown, table, RawData(self.shown, lambda: table_digest(table)))
         rows = repeated(source_of_rows, list(kinds), numbers, numbered=False)
-        unknown = () if chosen.features else (f"{COUNTED_BEFORE}: nothing that needs a single row is known (features)",)
-        return dataset_of_counted([rows], chosen, unknown)
+        return dataset_of_counted([rows], chosen, ())
 
     def _answer(self, request: CountRequest, most: int) -> Any:
         """The counts, and one more than so many where there are more."""
