@@ -6,6 +6,7 @@ import re
 import shlex
 
 import pytest
+import sklearn
 
 from tests.helpers.command import ROOT, Decal
 from tests.helpers.paper_examples import CURVES, FILES, FOLDER, SIMULATED, written
@@ -65,6 +66,8 @@ def test_every_numbered_item_of_the_papers_has_a_line(paper: str) -> None:
 def test_a_command_prints_the_numbers_beside_it(command: str, numbers: str, decal: Decal) -> None:
     done = decal(*shlex.split(command)[1:], cwd=ROOT)
     assert done.code == 0, done.err
+    if "kendall" in command and tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):
+        pytest.skip("it ranks probabilities of trees, which scikit-learn 1.9 grows in another way")
     words = set(re.findall(r"[-\w.]+", done.out))
     for number in re.findall(r"-?\d*\.\d+|-?\b\d+\b|vacuous", numbers):
         assert number in words, f"{number} in\n{done.out}"
