@@ -60,7 +60,8 @@ def test_different_actions_are_counted_by_who_is_worth_more(decal: Decal, tmp_pa
     worth = [np.where(act == 3, 0.7, act == label) for act in acts]
     apart, lead = acts[0] != acts[1], np.sign(worth[0] - worth[1])
     line = ("compare", "rows.parquet", "--proba", "m:*", "--proba", "n:*", "--abstain", ".3", "-m", "accuracy")
-    for counted, more in ((np.ones(300), ()), (weight, ("--weight", "w", "--cluster", "c"))):
+    by_weight = weight / weight.mean()  # which adds up to the rows
+    for counted, more in ((np.ones(300), ()), (by_weight, ("--weight", "w", "--cluster", "c"))):
         found = decal.json(*line, *more)["comparison"]["contests"][0]["disagreements"]
         sides = [counted[apart & (lead == side)].sum() for side in (1, -1, 0)]
         assert [found[key] for key in ("a_better", "b_better", "same")] == pytest.approx(sides)
