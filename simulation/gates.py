@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.gate import OPERATORS, Bounded, look, parse_rule
-from decal_cli.analysis.plan import POWERS, made_up_pilot, plan_rows
+from decal_cli.analysis.gate import OPERATORS, Bounded, Rule, look, parse_rule
+from decal_cli.analysis.plan import POWERS, RowsNeeded, made_up_pilot, plan_rows
 from decal_cli.data import from_arrays
 from decal_cli.metrics import Inputs, measure_all
 from decal_cli.tables.rows import Rows
@@ -102,6 +102,22 @@ SETTINGS = (
 """AUC and share of label 1 of a calibrated score, threshold, and what is to show."""
 
 
+def share_shown(
+    rule: Rule, planned: RowsNeeded, rows: int, pilot: tuple[Floats, Floats], task: BinaryTask, samples: int,
+    rng: np.random.Generator,
+) -> float:  # fmt: skip
+    """In what share of samples of so many rows of a pilot the interval shows what was planned."""
+    assert rule.choice is not None
+    (score, label), shown = pilot, 0
+    for _ in range(samples):
+        at = rng.integers(len(score), size=rows)
+        inputs = Inputs(Rows(score[at], label[at]), task)
+        low, high = measure_all([rule.choice], inputs, CONFIDENCE)[rule.choice].interval or (0.0, 0.0)
+        worst = high if rule.at_most == planned.holds else low
+        shown += OPERATORS[rule.operator](worst, rule.number) == planned.holds
+    return shown / samples
+
+
 def plans() -> Iterator[str]:
     """Markdown."""
     yield "| AUC | label 1 | t* | rule | rows for 80 % | shown | rows for 90 % | shown |"
@@ -109,19 +125,12 @@ def plans() -> Iterator[str]:
     for number, (auc, prevalence, threshold, text) in enumerate(SETTINGS):
         score, label = made_up_pilot(auc, prevalence)
         task, rule = BinaryTask.of_threshold(threshold), parse_rule(text)
-        assert rule.choice is not None
         (first, *_) = plan_rows(from_arrays({"p": score}, label), Plan((), task), [rule], None, "made up").planned
         rng, cells = np.random.default_rng([SEED, 100 + number]), []
         for _, rows in zip(POWERS, first.rows, strict=True):
             assert rows is not None
-            shown = 0
-            for _ in range(SAMPLES):
-                at = rng.integers(len(score), size=rows)
-                inputs = Inputs(Rows(score[at], label[at]), task)
-                low, high = measure_all([rule.choice], inputs, CONFIDENCE)[rule.choice].interval or (0.0, 0.0)
-                worst = high if rule.at_most == first.holds else low
-                shown += OPERATORS[rule.operator](worst, rule.number) == first.holds
-            cells.append(f"{rows:,} | {shown / SAMPLES:.2f}")
+            share = share_shown(rule, first, rows, (score, label), task, SAMPLES, rng)
+            cells.append(f"{rows:,} | {share:.2f}")
         yield f"| {auc} | {prevalence} | {threshold} | `{text}` | " + " | ".join(cells) + " |"
 
 

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.gate import OPERATORS, parse_rule
+from decal_cli.analysis.gate import parse_rule
 from decal_cli.analysis.plan import POWERS, made_up_pilot, plan_rows
 from decal_cli.data import from_arrays
 from decal_cli.metrics import Inputs, measure_all
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
+from simulation.gates import share_shown
 from tests.helpers.command import BINARY, Decal
 
 SAMPLES = 200
@@ -26,21 +27,13 @@ SAMPLES = 200
 def test_planned_rows_show_it_as_often_as_planned(auc: float, prevalence: float, threshold: float, rule: str) -> None:
     score, label = made_up_pilot(auc, prevalence)
     task, parsed = BinaryTask.of_threshold(threshold), parse_rule(rule)
-    assert parsed.choice is not None
     (first, _) = plan_rows(from_arrays({"p": score}, label), Plan((), task), [parsed], None, "made up").planned
     rng = np.random.default_rng(1)
     for power, rows in zip(POWERS, first.rows, strict=True):
         assert rows is not None
-        shown = 0
-        for _ in range(SAMPLES):
-            at = rng.integers(len(score), size=rows)
-            inputs = Inputs(Rows(score[at], label[at]), task)
-            low, high = measure_all([parsed.choice], inputs, 0.95)[parsed.choice].interval or (0, 0)
-            end = high if parsed.at_most else low
-            worst = end if first.holds else low if parsed.at_most else high
-            shown += OPERATORS[parsed.operator](worst, parsed.number) == first.holds
+        shown = share_shown(parsed, first, rows, (score, label), task, SAMPLES, rng)
         # Within .05, and two standard errors of the simulation.
-        assert abs(shown / SAMPLES - power) <= 0.05 + 2 * math.sqrt(power * (1 - power) / SAMPLES)
+        assert abs(shown - power) <= 0.05 + 2 * math.sqrt(power * (1 - power) / SAMPLES)
 
 
 def test_a_made_up_pilot_is_as_asked_and_calibrated() -> None:

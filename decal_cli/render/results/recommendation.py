@@ -280,8 +280,8 @@ class AdjustedData(View):
 
 
 class CountsData(View):
-    """Decisions of a model on its rows. names: of the actions 0 and 1; rows: of them. recalibrated and
-    with_features are null where that gain is undefined.
+    """Decisions of a model on its rows. names: of the actions 0 and 1; rows: how many there are.
+    recalibrated and with_features are null where that gain is undefined.
     """
 
     names: Annotated[list[str], Limit(minItems=2, maxItems=2)] | None = of(".terms.names")
