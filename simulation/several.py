@@ -193,10 +193,9 @@ def _gains(world: Kind, rows: Rows, seed: int, fresh: Drawn) -> dict[str, float]
         regressions.append(ClassPlane.fitted(learn))
         logits[here] = regressions[k].logits(rows.take(here))
     each = np.stack((centred(logits), centred(logarithms(recalibrated.score))))
+    weights = mixing_weights(each, rows.label, rows.weights)
     now, scaled, blended = world.worth(fresh.rows.score, fresh.q).mean(), [], []
     for k in range(FOLDS):
-        others = fold != k
-        weights = mixing_weights(each[:, others], rows.label[others], rows.weights[others])
         score = scalings[k].of(fresh.rows.score)
         scaled.append(world.worth(score, fresh.q).mean())
         blended.append(world.worth(mixed(weights, regressions[k].logits(fresh.rows), score), fresh.q).mean())

@@ -368,16 +368,22 @@ def with_mean_weight_one(rows: Rows) -> Rows:
 
 
 def fold_rules(rows: Rows, seed: int) -> list[FoldRule]:
-    """The rule of each fold, learned on the other folds."""
+    """The rule of each fold: models that have not seen it, and weights by how well such models predict all rows.
+
+    Weights that leave out the fold as well would be learned from rows whose models have seen it: where more of its
+    labels are 1 than chance has it, those models say too much of the others, the weights take it back, and the fold's
+    own rows look worse predicted than new ones are (docs/probe.md).
+    """
     split = Split(rows, seed)
     models = [FoldModels(split, fold) for fold in range(FOLDS)]
+    held_by = [np.flatnonzero(split.fold == fold) for fold in range(FOLDS)]
     each = np.empty((len(rows), 3))
-    for fold, fitted in enumerate(models):
-        held = np.flatnonzero(split.fold == fold)
+    for fitted, held in zip(models, held_by, strict=True):
         for start in range(0, len(held), BLOCK):
             part = held[start : start + BLOCK]
             each[part] = fitted(rows.score[part], split.features[part])
-    return [FoldRule(split, fold, models[fold], each) for fold in range(FOLDS)]
+    weights = blend_weights(each, rows.label, rows.weights)
+    return [FoldRule(models[fold], held, weights, blended(each[held], weights)) for fold, held in enumerate(held_by)]
 
 
 class Split:
@@ -438,14 +444,16 @@ class FoldModels:
         return np.column_stack((regression, self.trees(score, numbers), known))
 
 
-class FoldRule:
-    """What decides a fold: models that have not seen it, weighted by how well they predict the other folds."""
+class FoldRule(NamedTuple):
+    """What decides a fold: its models, and the weights of their log-odds, shape (4,).
 
-    def __init__(self, split: Split, fold: int, models: FoldModels, each: Floats) -> None:
-        self.models, self.held = models, np.flatnonzero(split.fold == fold)
-        others, rows = split.fold != fold, split.rows
-        self.weights = blend_weights(each[others], rows.label[others], rows.weights[others])
-        self.held_out = blended(each[self.held], self.weights)
+    held: its rows. held_out: what it says of them.
+    """
+
+    models: FoldModels
+    held: Ints
+    weights: Floats
+    held_out: Floats
 
     def __call__(self, score: Floats, features: Features) -> tuple[Floats, Floats]:
         """Both probabilities of new rows, of isotonic regression and of the probe."""
@@ -654,8 +662,8 @@ def mixed(weights: Floats, logits: Floats, recalibrated: Floats) -> Floats:
     return softmax(weights[0] * centred(logits) + weights[1] * centred(logarithms(recalibrated)))
 
 
-def held_out_logits(rows: Rows, recalibrated: Floats, seed: int) -> tuple[Floats, Ints]:
-    """Of regressions that have not seen the rows, and of recalibrated probabilities, centred, (2, T, K); the folds."""
+def held_out_logits(rows: Rows, recalibrated: Floats, seed: int) -> Floats:
+    """Of regressions that have not seen the rows, and of recalibrated probabilities, centred, (2, T, K)."""
     fold, taught = dealt(_bare(rows), seed)
     logits = np.empty(rows.score.shape)
     for k in range(FOLDS):
@@ -663,7 +671,7 @@ def held_out_logits(rows: Rows, recalibrated: Floats, seed: int) -> tuple[Floats
         encoder, learn = (None, learn) if isinstance(rows.features, np.ndarray) else encoded(learn, seed=seed)
         here = here if encoder is None else replace(here, features=encoder(here.typed))
         logits[fold == k] = ClassPlane.fitted(learn).logits(here)
-    return np.stack((centred(logits), centred(logarithms(recalibrated)))), fold
+    return np.stack((centred(logits), centred(logarithms(recalibrated))))
 
 
 def build_class_probe(rows: Rows, recalibrated: Recalibrated, *, seed: int) -> ClassProbed:
@@ -675,10 +683,5 @@ def build_class_probe(rows: Rows, recalibrated: Recalibrated, *, seed: int) -> C
 
 def _probe_of_deal(rows: Rows, recalibrated: Floats, seed: int) -> Floats:
     """Held-out probabilities of rows, (T, K); recalibrated: by the same folds."""
-    each, fold = held_out_logits(rows, recalibrated, seed)
-    score = np.empty(rows.score.shape)
-    for k in range(FOLDS):
-        others, here = fold != k, fold == k
-        weights = mixing_weights(each[:, others], rows.label[others], rows.weights[others])
-        score[here] = softmax(np.tensordot(weights, each[:, here], 1))
-    return score
+    each = held_out_logits(rows, recalibrated, seed)
+    return softmax(np.tensordot(mixing_weights(each, rows.label, rows.weights), each, 1))
