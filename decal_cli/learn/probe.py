@@ -4,7 +4,7 @@ The probe is `blend` in small: a logistic regression and boosted trees, both on 
 log-odds and those of the recalibrated score are weighted by how well they predict rows that they have not seen. The two
 learners are small enough to be fitted once for every fold, and good enough to predict what `blend` wins. Everything is
 cross-fitted: a row's two probabilities, the probe's and that of isotonic regression of the score, come from models that
-have not seen it. Nothing here knows t*: one call serves every task.
+have not seen it; only the four weights know all labels. Nothing here knows t*: one call serves every task.
 
 The gain at t* is the mean of two estimates of the same thing. One takes the held-out labels for what changed decisions
 are worth: unbiased, noisy. The other takes a probability for it: less noisy, but the probe would be judge of its own
@@ -12,9 +12,10 @@ decisions, so the judge is a logistic curve, with four parameters, of the probe 
 fitted to the same labels, and how they move it is part of the gain's error.
 
 What a probe wins at t* grows slowly with the rows, and long before it is clear the probe may show that there is
-something to learn: among rows of nearly the same score, does the label go with what a probe says that has not seen it?
+something to learn: among rows of nearly the same score, does the label go with what was learned without it?
 Where the features say nothing more, the sum of the products of both residuals has mean 0, whatever the probe learned.
-That is the generalised covariance measure of Shah and Peters, with what the probe says in place of a feature.
+That is the generalised covariance measure of Shah and Peters, with what the probe learned in place of a feature: the
+mean of its two learners, since its weights know the labels.
 
 How the probe was chosen, and how well it predicts what methods win on real data, stands in docs/probe.md.
 """
@@ -289,7 +290,9 @@ class Probed:
     recalibrated: Floats
     """The score by the calibrator that is chosen inside the other folds."""
     probe: Floats
-    """Regression, trees and recalibrated score, weighted."""
+    """Regression, trees and recalibrated score, weighted; the four weights know the labels of all rows."""
+    learned: Floats
+    """The mean log-odds of regression and trees, which nothing weights."""
     judge: Judge
     """What the probe's decisions are judged by beside the labels."""
     fold: Ints
@@ -341,23 +344,25 @@ def build_probe(rows: Rows, *, seed: int) -> Probed:
     if rows.too_few_to_hold_out:
         nothing = np.empty(0)
         judge = Judge(*(nothing,) * 3)
-        return Probed(rows.score, rows.label, rows.weights, *(nothing,) * 3, judge, nothing.astype(np.int64))
+        return Probed(rows.score, rows.label, rows.weights, *(nothing,) * 4, judge, nothing.astype(np.int64))
     deals = held_out.deals_of(len(rows), MAX_DEALS, WORK)
     first, *others = (_one_deal(rows, seed + deal * N_SEEDS) for deal in range(deals))
     return replace(first, others=tuple(others))
 
 
 def _one_deal(rows: Rows, seed: int) -> Probed:
-    isotonic, probed, fold = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
+    (isotonic, probed, learned), fold = np.empty((3, len(rows))), np.empty(len(rows), dtype=np.int64)
     with one_thread():
         for number, rule in enumerate(fold_rules(rows, seed)):
             fold[rule.held] = number
             isotonic[rule.held] = rule.models.isotonic.of(rows.score[rule.held])
-            probed[rule.held] = rule.held_out
+            probed[rule.held] = blended(rule.each, rule.weights)
+            learned[rule.held] = rule.each[:, :2].mean(axis=1)
         _, level, fitted, _ = held_out.recalibrated_levels(rows, fold)
         recalibrated = fitted[fold, level]
         judge = Judge.of(rows, probed, isotonic, recalibrated)
-    return Probed(rows.score, rows.label, rows.weights, isotonic, recalibrated, probed, judge, fold, rows.unit)
+    of_rows = rows.score, rows.label, rows.weights, isotonic, recalibrated, probed, learned
+    return Probed(*of_rows, judge, fold, rows.unit)
 
 
 def with_mean_weight_one(rows: Rows) -> Rows:
@@ -383,7 +388,7 @@ def fold_rules(rows: Rows, seed: int) -> list[FoldRule]:
             part = held[start : start + BLOCK]
             each[part] = fitted(rows.score[part], split.features[part])
     weights = blend_weights(each, rows.label, rows.weights)
-    return [FoldRule(models[fold], held, weights, blended(each[held], weights)) for fold, held in enumerate(held_by)]
+    return [FoldRule(models[fold], held, weights, each[held]) for fold, held in enumerate(held_by)]
 
 
 class Split:
@@ -447,13 +452,13 @@ class FoldModels:
 class FoldRule(NamedTuple):
     """What decides a fold: its models, and the weights of their log-odds, shape (4,).
 
-    held: its rows. held_out: what it says of them.
+    held: its rows. each: what the models say of them, shape (k, 3).
     """
 
     models: FoldModels
     held: Ints
     weights: Floats
-    held_out: Floats
+    each: Floats
 
     def __call__(self, score: Floats, features: Features) -> tuple[Floats, Floats]:
         """Both probabilities of new rows, of isotonic regression and of the probe."""
@@ -475,7 +480,7 @@ def no_signal(probed: Probed) -> float:
     alike = _alike(probed.score, probed.fold)
     share = probed.weight / np.bincount(alike, probed.weight)[alike]
     label = _centred(probed.label, alike, share)
-    score, learned = (_centred(log_odds(values, LEAST), alike, share) for values in (probed.score, probed.probe))
+    score, learned = (_centred(values, alike, share) for values in (log_odds(probed.score, LEAST), probed.learned))
     # Within a few rows, what the probe owes to the score is a line.
     line = np.bincount(alike, share * score * learned) / np.maximum(np.bincount(alike, share * score**2), TINY)
     products = probed.weight * label * (learned - line[alike] * score)

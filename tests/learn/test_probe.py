@@ -92,7 +92,7 @@ def test_a_rule_says_of_new_rows_what_it_says_of_its_own() -> None:
     rows = with_mean_weight_one(Rows(score, label, weight, features=features))
     for rule in fold_rules(rows, 0):
         _, probed = rule(rows.score[rule.held], rows.typed[rule.held])
-        assert probed == pytest.approx(rule.held_out, abs=1e-12)
+        assert probed == pytest.approx(blended(rule.each, rule.weights), abs=1e-12)
 
 
 @pytest.mark.long
@@ -157,7 +157,7 @@ def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, deals: int, thresh
     def deal() -> Probed:
         learned = isotonic, recalibrated, probe = [chances(rng, rows) for _ in range(3)]
         judge = Judge.of(Rows(score, label, weight), probe, isotonic, recalibrated)
-        return Probed(score, label, weight, *learned, judge, np.arange(rows) % 5)
+        return Probed(score, label, weight, *learned, np.zeros(rows), judge, np.arange(rows) % 5)
 
     first, *others = (deal() for _ in range(deals))
     probed = replace(first, others=tuple(others))
@@ -340,7 +340,7 @@ def test_trees_see_a_product_and_are_the_same_again() -> None:
 
 def probed(score: np.ndarray, label: np.ndarray, probe: np.ndarray, fold: np.ndarray, weight: np.ndarray) -> Probed:
     order = np.argsort(score, kind="stable")
-    given = (score, label.astype(float), weight, score, score, probe, probe)
+    given = (score, label.astype(float), weight, score, score, probe, log_odds(probe), probe)
     return Probed(*(values[order] for values in given), fold[order])
 
 

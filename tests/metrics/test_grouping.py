@@ -140,7 +140,7 @@ def test_rank_correlations_are_those_of_scipy(columns: tuple[list[int], ...]) ->
 
 def probed(score: list[float], probe: list[float]) -> Inputs:
     x, y = np.array(score), np.array(probe)
-    return Inputs.of(Probed(x, np.zeros(len(x)), np.ones(len(x)), x, x, y, y, np.zeros(len(x), dtype=np.int64)))
+    return Inputs.of(Probed(x, np.zeros(len(x)), np.ones(len(x)), x, x, y, y, y, np.zeros(len(x), dtype=np.int64)))
 
 
 def test_rank_correlations_by_hand() -> None:

@@ -49,6 +49,7 @@ def regions_by_hand() -> Inputs:
         isotonic=np.array([0.2, 0.2, 0.2, 0.2, 0.55, 0.55, 0.7, 0.7, 0.7, 0.7]),
         recalibrated=np.array([0.2, 0.2, 0.2, 0.2, 0.55, 0.55, 0.7, 0.7, 0.7, 0.7]),
         probe=np.array([0.1, 0.1, 0.6, 0.6, 0.6, 0.4, 0.7, 0.7, 0.7, 0.7]),
+        learned=np.zeros(10),
         judge=Judge(np.array([[0.1, 0.1, 0.6, 0.7, 0.9, 0.3, 0.7, 0.7, 0.7, 0.7]]), *np.zeros((2, 1, 10, 4))),
         fold=np.arange(10) % 5,
     )

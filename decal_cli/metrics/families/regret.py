@@ -476,9 +476,9 @@ family("features", "What features say beyond the score, whatever the task.")
 def features_pvalue(probed: Probed) -> float:
     """Probability of so clear a signal of the features when they say nothing about the label beyond the score.
 
-    Among 20 rows of a fold with nearly the same score, do labels go with the log-odds of a probe (see gain_beyond) that
-    has not seen the fold? One-sided; the sum of the products of both residuals, over its standard error, is widened by
-    1.2 because folds learn from each other's rows. Small: there is something to learn, whether or not it wins anything
-    at t* with so few rows.
+    Among 20 rows of a fold with nearly the same score, do labels go with the mean log-odds of a regression and trees
+    (see gain_beyond) that have not seen the fold? One-sided; the sum of the products of both residuals, over its
+    standard error, is widened by 1.2 because folds learn from each other's rows. Small: there is something to learn,
+    whether or not it wins anything at t* with so few rows.
     """
     return no_signal(probed)
