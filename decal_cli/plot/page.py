@@ -19,6 +19,8 @@ WIDE, HIGH = 5.0, 4.3
 """Inches of a panel on a page."""
 _ALONE = (4.6, 3.9)
 """Of a panel that stands alone: its text is still read where the page is as narrow as a phone."""
+_PAD = 0.08
+"""Inches round each panel; with half as much again matplotlib before 3.11 finds no place for the axes of two models."""
 _PIXELS_PER_INCH = 96
 _FINENESS = 2
 """Pixels of the picture in one of a notebook's page, for screens that are fine."""
@@ -68,7 +70,7 @@ def new_figure(wide: float, high: float, layout: Any = None) -> Any:
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    return Figure(figsize=(wide, high), layout=layout or ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12))
+    return Figure(figsize=(wide, high), layout=layout or ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD))
 
 
 def saved(figure: Any, form: str, dpi: int = 130, **options: Any) -> bytes:
