@@ -45,12 +45,11 @@ def normal(estimate: MeanEstimate, confidence: float, low: float = -math.inf, hi
     return within((estimate.mean - reach, estimate.mean + reach), (low, high))
 
 
-def skewed(estimate: MeanEstimate, skewness: float, rows: float, confidence: float) -> Interval:
+def skewed(estimate: MeanEstimate, bend: float, confidence: float) -> Interval:
     """The interval of a mean of skewed values, by the cubic transformation of Hall 1992: longer where the tail is.
 
-    skewness: of the values, not of their mean; rows: as many independent ones say as much.
+    bend: the skewness of the mean, which is that of one value over the root of how many there are.
     """
-    bend = skewness / math.sqrt(rows)
     if abs(bend) < _MIN_BEND:
         return normal(estimate, confidence)
 

@@ -88,7 +88,7 @@ def _interval_or_reason(
 def _need_rarer(metric: Metric, inputs: Inputs) -> None:
     """Raise Undefined where an interval would rest on too few rows of a label."""
     table = inputs.table if metric.rarer else None
-    if table is not None and table.rarer_rows < metric.rarer:
+    if table is not None and table.fewer_rows < metric.rarer:
         raise Undefined(f"rests on fewer than {metric.rarer} rows of the rarer label")
 
 

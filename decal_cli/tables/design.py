@@ -102,16 +102,9 @@ class Counted:
         return self.total if self.design.plain else self.total * self.total / float(self.n2.sum(dtype=np.float64))
 
     @property
-    def rarer_rows(self) -> float:
-        """Effective rows of the rarer label."""
-        return min(self.positives, self.negatives) / self.total * self.effective_rows
-
-    @property
     def fewer_rows(self) -> float:
         """Effective rows of the label that has fewer, whatever share of a population they stand for."""
-        n2, pos2 = (float(each.sum(dtype=np.float64)) for each in self.squares_of_rows)
-        of_labels = (self.negatives, n2 - pos2), (self.positives, pos2)
-        return min(weight**2 / max(squares, 1e-300) for weight, squares in of_labels)
+        return float(np.min(np.array((self.negatives, self.positives)) / self.unit_of_labels))
 
     @property
     def rows_of_cells(self) -> Floats:
@@ -123,6 +116,13 @@ class Counted:
     def unit(self) -> float:
         """Weight of one effective row."""
         return 1.0 if self.design.plain else float(self.n2.sum(dtype=np.float64)) / self.total
+
+    @property
+    def unit_of_labels(self) -> Floats:
+        """The same of label 0 and of label 1, shape (2,): weighted to a known share, rows of the two weigh apart."""
+        n2, pos2 = (float(each.sum(dtype=np.float64)) for each in self.squares_of_rows)
+        weight = np.array((self.negatives, self.positives), dtype=np.float64)
+        return np.maximum((n2 - pos2, pos2), 1e-300) / np.maximum(weight, 1e-300)
 
     @cached_property
     def units(self) -> Units:

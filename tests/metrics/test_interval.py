@@ -155,7 +155,7 @@ def test_the_interval_of_a_skewed_mean_is_longer_on_the_side_of_the_tail_and_mis
         mean, spread = values.mean(), values.std()
         estimate = MeanEstimate(float(mean), float(spread / np.sqrt(30)))
         skewness = float(((values - mean) ** 3).mean() / spread**3)
-        low, high = confidence.skewed(estimate, skewness, 30, 0.9)
+        low, high = confidence.skewed(estimate, skewness / np.sqrt(30), 0.9)
         assert high - mean > mean - low
         held["skewed"] += low <= 2 <= high
         low, high = confidence.normal(estimate, 0.9)

@@ -73,21 +73,25 @@ def test_the_share_of_label_1_is_known_to_intervals_of_means(
     q: float, missed: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of each label vary among themselves: q^2 v1 / n1 + (1 - q)^2 v0 / n0, by hand; one that could have been
-    missed is as heavy as rows of its label. An AUC is what it is at any share.
+    missed is as heavy as rows of its label. An AUC and the distance of two distributions are what they are at any
+    share.
     """
     monkeypatch.setattr(estimate, "MISSED_ROWS", missed)
     rng = np.random.default_rng(8)
     score, label = world(rng, 1500, 0.4)
     t = 0.3
-    keys = ("net_benefit", "expected_utility", "eu_never", "brier", "log_loss", "auc")
+    keys = ("net_benefit", "expected_utility", "eu_never", "brier", "rule_regret", "log_loss", "auc", "ks")
 
     def ends(columns: Columns) -> list[tuple[float, float]]:
         data = from_arrays(score, label, columns=columns)
         measured = evaluate(data, Plan(tuple(map(parse, keys)), task_of(threshold=t))).reports[0].results
         return [measured[key].interval or (0.0, 0.0) for key in keys]
 
-    net_benefit, utility, never, brier, log_loss, auc = ends(Columns(prevalence=str(q), keep_scores=True))
-    assert auc == pytest.approx(ends(Columns())[-1], rel=1e-9)
+    net_benefit, utility, never, brier, regret, log_loss, auc, ks = ends(Columns(prevalence=str(q), keep_scores=True))
+    *_, auc_of_rows, ks_of_rows = ends(Columns())
+    assert auc == pytest.approx(auc_of_rows, rel=1e-9)
+    # Drawn anew: their ends vary by a hundredth.
+    assert ks == pytest.approx(ks_of_rows, abs=0.02)
 
     def width(values: np.ndarray, kinds: np.ndarray) -> float:
         """kinds: of rows that could have been missed."""
@@ -109,6 +113,8 @@ def test_the_share_of_label_1_is_known_to_intervals_of_means(
     losses = (brier, (1 - chance) ** 2), (log_loss, -np.log(chance))
     for span, loss in losses[: 1 if q < 0.1 else 2]:
         assert span[1] - span[0] == pytest.approx(width(loss, label), rel=1e-5)
+    # A little longer for its skewness, and for what the calibration line expects.
+    assert 1 <= (regret[1] - regret[0]) / width((1 - chance) ** 2, label) < 1.05
 
 
 def test_the_share_of_a_group_and_of_sampled_negatives_is_not_known() -> None:

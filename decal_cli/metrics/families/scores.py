@@ -632,8 +632,8 @@ def loss_of(rule: Rule, kink: float) -> Loss:
     return v_shaped
 
 
-def _more_error(t: Table, loss: Loss, centre: Floats) -> float:
-    """How many times the rows' error the calibration line expects, at least 1.
+def _more_error(t: Table, loss: Loss, centre: Floats, unit: Floats) -> float:
+    """How many times the rows' error the calibration line expects, at least 1. unit: weight of a row by label, (2,).
 
     Of a few rows of one label, those with large scores carry the error and often none is seen; then the error is too
     small where the value is too high, which no skewness of these rows mends.
@@ -644,9 +644,14 @@ def _more_error(t: Table, loss: Loss, centre: Floats) -> float:
     except Undefined:
         return 1.0
     chance = expit(line.intercept.mean + line.slope.mean * log_odds(cells.score))
-    of_negative, of_positive = (loss(cells.score) - centre) ** 2
-    seen = dot(cells.n * 1.0, of_negative) + dot(cells.pos * 1.0, of_positive - of_negative)
-    expected = dot(cells.n * 1.0, of_negative + chance * (of_positive - of_negative))
+
+    def variance(pos: Floats) -> float:
+        weight, off = np.stack((cells.n - pos, pos)), loss(cells.score) - centre
+        if cells.design.share_known:
+            off = off - ((weight * off).sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-300))[:, None]
+        return float(unit @ (weight * off**2).sum(axis=1))
+
+    seen, expected = variance(np.asarray(cells.pos, dtype=np.float64)), variance(cells.n * chance)
     return math.sqrt(max(expected / seen, 1.0)) if seen > 0 else 1.0
 
 
@@ -679,17 +684,22 @@ def rule_regret(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5) -> Mea
         # The base rate is the best constant: that it is estimated itself does not matter to the first order.
         estimate = t.mean_of(lambda score: loss(score) - constant)
         centre = constant + estimate.value
-        second = third = 0.0
+        total, first, second, third = np.zeros((4, 2))
         for block in t.blocks():
-            off = loss(block.score) - centre
-            weighted = off * off
-            weighted *= np.stack((block.n - block.pos, block.pos))
-            second += float(weighted.sum()) / t.total
-            third += dot(weighted.ravel(), off.ravel()) / t.total
-        if second <= 0:
+            off, weight = loss(block.score) - centre, np.stack((block.n - block.pos, block.pos))
+            for moment in (total, first, second, third):
+                moment += weight.sum(axis=1)
+                weight = weight * off
+        if t.design.share_known:
+            # Only the rows within a label are drawn.
+            mean = first / np.maximum(total, 1e-300)
+            second, third = second - mean * first, third - 3 * mean * second + 2 * mean**2 * first
+        unit = t.unit_of_labels if t.design.share_known else np.full(2, t.unit)
+        variance = float(unit @ second)
+        if variance <= 0:
             raise Undefined("every row loses as much by the score as by the base rate, which shows no error")
-        widened = MeanEstimate(estimate.value, estimate.error * _more_error(t, loss, centre))
-        return intervals.skewed(widened, third / second**1.5, t.effective_rows, confidence)
+        widened = MeanEstimate(estimate.value, estimate.error * _more_error(t, loss, centre, unit))
+        return intervals.skewed(widened, float(unit**2 @ third) / variance**1.5, confidence)
 
     return Measured(t.mean_of(loss).value - constant_loss(t.base_rate, loss), interval)
 

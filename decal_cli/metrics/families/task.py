@@ -21,6 +21,7 @@ from decal_cli.metrics.families.ranking import auc_interval, delong
 from decal_cli.metrics.gaps import AtLevels, need_rows
 from decal_cli.metrics.label_shift import ReferenceScores
 from decal_cli.metrics.regret_cells import Regrets
+from decal_cli.tables.design import Design
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.tables.units import Estimate
@@ -357,6 +358,16 @@ def _walk(pos: Floats, neg: Floats) -> Floats:
     return np.asarray(np.cumsum(ones - zeros, axis=-1))
 
 
+def _by_rows(t: Table) -> Table:
+    """The table with every label as frequent as its rows are: what two distributions differ by knows no prevalence."""
+    if not t.design.share_known:
+        return t
+    zero, one = t.unit_of_labels
+    pos, neg = t.pos / one, (t.n - t.pos) / zero
+    pos2, neg2 = t.pos2 / one**2, (t.n2 - t.pos2) / zero**2
+    return Table(t.score, neg + pos, pos, Design((neg2 + pos2, pos2)))
+
+
 @metric(
     "Kolmogorov-Smirnov statistic",
     "higher",
@@ -387,9 +398,9 @@ def ks(t: Table) -> Measured:
     value = min(largest, 1.0)
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        cells, rng = gaps.cells(t), seed.generator("practice")
+        cells, rng = gaps.cells(_by_rows(t)), seed.generator("practice")
         # The positives of each cell if its bin had one frequency: the walk of the cells themselves is rough by noise.
-        starts = cells.bin_starts(int(np.clip(cells.rarer_rows / _ROWS_OF_BIN, 2, BINS)))
+        starts = cells.bin_starts(int(np.clip(cells.fewer_rows / _ROWS_OF_BIN, 2, BINS)))
         bins = cells.merge_levels(starts)
         pos = np.repeat(bins.pos / bins.n, np.diff(starts, append=len(cells))) * cells.n
         unit = gaps.concentration(cells) * cells.n
