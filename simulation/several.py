@@ -22,7 +22,7 @@ import numpy as np
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.recommend import EVIDENCE, Preferences, recommend
 from decal_cli.data import Dataset, Predictions
-from decal_cli.learn.probe import ClassPlane, Recalibrated, dealt, mixed
+from decal_cli.learn.probe import ClassPlane, Recalibrated, dealt, mixed, own_half
 from decal_cli.learn.scaling import SCALINGS, ClassScaling, centred, logarithms, mixing_weights, softmax
 from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics.measure import measure_all
@@ -193,9 +193,9 @@ def _gains(world: Kind, rows: Rows, seed: int, fresh: Drawn) -> dict[str, float]
         regressions.append(ClassPlane.fitted(learn))
         logits[here] = regressions[k].logits(rows.take(here))
     each = np.stack((centred(logits), centred(logarithms(recalibrated.score))))
-    weights = mixing_weights(each, rows.label, rows.weights)
     now, scaled, blended = world.worth(fresh.rows.score, fresh.q).mean(), [], []
     for k in range(FOLDS):
+        weights = mixing_weights(each, rows.label, own_half(rows.weights, fold == k))
         score = scalings[k].of(fresh.rows.score)
         scaled.append(world.worth(score, fresh.q).mean())
         blended.append(world.worth(mixed(weights, regressions[k].logits(fresh.rows), score), fresh.q).mean())

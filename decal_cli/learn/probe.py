@@ -4,7 +4,7 @@ The probe is `blend` in small: a logistic regression and boosted trees, both on 
 log-odds and those of the recalibrated score are weighted by how well they predict rows that they have not seen. The two
 learners are small enough to be fitted once for every fold, and good enough to predict what `blend` wins. Everything is
 cross-fitted: a row's two probabilities, the probe's and that of isotonic regression of the score, come from models that
-have not seen it; only the four weights know all labels. Nothing here knows t*: one call serves every task.
+have not seen it; its four weights have, by half. Nothing here knows t*: one call serves every task.
 
 The gain at t* is the mean of two estimates of the same thing. One takes the held-out labels for what changed decisions
 are worth: unbiased, noisy. The other takes a probability for it: less noisy, but the probe would be judge of its own
@@ -290,7 +290,7 @@ class Probed:
     recalibrated: Floats
     """The score by the calibrator that is chosen inside the other folds."""
     probe: Floats
-    """Regression, trees and recalibrated score, weighted; the four weights know the labels of all rows."""
+    """Regression, trees and recalibrated score, weighted; the four weights know something of the fold's labels."""
     learned: Floats
     """The mean log-odds of regression and trees, which nothing weights."""
     judge: Judge
@@ -373,12 +373,7 @@ def with_mean_weight_one(rows: Rows) -> Rows:
 
 
 def fold_rules(rows: Rows, seed: int) -> list[FoldRule]:
-    """The rule of each fold: models that have not seen it, and weights by how well such models predict all rows.
-
-    Weights that leave out the fold as well would be learned from rows whose models have seen it: where more of its
-    labels are 1 than chance has it, those models say too much of the others, the weights take it back, and the fold's
-    own rows look worse predicted than new ones are (docs/probe.md).
-    """
+    """The rule of each fold: models that have not seen it, and weights by how well such models predict rows."""
     split = Split(rows, seed)
     models = [FoldModels(split, fold) for fold in range(FOLDS)]
     held_by = [np.flatnonzero(split.fold == fold) for fold in range(FOLDS)]
@@ -387,8 +382,25 @@ def fold_rules(rows: Rows, seed: int) -> list[FoldRule]:
         for start in range(0, len(held), BLOCK):
             part = held[start : start + BLOCK]
             each[part] = fitted(rows.score[part], split.features[part])
-    weights = blend_weights(each, rows.label, rows.weights)
-    return [FoldRule(models[fold], held, weights, each[held]) for fold, held in enumerate(held_by)]
+    # Four numbers need no more rows than the models do.
+    some = split.taught
+    label, weight, of = rows.label[some], rows.weights[some], split.fold[some]
+    weights = [blend_weights(each[some], label, own_half(weight, of == fold)) for fold in range(FOLDS)]
+    return [FoldRule(*parts, each[parts[1]]) for parts in zip(models, held_by, weights, strict=True)]
+
+
+OWN = 0.5
+"""What the rows of a fold count in the weights by which it is predicted itself."""
+
+
+def own_half(weight: Floats, own: Mask) -> Floats:
+    """Weights of rows from which a fold's own models are weighted; own: which rows are the fold's.
+
+    Without the fold's rows, its weights would be learned from rows whose models have seen it. Where more of its labels
+    are 1 than chance has it, those models say too much of the others, the weights take it back, and the fold looks
+    worse predicted than new rows are. With all of them, it looks better (docs/probe.md).
+    """
+    return np.where(own, OWN * weight, weight)
 
 
 class Split:
@@ -667,8 +679,8 @@ def mixed(weights: Floats, logits: Floats, recalibrated: Floats) -> Floats:
     return softmax(weights[0] * centred(logits) + weights[1] * centred(logarithms(recalibrated)))
 
 
-def held_out_logits(rows: Rows, recalibrated: Floats, seed: int) -> Floats:
-    """Of regressions that have not seen the rows, and of recalibrated probabilities, centred, (2, T, K)."""
+def held_out_logits(rows: Rows, recalibrated: Floats, seed: int) -> tuple[Floats, Ints]:
+    """Of regressions that have not seen the rows, and of recalibrated probabilities, centred, (2, T, K); the folds."""
     fold, taught = dealt(_bare(rows), seed)
     logits = np.empty(rows.score.shape)
     for k in range(FOLDS):
@@ -676,7 +688,7 @@ def held_out_logits(rows: Rows, recalibrated: Floats, seed: int) -> Floats:
         encoder, learn = (None, learn) if isinstance(rows.features, np.ndarray) else encoded(learn, seed=seed)
         here = here if encoder is None else replace(here, features=encoder(here.typed))
         logits[fold == k] = ClassPlane.fitted(learn).logits(here)
-    return np.stack((centred(logits), centred(logarithms(recalibrated))))
+    return np.stack((centred(logits), centred(logarithms(recalibrated)))), fold
 
 
 def build_class_probe(rows: Rows, recalibrated: Recalibrated, *, seed: int) -> ClassProbed:
@@ -688,5 +700,9 @@ def build_class_probe(rows: Rows, recalibrated: Recalibrated, *, seed: int) -> C
 
 def _probe_of_deal(rows: Rows, recalibrated: Floats, seed: int) -> Floats:
     """Held-out probabilities of rows, (T, K); recalibrated: by the same folds."""
-    each = held_out_logits(rows, recalibrated, seed)
-    return softmax(np.tensordot(mixing_weights(each, rows.label, rows.weights), each, 1))
+    each, fold = held_out_logits(rows, recalibrated, seed)
+    score = np.empty(rows.score.shape)
+    for k in range(FOLDS):
+        weights = mixing_weights(each, rows.label, own_half(rows.weights, fold == k))
+        score[fold == k] = softmax(np.tensordot(weights, each[:, fold == k], 1))
+    return score

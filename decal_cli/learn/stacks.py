@@ -667,7 +667,7 @@ def refit_classes(rows: Training, *, penalty: float = 1.0, units: str = "standar
 def blend_classes(rows: Training) -> ClassMixture:
     """Multinomial regression on the probabilities and the features, mixed with the recalibrated probabilities."""
     recalibrated = build_recalibrated(rows, seed=rows.seed)
-    each = held_out_logits(rows, recalibrated.score, rows.seed)
+    each, _ = held_out_logits(rows, recalibrated.score, rows.seed)
     scaling = SCALINGS[recalibrated.chosen](rows.score, rows.label, rows.weights)
     return ClassMixture(ClassPlane.fitted(rows), scaling, mixing_weights(each, rows.label, rows.weights))
 
