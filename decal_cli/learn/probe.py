@@ -384,13 +384,21 @@ def fold_rules(rows: Rows, seed: int) -> list[FoldRule]:
             each[part] = fitted(rows.score[part], split.features[part])
     # Four numbers need no more rows than the models do.
     some = split.taught
-    label, weight, of = rows.label[some], rows.weights[some], split.fold[some]
+    label, weight, of = rows.label[some], independent(rows)[some], split.fold[some]
     weights = [blend_weights(each[some], label, own_half(weight, of == fold)) for fold in range(FOLDS)]
     return [FoldRule(*parts, each[parts[1]]) for parts in zip(models, held_by, weights, strict=True)]
 
 
 OWN = 0.5
 """What the rows of a fold count in the weights by which it is predicted itself."""
+
+
+def independent(rows: Rows) -> Floats:
+    """What each row counts in a few weights: rows of clusters count as the independent rows that say as much."""
+    if rows.unit is None:
+        return rows.weights
+    effective = (rows.class_table if rows.classes else rows.table).effective_rows
+    return rows.weights * (effective / rows.weights.sum())
 
 
 def own_half(weight: Floats, own: Mask) -> Floats:
@@ -701,8 +709,8 @@ def build_class_probe(rows: Rows, recalibrated: Recalibrated, *, seed: int) -> C
 def _probe_of_deal(rows: Rows, recalibrated: Floats, seed: int) -> Floats:
     """Held-out probabilities of rows, (T, K); recalibrated: by the same folds."""
     each, fold = held_out_logits(rows, recalibrated, seed)
-    score = np.empty(rows.score.shape)
+    score, weight = np.empty(rows.score.shape), independent(rows)
     for k in range(FOLDS):
-        weights = mixing_weights(each, rows.label, own_half(rows.weights, fold == k))
+        weights = mixing_weights(each, rows.label, own_half(weight, fold == k))
         score[fold == k] = softmax(np.tensordot(weights, each[:, fold == k], 1))
     return score
