@@ -95,6 +95,22 @@ def test_a_rule_says_of_new_rows_what_it_says_of_its_own() -> None:
         assert probed == pytest.approx(blended(rule.each, rule.weights), abs=1e-12)
 
 
+@pytest.mark.parametrize("clusters", [None, 30])
+def test_the_rows_of_a_fold_count_half_in_its_weights_and_clusters_as_independent_rows(clusters: int | None) -> None:
+    score, label, _, features = featured_rows()
+    cluster = None if clusters is None else np.arange(len(score)) % clusters
+    rows = with_mean_weight_one(Rows(score, label, features=features, cluster=cluster))
+    rules = fold_rules(rows, 0)
+    each = np.empty((len(rows), 3))
+    for rule in rules:
+        each[rule.held] = rule.each
+    alike = 1.0 if clusters is None else rows.table.effective_rows / len(rows)
+    for rule in rules:
+        counts = np.full(len(rows), alike)
+        counts[rule.held] /= 2
+        assert rule.weights == pytest.approx(blend_weights(each, rows.label, counts), abs=1e-9)
+
+
 @pytest.mark.long
 def test_noise_wins_nothing_and_what_there_is_is_found() -> None:
     """Features that know nothing: no lower end above 0. One that does: found, and no more than there is."""
