@@ -444,10 +444,11 @@ class Advice:
     def certainty(self) -> Certainty:
         """How sure act_now is: the flowchart answers and its gain is above 0, or it is likely all the same, or open.
 
-        Post-training is clear only where recalibration clearly is not enough: on the next rows both may be clear.
+        Post-training is clear only where recalibration clearly is not enough: on the next rows both may be clear. And
+        where a constant decision is worth more than the score, a method must clearly win more than that.
         """
         enough_is_open = self.action == "post-train" and any((s.number, s.answer) == (2, "unknown") for s in self.steps)
-        shown = not enough_is_open and (self.interval is None or self.interval[0] > 0)
+        shown = not enough_is_open and (self.interval is None or self.interval[0] > self.evidence.free)
         if self.action != "cannot-tell" and (shown or self.act_now.costly):
             return "clear"
         return "likely" if (self.act_now.chance or 0.0) >= LIKELY else "open"

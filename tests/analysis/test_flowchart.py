@@ -342,3 +342,16 @@ def test_every_case_follows_from_its_numbers_and_ends_in_full_sentences() -> Non
             for text in (*(step.reason for step in advice.steps), *advice.next_steps, *advice.lead, advice.headline):
                 assert text.endswith(".") and (text[0].isupper() or text[0] == "`")
                 assert "  " not in text and ",," not in text and "None" not in text
+
+
+def test_a_method_is_clear_only_beside_what_else_could_be_done() -> None:
+    """Beside a constant decision worth .015 more than the score, and beside recalibration that may be enough."""
+    ahead, behind = (walk(evidence(recalibration=(0.005, 0.055), lead=lead)) for lead in ((-0.06, -0.02), (0.0, 0.03)))
+    assert (ahead.act_now.action, behind.act_now.action) == ("recalibrate", "recalibrate")
+    assert ahead.certainty == "clear" and behind.certainty != "clear"
+    needed, open_ = (
+        walk(evidence(recalibration=(-0.001, 0.043), beyond=beyond, both=(0.001, 0.06)))
+        for beyond in ((0.015, 0.02), (-0.006, 0.024))
+    )
+    assert (needed.action, open_.action) == ("post-train", "post-train")
+    assert needed.certainty == "clear" and open_.certainty == "likely"
