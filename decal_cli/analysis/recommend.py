@@ -19,6 +19,7 @@ from decal_cli.analysis.flowchart import (
     FITS,
     GAINS,
     HEADROOM,
+    SMOOTHED,
     TRY,
     Advice,
     Evidence,
@@ -199,7 +200,9 @@ class Elsewhere:
         assert inputs.rows is not None  # a report is of rows
         self._inputs, self._report, self._plan, self._preferences = inputs, report, plan, preferences
         changing = (choice for choice in EVIDENCE if decides(choice) and choice.declared.takes(False))
-        self._choices = tuple(choice for choice in changing if choice.key != HEADROOM)
+        # Smoothed gains are compared with costs only.
+        apart = {HEADROOM} if preferences.costs else {HEADROOM, SMOOTHED}
+        self._choices = tuple(choice for choice in changing if choice.key not in apart)
         self._sure = inputs.rows.sure(plan.confidence) if plan.intervals else None
 
     def advise(self, task: BinaryTask) -> tuple[Advice, Mapping[str, Result]]:

@@ -47,6 +47,8 @@ WORK = 40_000
 """Rows that are dealt, in all deals together: fewer rows are dealt more often."""
 MIN_ISOTONIC_ROWS = 1000
 """Of fewer rows curves with few parameters often recalibrate better than isotonic regression."""
+LEVELS_TO_CHOOSE = 4_096
+"""A calibrator is chosen by its loss on so many runs of levels, where a score has more levels."""
 TWICE = 200_000
 """Up to so many rows are dealt twice at least."""
 
@@ -170,13 +172,22 @@ class LevelCounts(NamedTuple):
 
 def recalibrated(score: Floats, neg: Floats, pos: Floats, method: Method = "chosen") -> tuple[Floats, tuple[str, ...]]:
     """Held-out probabilities of each level in each fold, and the calibrator of each; neg, pos: shape (FOLDS, m)."""
-    losses = _inner_losses(score, neg, pos) if method == "chosen" else {}
+    losses = _inner_losses(*_in_runs(score, neg, pos)) if method == "chosen" else {}
     fitted, chosen = np.empty(neg.shape), []
     for k in range(len(neg)):
         name = method if method != "chosen" else min(CALIBRATORS, key=lambda each: losses[each][k])
         fitted[k] = CALIBRATORS[name](_without(score, neg, pos, (k,)))(score)
         chosen.append(name)
     return fitted, tuple(chosen)
+
+
+def _in_runs(score: Floats, neg: Floats, pos: Floats) -> tuple[Floats, Floats, Floats]:
+    """Levels put together, LEVELS_TO_CHOOSE at most: four curves differ as much on these, in a fraction of the time."""
+    if len(score) <= LEVELS_TO_CHOOSE:
+        return score, neg, pos
+    ends = np.linspace(0, len(score), LEVELS_TO_CHOOSE + 1).astype(np.int64)
+    neg, pos = (np.add.reduceat(counts, ends[:-1], axis=1) for counts in (neg, pos))
+    return score[(ends[:-1] + ends[1:]) // 2], neg, pos
 
 
 def _inner_losses(score: Floats, neg: Floats, pos: Floats) -> dict[str, Floats]:

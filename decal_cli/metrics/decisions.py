@@ -106,8 +106,9 @@ class Decisions:
 
     def won_at(self, label: Any) -> Floats:
         """The same at this label, one for all units or one of each, (m,)."""
-        at = (self.action, label, np.arange(len(self.units)))
-        return np.asarray(self.stakes[at[: self.stakes.ndim]])
+        if self.stakes.ndim == 2:
+            return np.take(self.stakes, self.action * self.stakes.shape[1] + label)
+        return np.asarray(self.stakes[self.action, label, np.arange(len(self.units))])
 
     def mean(self, values: Any, ends: Floats) -> Estimate:
         """The mean of a number of each unit. ends: what it can be, by action and label, shaped as the stakes."""
@@ -228,18 +229,19 @@ class Change:
 
     @cached_property
     def gain(self) -> Estimate:
-        """Mean utility per row that the change wins."""
-        return self.gain_by_labels()
-
-    def gain_by_labels(self) -> Estimate:
-        """The same, judged by the labels.
+        """Mean utility per row that the change wins.
 
         Its error holds one more row that might have changed: where no row that is seen does, it would be 0.
         """
-        gain = self.before.units.mean(self.after.won - self.before.won)
-        return replace(
-            gain, adds=gain.influence * self.widened, extra=self.widened**2 * self.before.one_row, missed=0.0
-        )
+        mean, most = self.mean_gain, self.before.most
+        extra = self.widened**2 * self.before.one_row
+        gain = replace(mean, adds=mean.influence * self.widened, extra=extra, missed=0.0)
+        return gain.within(-most, most)
+
+    @property
+    def mean_gain(self) -> Estimate:
+        """The same, judged by the labels, with the error of a mean of rows that nothing was learned from."""
+        return self.before.units.mean(self.after.won - self.before.won)
 
     @property
     def positive(self) -> Floats:
@@ -423,18 +425,17 @@ class Featured(Change):
         by_label = super().positive
         return by_label if self.judge is None else (by_label + self.judge.chance.ravel()) / 2
 
-    @cached_property
-    def gain(self) -> Estimate:
+    @property
+    def mean_gain(self) -> Estimate:
         """The mean of what the change wins by the labels and of what it wins by the judge, where there is one."""
-        by_label = self.gain_by_labels()
         if self.judge is None:
-            return by_label
+            return super().mean_gain
         units = self.before.units
         of_zero, of_one = (self.after.won_at(k) - self.before.won_at(k) for k in (0, 1))
         by_judge = of_zero + self.judge.chance.ravel() * (of_one - of_zero)
         mean = units.mean((self.after.won - self.before.won + by_judge) / 2)
         moved = self.judge.moved(of_one - of_zero) / (2 * units.total)
-        return replace(by_label, value=mean.value, adds=(mean.influence + moved) * self.widened)
+        return replace(mean, adds=mean.influence + moved)
 
 
 @dataclass(frozen=True, eq=False)

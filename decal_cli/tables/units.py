@@ -138,13 +138,17 @@ class Dealt(Sampling):
             sums = summed(self.origin, weight, influence)
             of_rows = sums @ sums.T
         else:
-            square = np.bincount(self.origin, self.square)
+            square = self._square_of_origins
             mean = summed(self.origin, self.square, influence) / np.where(square > 0, square, 1.0)
             # Rows of one cell are in different folds, so that within a cell they differ too.
             within = (influence * self.square) @ influence.T
             of_rows = (1 - 1 / self.deals) * (mean * square) @ mean.T + within / self.deals
         of_deals = summed(self.deal, weight, influence)
         return np.asarray(of_rows + of_deals @ of_deals.T * self.deals / (self.deals - 1))
+
+    @cached_property
+    def _square_of_origins(self) -> Floats:
+        return np.bincount(self.origin, self.square).astype(np.float64)
 
     @property
     def keys(self) -> tuple[Ints, ...]:

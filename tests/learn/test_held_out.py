@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out as crossfit
-from decal_cli.learn.held_out import CALIBRATORS, SURE, LevelCounts, of_rows, of_table, recalibrated
+from decal_cli.learn.held_out import CALIBRATORS, LEVELS_TO_CHOOSE, SURE, LevelCounts, of_rows, of_table, recalibrated
 from decal_cli.learn.probe import build_recalibrated
 from decal_cli.learn.scaling import (
     LEAST,
@@ -92,8 +92,9 @@ def test_labels_of_one_kind_and_scores_that_rank_backwards_have_a_calibrator(nam
         assert name == "as it is" or (np.diff(p) >= 0).all()
 
 
-def test_the_choice_is_that_of_a_slow_loop_over_folds() -> None:
-    score, label = world(400, 5, 1.5)
+@pytest.mark.parametrize("rows", [400, 3 * LEVELS_TO_CHOOSE])
+def test_the_choice_is_that_of_a_slow_loop_over_folds(rows: int) -> None:
+    score, label = world(rows, 5, 1.5)
     fold = np.random.default_rng(0).integers(0, 5, len(score))
     levels = np.unique(score)
     place = np.searchsorted(levels, score)

@@ -92,7 +92,7 @@ def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") ->
     isotonic takes isotonic regression in every fold.
     """
     change = change.by(method)
-    return change.gain.within(-change.before.most, change.before.most)
+    return change.gain
 
 
 @like(
@@ -108,7 +108,7 @@ def gain_over_constant(change: Recalibrating) -> Estimate:
     As gain_recalibration, but compared with always taking the same action, the one that is worth most on these rows.
     Where it is not above 0, the score cannot beat a constant decision at any threshold.
     """
-    return change.over_constant.gain.within(-change.before.most, change.before.most)
+    return change.over_constant.gain
 
 
 def _threshold_text(t: Table, task: BinaryTask) -> str:
@@ -334,7 +334,7 @@ def gain_beyond(change: Featured) -> Estimate:
     probability in place of the label. Of several classes a multinomial regression on the probabilities and the
     features decides, and the labels alone judge.
     """
-    return change.gain.within(-change.before.most, change.before.most)
+    return change.gain
 
 
 @like(
