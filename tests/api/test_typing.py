@@ -61,6 +61,7 @@ decal.sweep([0.2], [1]).passed
 """
 
 
+@pytest.mark.ci
 def test_mypy_takes_a_script_of_every_verb_and_finds_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "decal_cli").symlink_to(ROOT / "decal_cli")
     for name, script in (("right.py", SCRIPT), ("wrong.py", WRONG)):
