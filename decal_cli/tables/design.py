@@ -34,8 +34,11 @@ MIN_CLUSTERS = draw.FOLDS
 """Effective clusters below which there is no interval, and clusters below which none can be held out."""
 FEW_CLUSTERS = 30
 """Effective clusters below which intervals of clustered rows are rough."""
-MAX_DENSE = 1 << 21
-"""Clusters times cells up to which their counts are held as a whole matrix."""
+MAX_DENSE = 1 << 24
+"""Clusters times cells whose counts are held as a whole matrix at a time."""
+FEW_PRODUCTS, DENSE = 1 << 31, 30
+"""The products of counts of clusters are taken of whole matrices where there are few, or at most so many times as many
+as there are pairs of rows of a cluster: sparse ones take longer for each."""
 MAX_ROUNDING = 1e-9
 """Parts of rows that are less come of sums of floats, which are added up in several orders."""
 MAX_POINTS = 4
@@ -446,11 +449,8 @@ class Clustered(Design):
     @cached_property
     def own(self) -> tuple[Floats, Floats]:  # type: ignore[override]
         """Squared weights of each cell, of all rows and of those with label 1; the design effect counts them up."""
-        rows = self.rows
-        each = rows.square * self._times_of_rows * self.effect
-        pos2 = np.bincount(rows.cell, each * rows.label, self.size).astype(np.float64)
-        n2 = np.bincount(rows.cell, each, self.size).astype(np.float64)
-        return n2, np.minimum(pos2, n2)
+        neg2, pos2 = self._summed(self.rows.square * self._times_of_rows * self.effect)
+        return neg2 + pos2, pos2
 
     def taken(self, which: NDArray[Any]) -> Clustered:
         kept = np.arange(self.size)[which]
@@ -461,7 +461,9 @@ class Clustered(Design):
     def merged(self, starts: NDArray[Any]) -> Clustered:
         place = np.zeros(self.size, dtype=np.int64)
         place[starts[1:]] = 1
-        return self.grouped(np.cumsum(place), len(starts))
+        # Rows stay in order.
+        rows = self.rows._replace(cell=np.cumsum(place)[self.rows.cell])
+        return Clustered(rows, len(starts), self.times, self.effect)
 
     def grouped(self, place: NDArray[Any], groups: int) -> Clustered:
         """Cell i as cell place[i], or not at all where that is -1."""
@@ -472,14 +474,18 @@ class Clustered(Design):
             rows = rows.take(np.argsort(rows.cell, kind="stable"))
         return Clustered(rows, groups, self.times, self.effect)
 
-    @cached_property
+    @property
     def _place(self) -> Ints:
         """The number of each row's cell and label, those of label 0 first."""
         return self.rows.cell + self.size * (self.rows.label > 0)
 
     def counted(self, per_row: Floats) -> tuple[Floats, Floats]:
         """Sums over the rows of each cell, of label 0 and of label 1, of their weights times this."""
-        sums = np.bincount(self._place, self.rows.weight * per_row, 2 * self.size).astype(np.float64)
+        return self._summed(self.rows.weight * per_row)
+
+    def _summed(self, per_row: Floats) -> tuple[Floats, Floats]:
+        """Sums over the rows of each cell, of label 0 and of label 1."""
+        sums = np.bincount(self._place, per_row, 2 * self.size).astype(np.float64)
         return sums[: self.size], sums[self.size :]
 
     def resample(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats, Design]:
@@ -545,16 +551,24 @@ class Clustered(Design):
     def gram(self) -> Floats | None:  # type: ignore[override]
         if self.size > MAX_GRAM_CELLS:
             return None
-        unit, weight = self.rows.unit, self.rows.weight * np.sqrt(self._times_of_rows)
-        size = 2 * self.size
-        if len(self.times) * self.size <= MAX_DENSE:
-            sums = np.bincount(unit * size + self._place, weight, len(self.times) * size).reshape(-1, size)
-            return np.asarray(sums.T @ sums)
-        from scipy.sparse import csr_matrix
-
         # A cluster that was drawn several times counts by the root of it, so that products count by it.
-        counts = csr_matrix((weight, (unit, self._place)), shape=(len(self.times), size))
-        return np.asarray((counts.T @ counts).toarray())
+        unit, weight = self.rows.unit, self.rows.weight * np.sqrt(self._times_of_rows)
+        clusters, size = len(self.times), 2 * self.size
+        if clusters * size**2 > max(FEW_PRODUCTS, DENSE * float((np.bincount(unit).astype(np.float64) ** 2).sum())):
+            from scipy.sparse import csr_matrix
+
+            counts = csr_matrix((weight, (unit, self._place)), shape=(clusters, size))
+            return np.asarray((counts.T @ counts).toarray())
+        products, of_row = np.zeros((size, size)), self._place
+        step = max(MAX_DENSE // size, 1)
+        for start in range(0, clusters, step):
+            rows = min(step, clusters - start)
+            here: Any = slice(None) if rows == clusters else np.flatnonzero((unit >= start) & (unit < start + rows))
+            place = (unit[here] - start) * size + of_row[here]
+            with one_thread():
+                sums = np.bincount(place, weight[here], rows * size).reshape(rows, size)
+                products += sums.T @ sums
+        return products
 
     def scattered(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats]:
         chance = rng.standard_normal(len(self.times)) * np.sqrt(self.times)

@@ -296,8 +296,11 @@ class Units:
         if self.share_known:
             of_labels = np.bincount(self.label, own), np.bincount(self.label, self.weight)
             squares *= _heavier(*of_labels)[self.label] ** 2
-        weights = np.where(np.bincount(self.kinds, own)[self.kinds] > 0, own, 1.0)
-        mean = np.bincount(self.kinds, weights * squares) / np.maximum(np.bincount(self.kinds, weights), 1e-300)
+        of_kinds = np.bincount(self.kinds, own)
+        if not of_kinds.all():
+            own = np.where(of_kinds[self.kinds] > 0, own, 1.0)
+            of_kinds = np.bincount(self.kinds, own)
+        mean = np.bincount(self.kinds, own * squares) / np.maximum(of_kinds, 1e-300)
         return float(mean.max()) * self.total**2
 
     def dealt(self, deals: int) -> Units:

@@ -11,6 +11,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, measure_all, parse
 from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.gaps import noise, variance_terms
+from decal_cli.tables import design
 from decal_cli.tables.design import Clustered, design_effect
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
@@ -73,6 +74,24 @@ def test_bins_of_clusters_vary_together() -> None:
     np.testing.assert_allclose(covariance, expected, rtol=1e-9, atol=1e-15)
     share = levels.n / levels.total
     assert variance_terms(levels)[1] == pytest.approx(2 * float(share @ expected**2 @ share))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MAX_DENSE", 1 << 24), ("MAX_DENSE", 100), ("FEW_PRODUCTS", 0)],
+    ids=["whole", "parts", "sparse"],
+)
+def test_products_of_counts_are_sums_over_clusters(
+    name: str, value: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(design, name, value)
+    monkeypatch.setattr(design, "DENSE", 0)
+    rows = clustered(weighted=weighted)
+    cells = rows.table
+    place = np.searchsorted(cells.score, rows.score) + len(cells) * rows.label
+    counts = np.array([np.bincount(place, rows.weights * (rows.unit == g), 2 * len(cells)) for g in range(40)])
+    assert cells.design.gram == pytest.approx(counts.T @ counts, abs=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
