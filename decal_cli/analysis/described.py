@@ -15,7 +15,7 @@ from decal_cli.data import Dataset, Input
 from decal_cli.declarations.document import Above, Absent, Count, Hidden, Limit, Positive, Share, Size, as_key
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
-from decal_cli.learn.held_out import WIDENED, build_by_amount, least_amount
+from decal_cli.learn.held_out import WIDENED, build_by_amount, least_amounts
 from decal_cli.learn.regions import Regions, bin_losses, bounds_of_bins, least_variance
 from decal_cli.metrics import Inputs, Result, decisions, grouping, parse
 from decal_cli.metrics.at_capacity import AMOUNT_RANKING, SCORE_RANKING, WorthAtCapacity
@@ -306,7 +306,8 @@ def by_row_of(dataset: Dataset, task: RowTask) -> ByRow:
     inside, amount = np.empty(0), float("inf")
     if isinstance(utilities, RowUtilities):
         inside = utilities.threshold[(utilities.threshold > 0) & (utilities.threshold < 1)]
-        amount = least_amount(utilities) if np.ptp(utilities.benefit) else amount
+        if np.ptp(utilities.benefit):
+            (amount,) = least_amounts(utilities, [np.ones(len(utilities.rows), dtype=bool)])
     never, always = utilities.settled
     named = {role: dataset.columns[role] for role in task.columns}
     return ByRow(

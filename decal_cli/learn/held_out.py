@@ -28,7 +28,7 @@ from decal_cli.tables.resample import FOLDS, TIE
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table
+from decal_cli.tables.table import CELLS, FEWEST_ROWS, Floats, Ints, Table
 from decal_cli.tables.units import Dealt, Independent, Units, units_of_rows
 from decal_cli.task import Task
 
@@ -109,10 +109,13 @@ def of_rows(rows: Rows, seed: int, method: Method = "chosen") -> HeldOutScores:
 def recalibrated_levels(
     rows: Rows, fold: Ints, method: Method = "chosen"
 ) -> tuple[Floats, Ints, Floats, tuple[str, ...]]:
-    """The levels of rows, that of each row, what the calibrators of these folds make of levels, and their names."""
-    score = rows.score + 0.0
-    levels, level = np.unique(score, return_inverse=True)
-    size = len(levels)
+    """The levels of rows, that of each row, what the calibrators of these folds make of levels, and their names.
+
+    Of many levels, equal-mass cells are the levels.
+    """
+    t = rows.table
+    levels, first = t.cells.score, t.score if t.cells is t else t.score[t.bin_starts(CELLS)]
+    level, size = np.searchsorted(first, rows.score, side="right") - 1, len(levels)
     place = (fold * 2 + rows.label.astype(np.int64)) * size + level
     counts = np.bincount(place, rows.weight, 2 * FOLDS * size).reshape(FOLDS, 2, size).astype(np.float64)
     fitted, chosen = recalibrated(levels, counts[:, 0], counts[:, 1], method)
@@ -298,7 +301,7 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> ByAmount:
     order = np.lexsort((rows.weights, *([] if rows.unit is None else [rows.unit]), rows.label, *keys))
     fold = np.empty(len(rows), dtype=np.int64)
     fold[order] = rows.take(order).places(Seed(seed).generator("amounts")) % FOLDS
-    least = np.array([least_amount(utilities, fold != k) for k in range(FOLDS)])
+    least = np.array(least_amounts(utilities, [fold != k for k in range(FOLDS)]))
     return ByAmount(utilities.benefit >= least[fold])
 
 
@@ -308,15 +311,19 @@ def need_rows_to_hold_out(rows: Rows) -> None:
         raise too_few() if len(rows) < FEWEST_ROWS else too_few(FOLDS, "clusters")
 
 
-def least_amount(utilities: RowUtilities, which: NDArray[np.bool_] | slice = slice(None)) -> float:
-    """The cost of a miss from which acting on every one of these rows wins most; infinity where it never wins."""
-    benefit, worth = utilities.benefit[which], (utilities.rows.weights * utilities.worth)[which]
-    order = np.argsort(-benefit, kind="stable")
-    amount, won = benefit[order], np.cumsum(worth[order])
-    # A threshold cannot part rows of one amount.
-    last = np.append(amount[1:] != amount[:-1], True)
-    best = int(np.argmax(np.where(last, won, -np.inf)))
-    return float(amount[best]) if won[best] > 0 else float("inf")
+def least_amounts(utilities: RowUtilities, parts: Sequence[NDArray[np.bool_]]) -> list[float]:
+    """The cost of a miss from which acting on every row of a part wins most, by part; infinity where it never wins."""
+    order = np.argsort(-utilities.benefit, kind="stable")
+    amount, worth = utilities.benefit[order], (utilities.rows.weights * utilities.worth)[order]
+
+    def of_part(which: NDArray[np.bool_]) -> float:
+        mine, won = amount[which], np.cumsum(worth[which])
+        # A threshold cannot part rows of one amount.
+        last = np.append(mine[1:] != mine[:-1], True)
+        best = int(np.argmax(np.where(last, won, -np.inf)))
+        return float(mine[best]) if won[best] > 0 else float("inf")
+
+    return [of_part(part[order]) for part in parts]
 
 
 Weights = NDArray[Any]

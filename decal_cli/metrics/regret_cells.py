@@ -100,7 +100,8 @@ class RowCells:
         self.rate: Floats = cells.pos / cells.n
         order = np.argsort(of_row, kind="stable")
         starts = np.searchsorted(of_row[order], np.arange(1, len(cells)))
-        self.bins = [_bin(utilities, acts, which) for which in np.split(order, starts)]
+        size = utilities.rows.weights * utilities.u_delta / utilities.rows.weights.sum()
+        self.bins = [_bin(utilities.threshold, size, acts, which) for which in np.split(order, starts)]
 
     @property
     def value(self) -> float:
@@ -130,14 +131,11 @@ class RowCells:
         return np.asarray(sum(lost), dtype=np.float64)
 
 
-def _bin(utilities: RowUtilities, acts: NDArray[np.bool_], which: Ints) -> _Bin:
+def _bin(thresholds: Floats, sizes: Floats, acts: NDArray[np.bool_], which: Ints) -> _Bin:
     # Rows that are never acted on, and those that always are, cannot be decided wrongly.
-    threshold = utilities.threshold[which]
-    which = which[(threshold > 0) & (threshold < 1)]
-    which = which[np.argsort(utilities.threshold[which], kind="stable")]
-    threshold = utilities.threshold[which]
-    weights = utilities.rows.weights
-    size = weights[which] * utilities.u_delta[which] / weights.sum()
+    which = which[(thresholds[which] > 0) & (thresholds[which] < 1)]
+    which = which[np.argsort(thresholds[which], kind="stable")]
+    threshold, size = thresholds[which], sizes[which]
     sums = np.zeros((2, 2, len(which) + 1))
     for row, mine in enumerate((~acts[which], acts[which])):
         sums[0, row, 1:] = np.cumsum(size * mine)

@@ -7,7 +7,7 @@ alone, so that no number depends on the order in which a file lists them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -183,7 +183,7 @@ class Rows(Unlabelled):
         keys += [] if self.weight is None else [self.weight]
         if self.score.ndim > 1:
             return self.class_table.in_content_order(keys)
-        return np.lexsort((*keys, self.label, self.score))
+        return _sorted_by((*keys, self.label, self.score))
 
     @property
     def weighted(self) -> bool:
@@ -206,7 +206,9 @@ class Rows(Unlabelled):
     @cached_property
     def _ordered(self) -> Self:
         rows = replace(self, features=self.features()) if callable(self.features) else self
-        return rows.take(rows.order)
+        ordered = rows.take(rows.order)
+        vars(ordered).update(_ordered=ordered)
+        return ordered
 
     def by_group(self) -> Iterator[tuple[str | None, Rows]]:
         """All rows under None, then the rows of every value of every group column; the parts carry no groups."""
@@ -232,6 +234,16 @@ class Rows(Unlabelled):
     def take(self, which: NDArray[Any]) -> Self:
         # Of some of the rows the share of each label is no longer known.
         return replace(super().take(which), share_known=False)
+
+
+def _sorted_by(keys: Sequence[NDArray[Any]]) -> Ints:
+    """np.lexsort, in a fraction of the time where the last key, which it sorts by first, is seldom the same."""
+    order = np.argsort(keys[-1], kind="stable")
+    new = np.append(True, np.diff(keys[-1][order]) != 0)
+    tied = ~(new & np.append(new[1:], True))
+    some = order[tied]
+    order[tied] = some[np.lexsort((*(key[some] for key in keys[:-1]), np.cumsum(new)[tied]))]
+    return order
 
 
 def of_rows(value: Any, which: NDArray[Any]) -> Any:

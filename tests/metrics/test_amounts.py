@@ -6,7 +6,7 @@ import pytest
 from decal_cli.analysis.evaluate import Plan, evaluate
 from decal_cli.data import from_arrays
 from decal_cli.errors import Undefined
-from decal_cli.learn.held_out import least_amount
+from decal_cli.learn.held_out import least_amounts
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.row_utilities import RowUtilities, utilities_of
@@ -121,9 +121,10 @@ def test_the_least_amount_parts_no_rows_of_one_amount() -> None:
     label, amount = np.array([1, 0, 1, 0, 0, 1]), np.array([7.0, 7.0, 7.0, 3.0, 3.0, 0.5])
     rows = Rows(np.full(6, 0.5), label, amounts={"amount": amount})
     u = RowUtilities(rows, utilities_of(rows.amounts, 1.0, None, 1.0))
-    assert least_amount(u) == 7.0
+    every = np.ones(6, dtype=bool)
+    assert least_amounts(u, [every, np.arange(6) > 1]) == [7.0, 7.0]
     lost = Rows(np.full(2, 0.5), label[3:5], amounts={"amount": amount[3:5]})
-    assert least_amount(RowUtilities(lost, utilities_of(lost.amounts, 1.0, None, 1.0))) == np.inf
+    assert least_amounts(RowUtilities(lost, utilities_of(lost.amounts, 1.0, None, 1.0)), [every[:2]]) == [np.inf]
 
 
 def test_what_needs_one_task_says_so() -> None:
