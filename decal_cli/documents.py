@@ -93,13 +93,21 @@ def _too_deep(place: str, fix: str) -> DecalError:
     return DecalError(f"{place}: lists, objects or keys are nested deeper than {MAX_DEPTH}", fix)
 
 
+_PLAIN = {bool, int, float, str, type(None)}
+
+
 def canonical_json(document: Any, indent: int = 0) -> str:
     """JSON with one key a line; a list of plain values stays on one. The same document gives the same bytes."""
     pad = "  " * (indent + 1)
     if isinstance(document, Mapping) and document:
         lines = [f"{pad}{json.dumps(str(key))}: {canonical_json(item, indent + 1)}" for key, item in document.items()]
         body = "{\n" + ",\n".join(lines) + "\n" + "  " * indent + "}"
-    elif isinstance(document, list) and any(isinstance(item, (Mapping, list)) for item in document):
+    elif (
+        isinstance(document, list)
+        # Long lists of numbers are seen at a glance.
+        and not _PLAIN.issuperset(map(type, document))
+        and any(isinstance(item, (Mapping, list)) for item in document)
+    ):
         lines = [pad + canonical_json(item, indent + 1) for item in document]
         body = "[\n" + ",\n".join(lines) + "\n" + "  " * indent + "]"
     else:

@@ -12,6 +12,7 @@ Beside them, for decisions on rows that differ in what they are worth, what the 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.tables.design import Clustered
 from decal_cli.tables.isotonic import first_of_pools
-from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes, separated
+from decal_cli.tables.logistic import expit, lines, log_odds, separated
 from decal_cli.tables.resample import FOLDS, TIE
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
@@ -162,11 +163,11 @@ def _of_deals(folds: Sequence[Ints]) -> Ints:
 
 
 Fit = Callable[[Floats], Floats]
-"""Maps scores, shape (k,), to probabilities."""
+"""Maps scores, shape (k,), to probabilities, (.., k)."""
 
 
 class LevelCounts(NamedTuple):
-    """Levels of a score in increasing order, with their negatives and positives, shape (m,) each, some without any."""
+    """Levels of a score in increasing order, (m,), with their negatives and positives, (.., m), some without any."""
 
     score: Floats
     neg: Floats
@@ -176,11 +177,12 @@ class LevelCounts(NamedTuple):
 def recalibrated(score: Floats, neg: Floats, pos: Floats, method: Method = "chosen") -> tuple[Floats, tuple[str, ...]]:
     """Held-out probabilities of each level in each fold, and the calibrator of each; neg, pos: shape (FOLDS, m)."""
     losses = _inner_losses(*_in_runs(score, neg, pos)) if method == "chosen" else {}
-    fitted, chosen = np.empty(neg.shape), []
-    for k in range(len(neg)):
-        name = method if method != "chosen" else min(CALIBRATORS, key=lambda each: losses[each][k])
-        fitted[k] = CALIBRATORS[name](_without(score, neg, pos, (k,)))(score)
-        chosen.append(name)
+    folds = range(len(neg))
+    chosen = [min(losses, key=lambda each: losses[each][k]) if losses else method for k in folds]
+    fitted = np.empty(neg.shape)
+    for name in set(chosen):
+        mine = [k for k in folds if chosen[k] == name]
+        fitted[mine] = CALIBRATORS[name](_without(score, neg, pos, [(k,) for k in mine]))(score)
     return fitted, tuple(chosen)
 
 
@@ -195,84 +197,86 @@ def _in_runs(score: Floats, neg: Floats, pos: Floats) -> tuple[Floats, Floats, F
 
 def _inner_losses(score: Floats, neg: Floats, pos: Floats) -> dict[str, Floats]:
     """Log loss of each calibrator on the held-out rows of the other folds, shape (FOLDS,) by name."""
-    losses = {name: np.zeros(len(neg)) for name in CALIBRATORS}
-    for j in range(len(neg)):
-        for k in range(j + 1, len(neg)):
-            others = _without(score, neg, pos, (j, k))
-            # No more sure than so many rows allow: isotonic regression says 0 and 1 of what it has seen once.
-            least = 1 / (float((others.neg + others.pos).sum()) + 2)
-            for name, fit in CALIBRATORS.items():
-                p = np.clip(fit(others)(score), least, 1 - least)
-                of_one, of_zero = -np.log(p), -np.log1p(-p)
-                # Fitted without j and k: what it says of j counts in the choice for k, and the other way round.
-                losses[name][k] += float(of_one @ pos[j] + of_zero @ neg[j])
-                losses[name][j] += float(of_one @ pos[k] + of_zero @ neg[k])
+    pairs = list(itertools.combinations(range(len(neg)), 2))
+    others = _without(score, neg, pos, pairs)
+    # No more sure than so many rows allow: isotonic regression says 0 and 1 of what it has seen once.
+    least = 1 / ((others.neg + others.pos).sum(axis=1, keepdims=True) + 2)
+    losses = {}
+    for name, fit in CALIBRATORS.items():
+        p = np.clip(fit(others)(score), least, 1 - least)
+        # Fitted without j and k: what it says of j counts in the choice for k, and the other way round.
+        of_folds = -np.log(p) @ pos.T - np.log1p(-p) @ neg.T
+        losses[name] = np.zeros(len(neg))
+        for (j, k), of_fold in zip(pairs, of_folds, strict=True):
+            losses[name][k] += of_fold[j]
+            losses[name][j] += of_fold[k]
     return losses
 
 
-def _without(score: Floats, neg: Floats, pos: Floats, folds: Sequence[int]) -> LevelCounts:
-    kept = [k for k in range(len(neg)) if k not in folds]
-    return LevelCounts(score, neg[kept].sum(axis=0), pos[kept].sum(axis=0))
+def _without(score: Floats, neg: Floats, pos: Floats, left_out: Sequence[Sequence[int]]) -> LevelCounts:
+    """The rows of all folds but these, (.., m)."""
+    kept = np.array([[k not in folds for k in range(len(neg))] for folds in left_out], dtype=np.float64)
+    return LevelCounts(score, kept @ neg, kept @ pos)
 
 
 def _as_it_is(rows: LevelCounts) -> Fit:
-    return lambda score: score
+    return lambda score: np.broadcast_to(score, (*rows.neg.shape[:-1], len(score)))
 
 
 def _logistic(rows: LevelCounts, sloped: bool) -> Fit:
     """expit(a + b logit score); b is 1, or 0 or more. The score as it is where no such curve is found."""
-    pos, n = float(rows.pos.sum()), float((rows.neg + rows.pos).sum())
+    n, pos = np.atleast_2d(rows.neg + rows.pos), np.atleast_2d(rows.pos)
+    total, ones = n.sum(axis=1), pos.sum(axis=1)
+    x, rate = log_odds(rows.score, SURE), ones / np.maximum(total, 1e-300)
     # Newton's method would climb for all its steps where the steepest curve is the likeliest.
-    if not 0 < pos < n or (sloped and separated(rows.pos, rows.neg + rows.pos)):
-        return _as_it_is(rows)
-    logits = log_odds(rows.score, SURE)
-    some = rows.neg + rows.pos > 0
-    x, weight, ones = logits[some], (rows.neg + rows.pos)[some], rows.pos[some]
-    try:
-        if sloped:
-            terms = np.vstack((np.ones(len(x)), x))
-            (a, b), _ = climb(lambda at: row_slopes(terms, weight, ones, at), np.array((0.0, 1.0)), TOLERANCE)
-            if b <= 0:
-                rate = pos / n
-                return lambda score: np.full(len(score), rate)
-        else:
-            a, b = _shift(x, weight, ones), 1.0
-    except Undefined:
-        return _as_it_is(rows)
-    return lambda score: expit(a + b * log_odds(score, SURE))
+    possible = (ones > 0) & (ones < total) & (not sloped or ~separated(pos, n))
+    at = np.full((len(n), 2), np.nan)
+    at[possible] = (lines if sloped else _shifts)(x, n[possible], pos[possible], TOLERANCE)
+
+    def fitted(score: Floats) -> Floats:
+        a, b = at[:, :1], at[:, 1:]
+        curve = np.where(b > 0, expit(a + b * log_odds(score, SURE)), rate[:, None])
+        return np.where(np.isnan(b), score, curve).reshape(*rows.neg.shape[:-1], len(score))
+
+    return fitted
 
 
-def _shift(x: Floats, weight: Floats, ones: Floats) -> float:
-    """The intercept at which the mean probability is the share of label 1: Newton's method between two ends.
+def _shifts(x: Floats, n: Floats, pos: Floats, tolerance: float) -> Floats:
+    """The intercept at which the mean probability is the share of label 1, by Newton's method between two ends; and 1.
 
-    Both labels have some weight. Where all scores are far too low or too high, a full step may pass the intercept by
-    more than it was off.
+    x (m,), n, pos (B, m) to (B, 2). Both labels have some weight. Where all scores are far too low or too high, a full
+    step may pass the intercept by more than it was off.
     """
-    share = float(log_odds(np.array([ones.sum() / weight.sum()]))[0])
-    low, high = share - float(x.max()), share - float(x.min())
-    at = min(max(0.0, low), high)
+    share, seen = log_odds(pos.sum(axis=1) / n.sum(axis=1)), n > 0
+    low, high = share - np.where(seen, x, -np.inf).max(axis=1), share - np.where(seen, x, np.inf).min(axis=1)
+    at = np.minimum(np.maximum(0.0, low), high)
     for _ in range(100):
-        p = expit(x + at)
-        missing = float((ones - weight * p).sum())
-        low, high = (at, high) if missing > 0 else (low, at)
-        step = missing / max(float((weight * p * (1 - p)).sum()), 1e-300)
-        at = at + step if low <= at + step <= high else (low + high) / 2
-        if abs(step) < TOLERANCE or high - low < TOLERANCE:
-            return at
-    raise Undefined("the shift does not converge")
+        p = expit(x + at[:, None])
+        missing = (pos - n * p).sum(axis=1)
+        low, high = np.where(missing > 0, at, low), np.where(missing > 0, high, at)
+        step = missing / np.maximum((n * p * (1 - p)).sum(axis=1), 1e-300)
+        ahead = at + step
+        at = np.where((low <= ahead) & (ahead <= high), ahead, (low + high) / 2)
+        found = (np.abs(step) < tolerance) | (high - low < tolerance)
+        if found.all():
+            break
+    return np.column_stack((at, np.where(found, 1.0, np.nan)))
 
 
 def _isotonic(rows: LevelCounts) -> Fit:
     """The fit of a level that was not seen is that of the next lower one."""
-    n = rows.neg + rows.pos
-    some = np.flatnonzero(n > 0)
+    each = [_steps(rows.score, *of) for of in zip(np.atleast_2d(rows.neg), np.atleast_2d(rows.pos), strict=True)]
+    return lambda score: np.array([fit(score) for fit in each]).reshape(*rows.neg.shape[:-1], len(score))
+
+
+def _steps(score: Floats, neg: Floats, pos: Floats) -> Fit:
+    some = np.flatnonzero(neg + pos > 0)
     if not len(some):
-        return _as_it_is(rows)
-    n, pos = n[some], rows.pos[some]
+        return lambda new: new
+    n, pos = (neg + pos)[some], pos[some]
     starts = first_of_pools(n, pos)
-    value = np.add.reduceat(pos, starts) / np.add.reduceat(n, starts)
-    begins = rows.score[some][starts]
-    return lambda score: value[np.maximum(np.searchsorted(begins, score, side="right") - 1, 0)]
+    begins, value = score[some][starts], np.add.reduceat(pos, starts) / np.add.reduceat(n, starts)
+    return lambda new: value[np.maximum(np.searchsorted(begins, new, side="right") - 1, 0)]
 
 
 CALIBRATORS: dict[str, Callable[[LevelCounts], Fit]] = {

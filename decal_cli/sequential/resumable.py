@@ -40,6 +40,10 @@ def _kept(cls: Any) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """A value as JSON; -inf, the logarithm of nothing, as None; what has numbers as keys as pairs in their order."""
+    if isinstance(value, float):
+        return None if value == -np.inf else value
+    if value is None or isinstance(value, (str, int)):
+        return value
     if isinstance(value, Resumable):
         return value.state()
     if dataclasses.is_dataclass(value):
@@ -50,11 +54,7 @@ def plain(value: Any) -> Any:
         if value and all(isinstance(key, int) for key in value):
             return [[key, plain(value[key])] for key in sorted(value)]
         return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, float):
-        return None if value == -np.inf else value
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return value
-    return [plain(each) for each in value]
+    return [plain(each) for each in value] if isinstance(value, Sequence) else value
 
 
 def read(hint: Any, value: Any, held: Any = None) -> Any:

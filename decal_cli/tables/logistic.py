@@ -30,18 +30,18 @@ def log_odds(p: Floats, least: float = 0.0) -> Floats:
     return np.asarray(np.log(p / (1 - p)))
 
 
-def separated(pos: NDArray[Any], n: NDArray[Any]) -> bool:
+def separated(pos: NDArray[Any], n: NDArray[Any]) -> Any:
     """Whether a threshold separates labels, both of which are there: the steepest curve is then the likeliest.
 
-    pos, n: rows of label 1, and all rows, of each level in increasing order, shape (m,).
+    pos, n: rows of label 1, and all rows, of each level in increasing order, shape (.., m) to (..).
     """
     first_pos, last_pos = _ends(pos > 0)
     first_neg, last_neg = _ends(pos < n)
-    return last_neg <= first_pos or last_pos <= first_neg
+    return (last_neg <= first_pos) | (last_pos <= first_neg)
 
 
-def _ends(mask: NDArray[np.bool_]) -> tuple[int, int]:
-    return int(mask.argmax()), len(mask) - 1 - int(mask[::-1].argmax())
+def _ends(mask: NDArray[np.bool_]) -> tuple[Any, Any]:
+    return mask.argmax(axis=-1), mask.shape[-1] - 1 - mask[..., ::-1].argmax(axis=-1)
 
 
 def row_slopes(
@@ -93,6 +93,44 @@ def _shortened(slopes: Callable[[Floats], S], at: Floats, here: S, step: Floats,
             return at + step, ahead
         step = step / 2
     raise _not_found()
+
+
+def lines(x: Floats, n: Floats, pos: Floats, tolerance: float) -> Floats:
+    """Intercept and slope of the likeliest curve of each of many counts of the same levels: x (m,), n (B, m) to (B, 2).
+
+    As `climb`, from the identity on, for all at once; nan where there is no maximum or it is not found.
+    """
+
+    terms = np.vstack((np.ones(len(x)), x, x**2))
+
+    def slopes(at: Floats) -> tuple[Floats, Floats, Floats]:
+        """The gradient, (2, B), the three numbers of the curvature, (3, B), and its determinant, (B,)."""
+        fit = expit(at[:, :1] + at[:, 1:] * x)
+        expected = n * fit
+        curvature = terms @ (expected * (1 - fit)).T
+        return terms[:2] @ (pos - expected).T, curvature, curvature[0] * curvature[2] - curvature[1] ** 2
+
+    at, small = np.tile((0.0, 1.0), (len(n), 1)), np.zeros(len(n), dtype=bool)
+    with np.errstate(all="ignore"):
+        gradient, (one, mixed, square), determinant = slopes(at)
+        for _ in range(_MAX_STEPS):
+            step = np.array((square * gradient[0] - mixed * gradient[1], one * gradient[1] - mixed * gradient[0]))
+            step = np.where(determinant > 0, step / determinant, np.nan).T
+            # Whatever has no maximum is as good as done.
+            small = ~(np.abs(step).max(axis=1) >= tolerance * (1 + np.abs(at).max(axis=1)))
+            if small.all():
+                return at + step
+            step[small] *= 0
+            for _ in range(_MAX_STEPS):
+                ahead, curvature, determinant = slopes(at + step)
+                back = (ahead.T * step).sum(axis=1) < -0.5 * (gradient.T * step).sum(axis=1)
+                too_far = (back | ~(determinant > 0)) & ~small
+                if not too_far.any():
+                    break
+                step[too_far] /= 2
+            step[too_far] = np.nan
+            at, gradient, (one, mixed, square) = at + step, ahead, curvature
+    return np.where(small[:, None], at, np.nan)
 
 
 def _not_found() -> Undefined:

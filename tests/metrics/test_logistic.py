@@ -6,7 +6,7 @@ from hypothesis import assume, given
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.families.scores import CalibrationLine, calibration_line
-from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes, separated
+from decal_cli.tables.logistic import climb, expit, lines, log_odds, row_slopes, separated
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from tests.helpers.worlds import any_rows, rows_by_level, value_of
@@ -24,7 +24,27 @@ def test_labels_are_separated_where_a_threshold_parts_them() -> None:
     for labels, are in (({0.2: "00", 0.6: "11"}, True), ({0.2: "11", 0.6: "01", 0.7: "00"}, True),
                         ({0.2: "01", 0.6: "01"}, False)):  # fmt: skip
         t = rows_by_level(labels).table
-        assert separated(t.pos, t.n) is are
+        assert bool(separated(t.pos, t.n)) is are
+
+
+def test_many_lines_are_each_by_itself() -> None:
+    """Three hundred curves of few rows, some of which have no maximum: the fits of Newton's method one by one."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.normal(0, 3, 12))
+    n = rng.integers(0, 3, (300, 12)).astype(float)
+    pos = rng.binomial(n.astype(int), expit(-1 + 2 * x)).astype(float)
+    n[0], pos[0] = 2.0, 1.0
+    found = lines(x, n, pos, 1e-9)
+    terms = np.vstack((np.ones(12), x))
+    for k in range(300):
+        if not 0 < pos[k].sum() < n[k].sum() or separated(pos[k], n[k]):
+            continue
+        alone, _ = climb(lambda at, k=k: row_slopes(terms, n[k], pos[k], at), np.array((0.0, 1.0)), 1e-9)
+        np.testing.assert_allclose(found[k], alone, rtol=1e-6, atol=1e-8)
+    assert np.isfinite(found).all(axis=1).sum() > 100
+    assert found[0] == pytest.approx([0, 0], abs=1e-9)
+    # Rows of one score show no slope.
+    assert np.isnan(lines(x, np.eye(12)[:1] * 4, np.eye(12)[:1], 1e-9)).all()
 
 
 def slope_of(x: np.ndarray, n: np.ndarray, pos: np.ndarray, *, collinear: bool, penalty: float = 0.0) -> np.ndarray:
