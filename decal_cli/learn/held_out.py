@@ -29,7 +29,7 @@ from decal_cli.tables.resample import FOLDS, TIE
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import CELLS, FEWEST_ROWS, Floats, Ints, Table
+from decal_cli.tables.table import CELLS, FEWEST_ROWS, Counts, Floats, Ints, Table
 from decal_cli.tables.units import Dealt, Independent, Units, units_of_rows
 from decal_cli.task import Task
 
@@ -429,7 +429,9 @@ class _World:
         need_rows(t)
         key = "grid", tuple(decision_thresholds), cells
         self.cells = t.cached(key, lambda table: _grid(table, decision_thresholds, cells))
-        self.curve = smoothed(self.cells)
+        # Few levels are their own cells, the same for every decision.
+        self.same = self.cells is t
+        self.curve = self.cells.cached("smoothed", smoothed) if self.same else smoothed(self.cells)
 
     def true(self, threshold: float) -> Floats:
         """Worth under the curve."""
@@ -439,9 +441,14 @@ class _World:
         """Worth on the rows themselves."""
         return from_top(self.cells.pos - self.cells.n * threshold) / self.cells.total
 
-    def drawn(self, rng: np.random.Generator) -> Callable[[float], Floats]:
+    def drawn(self, seed: Seed, purpose: str) -> Callable[[float], Floats]:
         """Worth, by t*, in replicates of all rows, shape (REPLICATES, m + 1)."""
-        neg, pos, unit = self.cells.design.replicates(self.cells, self.curve, REPLICATES, rng)
+
+        def drawn(cells: Table) -> tuple[Counts, Counts, float]:
+            return cells.design.replicates(cells, self.curve, REPLICATES, seed.generator(purpose))
+
+        key = "drawn", seed, purpose
+        neg, pos, unit = self.cells.cached(key, drawn) if self.same else drawn(self.cells)
         of_row = unit / self.cells.total
         return lambda threshold: from_top((pos * (1 - threshold) - neg * threshold) * of_row)
 
@@ -450,7 +457,7 @@ class _World:
         return int(np.searchsorted(self.cells.score, score, side="left"))
 
 
-def share_range(t: Table, steps: Sequence[Switch], rng: np.random.Generator, confidence: float) -> tuple[float, float]:
+def share_range(t: Table, steps: Sequence[Switch], seed: Seed, confidence: float) -> tuple[float, float]:
     """Shares s of the possible utility for which what is won less s times what is possible is 0 but for noise.
 
     As Fieller has it: where what is possible is 0 but for noise, so is every share, and there is no interval.
@@ -465,7 +472,7 @@ def share_range(t: Table, steps: Sequence[Switch], rng: np.random.Generator, con
             total += share * np.stack((worth[..., world.place(now)] - constant, worth.max(axis=-1) - constant))
         return np.asarray(total)
 
-    errors = parts(world.drawn(rng)) - parts(world.true)[:, None]
+    errors = parts(world.drawn(seed, "task")) - parts(world.true)[:, None]
     won, possible = parts(world.seen)
     tails = (1 - confidence) / 2, (1 + confidence) / 2
     if possible <= np.quantile(errors[1], tails[1]):
@@ -481,14 +488,14 @@ def share_range(t: Table, steps: Sequence[Switch], rng: np.random.Generator, con
     return float(_SHARES[held[-1]]), float(_SHARES[held[0]])
 
 
-def threshold_range(t: Table, threshold: float, rng: np.random.Generator, confidence: float) -> tuple[float, float]:
+def threshold_range(t: Table, threshold: float, seed: Seed, confidence: float) -> tuple[float, float]:
     """Scores at which the calibration curve may cross t*: those at which acting falls short of the best by no more than
 
     it does, where the truth is known, at the true crossing. Ends of levels between which no row lies act the same; what
     acts on every row reaches down to 0, and what acts on none up to 1.
     """
     world = _World(t, [threshold], N_FINE_CELLS)
-    drawn = world.drawn(rng)(threshold)
+    drawn = world.drawn(seed, "regret")(threshold)
     short = drawn.max(axis=-1) - drawn[:, highest(world.true(threshold))]
     cells = world.cells
     worth = from_top(cells.pos * (1 - threshold) - (cells.n - cells.pos) * threshold) / cells.total

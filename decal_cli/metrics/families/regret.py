@@ -143,7 +143,7 @@ def threshold_adjusted(t: Table, task: BinaryTask) -> Measured:
     value = float(t.score[t.pools[reached[0]]])
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        return holding(crossfit.threshold_range(t, task.threshold, seed.generator("regret"), confidence), value)
+        return holding(crossfit.threshold_range(t, task.threshold, seed, confidence), value)
 
     return Measured(value, interval)
 

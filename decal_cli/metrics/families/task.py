@@ -77,7 +77,7 @@ def utility_share(t: Table, task: Task) -> Measured:
     value = min(won / (task.u_delta * headroom), 1.0)
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        ends = crossfit.share_range(t, crossfit.switches(task), seed.generator("task"), confidence)
+        ends = crossfit.share_range(t, crossfit.switches(task), seed, confidence)
         return intervals.holding(ends, value)
 
     return Measured(value, interval)
