@@ -124,6 +124,14 @@ class Report(OfModel):
         """The value of a metric; None where it is undefined, or was not measured."""
         return self.results[key].value if key in self.results else None
 
+    def foretold(self, gain: str) -> Result:
+        """What a method would win: unknown of rows of one label, which say which constant action suits them."""
+        if self.by_class is None:
+            one_label = self.positives in (0, self.rows)
+        else:
+            one_label = sum(each.rows > 0 for each in self.by_class.classes) < 2
+        return Result(None, None, "needs rows of both labels") if one_label else self.results[gain]
+
 
 @dataclass(frozen=True)
 class Plan:

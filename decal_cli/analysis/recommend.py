@@ -348,15 +348,8 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
     task = plan.binary
     # Where rows have thresholds of their own, no share of what these scores can give is defined.
     keys = [key for key in EVIDENCE_KEYS if key in report.results and (not plan.by_row or key != HEADROOM)]
-    results = {key: report.results[key] for key in keys}
-    if report.by_class is None:
-        one_label = report.positives in (0, report.rows)
-    else:
-        one_label = sum(each.rows > 0 for each in report.by_class.classes) < 2
-    if one_label:
-        # Rows of one label say which constant action suits them, not what a method would win.
-        undefined = Result(None, None, "needs rows of both labels")
-        results |= {key: undefined for key in (*GAINS.values(), BEYOND)}
+    foretold = (*GAINS.values(), BEYOND)
+    results = {key: report.foretold(key) if key in foretold else report.results[key] for key in keys}
     return Evidence(
         items={
             key: Item(key, result.value, result.interval, result.reason, result.text) for key, result in results.items()

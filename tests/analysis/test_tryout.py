@@ -56,6 +56,12 @@ class TestTrials:
             low, high = one.achieved.interval
             assert low <= (one.achieved.value or 0.0) <= high
 
+    def test_nothing_is_predicted_from_rows_of_one_label(self) -> None:
+        rows = random_training(60, seed=1)
+        rows = replace(rows, label=np.ones_like(rows.label))
+        trials = TriedOn(replace(REPORT, positives=200), rows, {}, 0.95).trials(CHEAP, lambda text: None)
+        assert [each.predicted.value for each in trials] == [each.achieved.value for each in trials] == [None] * 4
+
     def test_each_is_compared_with_the_best_on_the_same_rows(self) -> None:
         rows, costs = random_training(300, seed=1), {"recalibrate": 0.002, "post-train": 0.01}
         trials = trials_of(rows, costs)
