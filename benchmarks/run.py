@@ -59,7 +59,7 @@ def main() -> None:
             *several_classes(options.runs),
             *over_time(data, options.runs),
             *whole(data, options.runs),
-            clustered(options.runs, Path(folder)),
+            *kinds_of_rows(options.rows, options.runs, Path(folder)),
             *counted(data),
         ]
     print(machine(options.rows), "\n", sep="")
@@ -256,19 +256,25 @@ def whole(data: Data, runs: int) -> list[Row]:
     return rows
 
 
-def clustered(runs: int, folder: Path) -> Row:
-    """Whole processes on rows that stand in clusters of about ten, with and without saying so."""
+def kinds_of_rows(rows: int, runs: int, folder: Path) -> list[Row]:
+    """Whole processes on rows that stand in clusters of a hundred, or have costs of their own, and without saying so."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rng, rows = np.random.default_rng(7), 1_000_000
-    score, path = rng.beta(0.7, 1.6, rows), str(folder / "clustered.parquet")
-    label = (rng.random(rows) < 0.1 + 0.7 * score).astype(np.int8)
-    pq.write_table(pa.table({"p": score, "y": label, "c": rng.integers(rows // 10, size=rows)}), path)
-    plain = [str(BIN / "decal"), "evaluate", path, "--score", "p", "--label", "y", "--threshold", "0.3"]
-    a, b = paired(lambda: process([*plain, "--cluster", "c"]), lambda: process(plain), runs)
-    what = f"default table of {rows:,} rows in {rows // 10:,} clusters, whole process"
-    return Row(what, seconds(a), f"without --cluster: {seconds(b)}", a / b, "≤ 2")
+    rng, path = np.random.default_rng(7), str(folder / "kinds.parquet")
+    score = rng.beta(0.7, 1.6, rows)
+    label, cost = (rng.random(rows) < 0.1 + 0.7 * score).astype(np.int8), np.round(rng.lognormal(3, 1, rows), 2)
+    pq.write_table(pa.table({"p": score, "y": label, "c": rng.integers(rows // 100, size=rows), "cost": cost}), path)
+    default = [str(BIN / "decal"), "evaluate", path, "--score", "p", "--label", "y"]
+    plain, shown = [*default, "--threshold", "0.3"], []
+    for what, ours, goal in (
+        (f"in {rows // 100:,} clusters", [*plain, "--cluster", "c"], 4),
+        ("with a cost of a miss of their own", [*default, "--cost-fn-column", "cost", "--cost-fp", "10"], 6),
+    ):
+        a, b = paired(lambda ours=ours: process(ours), lambda: process(plain), runs)
+        named = f"default table of {rows:,} rows {what}, whole process"
+        shown.append(Row(named, seconds(a), f"without: {seconds(b)}", a / b, f"≤ {goal}"))
+    return shown
 
 
 BY_CELL = """
