@@ -257,7 +257,7 @@ def whole(data: Data, runs: int) -> list[Row]:
 
 
 def kinds_of_rows(rows: int, runs: int, folder: Path) -> list[Row]:
-    """Whole processes on rows that stand in clusters of a hundred, or have costs of their own, and without saying so."""
+    """Whole processes on rows in clusters of a hundred, or with costs of their own, and without saying so."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
