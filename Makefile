@@ -29,10 +29,10 @@ lint: $(VENV)/.ready ## linter, formatter and type checker
 	$(BIN)/mypy
 
 man: $(VENV)/.ready ## write the man pages and the generated blocks of README and docs
-	$(BIN)/python -m decal_cli.commands.manual
+	$(BIN)/python -m docs.manual
 
 check: $(VENV)/.ready ## fail where a generated page is stale
-	$(BIN)/python -m decal_cli.commands.manual --check
+	$(BIN)/python -m docs.manual --check
 
 docs: $(VENV)/.docs ## build the docs site into site/; fails on a link that leads nowhere
 	$(BIN)/python -m sphinx -q -W --keep-going -E -b html -d build/docs docs site

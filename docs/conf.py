@@ -13,13 +13,14 @@ from typing import Any
 from sphinx.util import logging
 
 import decal_cli
-from decal_cli.commands import help, manual
+from decal_cli.commands import help
 from decal_cli.learn.methods import METHODS
 from decal_cli.metrics import METRICS
 from decal_cli.render.format import Page
 from decal_cli.render.formats import write
 from decal_cli.render.results.explained import method_explained, metric_explained, online_explained
 from decal_cli.sequential import ONLINE
+from docs import manual
 
 project = "decal"
 author = copyright = "the decal authors"

@@ -7,19 +7,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as evaluating
-from decal_cli.analysis.evaluate import WORST, Evaluation, Plan, Progress, Report
+from decal_cli.analysis.evaluate import WORST, Evaluation, Measured, Plan, Progress, Report
 from decal_cli.analysis.evaluate import shown_choices as shown_of_evaluation
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
 from decal_cli.data import Dataset, Paired
 from decal_cli.declarations.document import Count, Hidden, Known, Said, Share, Size, Words
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
+from decal_cli.metrics import Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.confidence import RESAMPLES, Interval, quantile
 from decal_cli.metrics.decisions import decide
@@ -30,7 +31,7 @@ from decal_cli.tables.design import Clustered, Design
 from decal_cli.tables.estimate import MeanEstimate, with_missed
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import CELLS, FEWEST_ROWS, Floats, Loss
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Loss
 from decal_cli.task import ClassDecision, RowTask, Task
 
 IDEALS = {"zero": 0.0, "one": 1.0}
@@ -77,17 +78,15 @@ class Thresholds:
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
-    """The comparison on all rows (group None) or on one group of them.
+class Contest(Measured):
+    """The comparison on all rows (group None) or on one group of them. model: the second less the first.
 
-    differences: of the metrics that were asked for, by key. headline: of the Brier score, and of the expected utility
-    where there is a task, by key, whatever was asked for. disagreements: of the decisions, where there are two actions
-    or several classes. positives, thresholds: None for rows of several classes; pairs: of scores, then 0.
+    results: differences of the metrics that were asked for, by key, which `differences` has in full. headline: of the
+    Brier score, and of the expected utility where there is a task, by key, whatever was asked for. disagreements: of
+    the decisions, where there are two actions or several classes. thresholds: None for rows of several classes; pairs:
+    of scores, then 0.
     """
 
-    group: str | None
-    rows: int
-    positives: int | None
     pairs: int
     differences: Mapping[str, Difference]
     headline: Mapping[str, Difference]
@@ -105,27 +104,6 @@ class Comparison:
     models: tuple[str, str]
     contests: tuple[Contest, ...]
     splice: Splice | NoSplice | None
-
-    @property
-    def cells(self) -> int | None:
-        """On how many cells pairs were resampled, where there are too many to resample them one by one."""
-        return CELLS if any(contest.pairs > CELLS for contest in self.contests) else None
-
-    def as_reports(self) -> tuple[Report, ...]:
-        """The differences as reports, for gate rules."""
-        return tuple(
-            Report(
-                f"{self.models[1]} - {self.models[0]}",
-                contest.group,
-                contest.rows,
-                contest.positives,
-                contest.pairs,
-                0,
-                False,
-                {key: measured.difference for key, measured in contest.differences.items()},
-            )
-            for contest in self.contests
-        )
 
 
 def compare(
@@ -208,7 +186,7 @@ def _contest(
     sure = rows[0].sure(plan.confidence) if pairs is None else pairs.design.confidence(plan.confidence)
     if plan.intervals and sure is not None:
         # What metrics of the two models are computed from, on units that both share.
-        a, b = (Inputs(each, plan.decision_of(each.classes), plan.seed) for each in rows)
+        a, b = (plan.inputs(each) for each in rows)
         stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
         a, b = paired_metrics.of_pairs(a, b, pairs, *stakes)
         for spec, ends in paired_metrics.intervals(values, a, b, sure, pairs).items():
@@ -222,10 +200,12 @@ def _contest(
             )
     asked = {spec.key: differences[spec] for spec in plan.choices}
     headline = {spec.key: differences[spec] for spec in heads if spec in values}
+    results = {key: each.difference for key, each in asked.items()}
+    contest = partial(Contest, f"{of_b.model} - {of_a.model}", of_a.group, of_a.rows, of_a.positives, results)
     if pairs is None:
         classes = (rows[0].class_table, rows[1].class_table)
         apart_by_class = None if decision is None else class_disagreements(*classes, decision)
-        return Contest(of_a.group, of_a.rows, None, 0, asked, headline, None, apart_by_class)
+        return contest(0, asked, headline, None, apart_by_class)
     swapped, apart = swap(*rows, ids), None
     of_cells = isinstance(pairs, CellPairs)
     if plan.binary is not None and swapped is None:
@@ -234,7 +214,7 @@ def _contest(
         if not isinstance(pairs, CellPairs) or pairs.decided_at(threshold):
             apart = disagreements(pairs, threshold, of_a.rows)
     at, count = (None, 0) if of_cells else (_thresholds(pairs, plan, (of_a.model, of_b.model)), len(pairs))
-    return Contest(of_a.group, of_a.rows, of_a.positives, count, asked, headline, at, apart, swapped)
+    return contest(count, asked, headline, at, apart, swapped)
 
 
 def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:

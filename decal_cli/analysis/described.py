@@ -49,6 +49,11 @@ class Utility:
     value: float
     interval: Interval | None
 
+    @classmethod
+    def of(cls, estimate: Estimate, confidence: float | None) -> Utility:
+        """An estimate with its normal interval; confidence: None for no interval."""
+        return cls(estimate.value, None if confidence is None else estimate.normal(confidence))
+
 
 @dataclass(frozen=True)
 class Worth:
@@ -68,10 +73,6 @@ class Worth:
 
 def worth_of(inputs: Inputs, confidence: float | None) -> Worth | None:
     """None where there is no decision, or its worth is undefined. confidence: None for no intervals."""
-
-    def measured(estimate: Estimate) -> Utility:
-        return Utility(estimate.value, None if confidence is None else estimate.normal(confidence))
-
     decisions, at, task = inputs.find(Decisions), inputs.find(WorthAtCapacity), inputs.decision
     if decisions is None:
         return None
@@ -79,10 +80,12 @@ def worth_of(inputs: Inputs, confidence: float | None) -> Worth | None:
     name = task.taken[best] if isinstance(task, Task | ClassDecision) else str(best)
     if at is not None:
         idle, unlimited = at.units.mean(at.idle), decisions.utility.value
-        return Worth(measured(at.utility), measured(at.utility - idle), idle.value, name, unlimited, limited=True)
-    over = decisions.mean(decisions.won - decisions.worth[best], decisions.stakes - decisions.stakes[best])
+        now, over = (Utility.of(each, confidence) for each in (at.utility, at.utility - idle))
+        return Worth(now, over, idle.value, name, unlimited, limited=True)
+    ahead = decisions.mean(decisions.won - decisions.worth[best], decisions.stakes - decisions.stakes[best])
     constant, ideal = decisions.constant(best).value, decisions.units.mean(decisions.worth.max(axis=0)).value
-    return Worth(measured(decisions.utility), measured(over), constant, name, ideal)
+    now, over = (Utility.of(each, confidence) for each in (decisions.utility, ahead))
+    return Worth(now, over, constant, name, ideal)
 
 
 @dataclass(frozen=True)
@@ -443,7 +446,7 @@ def reliability_bins(rows: Rows, confidence: float | None) -> tuple[ReliabilityB
     """The bins from the lowest score up; none for rows of several classes. confidence: None for no intervals."""
     if rows.classes:
         return ()
-    t, sure = rows.table, None if confidence is None else rows.sure(confidence)
+    t, sure = rows.table, rows.sure(confidence)
     bins, cells = _bins(t, len(rows)), t.bins(BINS).rows_of_cells
     ends = [None] * len(cells) if sure is None else map(tuple, wilson_ends(bins[-1], cells, sure).T.tolist())
     columns = (each.tolist() for each in bins)
@@ -532,11 +535,10 @@ def moving(rows: Rows, task: BinaryTask, population: Population, confidence: flo
         of_kept, of_moved = won(score)
         return of_moved - of_kept
 
-    more = t.mean_of(change)
-    ends = None if confidence is None else more.normal(confidence)
+    more = Utility.of(t.mean_of(change), confidence)
     before = t.mean_of(lambda score: won(score)[0]).value
     after = before + more.value
-    return Moving(before, after, after - before, ends, population.as_made(at))
+    return Moving(before, after, after - before, more.interval, population.as_made(at))
 
 
 def decided(rows: Rows, task: BinaryTask, population: Population) -> bool:

@@ -80,22 +80,32 @@ class OfModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Report(OfModel):
+class Measured(OfModel):
+    """Results of one model, or of one less another, by metric; positives: None for rows of several classes."""
+
+    rows: int
+    positives: int | None
+    results: Mapping[str, Result]
+
+    def value(self, key: str) -> float | None:
+        """The value of a metric; None where it is undefined, or was not measured."""
+        return self.results[key].value if key in self.results else None
+
+
+@dataclass(frozen=True, eq=False)
+class Report(Measured):
     """The metrics of one model on one group of rows (group None: on all of them).
 
-    positives: None for rows of several classes, which have by_class instead. levels: of the score, 0 for such rows.
+    Rows of several classes have by_class. levels: of the score, 0 for such rows.
     counts: its decisions, where counted. regimes: its regret by bins of the score, where asked for.
     recalibrator: the scaling that recalibrates probabilities of several classes best, where decisions are counted.
     moving: what it is worth to move the scores to the population that the rows are counted as. clusters: None where
     rows are independent. by_outcome: the scores of each label, where a pack shows them.
     """
 
-    rows: int
-    positives: int | None
     levels: int
     dropped: int
     features: bool
-    results: Mapping[str, Result]
     counts: DecisionCounts | None = None
     regimes: tuple[Regime, ...] = ()
     by_class: ByClass | None = None
@@ -119,10 +129,6 @@ class Report(OfModel):
     """What rows without a label leave open, where there are such."""
     over_time: GainsOverTime | None = None
     """Gains by the age of the fit, where fits learn from earlier rows only."""
-
-    def value(self, key: str) -> float | None:
-        """The value of a metric; None where it is undefined, or was not measured."""
-        return self.results[key].value if key in self.results else None
 
     def foretold(self, gain: str) -> Result:
         """What a method would win: unknown of rows of one label, which say which constant action suits them."""
@@ -153,6 +159,15 @@ class Plan:
             raise DecalError(f"seed {self.seed} is negative", "give 0 or a positive integer")
         if self.seed > MAX_SEED:
             raise DecalError(f"seed {self.seed} is beyond {MAX_SEED}", "give a smaller one")
+
+    @property
+    def level(self) -> float | None:
+        """The confidence of the intervals, None where there are to be none."""
+        return self.confidence if self.intervals else None
+
+    def inputs(self, rows: Rows) -> Inputs:
+        """What metrics of these rows are computed from."""
+        return Inputs(rows, self.decision_of(rows.classes), self.seed)
 
     def decision_of(self, classes: Sequence[str]) -> Decision | None:
         """The decision on rows of these classes, () for one score. Errors: DecalError, where it is of others."""
@@ -322,12 +337,11 @@ def evaluate(
     gaps: list[Gap] = []
     too_small: list[TooSmall] = []
     plan = plan.for_rows(dataset)
-    confidence, decision = plan.confidence if plan.intervals else None, plan.decision_of(dataset.classes)
     dataset = with_lists(dataset, plan)
     binary, population, classes = plan.binary, dataset.population, dataset.classes
 
     def report_on(model: Predictions, group: str | None, rows: Rows, inputs: Inputs) -> Report:
-        sure = None if confidence is None else rows.sure(confidence)
+        sure = rows.sure(plan.level)
         results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, sure).items()}
         unlabelled = model.without_label if group is None and population is None else None
         # Two names of actions say it all.
@@ -340,10 +354,10 @@ def evaluate(
             group,
             len(rows),
             None if classes else rows.positives,
+            results,
             0 if classes else len(rows.table),
             model.dropped,
             rows.features is not None,
-            results,
             count_decisions(inputs) if counted and not classes else None,
             regimes_of(inputs) if regimes else (),
             ByClass(count_classes(rows.class_table), cells) if classes else None,
@@ -357,22 +371,21 @@ def evaluate(
             share=rows.table.base_rate if rows.weighted and not classes else None,
             shares=count_actions(inputs) if counted and (classes or binary is None) else {},
             unlearnable=() if dataset.features is None else dataset.features.unlearnable,
-            without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, confidence),
+            without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, plan.level),
             over_time=gains_over_time(inputs, sure),
         )
 
     for model in dataset.models:
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            inputs = Inputs(rows, decision, plan.seed)
+            inputs = plan.inputs(rows)
             inputs = inputs if reference is None else inputs.having(reference.scores[model.name])
             report = report_on(model, group, rows, inputs)
             reports.append(report)
             then(report, inputs)
         if pack is not None and pack.compares_groups:
             progress(f"{model.name}: gaps between groups")
-            asked = Inputs(None, decision, plan.seed)
-            for _, _, comparison in compare_groups(model.name, model.rows, pack.choices, asked, confidence):
+            for _, _, comparison in compare_groups(model.name, model.rows, pack.choices, plan.inputs, plan.level):
                 gaps += comparison.pairs
                 too_small += comparison.too_small
     clusters = {report.model: (report.rows, report.clusters) for report in reports if report.group is None}
@@ -429,9 +442,9 @@ def _recalibrator(inputs: Inputs) -> str | None:
     return None if recalibrated is None else recalibrated.chosen
 
 
-def resampled_cells(evaluation: Evaluation) -> int | None:
+def resampled_cells(levels: Iterable[int]) -> int | None:
     """How many cells the resampling worked on, where a table had too many levels to resample them one by one."""
-    return CELLS if any(report.levels > CELLS for report in evaluation.reports) else None
+    return CELLS if max(levels, default=0) > CELLS else None
 
 
 IRREDUCIBLE = "irreducible_loss"

@@ -38,7 +38,7 @@ import numpy as np
 
 from decal_cli.analysis.baseline import Baseline, Circumstances, drops, first_changed, limit_text, same_rows
 from decal_cli.analysis.compare import compare
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate, with_lists
+from decal_cli.analysis.evaluate import Evaluation, Measured, Plan, Progress, evaluate, with_lists
 from decal_cli.analysis.packs import compare_groups
 from decal_cli.data import Dataset, Predictions, on_same_rows
 from decal_cli.declarations.defaults import CONFIDENCE
@@ -116,7 +116,7 @@ class Rule:
         """What it measures: a metric's key, delta(key), drop(key), or what is counted."""
         return f"{self.change}({self.key})" if self.change else self.key
 
-    def applies_to(self, report: Report) -> bool:
+    def applies_to(self, report: Measured) -> bool:
         """Whether the report lies in the rule's scope; max looks at groups only."""
         if self.over == "max" and report.group is None:
             return False
@@ -145,9 +145,9 @@ class GateRow:
     rule: str
     model: str
     group: str | None
-    value: float | None
-    bound: float | None
-    passed: bool | None
+    value: float | None = None
+    bound: float | None = None
+    passed: bool | None = None
     reason: str | None = None
     answer: Answer = "cannot judge"
     estimate: float | None = None
@@ -204,12 +204,12 @@ def gate(
         _check_bound(rule, task, bool(dataset.classes))
     evaluation = evaluate(dataset, plan, progress)
     notes = evaluation.notes
-    differences: tuple[Report, ...] = ()
-    dropped: tuple[Report, ...] = ()
+    differences: Sequence[Measured] = ()
+    dropped: Sequence[Measured] = ()
     choices = choices_of([rule for rule in rules if rule.change == "delta"])
     if choices and len(dataset.models) == 2:
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
-        differences = paired.as_reports()
+        differences = paired.contests
     if baseline is not None:
         given = None if dataset.capacity is None else dataset.capacity.text
         limit = limit_text(given, dataset.columns.get("per"))
@@ -249,7 +249,7 @@ def _watch(
             raise Undefined(f"{rule.over}(..) is no mean: a sequence has an interval of its own, so write '{rule.key}'")
         values = _values_in_order(rule, rule.choice, row, dataset, plan, baseline)
     except Undefined as undefined:
-        return GateRow(row.rule, row.model, row.group, None, row.bound, None, f"{rule.key} {undefined.reason}")
+        return GateRow(row.rule, row.model, row.group, bound=row.bound, reason=f"{rule.key} {undefined.reason}")
     seen = look(values, row.bound, rule.at_most, plan.confidence)
     holds = OPERATORS[rule.operator](seen.value, row.bound)
     answer: Answer = "failed" if seen.since else "passed" if holds else "not shown"
@@ -277,7 +277,7 @@ def _values_in_order(
 
     def of(model: Predictions) -> Bounded:
         parts = dict(model.rows.by_group())
-        return bounded_rows(choice, Inputs(parts[row.group], plan.decision_of(dataset.classes), plan.seed))
+        return bounded_rows(choice, plan.inputs(parts[row.group]))
 
     def reach(rows: Bounded) -> float:
         """The most that two models can differ by on one row."""
@@ -327,23 +327,20 @@ def _chance(row: GateRow, risk: float) -> float | None:
     return NormalDist().cdf(-quantile(1 - risk) * over / reach)
 
 
-def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progress) -> tuple[Report, ...]:
+def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progress) -> Sequence[Measured]:
     """Of each model, and of each column of groups where there are several, the gaps that the rules ask for."""
     choices = choices_of([rule for rule in rules if rule.over == "gap"])
-    if not choices:
-        return ()
-    asked = Inputs(None, plan.decision_of(dataset.classes), plan.seed)
-    reports = []
-    for model in with_lists(dataset, plan).models:
+    reports: list[Measured] = []
+    for model in with_lists(dataset, plan).models if choices else ():
         progress(f"{model.name}: gaps between groups")
-        rows, sure = model.rows, plan.confidence if plan.intervals else None
+        rows = model.rows
         by_column: dict[str, dict[str, Result]] = {column: {} for column in rows.groups}
-        for column, choice, comparison in compare_groups(model.name, rows, choices, asked, sure):
+        for column, choice, comparison in compare_groups(model.name, rows, choices, plan.inputs, plan.level):
             by_column[column][choice.key] = comparison.largest
         for column, results in by_column.items():
             group = None if len(by_column) == 1 else column
-            reports.append(Report(model.name, group, len(rows), None, 0, model.dropped, False, results))
-    return tuple(reports)
+            reports.append(Measured(model.name, group, len(rows), None, results))
+    return reports
 
 
 def parse_rule(text: str) -> Rule:
@@ -443,9 +440,9 @@ def _check_bound(rule: Rule, task: Task | ClassDecision | None, of_classes: bool
 
 def judge(
     rules: Sequence[Rule],
-    reports: Sequence[Report],
+    reports: Sequence[Measured],
     baseline: Baseline | None = None,
-    others: Mapping[str, Sequence[Report]] = MappingProxyType({}),
+    others: Mapping[str, Sequence[Measured]] = MappingProxyType({}),
     task: Task | ClassDecision | None = None,
     confidence: float = CONFIDENCE,
     undecided: Undecided = "fail",
@@ -470,9 +467,9 @@ def judge(
             names = list(dict.fromkeys(report.model for report in reports))
             count = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
             why = f"delta(..) needs exactly two models, {Hint('score', ('A', 'B')).words}; {count}"
-            rows.append(GateRow(rule.text, "", None, None, None, None, why))
+            rows.append(GateRow(rule.text, "", None, reason=why))
         elif not scoped:
-            rows.append(GateRow(rule.text, "", None, None, None, None, _nothing_in_scope(rule, candidates)))
+            rows.append(GateRow(rule.text, "", None, reason=_nothing_in_scope(rule, candidates)))
         elif rule.over == "max":
             for model in dict.fromkeys(report.model for report in scoped):
                 groups = [report for report in scoped if report.model == model]
@@ -488,7 +485,7 @@ def _judge(
     rule: Rule,
     model: str,
     group: str | None,
-    reports: Sequence[Report],
+    reports: Sequence[Measured],
     baseline: Baseline | None,
     task: Task | ClassDecision | None,
 ) -> GateRow:
@@ -509,13 +506,13 @@ def _judge(
     except Undefined as undefined:
         reasons.append(undefined.reason)
     if value is None or bound is None:
-        return GateRow(rule.text, model, group, value, bound, None, reasons[0])
+        return GateRow(rule.text, model, group, value, bound, reason=reasons[0])
     passed = OPERATORS[rule.operator](value, bound)
     distance = bound - value if rule.at_most else value - bound
     return GateRow(rule.text, model, group, value, bound, passed, answer=ANSWERS[passed], distance=distance)
 
 
-def _value(rule: Rule, reports: Sequence[Report]) -> float:
+def _value(rule: Rule, reports: Sequence[Measured]) -> float:
     """What stands left of the operator."""
     if rule.counted:
         count = getattr(reports[0], rule.counted)
@@ -538,7 +535,7 @@ def _value(rule: Rule, reports: Sequence[Report]) -> float:
     return result.interval[1 if rule.over == "upper" else 0]
 
 
-def _by_interval(row: GateRow, rule: Rule, report: Report, confidence: float, undecided: Undecided) -> GateRow:
+def _by_interval(row: GateRow, rule: Rule, report: Measured, confidence: float, undecided: Undecided) -> GateRow:
     """The outcome with what the interval says of it: whether the rows show it, and how many would."""
     measured = report.results[rule.key]
     row = replace(row, estimate=measured.value, interval=measured.interval, rows=report.rows)
@@ -569,7 +566,7 @@ def example_rule(decides: bool) -> str:
     return "gain_recalibration<=0.01" if decides else "brier<=0.2"
 
 
-def _nothing_in_scope(rule: Rule, reports: Sequence[Report]) -> str:
+def _nothing_in_scope(rule: Rule, reports: Sequence[Measured]) -> str:
     if rule.over == "gap" or (rule.over == "max" and all(report.group is None for report in reports)):
         return f"{rule.over}(..) goes over groups: name the column with {Hint('group').words}"
     known = {

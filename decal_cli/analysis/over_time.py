@@ -69,8 +69,7 @@ def _of_age(inputs: Inputs, forward: Forward, age: int, featured: bool, confiden
     most = change.before.most
 
     def won(gain: Estimate) -> Utility:
-        gain = gain.within(-most, most)
-        return Utility(gain.value, None if confidence is None else gain.normal(confidence))
+        return Utility.of(gain.within(-most, most), confidence)
 
     both = won(post_training(change, Featured.forward(forward, inputs.stakes, age))) if featured else None
     return GainByAge(_after(forward, age), len(change.before.units), won(change.gain), both)

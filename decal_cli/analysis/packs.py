@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -212,15 +212,15 @@ class GroupComparison:
 
 
 def compare_groups(
-    model: str, rows: Rows, choices: Sequence[MetricSpec], asked: Inputs, confidence: float | None
+    model: str, rows: Rows, choices: Sequence[MetricSpec], asked: Callable[[Rows], Inputs], confidence: float | None
 ) -> Iterator[tuple[str, MetricSpec, GroupComparison]]:
-    """By column and metric, which groups are apart. confidence: None for no intervals.
+    """By column and metric, which groups are apart. asked: of the rows of each. confidence: None for no intervals.
 
     Groups of fewer than MIN_DENOMINATOR rows in the denominator stay out, so that none of them widens an interval.
     """
     for column in rows.groups:
         parts = dict(rows.of_column(column))
-        asked_of = {group: asked.of_rows(part) for group, part in parts.items()}
+        asked_of = {group: asked(part) for group, part in parts.items()}
         sizes = {choice: {group: denominator(choice, each) for group, each in asked_of.items()} for choice in choices}
         families = {
             choice: tuple(group for group, size in sizes[choice].items() if size >= MIN_DENOMINATOR)
@@ -230,10 +230,7 @@ def compare_groups(
         for family in dict.fromkeys(families.values()):
             shared = [choice for choice in choices if families[choice] == family]
             sure = None if confidence is None else simultaneous(confidence, len(family), rows.cluster is not None)
-            measured = {
-                group: measure_all(shared, asked_of[group], None if sure is None else parts[group].sure(sure))
-                for group in family
-            }
+            measured = {group: measure_all(shared, asked_of[group], parts[group].sure(sure)) for group in family}
             for choice in shared:
                 known = {group: results[choice] for group, results in measured.items()}
                 found[choice] = _compare(model, column, choice.key, sizes[choice], known)

@@ -20,7 +20,7 @@ from decal_cli.data import Dataset
 from decal_cli.declarations.document import Count, Positive, Share
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.metrics import Inputs, MetricSpec, Result, measure_all, parse
+from decal_cli.metrics import MetricSpec, Result, measure_all, parse
 from decal_cli.metrics.confidence import Interval, quantile, rows_for
 from decal_cli.tables.rows import Rows
 
@@ -187,8 +187,7 @@ class _Sampler:
         values, reaches = [], []
         for _ in range(SAMPLES):
             part = self.rows.take(np.sort(rng.choice(len(self.rows), size, replace=False)))
-            inputs = Inputs(part, self.plan.decision_of(part.classes), self.plan.seed)
-            result = measure_all([choice], inputs, self.plan.confidence)[choice]
+            result = measure_all([choice], self.plan.inputs(part), self.plan.confidence)[choice]
             if result.value is not None and result.interval is not None:
                 values.append(result.value)
                 reaches.append(abs(result.value - result.interval[1 - side]))

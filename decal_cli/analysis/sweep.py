@@ -166,7 +166,7 @@ def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: 
         regions, held = build_regions(rows, seed=plan.seed), hold_out(rows, seed=plan.seed)
         probed = build_probe(rows, seed=plan.seed)
         featured = FeaturedRows(regions, held, probed)
-    sure = rows.sure(plan.confidence) if plan.intervals else None
+    sure = rows.sure(plan.level)
     curves = curves_of(table, featured, grid, confidence=sure, seed=plan.seed)
     return Swept(model.name, group, len(rows), rows.positives, model.dropped, curves, table, regions, probed)
 
@@ -180,7 +180,7 @@ def _at_capacity(
         task = BinaryTask.of_threshold(threshold)
         assert capacity is not None  # there are none without
         for group, part in listed_rows(rows, capacity, task, plan.seed).by_group():
-            sure, inputs = part.sure(plan.confidence) if plan.intervals else None, Inputs(part, task, plan.seed)
+            sure, inputs = part.sure(plan.level), Inputs(part, task, plan.seed)
             for name in AT_CAPACITY:
                 result = measure(parse(name), inputs, sure)
                 found.setdefault(group, {}).setdefault(name, []).append(result)
@@ -434,7 +434,7 @@ def _report(
 ) -> VariedReport:
     rows = at_each[0]
     inputs = Inputs(rows, None, plan.seed)
-    sure = rows.sure(plan.confidence) if plan.intervals else None
+    sure = rows.sure(plan.level)
     c = rows.class_table if rows.classes and series.kind != CAPACITY else None
     worth, found = _names(rows, plan, series)
     results: dict[str, list[Result]] = {name: [] for name in (*worth, *found)}

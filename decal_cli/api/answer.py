@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from decal_cli.analysis.evaluate import Plan, Report
+from decal_cli.analysis.evaluate import Measured, Plan, Report
 from decal_cli.api.asking import Asked
 from decal_cli.api.frames import LIBRARIES, Library, frame_of
 from decal_cli.api.nouns import Data
@@ -170,7 +170,7 @@ class ReportsAnswer(Answer):
         return draw_picture(self.data, self.plan, picture or self.picture, ax, report, terms)
 
 
-def result_of(report: Report, key: str) -> Result:
+def result_of(report: Measured, key: str) -> Result:
     """A metric's result in a report. Errors: DecalError with the near match."""
     if key in report.results:
         return report.results[key]
@@ -300,9 +300,9 @@ class CompareAnswer(ReportsAnswer):
         return self.result.comparison
 
     @property
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[Measured, ...]:  # type: ignore[override]
         """The differences, second model minus first, one report for all rows and each group."""
-        return self.comparison.as_reports()
+        return self.comparison.contests
 
     @property
     def gist(self) -> str:

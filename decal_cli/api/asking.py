@@ -254,7 +254,7 @@ def reference_of(asked: Asked, dataset: Dataset, plan: Plan) -> Reference | None
     if asked.data.reference is None:
         return None
     known = asked.of("reference", asked.data.reference).rows()
-    return against(dataset, known, plan.confidence if plan.intervals else None)
+    return against(dataset, known, plan.level)
 
 
 def look_swapped(scores: Any, labels: Any) -> bool:

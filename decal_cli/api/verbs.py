@@ -459,7 +459,6 @@ def model_card(
         if plan.decision_of(rows.classes) is not None:
             recommendation = recommend(rows, plan, preferences, progress)
         evaluation = evaluate(rows, plan, progress) if recommendation is None else recommendation.evaluation
-        sure = plan.confidence if plan.intervals else None
-        bins = [reliability_bins(part, sure) for model in rows.models for _, part in model.rows.by_group()]
+        bins = [reliability_bins(part, plan.level) for model in rows.models for _, part in model.rows.by_group()]
     card = Card(evaluation, recommendation, bins, terms, text_of(given.data.positive))
     return CardAnswer(card, given.library, rows, plan)

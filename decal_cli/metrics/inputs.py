@@ -90,10 +90,6 @@ class Inputs:
         others._made, others._source = made, self
         return others
 
-    def of_rows(self, rows: Rows) -> Inputs:
-        """Other rows, of which the same is asked."""
-        return Inputs(rows, self.decision, self.seed)
-
     @property
     def of_classes(self) -> bool:
         """Whether the rows have a probability for each of several classes."""

@@ -352,7 +352,7 @@ class _Shown(NamedTuple):
             yield "class-reliability", report, partial(panels.class_reliability, c=table, name=name)
 
         def surest(axes: Any) -> None:
-            sure, seed = self.plan.confidence if self.plan.intervals else None, self.plan.seed
+            sure, seed = self.plan.level, self.plan.seed
             risks = ((name, risk_coverage(each.class_table, Inputs(each, None, seed), sure)) for _, each, name in shown)
             panels.risk_coverage(axes, tuple(risks))
 

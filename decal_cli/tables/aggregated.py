@@ -84,8 +84,8 @@ class Aggregated(Rows):
         pairs = None if self.pairs is None else there.pairs(self.pairs)
         return Aggregated(there.table(self.table), self.count, self.ones, parts, pairs, self.side)
 
-    def sure(self, confidence: float) -> float | None:
-        return self.table.design.confidence(confidence)
+    def sure(self, confidence: float | None) -> float | None:
+        return None if confidence is None else self.table.design.confidence(confidence)
 
     def whole(self) -> Rows:
         return Aggregated(self.table, self.count, self.ones, pairs=self.pairs, side=self.side)

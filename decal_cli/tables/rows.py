@@ -144,9 +144,9 @@ class Rows(Unlabelled):
         """The rows that fits are judged on when each is held out: all, or those after the first block of time."""
         return self if self.time is None else self.take(self.block > 0)
 
-    def sure(self, confidence: float) -> float | None:
+    def sure(self, confidence: float | None) -> float | None:
         """The confidence to ask of normal quantiles, more for few clusters; None for fewer than allow an interval."""
-        if self.unit is None:
+        if self.unit is None or confidence is None:
             return confidence
         return (self.class_table.top if self.classes else self.table).design.confidence(confidence)
 

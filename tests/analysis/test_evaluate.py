@@ -76,8 +76,9 @@ def test_a_table_of_very_many_levels_says_on_how_many_cells_it_was_resampled() -
     many = np.linspace(0.01, 0.99, CELLS + 10)
     labels = (np.arange(len(many)) % 3 == 0).astype(int)
     plan = Plan((parse("brier"),))
-    assert resampled_cells(evaluate(from_arrays(many, labels), plan)) == CELLS
-    assert resampled_cells(evaluate(from_arrays(SCORE, LABEL), plan)) is None
+    whole = evaluate(from_arrays(many, labels), plan).reports[0]
+    assert resampled_cells([2, whole.levels]) == CELLS
+    assert resampled_cells([evaluate(from_arrays(SCORE, LABEL), plan).reports[0].levels]) is None
 
 
 def test_the_readable_choice_shows_the_worst_case_only_without_features() -> None:

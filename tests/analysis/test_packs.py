@@ -30,7 +30,7 @@ def test_a_pack_names_metrics_of_scores_of_two_classes(name: str) -> None:
 
 
 def comparison_of(rows: Rows, metric: str, confidence: float | None = 0.95) -> GroupComparison:
-    ((_, _, found),) = compare_groups("m", rows, [parse(metric)], Inputs(None, TASK), confidence)
+    ((_, _, found),) = compare_groups("m", rows, [parse(metric)], lambda part: Inputs(part, TASK), confidence)
     return found
 
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
 STORY = (FOX, "--score", "p_profanity", "--label", "y", "--features", "x0*", "--threshold", "0.3")
 PREDICTED = {"gain_recalibration": Result(0.01, (0.0, 0.02)), "gain_post_training": Result(0.03, (0.02, 0.04))}
-REPORT = Report("p", None, 200, 100, 200, 0, True, PREDICTED)
+REPORT = Report("p", None, 200, 100, PREDICTED, 200, 0, True)
 CHEAP = tuple(map(parse, ("isotonic", "platt", "threshold", "multicalibration")))
 
 

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.api.nouns import rule_names
-from decal_cli.commands import help, manual, pages
-from decal_cli.commands.manual import command_tree
+from decal_cli.commands import help
 from decal_cli.declarations import defaults
 from decal_cli.errors import Exit
 from decal_cli.learn.methods import METHODS
@@ -23,6 +22,8 @@ from decal_cli.metrics import METRICS
 from decal_cli.render.documents import schema_text
 from decal_cli.render.results.explained import method_explained, online_explained
 from decal_cli.sequential import ONLINE
+from docs import manual, pages
+from docs.manual import command_tree
 from tests.helpers.command import BINARY, DECAL, FIXTURES, FOX, ROOT, Decal, refusal, run_installed
 from tests.helpers.results import as_text
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from decal_cli.commands import manual, pages
+from docs import manual, pages
 from tests.helpers.command import FIXTURES, ROOT, Decal
 
 PAGES = pages.written_pages(ROOT)

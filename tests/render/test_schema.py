@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import decal_cli.render.formats
-from decal_cli.commands.manual import command_tree
 from decal_cli.declarations.document import Absent, Count, Hidden, Limit, as_key
 from decal_cli.errors import DecalError
 from decal_cli.render.blocks import Block
@@ -25,6 +24,7 @@ from decal_cli.render.documents import DOCUMENTS
 from decal_cli.render.format import BlockFormat, Page, method_of
 from decal_cli.render.formats import DEFAULT, FORMATS, write
 from decal_cli.render.schema import View, data_of, of, schema_of
+from docs.manual import command_tree
 from tests.helpers.browser import Tags
 from tests.helpers.command import SCHEMA, Decal, refusal, valid_json
 from tests.helpers.every_result import every_result

@@ -242,7 +242,7 @@ def test_a_heading_of_markdown_ends_where_its_name_does() -> None:
 
 def test_only_one_place_writes_to_standard_error() -> None:
     package = Path(blocks.__file__).parents[1]
-    allowed = {"streams.py", "__main__.py", "manual.py"}
+    allowed = {"streams.py", "__main__.py"}
     writing = [
         path.name
         for path in package.rglob("*.py")

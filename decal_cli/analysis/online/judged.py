@@ -284,7 +284,7 @@ def _judged(rule: OnlineRule, replay: Replay) -> GateRow:
     name = replay.plan.score or replay.plan.baseline
     value = _value(rule, replay)
     if value is None:
-        return GateRow(rule.text, name, None, None, rule.number, None, _lacking(rule, replay))
+        return GateRow(rule.text, name, None, bound=rule.number, reason=_lacking(rule, replay))
     passed = OPERATORS[rule.operator](value, rule.number)
     return GateRow(rule.text, name, None, value, rule.number, passed, answer=ANSWERS[passed])
 

@@ -17,6 +17,7 @@ from decal_cli.analysis.compare import (
     Swap,
     Thresholds,
 )
+from decal_cli.analysis.evaluate import resampled_cells
 from decal_cli.declarations.document import Absent, Count, Limit, Positive
 from decal_cli.metrics import parse
 from decal_cli.numbers import alike, counts, plain, short, span
@@ -134,7 +135,7 @@ class Compared(WrittenResult):
         """ComparedData: the inputs, as in every result, and under "comparison" the contests and the splice."""
         whole = data_of(Provenance(self.evaluation))
         if whole["intervals"] is not None:
-            whole["intervals"]["cells"] = self.comparison.cells
+            whole["intervals"]["cells"] = resampled_cells(each.pairs for each in self.comparison.contests)
         return {**whole, "comparison": data_of(ComparisonData(self.comparison))}
 
     def rows(self) -> Iterator[list[Any]]:

@@ -82,7 +82,7 @@ class IntervalsData(View):
     confidence: Inside = of("plan.confidence")
     seed: Count = of("plan.seed")
     resamples: Positive = of(lambda *_: RESAMPLES)
-    cells: int | None = of(lambda evaluation, *_: resampled_cells(evaluation))
+    cells: int | None = of(lambda evaluation, *_: resampled_cells(each.levels for each in evaluation.reports))
 
 
 class PopulationData(View):

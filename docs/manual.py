@@ -1,21 +1,18 @@
 """Man pages from the live command tree, generated blocks of README and docs, and the JSON schema.
 
-`python -m decal_cli.commands.manual` writes them, `--check` fails where one is stale.
+`python -m docs.manual` writes them, `--check` fails where one is stale.
 """
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from decal_cli.commands import help
-from decal_cli.commands.pages import made_anew
 from decal_cli.errors import Exit
 from decal_cli.render.documents import schema_text
 from decal_cli.version import __version__
-
-ROOT = Path(__file__).resolve().parents[2]
+from docs.pages import ROOT, made_anew
 
 
 def command_tree() -> Any:

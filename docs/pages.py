@@ -24,8 +24,8 @@ from decal_cli.commands.demo import SHOWN
 from decal_cli.declarations.papers import PAPERS
 from decal_cli.errors import Exit
 
-PACKAGE = Path(__file__).resolve().parents[1]
-FIXTURES = PACKAGE.parent / "fixtures"
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE, FIXTURES = ROOT / "decal_cli", ROOT / "fixtures"
 
 
 def written_pages(root: Path) -> list[Path]:
@@ -121,7 +121,7 @@ def _printed(command: str, folder: str) -> str:
         cwd=folder,
         capture_output=True,
         text=True,
-        env={"COLUMNS": "100", "PATH": os.defpath, "PYTHONPATH": str(PACKAGE.parent)},
+        env={"COLUMNS": "100", "PATH": os.defpath, "PYTHONPATH": str(ROOT)},
         check=False,
     )
     printed = done.stdout + done.stderr + (f"[exit code {done.returncode}]\n" if done.returncode else "")
