@@ -237,7 +237,7 @@ def drops(
     dataset: Dataset,
     evaluation: Evaluation,
     baseline: Baseline,
-    progress: Progress = lambda text: None,
+    progress: Progress,
 ) -> tuple[tuple[Report, ...], tuple[str, ...]]:
     """What each model lost since the baseline, as reports, and notes on how that was compared.
 

@@ -14,6 +14,7 @@ from decal_cli.analysis.described import (
     ByRow,
     Clusters,
     DecisionCounts,
+    GainsOverTime,
     Moving,
     Places,
     Reference,
@@ -28,6 +29,7 @@ from decal_cli.analysis.described import (
     count_classes,
     count_decisions,
     decided,
+    gains_over_time,
     listed_rows,
     moving,
     places_of,
@@ -35,7 +37,6 @@ from decal_cli.analysis.described import (
     without_labels,
     worth_of,
 )
-from decal_cli.analysis.over_time import GainsOverTime, gains_over_time
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outcome, compare_groups
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
@@ -415,7 +416,8 @@ def with_lists(dataset: Dataset, plan: Plan, task: Decision | None = None) -> Da
 
     task: the decision, by default that of the plan.
     """
-    if dataset.capacity is None:
+    capacity = dataset.capacity
+    if capacity is None:
         return dataset
     task = plan.decision_of(dataset.classes) if task is None else task
     if dataset.classes and task is None:
@@ -423,13 +425,7 @@ def with_lists(dataset: Dataset, plan: Plan, task: Decision | None = None) -> Da
             f"{Hint('capacity')} of several classes needs a decision, which says where acting wins most",
             f"give {Hint('utility')} with a column for each class, {Hint('abstain')} or {Hint('utility_columns')}",
         )
-    models = []
-    for model in dataset.models:
-        rows = model.rows
-        if rows.listed is None:
-            rows = listed_rows(rows, dataset.capacity, task, plan.seed)
-        models.append(replace(model, rows=rows))
-    return replace(dataset, models=tuple(models))
+    return dataset.changed(lambda rows: listed_rows(rows, capacity, task, plan.seed) if rows.listed is None else rows)
 
 
 def _recalibrator(inputs: Inputs) -> str | None:

@@ -219,7 +219,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
         new_name(training.name, chosen),
     )
     # All rows, with the score as it is and with the new one.
-    before = replace(judged.models[0], rows=replace(judged.models[0].rows, groups={}))
+    (before,) = judged.changed(lambda rows: replace(rows, groups={})).models
     scores = replace(judged, models=(before, with_score(before, applied, name)))
     choices = OF_CLASSES if scores.classes else JUDGED_BY
     choices += () if plan.shared_by(scores.classes) is None else WITH_TASK

@@ -45,10 +45,10 @@ from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.declarations.document import Absent, Count, Share
 from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint, Verb
+from decal_cli.learn.models import actions_taken
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import Inputs, MetricSpec, Result, parse
 from decal_cli.metrics.confidence import Interval, quantile, rows_for
-from decal_cli.metrics.decisions import Decisions
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 from decal_cli.task import ClassDecision, Task
@@ -115,6 +115,14 @@ class Rule:
     def measure(self) -> str:
         """What it measures: a metric's key, delta(key), drop(key), or what is counted."""
         return f"{self.change}({self.key})" if self.change else self.key
+
+    def holds(self, value: float, bound: float) -> bool:
+        """Whether it holds for a value."""
+        return OPERATORS[self.operator](value, bound)
+
+    def distance(self, value: float, bound: float) -> float:
+        """From value to bound, below 0 on the wrong side."""
+        return bound - value if self.at_most else value - bound
 
     def applies_to(self, report: Measured) -> bool:
         """Whether the report lies in the rule's scope; max looks at groups only."""
@@ -251,14 +259,14 @@ def _watch(
     except Undefined as undefined:
         return GateRow(row.rule, row.model, row.group, bound=row.bound, reason=f"{rule.key} {undefined.reason}")
     seen = look(values, row.bound, rule.at_most, plan.confidence)
-    holds = OPERATORS[rule.operator](seen.value, row.bound)
+    holds = rule.holds(seen.value, row.bound)
     answer: Answer = "failed" if seen.since else "passed" if holds else "not shown"
     return replace(
         row,
         value=seen.value,
         estimate=seen.value,
         interval=seen.interval,
-        distance=row.bound - seen.value if rule.at_most else seen.value - row.bound,
+        distance=rule.distance(seen.value, row.bound),
         passed=answer == "passed" or (answer == "not shown" and undecided == "pass"),
         answer=answer,
         shown=bool(seen.since) or (holds and seen.shown),
@@ -507,8 +515,8 @@ def _judge(
         reasons.append(undefined.reason)
     if value is None or bound is None:
         return GateRow(rule.text, model, group, value, bound, reason=reasons[0])
-    passed = OPERATORS[rule.operator](value, bound)
-    distance = bound - value if rule.at_most else value - bound
+    passed = rule.holds(value, bound)
+    distance = rule.distance(value, bound)
     return GateRow(rule.text, model, group, value, bound, passed, answer=ANSWERS[passed], distance=distance)
 
 
@@ -541,11 +549,11 @@ def _by_interval(row: GateRow, rule: Rule, report: Measured, confidence: float, 
     row = replace(row, estimate=measured.value, interval=measured.interval, rows=report.rows)
     if row.passed is None or row.bound is None or measured.interval is None or measured.value is None:
         return row
-    holds, (low, high) = OPERATORS[rule.operator], measured.interval
+    low, high = measured.interval
     worst, best = (high, low) if rule.at_most else (low, high)
-    shown = holds(worst, row.bound) if row.passed else not holds(best, row.bound)
+    shown = rule.holds(worst, row.bound) if row.passed else not rule.holds(best, row.bound)
     if not shown:
-        end = worst if holds(measured.value, row.bound) else best
+        end = worst if rule.holds(measured.value, row.bound) else best
         effect = abs(measured.value - row.bound)
         needed = rows_for(report.rows, abs(end - measured.value), effect, confidence)
         row = replace(row, rows_needed=None if needed is None else max(needed, report.rows + 1))
@@ -711,25 +719,21 @@ def _of_each_row(name: str, rows: Rows, inputs: Inputs) -> Bounded:
         if rows.classes:
             return Bounded(((score - np.eye(len(rows.classes))[label]) ** 2).sum(axis=1), 0.0, 2.0)
         return Bounded((score - label) ** 2, 0.0, 1.0)
-    if rows.classes:
-        decisions = inputs.all_of((Decisions,))[0]
-        if name != "expected_utility":
+    task: Task | ClassDecision = inputs.stakes
+    payoff, action = np.array(task.undominated, dtype=np.float64), actions_taken(score, task)
+    if name != "expected_utility":
+        if rows.classes:
             raise Undefined("is for scores of two classes")
-        worth = np.asarray(decisions.won)[: len(rows)]
-        return Bounded(worth, float(decisions.stakes.min()), float(decisions.stakes.max()))
-    task: Task = inputs.all_of((Task,))[0]
-    # Ties go to the later action, as for every decision.
-    action = np.searchsorted(np.array(task.decision_thresholds), score, side="right")
-    utility = np.array(task.undominated, dtype=np.float64)
-    if name == "expected_utility":
-        payoff = utility
-    elif len(utility) != 2:
-        raise Undefined(f"needs a task of two actions, and this one has {len(utility)}")
-    else:
-        odds = (utility[0, 0] - utility[1, 0]) / (utility[1, 1] - utility[0, 1])
-        of_acting = {"selection_rate": (1.0, 1.0), "net_benefit": (-odds, 1.0)}
-        constant = {"eu_never": utility[[0, 0]], "eu_always": utility[[1, 1]], "accuracy": np.eye(2)}
-        payoff = constant[name] if name in constant else np.array(((0.0, 0.0), of_acting[name]))
+        if len(payoff) != 2:
+            raise Undefined(f"needs a task of two actions, and this one has {len(payoff)}")
+        odds = (payoff[0, 0] - payoff[1, 0]) / (payoff[1, 1] - payoff[0, 1])
+        payoff = {
+            "eu_never": payoff[[0, 0]],
+            "eu_always": payoff[[1, 1]],
+            "accuracy": np.eye(2),
+            "selection_rate": np.array(((0.0, 0.0), (1.0, 1.0))),
+            "net_benefit": np.array(((0.0, 0.0), (-odds, 1.0))),
+        }[name]
     return Bounded(payoff[action, label], float(payoff.min()), float(payoff.max()))
 
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
-from decal_cli.analysis.gate import OPERATORS, Rule
+from decal_cli.analysis.evaluate import Evaluation, Plan, evaluate
+from decal_cli.analysis.gate import Rule
 from decal_cli.data import Dataset
 from decal_cli.declarations.document import Count, Positive, Share
 from decal_cli.errors import DecalError
@@ -70,7 +70,6 @@ def plan_rows(
     rules: Sequence[Rule],
     half_width: float | None,
     pilot: str,
-    progress: Progress = lambda text: None,
 ) -> RowPlan:
     """Rows for these rules, for intervals of this half-width, and for clear advice where there is a decision.
 
@@ -92,7 +91,7 @@ def plan_rows(
     if not choices:
         raise DecalError("there is nothing to plan", f"give {Hint('rule', 'brier<=0.2')} or a decision")
     plan = replace(plan, choices=choices, intervals=True)
-    evaluation = evaluate(dataset, plan, progress)
+    evaluation = evaluate(dataset, plan)
     results = evaluation.reports[0].results
     sampler = _Sampler(dataset.models[0].rows, plan)
     planned, unknown = [], []
@@ -109,7 +108,7 @@ def plan_rows(
     for rule in rules:
         if rule.choice is not None:
             result = results[rule.key]
-            holds = result.value is not None and OPERATORS[rule.operator](result.value, rule.number)
+            holds = result.value is not None and rule.holds(result.value, rule.number)
             add(f"show that {rule.text} {'holds' if holds else 'fails'}", rule.choice, rule.number, rule.at_most)
     if half_width is not None:
         for choice in dict.fromkeys(named or [gain]):

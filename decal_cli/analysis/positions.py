@@ -33,22 +33,17 @@ class MovedDecisions:
     of the interval of its gain, for u_delta 1; top: rows of label 1 among the k / PLACES highest, (PLACES + 1,).
     """
 
-    true_positives: Floats
-    false_positives: Floats
+    hits: Floats
+    alarms: Floats
     half: Floats
     top: Floats
-
-    def plain(self) -> dict[str, Any]:
-        """The same as lists."""
-        named = zip(("hits", "alarms", "half", "top"), vars(self).values(), strict=True)
-        return {name: _listed(values) for name, values in named}
 
 
 @dataclass(frozen=True, eq=False)
 class Positions:
     """Decisions of one model on one group of rows, at thresholds `at`, shape (K,), in summed weight.
 
-    true_positives, false_positives: rows with a score from t* on, or from the threshold of the task on, where it has
+    hits, alarms: rows of label 1 and 0 with a score from t* on, or from the threshold of the task on, where it has
     one besides t*. top: as in MovedDecisions, by the score. recalibrated: from the score as it is; featured: from the
     recalibrated score; None where a gain is undefined. advice: numbers of WAYS, shape (K,).
     """
@@ -56,8 +51,8 @@ class Positions:
     at: Floats
     positives: float
     negatives: float
-    true_positives: Floats
-    false_positives: Floats
+    hits: Floats
+    alarms: Floats
     top: Floats
     recalibrated: MovedDecisions | None
     featured: MovedDecisions | None
@@ -68,13 +63,13 @@ class Positions:
         where there is none, for u_delta 1; shape (K,) each.
         """
         t, total = self.at, self.positives + self.negatives
-        none, now = np.full(len(t), np.nan), self._worth(self.true_positives, self.false_positives)
+        none, now = np.full(len(t), np.nan), self._worth(self.hits, self.alarms)
         always = (self.positives * (1 - t) - self.negatives * t) / total
         won = {"never": (-now, none), "always": (always - now, none), "now": (0 * now, none)}
         reached, half = np.zeros(len(t)), np.zeros(len(t))
         for name, moved in (("recalibrate", self.recalibrated), ("post-train", self.featured)):
             if moved is not None:
-                reached = reached + self._worth(moved.true_positives, moved.false_positives)
+                reached = reached + self._worth(moved.hits, moved.alarms)
                 half = np.hypot(half, moved.half)
                 won[name] = reached, half
         return won
@@ -90,21 +85,16 @@ class Positions:
 
     def plain(self) -> dict[str, Any]:
         """The same as numbers and lists, as a page holds them."""
-        return {
-            "positives": self.positives,
-            "negatives": self.negatives,
-            "hits": _listed(self.true_positives),
-            "alarms": _listed(self.false_positives),
-            "top": _listed(self.top),
-            "recalibrated": None if self.recalibrated is None else self.recalibrated.plain(),
-            "featured": None if self.featured is None else self.featured.plain(),
-            "advice": self.advice,
-        }
+        return {name: _plain(each) for name, each in vars(self).items() if name != "at"}
 
 
-def _listed(values: Floats) -> list[float]:
-    """Numbers to ten digits, whole ones without a point; 0 for nan."""
-    short = [float(f"{value:.10g}") for value in np.nan_to_num(values).tolist()]
+def _plain(each: Any) -> Any:
+    """Numbers of an array to ten digits, whole ones without a point; 0 for nan; all else as it is."""
+    if isinstance(each, MovedDecisions):
+        return {name: _plain(values) for name, values in vars(each).items()}
+    if not isinstance(each, np.ndarray):
+        return each
+    short = [float(f"{value:.10g}") for value in np.nan_to_num(each).tolist()]
     return [int(value) if value == int(value) else value for value in short]
 
 

@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -691,9 +691,7 @@ def points_of(study: Study) -> StudyPoints:
 
 def labels(paths: Sequence[str]) -> tuple[str, ...]:
     """Short names of files: the name without its ending, and as many folders, and the ending, as make it unique."""
-    alike: dict[str, list[str]] = {}
-    for path in paths:
-        alike.setdefault(Path(path).stem, []).append(path)
+    alike = _by_key((Path(path).stem, path) for path in paths)
     label_of = {path: label for group in alike.values() for path, label in _shortest_ends(group).items()}
     unique = tuple(label_of[path] for path in paths)
     return unique if len(set(unique)) == len(unique) else tuple(paths)
@@ -778,9 +776,9 @@ NEARLY_BEST = 0.002
 def policies(
     points: StudyPoints, rows: Sequence[int], multiple: float, confidence: float = CONFIDENCE
 ) -> Policies | None:
-    """All ways of choosing at one multiple of COSTS; None where the study lacks a method that they need."""
+    """All ways of choosing at one multiple of COSTS; None where it lacks a method that they need, or is over tasks."""
     methods = [name for name in HINDSIGHT if name in points.gains]
-    if not {BASE, REFIT, FITS["post-train"]} <= set(methods):
+    if points.task is not None or not {BASE, REFIT, FITS["post-train"]} <= set(methods):
         return None
     costs = {action: multiple * cost for action, cost in COSTS.items()}
     net = {"nothing": np.zeros(len(points.threshold)), **dict(zip(ALWAYS, points.constants, strict=True))}
@@ -873,24 +871,21 @@ class Relation:
     mean_error: Known
 
 
-def relations(points: StudyPoints, confidence: float, seed: int) -> dict[tuple[str, str], Relation]:
+def relations(points: StudyPoints, confidence: float) -> dict[tuple[str, str], Relation]:
     """The relation of every (estimate, target) pair, over the points at which both are defined."""
     by_pair: dict[tuple[str, str], Relation] = {}
     for estimates in _alike(points.estimates):
         for targets in _alike(points.targets):
-            rng = np.random.default_rng([seed, N_CLUSTER_RESAMPLES])
+            rng = np.random.default_rng([SEED, N_CLUSTER_RESAMPLES])
             by_pair.update(_relations(points, estimates, targets, confidence, rng))
     return by_pair
 
 
 def _alike(columns: Mapping[str, Floats]) -> list[dict[str, Floats]]:
     """Columns grouped by the points at which they are defined; columns that are defined nowhere are dropped."""
-    groups: dict[bytes, dict[str, Floats]] = {}
-    for name, values in columns.items():
-        defined = np.isfinite(values)
-        if defined.any():
-            groups.setdefault(defined.tobytes(), {})[name] = values
-    return list(groups.values())
+    defined = {name: np.isfinite(values) for name, values in columns.items()}
+    alike = _by_key((where.tobytes(), name) for name, where in defined.items() if where.any())
+    return [{name: columns[name] for name in names} for names in alike.values()]
 
 
 def _relations(
@@ -1001,7 +996,7 @@ class Summary:
     notes: tuple[str, ...] = ()
 
 
-def summarise(study: Study, seed: int = SEED) -> Summary:
+def summarise(study: Study) -> Summary:
     """All tables of a study. Errors: DecalError where no method has a gain anywhere."""
     points = points_of(study)
     if not points.gains:
@@ -1009,45 +1004,41 @@ def summarise(study: Study, seed: int = SEED) -> Summary:
         raise DecalError(
             f"no method could be fitted ({reasons})", f"give what they need, or name others: {Hint('method', 'METHOD')}"
         )
-    seconds: dict[str, list[float]] = {}
-    for record in study.records:
-        for name, value in record["seconds"].items():
-            seconds.setdefault(name, []).append(value)
     # The advice is estimated from one half of the rows.
     rows = [record["rows"] // 2 for record in study.records for _ in record["points"]]
     return Summary(
         points,
-        relations(points, study.setting.confidence, seed),
-        {} if points.task is not None else relations(points.in_utility, study.setting.confidence, seed),
-        {name: float(np.median(values)) for name, values in seconds.items()},
+        relations(points, study.setting.confidence),
+        {} if points.task is not None else relations(points.in_utility, study.setting.confidence),
+        {name: float(np.median(values)) for name, values in _of_methods(study, "seconds").items()},
         _reasons(study),
-        tuple(
-            each
-            for each in (policies(points, rows, multiple, study.setting.confidence) for multiple in MULTIPLES)
-            if each is not None
-        )
-        if points.task is None
-        else (),
+        tuple(filter(None, (policies(points, rows, multiple, study.setting.confidence) for multiple in MULTIPLES))),
         study.notes,
     )
 
 
 def grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
     """Methods grouped by the reason why they have no gain."""
-    groups: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        groups.setdefault(reason, []).append(name)
-    return groups
+    return _by_key((reason, name) for name, reason in reasons.items())
+
+
+def _by_key(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    """Values by key, in their order."""
+    values: dict[Any, list[Any]] = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(value)
+    return values
+
+
+def _of_methods(study: Study, what: str) -> dict[str, list[Any]]:
+    """What the records say of each method."""
+    return _by_key(pair for record in study.records for pair in record[what].items())
 
 
 def _reasons(study: Study) -> dict[str, str]:
     """The commonest reason of each method that lacks a gain somewhere."""
-    counts: dict[str, Counter[str]] = {}
-    for record in study.records:
-        for name, reason in record["reasons"].items():
-            counts.setdefault(name, Counter())[reason] += 1
-    commonest = {}
-    for name, reasons in counts.items():
-        (reason, _), times, of = reasons.most_common(1)[0], reasons.total(), len(study.records)
-        commonest[name] = reason if times == of else f"in {times} of {of} halvings: {reason}"
+    commonest, of = {}, len(study.records)
+    for name, reasons in _of_methods(study, "reasons").items():
+        ((reason, _),) = Counter(reasons).most_common(1)
+        commonest[name] = reason if len(reasons) == of else f"in {len(reasons)} of {of} halvings: {reason}"
     return commonest

@@ -17,7 +17,6 @@ from decal_cli.api.asking import (
     columns_of,
     methods_of,
     paths_of,
-    preferences_of,
     thresholds_text,
     whole,
 )
@@ -124,8 +123,7 @@ class StudyAnswer(Answer):
         relations = self.summary.relations
         one_of("estimate", estimate, dict.fromkeys(name for name, _ in relations))
         one_of("target", target, dict.fromkeys(name for each, name in relations if each == estimate))
-        axes: Axes = draw_relation(self.summary, estimate, target, ax)
-        return axes
+        return draw_relation(self.summary, estimate, target, ax)
 
 
 @spoken
@@ -168,8 +166,7 @@ def fit(
             "a model file does not hold the range of margins, which other rows would not have",
             f"give {Hint('logit')}, a map that is the same for all rows",
         )
-    plan, terms = given.plan, given.decision.terms
-    preferences, rows = preferences_of(given.others[0], terms), fits.one_model(given.rows())
+    plan, preferences, rows = given.plan, given.preferences, fits.one_model(given.rows())
     plan = plan.for_rows(rows)
     unseen = None
     if given.data.test is not None:
@@ -183,7 +180,7 @@ def fit(
         progress(followed.chosen.key)
         fitting = fits.fit(rows, plan, followed.chosen, unseen, followed.why)
     saved = fits.saved_model(fitting.chosen, fitting.model, fitting.training, rows, plan, bool(given.data.logit))
-    return FitAnswer(FittedPage(fitting, None, terms), given.library, saved, plan)
+    return FitAnswer(FittedPage(fitting, None, given.decision.terms), given.library, saved, plan)
 
 
 @spoken

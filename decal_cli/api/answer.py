@@ -69,8 +69,7 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as plain data."""
-        document: dict[str, Any] = self.result.data()
-        return document
+        return self.result.data()
 
     @spoken
     def to_text(self, format: str = "table", width: int = 100) -> str:
@@ -114,8 +113,7 @@ class ReportsAnswer(Answer):
     @property
     def reports(self) -> tuple[Report, ...]:
         """One report for each model and group."""
-        reports: tuple[Report, ...] = self.result.evaluation.reports
-        return reports
+        return self.result.evaluation.reports
 
     @property
     def gist(self) -> str:

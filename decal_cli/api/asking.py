@@ -62,6 +62,11 @@ class Asked(NamedTuple):
         return Plan((), task_given(self.decision), confidence, seed, bool(sure.intervals))
 
     @property
+    def preferences(self) -> Preferences:
+        """What the costs, its first further noun, say in the terms of the decision."""
+        return preferences_of(self.others[0], self.decision.terms)
+
+    @property
     def library(self) -> Library:
         """What frames of the answer are of."""
         return library_of(self.data.source)

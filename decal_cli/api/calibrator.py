@@ -134,8 +134,7 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """The class that the decision acts on: the positive one from the threshold upwards."""
         applied = self._applied(X)
         threshold = self.threshold_ if applied.threshold is None else applied.threshold
-        classes: NDArray[Any] = self.classes_[(applied.score >= threshold).astype(int)]
-        return classes
+        return self.classes_[(applied.score >= threshold).astype(int)]
 
     def _applied(self, X: Any) -> Applied:
         check_is_fitted(self)

@@ -46,8 +46,7 @@ class OnlineAnswer(Answer):
     @property
     def judged(self) -> Judged:
         """What the replay comes to."""
-        judgement: Judged = self.result.judged
-        return judgement
+        return self.result.judged
 
     @property
     def passed(self) -> bool:
@@ -150,7 +149,6 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
         replay = begun or Replay(_new_plan(given, stream, columns.logit, whole_stream=state is None))
         if state is not None:
             stream = unknown_rows(stream, replay, state.skip_known, f"state {state.path}")
-        if state is not None and begun is not None:
             check_goes_on(replay, stream, state.path)
         before, predictions = replay.rows, replay.advance(stream)
         if state is None:
@@ -173,10 +171,7 @@ def _new_plan(given: Asked, stream: Stream, logit: bool, whole_stream: bool) -> 
     plan, (over_time,) = given.plan, given.others
     task = plan.two_actions("online")
     if task is None:
-        raise DecalError(
-            "a replay needs the decision it is for",
-            GIVE_TASK,
-        )
+        raise DecalError("a replay needs the decision it is for", GIVE_TASK)
     every = over_time.every
     start = OnlinePlan(
         task=task,

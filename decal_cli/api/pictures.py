@@ -51,8 +51,7 @@ def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
     if picture == "waterfall" and plan.task is None:
         raise DecalError("waterfall shows the gains of a decision", "give threshold=, utility=, costs or odds=")
     if picture not in FROM_FEATURES:
-        models = tuple(replace(model, rows=replace(model.rows, features=None)) for model in data.models)
-        data = replace(data, models=models, features=None)
+        data = replace(data.changed(lambda rows: replace(rows, features=None)), features=None)
     if picture == "reliability":
         plan = replace(plan, intervals=False)
     return swept(data, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
@@ -60,8 +59,8 @@ def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
 
 def curves_of_models(data: Dataset, plan: Plan) -> Sweep:
     """The curves of two models on all rows."""
-    alone = tuple(replace(each, rows=replace(each.rows, groups={}, features=None)) for each in data.models)
-    return swept(replace(data, models=alone), plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
+    alone = data.changed(lambda rows: replace(rows, groups={}, features=None))
+    return swept(alone, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
 
 
 def draw_sweep(
@@ -75,8 +74,7 @@ def draw_sweep(
     one_of("picture", picture, pictures_of(sweep, ("all",)))
     if not 0 <= report < len(sweep.reports):
         raise DecalError(f"report={report} is none of the {len(sweep.reports)} reports", "they count from 0")
-    axes: Axes = draw_on(curves, picture, ax, report, (isinstance(sweep, Sweep) and terms) or StatedTerms())
-    return axes
+    return draw_on(curves, picture, ax, report, (isinstance(sweep, Sweep) and terms) or StatedTerms())
 
 
 class PictureDisplay:

@@ -28,7 +28,6 @@ from decal_cli.api.asking import (
     names_of,
     number_text,
     paired_of,
-    preferences_of,
     reference_of,
     task_given,
     thresholds_text,
@@ -149,8 +148,8 @@ def recommend(
     unknown = unknown_of(given.decision)
     if unknown is not None or given.plan.decision is None:
         return _over_costs(given, unknown, bool(methods))
-    plan, terms = given.plan, given.decision.terms
-    preferences, chosen = preferences_of(given.others[0], terms), () if methods == "all" else methods_of(methods)
+    plan, terms, preferences = given.plan, given.decision.terms, given.preferences
+    chosen = () if methods == "all" else methods_of(methods)
     edges = plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT})
     rows = given.rows(None if methods else edges)
     plan = replace(plan, choices=evidence_choices(bool(rows.classes), AROUND.get().every))
@@ -191,9 +190,8 @@ def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnsw
     if rows.classes:
         raise NO_DECISION if not named else DecalError("a range is for scores of two classes", "name one decision")
     plan = replace(given.plan, choices=evidence_choices(False, False))
-    preferences = preferences_of(given.others[0], decision.terms)
     with computing() as progress:
-        advice = advise_over(rows, plan, preferences, unknown, task, progress)
+        advice = advise_over(rows, plan, given.preferences, unknown, task, progress)
     return RangeAnswer(Ranged(advice, decision.terms), given.library, rows, advice.evaluation.plan)
 
 
@@ -328,45 +326,39 @@ def sweep(
     >>> sweep(([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0]), thresholds=[0.3, 0.5])
     <SweepAnswer: score: 15 curves at 2 thresholds, 0.3 to 0.5>
     """
+    from decal_cli.analysis import sweep as sweeps
     from decal_cli.curves.grid import Grid, parse_prior, parse_thresholds
+    from decal_cli.render.results.sweep import Curves, VariedCurves
 
     given = asked(data, decision, statistics, fields)
     decision, terms = given.decision, given.decision.terms
     varied = parse_varied(decision.varied) if isinstance(decision.varied, str) else decision.varied
-    limited = varied is not None and varied.name == CAPACITY
+    capacities = varied if varied is not None and varied.name == CAPACITY else None
     text = thresholds_text(thresholds)
     grid = Grid(parse_thresholds(text), None if prior is None else parse_prior(os.fspath(prior)))
     given = given._replace(decision=replace(decision, varied=None))
     plan = given.plan
-    if limited and varied is not None:
-        from decal_cli.analysis.sweep import capacity_series, largest
-
+    if capacities is not None:
         # So that what --per names is read, and the largest capacity is checked against the rows.
-        given = given._replace(decision=replace(given.decision, capacity=largest(varied)))
+        given = given._replace(decision=replace(given.decision, capacity=sweeps.largest(capacities)))
     rows = given.rows(None if varied is not None else sorted({*plan.edges, *grid.thresholds}))
     rows.need_no_time("sweep")
     plan = plan.for_rows(rows)
     if varied is None and not rows.classes and not plan.by_row:
-        from decal_cli.analysis.sweep import swept
-        from decal_cli.render.results.sweep import Curves
-
         with computing() as progress:
-            return SweepAnswer(Curves(swept(rows, plan, grid, progress), terms=terms), given.library)
+            return SweepAnswer(Curves(sweeps.swept(rows, plan, grid, progress), terms=terms), given.library)
     if prior is not None or text != SWEEP_THRESHOLDS:
         raise DecalError(
             f"{Hint('thresholds' if prior is None else 'prior')} is of t*, and a number of the task varies here",
             f"drop it; {Hint('vary')} says what takes which values",
         )
-    from decal_cli.analysis.sweep import series_for, sweep_tasks
-    from decal_cli.render.results.sweep import VariedCurves
-
     with computing() as progress:
-        if limited and varied is not None:
-            series = capacity_series(rows, plan, varied, number_text("capacity", decision.capacity))
+        if capacities is not None:
+            series = sweeps.capacity_series(rows, plan, capacities, number_text("capacity", decision.capacity))
         else:
             in_costs = not {"cost_matrix", "cost_fp"}.isdisjoint(decision.spelled)
-            series = series_for(rows, plan, varied, in_costs)
-        tasks = sweep_tasks(rows, plan, series, progress)
+            series = sweeps.series_for(rows, plan, varied, in_costs)
+        tasks = sweeps.sweep_tasks(rows, plan, series, progress)
     return VariedAnswer(VariedCurves(tasks, terms=terms), given.library)
 
 
@@ -403,8 +395,7 @@ def report(
     from decal_cli.plot.report import planned_for, report_page, said_before
 
     given = asked(data, decision, statistics, fields, costs or Costs())
-    plan, terms = given.plan, given.decision.terms
-    preferences = preferences_of(given.others[0], terms)
+    plan, terms, preferences = given.plan, given.decision.terms, given.preferences
     rows = given.rows(plan.edges)
     plan = planned_for(rows, plan)
     AROUND.get().say(said_before(rows))
@@ -449,8 +440,7 @@ def model_card(
     from decal_cli.render.results.card import Card
 
     given = asked(data, decision, statistics, fields, costs or Costs())
-    plan, terms = given.plan, given.decision.terms
-    preferences = preferences_of(given.others[0], terms)
+    plan, terms, preferences = given.plan, given.decision.terms, given.preferences
     rows = given.rows(plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT}))
     plan = planned_for(rows, plan)
     AROUND.get().say(said_before(rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,7 @@ def run(model: str, file: str, missing: Any, output: str, name: str | None, forc
             unseen.append(each.unseen)
             yield each.batch, each.added
 
-    n_scored, n_all, added = _write(output, parts())
-    unscored = f"; {n_all - n_scored:,} rows have no new score (missing score)" if n_all > n_scored else ""
-    _say_written(output, n_all, f"{_added_text(saved, added)}{unscored}")
+    n_scored = _write(output, parts(), "new score", lambda added: _added_text(saved, added))
     if "prevalence" in saved.fitted_on:
         say(f"The model is calibrated for a population with {shares_text(saved.fitted_on['prevalence'])}.")
     if any(unseen):
@@ -63,8 +61,10 @@ def run(model: str, file: str, missing: Any, output: str, name: str | None, forc
         )
 
 
-def _write(output: str, parts: Iterator[tuple[Batch, Mapping[str, Any]]]) -> tuple[int, int, list[str]]:
-    """Write batches with what is added to each: how many rows have it, how many there are, and the added names."""
+def _write(
+    output: str, parts: Iterator[tuple[Batch, Mapping[str, Any]]], what: str, told: Callable[[list[str]], str]
+) -> int:
+    """Write batches with what is added to each, and say so: how many rows have it. told: of the added names."""
     n_scored = n_all = 0
     names: list[str] = []
     to_file = standard_output() if output == STANDARD_OUTPUT else whole_file(output, "output")
@@ -75,11 +75,10 @@ def _write(output: str, parts: Iterator[tuple[Batch, Mapping[str, Any]]]) -> tup
             n_scored, n_all, names = n_scored + len(batch.rows), n_all + len(batch.known), list(added)
             progress(f"{n_scored:,} rows")
         writer.close()
-    return n_scored, n_all, names
-
-
-def _say_written(output: str, n_all: int, added: str) -> None:
-    say(f"wrote {'standard output' if output == STANDARD_OUTPUT else output}: {n_all:,} rows; added {added}")
+    unscored = f"; {n_all - n_scored:,} rows have no {what} (missing score)" if n_all > n_scored else ""
+    where = "standard output" if output == STANDARD_OUTPUT else output
+    say(f"wrote {where}: {n_all:,} rows; added {told(names)}{unscored}")
+    return n_scored
 
 
 def _added_text(saved: Saved, added: Sequence[str]) -> str:
@@ -122,6 +121,4 @@ def _apply_state(replay: Replay, rows: NewRows, model: str, output: str, name: s
             yield batch, {added: predictions[method][first:end] for method, added in names.items()}
             first = end
 
-    n_scored, n_all, _ = _write(output, parts())
-    unscored = f"; {n_all - n_scored:,} rows have no prediction (missing score)" if n_all > n_scored else ""
-    _say_written(output, n_all, f"{', '.join(names.values())} after {replay.rows:,} rows{unscored}")
+    _write(output, parts(), "prediction", lambda added: f"{', '.join(names.values())} after {replay.rows:,} rows")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import UserDict
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -46,20 +47,11 @@ class Declared:
         return typer.main.get_command(alone)
 
 
-@dataclass(eq=False)
-class Commands(Mapping[str, Any]):
-    """Commands by name, in the order of their declaration."""
-
-    declared: dict[str, Declared] = field(default_factory=dict)
+class Commands(UserDict[str, Any]):
+    """Commands by name, in the order of their declaration; one is built when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        return self.declared[name].built
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.declared)
-
-    def __len__(self) -> int:
-        return len(self.declared)
+        return self.data[name].built
 
 
 COMMANDS = Commands()
@@ -73,7 +65,7 @@ def under(heading: str, panel: str, decision: str = "") -> Callable[[F], F]:
 
     def declare(function: F) -> F:
         declared = Declared(function, heading, panel, decision)
-        COMMANDS.declared[declared.name] = declared
+        COMMANDS[declared.name] = declared
         return function
 
     return declare
@@ -84,7 +76,7 @@ class Group(TyperGroup):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.commands = COMMANDS  # type: ignore[assignment]
+        self.commands = COMMANDS
         self.help = docstring(self.callback) if self.callback else self.help
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -103,7 +95,7 @@ class Group(TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections = {
             title: [(each.name, help.summary(each)) for each in commands]
-            for title, commands in help.by_heading(COMMANDS.declared.values()).items()
+            for title, commands in help.by_heading(COMMANDS.data.values()).items()
         }
         sections["Options"] = help.rows(self.get_params(ctx))
         sections["Exit codes"] = [(str(code.value), code.meaning) for code in Exit]

@@ -6,7 +6,7 @@ A data set is used in the population that decisions are made in, and at the capa
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -126,10 +126,14 @@ class Dataset:
         """Names of the classes, where there are several."""
         return self.models[0].rows.classes
 
+    def changed(self, change: Callable[[Rows], Rows]) -> Dataset:
+        """The same with other rows of each model, made of its own."""
+        return replace(self, models=tuple(replace(each, rows=change(each.rows)) for each in self.models))
+
     @property
     def judged(self) -> Dataset:
         """The same with the rows that fits are judged on when each is held out."""
-        return replace(self, models=tuple(replace(each, rows=each.rows.judged) for each in self.models))
+        return self.changed(lambda rows: rows.judged)
 
     def need_two_classes(self, verb: str) -> None:
         """Raise a DecalError where there are several, which the verb cannot take."""
@@ -355,8 +359,7 @@ def in_population(dataset: Dataset, columns: Columns) -> Dataset:
         )
     rows = dataset.models[0].rows
     population = _of_classes(rows, columns) if dataset.classes else _of_ones(rows, columns)
-    models = tuple(replace(model, rows=population.counted(model.rows)) for model in dataset.models)
-    return replace(dataset, models=models, population=population)
+    return replace(dataset.changed(population.counted), population=population)
 
 
 def _of_ones(rows: Rows, columns: Columns) -> Population:

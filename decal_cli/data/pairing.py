@@ -186,10 +186,9 @@ def _without_ids(dataset: Dataset, columns: Columns, id_column: str) -> Dataset:
     """Without the ids among the groups, unless the user groups by them."""
     if id_column in columns.group:
         return dataset
-    models = tuple(
-        replace(model, rows=replace(model.rows, groups={k: v for k, v in model.rows.groups.items() if k != id_column}))
-        for model in dataset.models
+    without = dataset.changed(
+        lambda rows: replace(rows, groups={name: each for name, each in rows.groups.items() if name != id_column})
     )
     roles = {role: names for role, names in dataset.columns.items() if role != "group"}
     roles |= {"group": columns.group} if columns.group else {}
-    return replace(dataset, models=models, columns={**roles, "id": id_column})
+    return replace(without, columns={**roles, "id": id_column})

@@ -118,8 +118,7 @@ class Inputs:
             part = INPUT_KINDS[kind]
             source = self if part.decides else self._source
             self._made[kind] = part.make(self) if source is self else source.get(kind)
-        made: T = self._made[kind]
-        return made
+        return self._made[kind]
 
     def find(self, kind: type[T]) -> T | None:
         """The same, None where there is none."""

@@ -220,8 +220,7 @@ def report_page(
     terms = terms or StatedTerms()
     pictured, notes = dataset, []
     if len(evaluation.reports) > MAX_PICTURED:
-        models = tuple(replace(model, rows=replace(model.rows, groups={})) for model in dataset.models)
-        pictured = replace(dataset, models=models[:MAX_PICTURED])
+        pictured = replace(dataset, models=dataset.models[:MAX_PICTURED]).changed(lambda rows: replace(rows, groups={}))
         notes.append(
             "pictures and sliders are of whole models: there are too many groups for one page; decal sweep "
             f"{Hint('plot').words} draws them"
@@ -397,5 +396,5 @@ def _comparison(dataset: Dataset, plan: Plan, progress: Progress) -> Comparison 
     first, second = (model.rows for model in dataset.models)
     if len(first) != len(second) or not np.array_equal(first.label, second.label):
         return None
-    alone = tuple(replace(model, rows=replace(model.rows, groups={})) for model in dataset.models)
-    return compare(replace(dataset, models=alone), replace(plan, choices=()), progress, splicing=False)
+    alone = dataset.changed(lambda rows: replace(rows, groups={}))
+    return compare(alone, replace(plan, choices=()), progress, splicing=False)

@@ -80,8 +80,7 @@ class BlockFormat(Format, Generic[Written]):
 
     def block(self, block: Block) -> Written:
         """One block, by the method that bears its name."""
-        written: Written = getattr(self, method_of(type(block)))(block)
-        return written
+        return getattr(self, method_of(type(block)))(block)
 
     def movable(self, block: Movable) -> Written:
         """The table as it is, where nothing moves."""

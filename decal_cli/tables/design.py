@@ -597,8 +597,7 @@ def root_of(covariance: Floats) -> Floats:
     """A root R of a covariance R R', (m, m), by its axes: rounding may leave it a little short of definite."""
     with one_thread():
         strength, axes = np.linalg.eigh(covariance)
-    root: Floats = axes * np.sqrt(np.maximum(strength, 0.0))
-    return root
+    return axes * np.sqrt(np.maximum(strength, 0.0))
 
 
 def confidence_of(effective: float, confidence: float) -> float | None:

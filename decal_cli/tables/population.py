@@ -43,8 +43,7 @@ def moved_scores(score: Floats | float, factors: Sequence[float] | Floats) -> Fl
         return np.asarray(numerators / numerators.sum(axis=1, keepdims=True))
     zero, one = factors
     numerator = one * np.asarray(score)
-    moved: Floats = numerator / (numerator + zero * (1 - np.asarray(score)))
-    return moved
+    return numerator / (numerator + zero * (1 - np.asarray(score)))
 
 
 @dataclass(frozen=True)

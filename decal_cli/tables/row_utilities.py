@@ -144,14 +144,12 @@ class RowUtilities(RowStakes):
     @property
     def benefit(self) -> Floats:
         """What acting is worth on a row of label 1: the cost of missing it, shape (T,)."""
-        benefit: Floats = self.utility[1, 1] - self.utility[0, 1]
-        return benefit
+        return self.utility[1, 1] - self.utility[0, 1]
 
     @property
     def cost(self) -> Floats:
         """What acting costs on a row of label 0, shape (T,)."""
-        cost: Floats = self.utility[0, 0] - self.utility[1, 0]
-        return cost
+        return self.utility[0, 0] - self.utility[1, 0]
 
     @property
     def u_delta(self) -> Floats:
@@ -171,8 +169,7 @@ class RowUtilities(RowStakes):
 
     def acts(self, score: Floats) -> NDArray[np.bool_]:
         """Which rows to act on by these scores, bool (T,)."""
-        acts: NDArray[np.bool_] = score >= self.threshold
-        return acts
+        return score >= self.threshold
 
     def expected(self, score: Floats) -> Floats:
         """What acting on each row is worth over not acting, if these scores are right, (T,): 0 or more where `acts`."""

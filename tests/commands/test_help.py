@@ -158,7 +158,7 @@ def test_the_help_of_decal_builds_no_command_and_a_run_builds_its_own() -> None:
     code = (
         "import sys\nfrom decal_cli.commands.app import run\nfrom decal_cli.commands.tree import COMMANDS\n"
         "run(sys.argv[1:])\n"
-        "print('built', *[name for name, each in COMMANDS.declared.items() if 'built' in vars(each)])"
+        "print('built', *[name for name, each in COMMANDS.data.items() if 'built' in vars(each)])"
     )
     for words, built in ((["--help"], "built"), (["metrics", "--help"], "built metrics")):
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)

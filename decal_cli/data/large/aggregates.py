@@ -349,5 +349,4 @@ def too_many(shown: str, rows: int, columns: int) -> DecalError:
 def dataset_of_counted(sources: Sequence[Repeated], chosen: Chosen, notes: Sequence[str]) -> Dataset:
     """The data set of rows that were counted by all columns that are asked for. Errors: DecalError."""
     data = dataset(sources, chosen)
-    models = tuple(replace(model, rows=replace(model.rows, counted=True)) for model in data.models)
-    return replace(data, models=models, notes=(*notes, *data.notes))
+    return replace(data.changed(lambda rows: replace(rows, counted=True)), notes=(*notes, *data.notes))

@@ -122,8 +122,7 @@ class Card(WrittenResult):
 
     def data(self) -> dict[str, Any]:
         """Where the numbers come from, all items, and every number."""
-        document: dict[str, Any] = data_of(CardData(self.evaluation, self))
-        return document
+        return data_of(CardData(self.evaluation, self))
 
     def entries(self) -> list[dict[str, Any]]:
         """Each report as JSON has it."""

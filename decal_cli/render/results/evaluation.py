@@ -13,6 +13,7 @@ from decal_cli.analysis.described import (
     ActionCounts,
     ByClass,
     Clusters,
+    GainsOverTime,
     Places,
     Reference,
     Regime,
@@ -21,7 +22,6 @@ from decal_cli.analysis.described import (
     WithoutLabels,
 )
 from decal_cli.analysis.evaluate import Evaluation, Report
-from decal_cli.analysis.over_time import GainsOverTime
 from decal_cli.analysis.packs import MIN_DENOMINATOR, QUANTILES, Gap, OutcomeScores, Pack, TooSmall
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Words
 from decal_cli.hints import Hint, Verb, said

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from decal_cli.analysis.described import Utility
+from decal_cli.analysis.described import GainByAge, Utility
 from decal_cli.analysis.evaluate import Report
-from decal_cli.analysis.over_time import GainByAge
 from decal_cli.analysis.recommend import amounts_of
 from decal_cli.numbers import DASH, saying, within
 from decal_cli.render.blocks import Block, Column, Notes, Paragraph

@@ -136,8 +136,7 @@ class Studied(Experiment):
 
     def data(self) -> dict[str, Any]:
         """StudiedData."""
-        document: dict[str, Any] = data_of(StudiedData(self.summary))
-        return document
+        return data_of(StudiedData(self.summary))
 
     def rows(self) -> Iterator[list[Any]]:
         """All points, a row each."""
