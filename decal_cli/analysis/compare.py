@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as evaluating
-from decal_cli.analysis.evaluate import WORST, Evaluation, Measured, Plan, Progress, Report
+from decal_cli.analysis.evaluate import WORST, Evaluation, MetricReport, Plan, Progress, Report
 from decal_cli.analysis.evaluate import shown_choices as shown_of_evaluation
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
 from decal_cli.data import Dataset, Paired
@@ -78,7 +78,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, eq=False)
-class Contest(Measured):
+class Contest(MetricReport):
     """The comparison on all rows (group None) or on one group of them. model: the second less the first.
 
     results: differences of the metrics that were asked for, by key, which `differences` has in full. headline: of the

@@ -81,7 +81,7 @@ class OfModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured(OfModel):
+class MetricReport(OfModel):
     """Results of one model, or of one less another, by metric; positives: None for rows of several classes."""
 
     rows: int
@@ -94,7 +94,7 @@ class Measured(OfModel):
 
 
 @dataclass(frozen=True, eq=False)
-class Report(Measured):
+class Report(MetricReport):
     """The metrics of one model on one group of rows (group None: on all of them).
 
     Rows of several classes have by_class. levels: of the score, 0 for such rows.

@@ -38,7 +38,7 @@ import numpy as np
 
 from decal_cli.analysis.baseline import Baseline, Circumstances, drops, first_changed, limit_text, same_rows
 from decal_cli.analysis.compare import compare
-from decal_cli.analysis.evaluate import Evaluation, Measured, Plan, Progress, evaluate, with_lists
+from decal_cli.analysis.evaluate import Evaluation, MetricReport, Plan, Progress, evaluate, with_lists
 from decal_cli.analysis.packs import compare_groups
 from decal_cli.data import Dataset, Predictions, on_same_rows
 from decal_cli.declarations.defaults import CONFIDENCE
@@ -124,7 +124,7 @@ class Rule:
         """From value to bound, below 0 on the wrong side."""
         return bound - value if self.at_most else value - bound
 
-    def applies_to(self, report: Measured) -> bool:
+    def applies_to(self, report: MetricReport) -> bool:
         """Whether the report lies in the rule's scope; max looks at groups only."""
         if self.over == "max" and report.group is None:
             return False
@@ -212,8 +212,8 @@ def gate(
         _check_bound(rule, task, bool(dataset.classes))
     evaluation = evaluate(dataset, plan, progress)
     notes = evaluation.notes
-    differences: Sequence[Measured] = ()
-    dropped: Sequence[Measured] = ()
+    differences: Sequence[MetricReport] = ()
+    dropped: Sequence[MetricReport] = ()
     choices = choices_of([rule for rule in rules if rule.change == "delta"])
     if choices and len(dataset.models) == 2:
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
@@ -335,10 +335,10 @@ def _chance(row: GateRow, risk: float) -> float | None:
     return NormalDist().cdf(-quantile(1 - risk) * over / reach)
 
 
-def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progress) -> Sequence[Measured]:
+def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progress) -> Sequence[MetricReport]:
     """Of each model, and of each column of groups where there are several, the gaps that the rules ask for."""
     choices = choices_of([rule for rule in rules if rule.over == "gap"])
-    reports: list[Measured] = []
+    reports: list[MetricReport] = []
     for model in with_lists(dataset, plan).models if choices else ():
         progress(f"{model.name}: gaps between groups")
         rows = model.rows
@@ -347,7 +347,7 @@ def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progres
             by_column[column][choice.key] = comparison.largest
         for column, results in by_column.items():
             group = None if len(by_column) == 1 else column
-            reports.append(Measured(model.name, group, len(rows), None, results))
+            reports.append(MetricReport(model.name, group, len(rows), None, results))
     return reports
 
 
@@ -448,9 +448,9 @@ def _check_bound(rule: Rule, task: Task | ClassDecision | None, of_classes: bool
 
 def judge(
     rules: Sequence[Rule],
-    reports: Sequence[Measured],
+    reports: Sequence[MetricReport],
     baseline: Baseline | None = None,
-    others: Mapping[str, Sequence[Measured]] = MappingProxyType({}),
+    others: Mapping[str, Sequence[MetricReport]] = MappingProxyType({}),
     task: Task | ClassDecision | None = None,
     confidence: float = CONFIDENCE,
     undecided: Undecided = "fail",
@@ -493,7 +493,7 @@ def _judge(
     rule: Rule,
     model: str,
     group: str | None,
-    reports: Sequence[Measured],
+    reports: Sequence[MetricReport],
     baseline: Baseline | None,
     task: Task | ClassDecision | None,
 ) -> GateRow:
@@ -520,7 +520,7 @@ def _judge(
     return GateRow(rule.text, model, group, value, bound, passed, answer=ANSWERS[passed], distance=distance)
 
 
-def _value(rule: Rule, reports: Sequence[Measured]) -> float:
+def _value(rule: Rule, reports: Sequence[MetricReport]) -> float:
     """What stands left of the operator."""
     if rule.counted:
         count = getattr(reports[0], rule.counted)
@@ -543,7 +543,7 @@ def _value(rule: Rule, reports: Sequence[Measured]) -> float:
     return result.interval[1 if rule.over == "upper" else 0]
 
 
-def _by_interval(row: GateRow, rule: Rule, report: Measured, confidence: float, undecided: Undecided) -> GateRow:
+def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: float, undecided: Undecided) -> GateRow:
     """The outcome with what the interval says of it: whether the rows show it, and how many would."""
     measured = report.results[rule.key]
     row = replace(row, estimate=measured.value, interval=measured.interval, rows=report.rows)
@@ -574,7 +574,7 @@ def example_rule(decides: bool) -> str:
     return "gain_recalibration<=0.01" if decides else "brier<=0.2"
 
 
-def _nothing_in_scope(rule: Rule, reports: Sequence[Measured]) -> str:
+def _nothing_in_scope(rule: Rule, reports: Sequence[MetricReport]) -> str:
     if rule.over == "gap" or (rule.over == "max" and all(report.group is None for report in reports)):
         return f"{rule.over}(..) goes over groups: name the column with {Hint('group').words}"
     known = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from decal_cli.analysis.evaluate import Measured, Plan, Report
+from decal_cli.analysis.evaluate import MetricReport, Plan, Report
 from decal_cli.api.asking import Asked
 from decal_cli.api.frames import LIBRARIES, Library, frame_of
 from decal_cli.api.nouns import Data
@@ -168,7 +168,7 @@ class ReportsAnswer(Answer):
         return draw_picture(self.data, self.plan, picture or self.picture, ax, report, terms)
 
 
-def result_of(report: Measured, key: str) -> Result:
+def result_of(report: MetricReport, key: str) -> Result:
     """A metric's result in a report. Errors: DecalError with the near match."""
     if key in report.results:
         return report.results[key]
@@ -298,7 +298,7 @@ class CompareAnswer(ReportsAnswer):
         return self.result.comparison
 
     @property
-    def reports(self) -> tuple[Measured, ...]:  # type: ignore[override]
+    def reports(self) -> tuple[MetricReport, ...]:  # type: ignore[override]
         """The differences, second model minus first, one report for all rows and each group."""
         return self.comparison.contests
 

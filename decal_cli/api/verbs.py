@@ -33,7 +33,7 @@ from decal_cli.api.asking import (
     thresholds_text,
     unknown_of,
 )
-from decal_cli.api.nouns import Costs, Data, DecisionLike, Names, Path, Rules, Source, Statistics
+from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Path, Rules, Source, Statistics
 from decal_cli.api.words import AROUND, computing, one_of, spoken
 from decal_cli.data.words import text_of
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
@@ -176,15 +176,16 @@ def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnsw
     unknown = unknown or Unknown("threshold", 0.01, 0.99)
     decision = given.decision
 
-    def task(number: float) -> Any:
-        at: Any = {unknown.name: number}
-        return task_given(replace(decision, **at))
+    def at(number: float) -> Decision:
+        numbers: Any = {unknown.name: number}
+        return replace(decision, **numbers)
 
-    first = task(unknown.low)
-    if not isinstance(first, BinaryTask):
+    def task(number: float) -> Any:
+        return task_given(at(number))
+
+    if not isinstance(task(unknown.low), BinaryTask):
         raise DecalError("a range is of costs that all rows share, of two decisions", "name one number in place of it")
-    lowest: Any = {unknown.name: unknown.low}
-    given = given._replace(decision=replace(decision, **lowest))
+    given = given._replace(decision=at(unknown.low))
     edges = sorted({task(unknown.at(step)).threshold for step in range(STEPS + 1)})
     rows = given.rows(edges)
     if rows.classes:

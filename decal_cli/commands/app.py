@@ -50,6 +50,7 @@ from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.declarations.option import argument, keys_of, option
 from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
 from decal_cli.hints import Hint
+from decal_cli.render.format import Face
 from decal_cli.render.formats import DEFAULT, FORMATS, as_bytes, format_for
 from decal_cli.roles import DECLARATIONS
 from decal_cli.task import SPELLINGS, parse_varied
@@ -94,6 +95,8 @@ def decal(version: Annotated[bool, VERSION] = False) -> None:
     """
 
 
+RULED: tuple[Face, ...] = ("blocks", "data", "rows", "checks")
+"""What a result is read as that rules are judged in."""
 WITHOUT_TERMS = dict.fromkeys(("unit", "decisions", "names"))
 """Terms are of amounts, and these verbs print none."""
 OF_STATEMENT = ("score", "label", "weight", "group", "cluster", "positive", "logit")
@@ -203,7 +206,7 @@ def gate(
         brief=True,
     ),
     format: list[str] = format_option(
-        *("blocks", "data", "rows", "checks"),
+        *RULED,
         text="Format of the result; junit=FILE writes this format into a file.",
         settled=False,
         several=True,
@@ -274,11 +277,11 @@ def gate_formats(named: list[str], output: str | None, baseline: str | None) -> 
         check_writable(path, f"--format {name}")
         if path in (*files, output, baseline):
             raise DecalError(f"--format {text}: {path} is named twice", "name a file of its own for each format")
-        files[path] = format_for(name, path, ("blocks", "data", "rows", "checks"))
+        files[path] = format_for(name, path, RULED)
     alone = [text for text in named if "=" not in text]
     if len(alone) > 1:
         raise DecalError(f"several formats for one output: {', '.join(alone)}", f"give files: --format {alone[1]}=FILE")
-    return format_for(alone[0] if alone else None, output, ("blocks", "data", "rows", "checks")), files
+    return format_for(alone[0] if alone else None, output, RULED), files
 
 
 @under(JUDGE, "Plan")
@@ -497,7 +500,7 @@ def online(
         metavar="RULE",
         brief=True,
     ),
-    format: str | None = format_option("blocks", "data", "rows", "checks", settled=False),
+    format: str | None = format_option(*RULED, settled=False),
     output: str | None = output_option(
         "Write the result to this file; a .parquet file gets every row with the predictions that would have been made."
     ),
@@ -522,7 +525,7 @@ def online(
     began = time.perf_counter()
     to_file = output is not None and PurePath(output).suffix.lower() == ".parquet"
     page = None if to_file else output
-    form = format_for(format, page, ("blocks", "data", "rows", "checks"))
+    form = format_for(format, page, RULED)
     if FORMATS[form].reads == "checks" and not rule:
         raise DecalError(f"--format {form} writes rules, and there is none", "give --rule 'e_calibration<20'")
     check_plot(plot)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from decal_cli.analysis.baseline import Baseline, baseline_of
-from decal_cli.analysis.evaluate import Measured, Result
+from decal_cli.analysis.evaluate import MetricReport, Result
 from decal_cli.analysis.gate import GateRow, judge, outcome, parse_rule
 from decal_cli.data import Input
 from decal_cli.errors import DecalError, Exit, Undefined
@@ -14,8 +14,8 @@ from decal_cli.metrics import parse
 from decal_cli.task import BinaryTask
 
 
-def report(model: str = "p", group: str | None = None, **results: Result) -> Measured:
-    return Measured(model, group, 100, 40, results)
+def report(model: str = "p", group: str | None = None, **results: Result) -> MetricReport:
+    return MetricReport(model, group, 100, 40, results)
 
 
 FULL = report(brier=Result(0.2, (0.15, 0.25)), auc=Result(None, None, "needs both classes"), c_bound=Result(0.3))
@@ -32,7 +32,7 @@ def earlier(task: BinaryTask | None = None, **models: dict[str, float | None]) -
     return baseline_of({"schema": 1, "task": held, "inputs": [], "reports": reports}, "report.json")
 
 
-def passed(rule: str, *reports: Measured, baseline: object = None) -> list[bool | None]:
+def passed(rule: str, *reports: MetricReport, baseline: object = None) -> list[bool | None]:
     return [row.passed for row in judge([parse_rule(rule)], reports or [FULL], baseline)]
 
 
