@@ -316,12 +316,12 @@ def _local_lines(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     for k, place in enumerate(places):
         far = np.abs(x - place)
         width = max(float(np.partition(far, nearest - 1)[nearest - 1]), 1e-9)
-        weight = np.clip(1 - (far / width) ** 3, 0, 1) ** 3 + 1e-12
+        weight = np.clip(1 - (far / width) ** 3, 0, 1) ** 3
         middle, mean = weight @ x / weight.sum(), weight @ y / weight.sum()
         spread = weight @ (x - middle) ** 2
         slope = weight @ ((x - middle) * (y - mean)) / spread if spread > 1e-12 else 0.0
         # A mean lies among what it is the mean of; a line at the end of its points need not.
-        around = y[far <= width]
+        around = y[weight > 0]
         values[k] = np.clip(mean + slope * (place - middle), around.min(), around.max())
     return places, values
 

@@ -9,7 +9,7 @@ import pytest
 
 import decal_cli
 from decal_cli.data import Columns, from_arrays, read
-from decal_cli.learn.encoding import MAX_TEXT_CLASSES, TextColumn, encoded
+from decal_cli.learn.encoding import MAX_TEXT_CLASSES, TextColumn, _regressed, encoded
 from decal_cli.learn.method import Training, fit
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, from_text, to_text
@@ -48,6 +48,16 @@ def test_n_grams_by_hand() -> None:
     assert (grams[0] != grams[1]).nnz == 0, "case and spaces say nothing"
     assert grams[2].indices.tolist() == [BUCKETS] and grams[3].nnz == 0
     assert grams[5].nnz == grams[4].nnz + 1, "an n-gram counts once; the pair of words is new"
+
+
+@pytest.mark.parametrize(
+    ("texts", "learned"), [(["b"] * 3 + ["c"] * 2, ["b"]), (["b"] * 2 + ["c"] * 2, []), (["b"] * 4, [])]
+)
+def test_n_grams_of_three_texts_that_others_lack_are_learned_from(texts: list[str], learned: list[str]) -> None:
+    rows = len(texts)
+    column = _regressed(_matrix(texts), [(np.arange(rows) % 2.0, np.full(rows, 0.5))], np.ones(rows))
+    assert column.gram.tolist() == sorted({*_matrix(learned).indices.tolist()})
+    assert column.rarity == pytest.approx(np.log((1 + rows) / (1 + 3)) + 1)
 
 
 def test_a_text_has_the_same_n_grams_among_others_and_alone() -> None:

@@ -1,5 +1,6 @@
 """Limited capacity against lists that are written out, by hand, and in simulated worlds."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.paired import intervals
 from decal_cli.tables.listed import Capacity, listed
+from decal_cli.tables.local_rate import Neighbours
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from simulation.places import drawn
@@ -49,6 +51,31 @@ BY_HAND = {
 @pytest.mark.parametrize("key", FAMILY)
 def test_the_hand_made_world_has_the_values_worked_by_hand(key: str) -> None:
     assert value(key, measured(known_rows("hand"), count(4))) == pytest.approx(BY_HAND[key], abs=1e-12)
+
+
+@pytest.mark.parametrize("places", [(100, 200, 390), (0, 120)])
+def test_the_mean_at_a_place_is_on_the_line_through_the_rows_that_rank_around_it(places: tuple[int, ...]) -> None:
+    """With the error of the mean over places by what each row adds to it."""
+    rng = np.random.default_rng(0)
+    rank = 1e5 + np.sort(rng.integers(0, 800, 400)) / 100
+    weight, values, unit = rng.uniform(0.5, 2, 400), rng.normal(rank - 1e5, 1), rng.integers(0, 100, 400)
+    at, wide = rank[list(places)], math.ceil(400**0.75 / 2)
+    shares, noise, lines = np.zeros(400), np.zeros(400), []
+    for place in at:
+        first = max(np.searchsorted(rank, place, side="left") - wide, 0)
+        last = min(np.searchsorted(rank, place, side="right") + wide, 400) - 1
+        near = (rank >= rank[first]) & (rank <= rank[last])
+        x, w = rank[near] - place, weight[near]
+        lines.append(np.polyfit(x, values[near], 1, w=np.sqrt(w)))
+        centre = np.average(x, weights=w)
+        share = w * (1 / w.sum() - centre * (x - centre) / (w @ (x - centre) ** 2)) / len(at)
+        shares[near] += share
+        noise[near] += share * (values[near] - np.polyval(lines[-1], x))
+    found = Neighbours(rank, weight, unit, at).means(values)
+    assert np.column_stack((found.slope, found.mean)) == pytest.approx(np.array(lines), abs=1e-6)
+    assert found.effective == pytest.approx(1 / (shares**2).sum())
+    assert found.error == pytest.approx(np.sqrt((np.bincount(unit, noise) ** 2).sum()))
+    assert found.range == pytest.approx(np.ptp(values))
 
 
 @given(rows=any_rows(least=2, most=30, weights="none"), days=st.integers(1, 4), places=st.integers(1, 9))

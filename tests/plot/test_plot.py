@@ -21,6 +21,7 @@ from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
 from decal_cli.plot import page
 from decal_cli.plot.page import ready
+from decal_cli.plot.panels import _mark_changes
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
 from decal_cli.plot.sweeps import PICTURES, draw, draw_text, panels_of, rows_of
 from decal_cli.render.format import Page
@@ -127,6 +128,13 @@ def test_reliability_marks_where_the_recalibrated_score_reaches_the_threshold(on
     assert task is not None
     adjusted = value_of(parse("threshold_adjusted"), Inputs.of(report.table, None, task))
     assert line.get_xdata()[0] == pytest.approx(adjusted, abs=0.001)
+
+
+def test_a_score_at_the_threshold_acts_before_and_after_recalibration() -> None:
+    axes = matplotlib.figure.Figure().add_subplot()
+    same = Curve(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    _mark_changes(axes, same, BinaryTask.of_threshold(0.5), (0.0, 1.0))
+    assert axes.get_lines()[0].get_xdata()[0] == 0.5 and not axes.collections, "no decision changes"
 
 
 def test_models_keep_colour_and_marker_in_every_panel(two: Sweep) -> None:

@@ -5,6 +5,7 @@ After a wanted change: GOLDEN=write python -m pytest tests/render/test_formats.p
 
 import os
 
+import numpy as np
 import pytest
 
 from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
@@ -17,6 +18,7 @@ from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.explained import metric_explained
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.recommendation import Recommended, ladder
+from decal_cli.render.results.sweep import sparkline
 from decal_cli.render.terms import StatedTerms
 from tests.helpers.command import GOLDEN
 from tests.helpers.results import ONE_REPORT, SIX_REPORTS, as_text, two_rounds, with_advice
@@ -187,18 +189,39 @@ def test_sections_chosen_and_empty_rows() -> None:
     assert lines_of(picked, 20) == ["method", "→ a", "  b"]
 
 
+@pytest.mark.parametrize(
+    ("values", "course"),
+    [
+        (np.arange(9.0), "▁▂▃▄▅▅▆▇█"),
+        (np.arange(5.0, -3, -1), "█▇▆▅▄▃▂▁"),
+        (np.array([1.0, np.nan, 0]), "█ ▁"),
+        (np.ones(2), "▁▁"),
+        (np.arange(100.0), "▁▂▃▃▄▅▆▆▇█"),
+        (np.full(3, np.nan), ""),
+    ],
+)
+def test_the_course_of_a_curve_goes_from_its_first_value_to_its_last(values: np.ndarray, course: str) -> None:
+    assert sparkline(values, 10) == course
+
+
 def test_names_in_brackets_and_colons_are_no_markup() -> None:
     table = TextTable((Column("[bold]", words=True), Column(":smile:")), (row("[red]x", Cell(("[/]",))),))
     assert lines_of(table, 40) == ["[bold]  :smile:", "[red]x      [/]"]
 
 
 @pytest.mark.parametrize(
-    ("scale", "texts", "measured_in"),
-    [(1.0, ["-2,596", "-676"], "per 1,000 decisions"), (1000.0, ["-2.60", "-0.68"], "in million per 1,000 decisions")],
+    ("worths", "texts", "measured_in", "shares"),
+    [
+        ((-2.596, -0.676), ["-2,596", "-676"], "per 1,000 decisions", [0, 1]),
+        ((-2596, -676), ["-2.60", "-0.68"], "in million per 1,000 decisions", [0, 1]),
+        ((-0.5, -0.5), ["-500", "-500"], "per 1,000 decisions", [0, 0]),
+    ],
 )
-def test_the_heading_names_the_size_of_the_numbers(scale: float, texts: list[str], measured_in: str) -> None:
-    bars = ladder(
-        {"eu_never": Result(-2.596 * scale, None, None), "eu_always": Result(-0.676 * scale, None, None)}, StatedTerms()
-    )
+def test_the_heading_names_the_size_of_the_numbers_and_bars_go_from_the_lowest_to_the_highest(
+    worths: tuple[float, float], texts: list[str], measured_in: str, shares: list[float]
+) -> None:
+    never, always = (Result(worth, None, None) for worth in worths)
+    bars = ladder({"eu_never": never, "eu_always": always}, StatedTerms())
     assert bars.title == f"Expected utility {measured_in}"
     assert [bar.text for bar in bars.items] == texts
+    assert [bar.share for bar in bars.items] == pytest.approx(shares)

@@ -201,8 +201,9 @@ def test_pieces_are_the_whole() -> None:
     score, label = rng.random(len(of_row)), (rng.random(len(of_row)) < 0.3).astype(np.uint8)
     whole = ClusterAlarm()
     log_e = whole.advance(score, label, runs_of(size))
-    pieces, parts = ClusterAlarm(), []
-    for start, end in ((0, 777), (777, 778), (778, len(of_row))):
+    pieces, parts, states = ClusterAlarm(), [], []
+    cut = int(size[:48].sum()) + 1  # after the first row of a cluster
+    for start, end in ((0, cut), (cut, cut + 1), (cut + 1, len(of_row))):
         here = of_row[start:end]
         runs = np.unique(here)
         # Of the first run the rows before this piece count too.
@@ -213,9 +214,14 @@ def test_pieces_are_the_whole() -> None:
             sizes, firsts = np.insert(sizes, 0, size[before]), np.insert(firsts, 0, np.searchsorted(of_row, before))
             runs = np.insert(runs, 0, before)
         parts.append(pieces.advance(score[start:end], label[start:end], Runs(here - runs[0], sizes, firsts)))
+        states.append(pieces.state())
     assert np.concatenate(parts).tobytes() == log_e.tobytes()
     assert pieces.state() == whole.state()
     assert pieces.likely_start() in {0, *whole.rows_of_starts()}
+    for rows, state in ((cut, states[0]), (cut + 1, states[1])):
+        first = ClusterAlarm()
+        log_of_first = first.advance(score[:rows], label[:rows], runs_of(size).up_to(rows))
+        assert log_of_first.tobytes() == log_e[:rows].tobytes() and first.state() == state
 
 
 @pytest.mark.parametrize("kind", KINDS)

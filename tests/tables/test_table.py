@@ -291,6 +291,14 @@ def test_cells_of_many_rows_vary_as_their_rows_do_over_deals() -> None:
     assert cells.effective_rows == pytest.approx(rows.effective_rows) == n
 
 
+def test_some_of_the_units_are_as_many_rows_as_their_weights_say() -> None:
+    """(sum of w)^2 / sum of w^2; where the rows are counted, their share of them."""
+    weight, some = np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, True, True, False])
+    units = units_of_rows(np.array([0, 1, 0, 1]), weight, None)
+    assert units.rows_of(some) == pytest.approx(25 / 13)
+    assert replace(units, rows=20.0).rows_of(some) == pytest.approx(20 * (25 / 13) / (100 / 30))
+
+
 def test_deals_that_disagree_make_an_estimate_less_sure() -> None:
     """All that varies is the deal: the variance of a mean of two numbers that are 1 apart."""
     rows = units_of_rows(np.array([0, 1, 0, 1]), None, None).dealt(2)

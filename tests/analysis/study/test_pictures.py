@@ -143,10 +143,21 @@ def test_figures_without_their_methods_are_not_drawn() -> None:
     assert not any(name.startswith(("by-", "against-regret-u")) for name in none)
 
 
-def test_a_local_line_goes_through_points_on_a_line() -> None:
-    x = np.linspace(0, 1, 50)
-    at, values = _local_lines(x, 3 - 2 * x)
-    np.testing.assert_allclose(values, 3 - 2 * at, atol=1e-9)
+@pytest.mark.parametrize("step", [0, 3])
+def test_local_lines_are_fits_to_the_nearest_fifth_by_tricube_weights(step: float) -> None:
+    """Beside a step the line leaves the points that it is fitted to, and the mean does not."""
+    x = np.random.default_rng(0).random(50)
+    y = x + step * (x > 0.5)
+    at, values = _local_lines(x, y)
+    outside = 0
+    for place, value in zip(at, values, strict=True):
+        far = np.abs(x - place)
+        width = np.sort(far)[9]
+        line = np.polyfit(x, y, 1, w=np.clip(1 - (far / width) ** 3, 0, None) ** 1.5)
+        near, fitted = y[far < width], np.polyval(line, place)
+        assert value == pytest.approx(np.clip(fitted, near.min(), near.max()), abs=1e-9)
+        outside += not near.min() <= fitted <= near.max()
+    assert (outside > 0) == (step > 0) and (step or values == pytest.approx(at, abs=1e-9))
 
 
 @pytest.mark.parametrize("seed", range(20))
