@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError
-from decal_cli.task import BinaryTask, Task, parse_odds, parse_utility, task_of
+from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY
+from decal_cli.task import BinaryTask, Task, parse_odds, parse_utility, parse_varied, task_of
 from tests.helpers.command import Decal
 
 inside = st.floats(1e-30, 1, exclude_max=True)
@@ -42,15 +43,9 @@ def test_a_decimal_threshold_is_the_same_to_the_last_bit_however_it_is_spelled()
         assert parse_odds(f"{thousandths}:{1000 - thousandths}").threshold == t
         for scale in (0.1, 1, 3, 100):
             assert BinaryTask.of_costs(scale * t, scale * (1 - t)).threshold == t
-        assert BinaryTask.of_utility([[1, 0], [0, 1 / t - 1]]).threshold == t
-
-
-def test_the_task_of_the_regret_paper() -> None:
-    """U = [[1, 0], [0, 1/t* - 1]] has threshold t* and u_delta 1/t* [R, section 4]."""
-    for threshold in (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99):
-        task = BinaryTask.of_utility([[1, 0], [0, 1 / threshold - 1]])
-        assert task.threshold == pytest.approx(threshold, abs=1e-15)
-        assert task.u_delta == pytest.approx(1 / threshold)
+        # The task of the regret paper [R, section 4].
+        paper = BinaryTask.of_utility([[1, 0], [0, 1 / t - 1]])
+        assert paper.threshold == t and paper.u_delta == pytest.approx(1 / t)
 
 
 SPELLINGS = [
@@ -192,6 +187,21 @@ def test_any_text_is_a_task_or_an_error(text: str) -> None:
         with contextlib.suppress(DecalError):
             task = parse(text)
             assert not isinstance(task, Task) or all(0 < threshold < 1 for threshold in task.thresholds)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("3,1,3", (1, 3)),
+        ("0.05:0.35:0.05", (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)),
+        ("0:1:0.4", (0, 0.4, 0.8)),
+        ("-1:1", tuple(k / 10 for k in range(-10, 11))),
+        (f"{-MAX_UTILITY},{MAX_UTILITY}", (-MAX_UTILITY, MAX_UTILITY)),
+        (f"1:{MAX_THRESHOLDS}:1", tuple(range(1, MAX_THRESHOLDS + 1))),
+    ],
+)
+def test_what_varies_takes_the_values_that_are_named_ends_included(text: str, values: tuple[float, ...]) -> None:
+    assert parse_varied(f"a:b={text}").values == values
 
 
 @pytest.mark.parametrize("road", ["rows", "counts", "engine"])

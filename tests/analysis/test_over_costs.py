@@ -13,6 +13,7 @@ import decal_cli as decal
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.recommend import LOOKED_AT, STEPS, Unknown
 from decal_cli.analysis.sweep import COVERAGES, VariedSweep, series_for, sweep_tasks
+from decal_cli.api.asking import Asked
 from decal_cli.data import Columns, Dataset, from_arrays, read
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.families.classes import area_influence, risk_at
@@ -109,6 +110,14 @@ def test_advice_holds_for_costs_that_add_up_to_the_same() -> None:
 def test_where_rows_have_costs_of_their_own_no_threshold_is_named(decal: Decal) -> None:
     assert "This advice holds for thresholds from 0.2 to 0.54." in decal(*ONE, "-t", "0.3").out
     assert "advice holds" not in decal(*ONE, "-t", "0.3", "--capacity", "0.1").out
+
+
+def test_rows_are_counted_apart_at_every_number_of_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, rows = [], Asked.rows
+    monkeypatch.setattr(Asked, "rows", lambda asked, edges: counted.extend(edges) or rows(asked, edges))
+    decal.recommend((np.array([0.2, 0.7] * 20), np.array([0, 1] * 20)), cost_fp=1.0, cost_fn="3:8")
+    numbers = Unknown("cost_fn", 3.0, 8.0)
+    assert counted == pytest.approx(sorted(1 / (1 + numbers.at(step)) for step in range(STEPS + 1)))
 
 
 def test_numbers_of_a_range_have_the_decimals_of_its_steps_and_its_ends() -> None:

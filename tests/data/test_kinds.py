@@ -125,7 +125,10 @@ def test_the_kind_is_that_of_all_files(tmp_path: Path) -> None:
     three = write_columns(tmp_path, {"p": [0.5], "y": [1], "x": pa.nulls(1)}, "parquet", "three")
     features = read([one, two, three], Columns(features=("x",))).models[0].rows.typed
     assert features.categories == (("1", "b"),) and features.codes[:, 0].tolist() == [0, 1, -1]
-    assert read([one, three], Columns(features=("x",))).models[0].rows.typed.kinds == ("number",)
+    four = write_columns(tmp_path, {"p": [0.5], "y": [1], "x": [True]}, "parquet", "four")
+    five = write_columns(tmp_path, {"p": [0.5], "y": [0], "x": [2.5]}, "parquet", "five")
+    for files in ([one, three], [four, five]):
+        assert read(files, Columns(features=("x",))).models[0].rows.typed.kinds == ("number",)
 
 
 def test_a_star_takes_every_column_without_another_role(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,6 +112,15 @@ def test_wilson_is_the_textbooks() -> None:
     """Newcombe 1998: 81 of 263 at 95 %: .2553 to .3662; 0 of 20: 0 to .1611."""
     assert wilson(81, 263, 263, 0.95) == pytest.approx((0.2553, 0.3662), abs=5e-5)
     assert wilson(0, 20, 20, 0.95) == pytest.approx((0.0, 0.1611), abs=5e-5)
+
+
+def test_the_uncertainty_is_between_those_of_the_base_rates_wilson_ends() -> None:
+    """The rows are as many as the variance of the weighted base rate says."""
+    rows = replace(known_rows("binary"), weight=np.random.default_rng(0).exponential(size=len(known_rows("binary"))))
+    rate = np.average(rows.label, weights=rows.weights)
+    variance = (rows.weights**2 * (rows.label - rate) ** 2).sum() / rows.weights.sum() ** 2
+    ends = wilson(rate, 1.0, rate * (1 - rate) / variance, 0.95)
+    assert interval_of("corp_unc", rows.table) == pytest.approx(sorted(end * (1 - end) for end in ends))
 
 
 def test_delongs_error_is_that_of_the_placements() -> None:

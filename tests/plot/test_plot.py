@@ -79,6 +79,9 @@ def test_the_lines_are_the_curves(one: Sweep) -> None:
     for name, (_, words) in LINES.items():
         assert lines[words].get_ydata() == pytest.approx(one.reports[0].curves[name].value)
         assert lines[words].get_xdata() == pytest.approx(GRID.thresholds)
+    rate, at = one.reports[0].table.base_rate, GRID.thresholds
+    constant = lines["better constant decision"].get_ydata()
+    assert constant == pytest.approx(np.where(at < rate, at * (1 - rate), (1 - at) * rate))
     decision = titles["Decision curve"].get_lines()[0]
     assert decision.get_ydata() == pytest.approx(one.reports[0].curves["net_benefit"].value)
     fit = {line.get_label(): line for line in titles["Reliability: p_a"].get_lines()}["isotonic fit"]
@@ -144,6 +147,10 @@ def test_models_keep_colour_and_marker_in_every_panel(two: Sweep) -> None:
             for number, report in enumerate(two.reports):
                 if line.get_label() == report.name:
                     assert (line.get_color(), line.get_marker()) == style_of(number)
+    brier = next(axes for axes in figure.axes if axes.get_title(loc="left") == "Brier curves")
+    drawn = [line.get_ydata() for line in brier.get_lines() if len(line.get_xdata()) == len(GRID.thresholds)]
+    shown = [report.curves[way].value for report in two.reports for way in ("brier", "brier_calibrated")]
+    assert np.array(drawn) == pytest.approx(np.array(shown))
     assert len({style_of(number) for number in range(24)}) >= 8
 
 

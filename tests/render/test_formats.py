@@ -4,20 +4,22 @@ After a wanted change: GOLDEN=write python -m pytest tests/render/test_formats.p
 """
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
+from decal_cli.analysis.tryout import Ranked
 from decal_cli.metrics import Result, parse
-from decal_cli.numbers import plain, short, span
+from decal_cli.numbers import plain, short, span, times, within
 from decal_cli.render.blocks import Cell, Column, Row, TextTable
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.explained import metric_explained
 from decal_cli.render.results.gates import Gated
-from decal_cli.render.results.recommendation import Recommended, ladder
+from decal_cli.render.results.recommendation import AdvisedModel, Recommended, ladder
 from decal_cli.render.results.sweep import sparkline
 from decal_cli.render.terms import StatedTerms
 from tests.helpers.command import GOLDEN
@@ -202,6 +204,22 @@ def test_sections_chosen_and_empty_rows() -> None:
 )
 def test_the_course_of_a_curve_goes_from_its_first_value_to_its_last(values: np.ndarray, course: str) -> None:
     assert sparkline(values, 10) == course
+
+
+@pytest.mark.parametrize(
+    ("gain", "ends", "says"),
+    [
+        (0.0, (0.0, 0.0), "its gain is 0 [0, 0], which chance could explain"),
+        (0.01, (0.0, 0.02), "its gain is 10 [0, 20], which chance could explain"),
+        (-0.01, (-0.02, 0.0), "its gain is -10 [-20, 0], which chance could explain"),
+        (0.02, (0.01, 0.03), "it wins 20 [10, 30]"),
+        (-0.02, (-0.03, -0.01), "it loses 20 [10, 30]"),
+        (0.0, None, "it wins 0"),
+    ],
+)
+def test_what_a_score_wins_with_few_places_is_said(gain: float, ends: tuple[float, float] | None, says: str) -> None:
+    page = SimpleNamespace(say=lambda gain, ends: within(1000 * gain, times(ends, 1000)))
+    assert AdvisedModel._won(page, Ranked("isotonic", gain=gain, interval=ends)) == says
 
 
 def test_names_in_brackets_and_colons_are_no_markup() -> None:

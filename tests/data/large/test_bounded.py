@@ -203,6 +203,24 @@ def test_documents_are_read_up_to_their_limits(tmp_path: Path, monkeypatch: pyte
             read_with(**beyond)
 
 
+def test_a_document_has_a_key_a_line_and_its_items_two_spaces_further_in() -> None:
+    text = documents.canonical_json({"a": [1, 2], "b": {"c": [{"d": 1}, 2]}})
+    assert [line.replace("  ", "> ") for line in text.split("\n")] == [
+        "{",
+        '> "a": [1, 2],',
+        '> "b": {',
+        '> > "c": [',
+        "> > > {",
+        '> > > > "d": 1',
+        "> > > },",
+        "> > > 2",
+        "> > ]",
+        "> }",
+        "}",
+        "",
+    ]
+
+
 def test_a_number_of_400_digits_is_infinite_where_it_is_read(tmp_path: Path) -> None:
     text = f'{{"p": 0.5, "y": 1, "z": {"9" * 400}}}\n{{"p": 0.5, "y": 0, "z": 1}}\n'
     path = write_text(tmp_path, text, "long.jsonl")
