@@ -71,6 +71,20 @@ def test_a_task_may_be_none_and_the_model_operated_elsewhere() -> None:
     assert task is not None and (task.threshold, task.decision_threshold) == (0.3, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("utility", "classes", "unit", "u_delta"),
+    [
+        # The best action beyond the worst is worth 5 at label 0 and 19 at label 1.
+        ("0,-20;-2,-3;-5,-1", (), 5 + 19, 5 + 19),
+        ("0,-20;-2,-3;-5,-1", ("no", "yes"), 19, 2 * (5 + 19) / 2),
+        ("1,-2,-3;-5,0,-1", ("a", "b", "c"), 6, 2 * (6 + 2 + 2) / 3),
+    ],
+)
+def test_what_is_at_stake_by_hand(utility: str, classes: tuple[str, ...], unit: float, u_delta: float) -> None:
+    decision = task_of(utility=utility).for_classes(classes)
+    assert (decision.unit, decision.u_delta) == pytest.approx((unit, u_delta))
+
+
 FILES = {
     "utility.json": json.dumps([[0, -19], [-1, 0]]),
     "named.json": json.dumps({"utility": [[0, -19], [-1, 0]]}),

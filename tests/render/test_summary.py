@@ -18,6 +18,7 @@ from decal_cli.render.blocks import Bar, Bars, Cell, Check, Column, Facts, Parag
 from decal_cli.render.format import Page
 from decal_cli.render.formats import FORMATS, faces_of, write
 from decal_cli.render.formats.text import Text
+from decal_cli.render.results import evaluation
 from tests.helpers.command import BINARY, FIXTURES, Decal
 from tests.helpers.evaluate_sentences import (
     gap_contradictions,
@@ -60,11 +61,15 @@ def test_every_row_of_a_group_follows_from_the_numbers(decal: Decal, more: tuple
     assert list(grouped_contradictions(document, text.replace("-132.1 [", "-131.1 [")))
 
 
-def test_every_gap_between_groups_follows_from_the_numbers(decal: Decal) -> None:
+def test_every_gap_between_groups_follows_from_the_numbers(decal: Decal, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ("evaluate", *TWO, "--threshold", ".3", "--group", "group", "--pack", "fairness")
     text, document = decal(*asked).out, decal.json(*asked)
     assert not list(gap_contradictions(document, text, PACKS["fairness"].measures))
     assert list(gap_contradictions(document, text.replace(" no\n", " yes\n"), PACKS["fairness"].measures))
+    # Two groups are one pair: all are listed where one may be, and none where none may.
+    for most, cut in ((1, False), (0, True)):
+        monkeypatch.setattr(evaluation, "MAX_PAIRS", most)
+        assert (f"the {most} most certain pairs of each metric are listed" in decal(*asked).text) == cut
 
 
 @pytest.mark.parametrize("threshold", ["0.3", pytest.param("0.05", marks=pytest.mark.long)])
