@@ -15,6 +15,7 @@ from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Floats
 from decal_cli.tables.units import Interval as Interval
 from decal_cli.tables.units import quantile as quantile
+from decal_cli.tables.units import wilson_ends as wilson_ends
 
 POPULATION = "the population's value"
 _BIASED = "noise alone makes the value too large, so the truth lies in the lower part more often than in the upper"
@@ -85,16 +86,8 @@ def wilson(part: float, whole: float, effective: float, confidence: float) -> In
     """Wilson's score interval of a proportion part/whole that rests on this many effective rows."""
     if whole <= 0 or effective <= 0:
         raise Undefined("rests on no rows")
-    low, high = wilson_ends(np.array([part / whole]), np.array([effective]), confidence)
-    return float(low[0]), float(high[0])
-
-
-def wilson_ends(rate: Floats, effective: Floats, confidence: float) -> Floats:
-    """Wilson's score intervals of proportions that rest on so many effective rows: lower and upper ends, (2, k)."""
-    z2 = quantile(confidence) ** 2 / effective
-    centre = (rate + z2 / 2) / (1 + z2)
-    reach = np.sqrt(z2 * (np.maximum(rate * (1 - rate), 0.0) + z2 / 4)) / (1 + z2)
-    return np.array((np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)))
+    low, high = wilson_ends(part / whole, effective, confidence).tolist()
+    return low, high
 
 
 RESAMPLES = 200

@@ -429,10 +429,8 @@ class Estimate:
             rows = share * (1 - share) / self.seen**2
         if rows <= 0:
             raise Undefined("rests on no rows")
-        z2 = quantile(confidence) ** 2 / rows
-        centre = (share + z2 / 2) / (1 + z2)
-        reach = math.sqrt(z2 * (share * (1 - share) + z2 / 4)) / (1 + z2)
-        return max(centre - reach, 0.0), min(centre + reach, 1.0)
+        low, high = wilson_ends(share, rows, confidence).tolist()
+        return low, high
 
 
 def runs_of(keys: Sequence[NDArray[Any]]) -> tuple[Ints, Ints]:
@@ -453,6 +451,14 @@ def starts_of(keys: Sequence[NDArray[Any]]) -> Ints:
 def run_of_each(starts: Ints, rows: int) -> Ints:
     """The number of the run that each of so many rows in order is in, by where runs start."""
     return np.repeat(np.arange(len(starts)), np.diff(starts, append=rows))
+
+
+def wilson_ends(rate: Floats | float, effective: Floats | float, confidence: float) -> Floats:
+    """Wilson's score intervals of proportions that rest on so many effective rows: lower and upper ends, (2, k)."""
+    z2 = quantile(confidence) ** 2 / effective
+    centre = (rate + z2 / 2) / (1 + z2)
+    reach = np.sqrt(z2 * (np.maximum(rate * (1 - rate), 0.0) + z2 / 4)) / (1 + z2)
+    return np.array((np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)))
 
 
 def quantile(confidence: float) -> float:

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 
 from decal_cli.metrics import Inputs, confidence, measure, parse
-from decal_cli.metrics.confidence import quantile, wilson
+from decal_cli.metrics.confidence import one_sided, quantile, wilson
 from decal_cli.metrics.families.calibration import range_above
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
+from decal_cli.tables.units import units_of_rows
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import any_rows, interval_of, known_rows, rows_by_level, value_of
 
@@ -106,12 +107,16 @@ TASK = BinaryTask.of_threshold(0.3)
 
 def test_the_normal_quantile() -> None:
     assert quantile(0.95) == pytest.approx(1.959963984540054)
+    assert quantile(one_sided(0.95)) == pytest.approx(1.6448536269514722)
 
 
 def test_wilson_is_the_textbooks() -> None:
     """Newcombe 1998: 81 of 263 at 95 %: .2553 to .3662; 0 of 20: 0 to .1611."""
     assert wilson(81, 263, 263, 0.95) == pytest.approx((0.2553, 0.3662), abs=5e-5)
     assert wilson(0, 20, 20, 0.95) == pytest.approx((0.0, 0.1611), abs=5e-5)
+    label = np.arange(263) < 81
+    share = units_of_rows(label.astype(np.int64), None, None).mean(label.astype(float))
+    assert share.wilson(0.95) == pytest.approx((0.2553, 0.3662), abs=5e-5)
 
 
 def test_the_uncertainty_is_between_those_of_the_base_rates_wilson_ends() -> None:
