@@ -501,14 +501,11 @@ def _bins(t: Table, rows: float) -> tuple[Floats, ...]:
 def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
     """Grouping loss, and what the bin adds to each of the bounds, shape (4, bins); NaN where unknown."""
     grouped = np.full((4, bins), np.nan)
-    if regions is None:
-        return grouped
-    try:
-        known = bin_losses(regions)
-    except Undefined:
-        return grouped
-    each = bounds_of_bins(known.loss, known.rate, task.threshold)
-    grouped[:, known.judged] = known.loss, *(bound * known.share for bound in each)
+    with contextlib.suppress(Undefined):
+        if regions is not None:
+            known = bin_losses(regions)
+            each = bounds_of_bins(known.loss, known.rate, task.threshold)
+            grouped[:, known.judged] = known.loss, *(bound * known.share for bound in each)
     return grouped
 
 

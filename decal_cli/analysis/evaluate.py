@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -429,13 +430,9 @@ def with_lists(dataset: Dataset, plan: Plan, task: Decision | None = None) -> Da
 
 
 def _recalibrator(inputs: Inputs) -> str | None:
-    if not inputs.of_classes:
-        try:
-            return method_like(inputs.get(Table), inputs.seed)
-        except Undefined:
-            return None
-    recalibrated = inputs.find(Recalibrated)
-    return None if recalibrated is None else recalibrated.chosen
+    with suppress(Undefined):
+        return inputs.get(Recalibrated).chosen if inputs.of_classes else method_like(inputs.get(Table), inputs.seed)
+    return None
 
 
 def resampled_cells(levels: Iterable[int]) -> int | None:

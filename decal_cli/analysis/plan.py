@@ -7,7 +7,7 @@ of about as many rows as the plan names, as far as the pilot has them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.analysis.evaluate import Evaluation, Plan, evaluate
-from decal_cli.analysis.gate import Rule
+from decal_cli.analysis.gate import Rule, choices_of
 from decal_cli.data import Dataset
 from decal_cli.declarations.document import Count, Positive, Share
 from decal_cli.errors import DecalError
@@ -86,7 +86,7 @@ def plan_rows(
             )
     gain = parse("gain_recalibration")
     stake = parse("utility_at_stake")
-    named = [rule.choice for rule in rules if rule.choice is not None]
+    named = choices_of(rules)
     choices = tuple(dict.fromkeys((*named, *((gain, stake) if plan.decision is not None else ()))))
     if not choices:
         raise DecalError("there is nothing to plan", f"give {Hint('rule', 'brier<=0.2')} or a decision")
@@ -96,23 +96,22 @@ def plan_rows(
     sampler = _Sampler(dataset.models[0].rows, plan)
     planned, unknown = [], []
 
-    def add(what: str, choice: MetricSpec, bound: float | None, at_most: bool) -> None:
+    def add(what: str, choice: MetricSpec, rows: Callable[..., RowsNeeded], *asked: float) -> None:
         result = results[choice.key]
         if result.value is None or result.interval is None:
             unknown.append((what, result.missing or "has no interval"))
-        elif bound is None and half_width is not None:
-            planned.append(sampler.for_width(what, choice, result, half_width))
-        elif bound is not None:
-            planned.append(sampler.for_bound(what, choice, result, bound, at_most))
+        else:
+            planned.append(rows(what, choice, result, *asked))
 
     for rule in rules:
         if rule.choice is not None:
             result = results[rule.key]
             holds = result.value is not None and rule.holds(result.value, rule.number)
-            add(f"show that {rule.text} {'holds' if holds else 'fails'}", rule.choice, rule.number, rule.at_most)
+            what = f"show that {rule.text} {'holds' if holds else 'fails'}"
+            add(what, rule.choice, sampler.for_bound, rule.number, rule.at_most)
     if half_width is not None:
-        for choice in dict.fromkeys(named or [gain]):
-            add(f"know {choice.key} to within {half_width:g}", choice, None, True)
+        for choice in named or [gain]:
+            add(f"know {choice.key} to within {half_width:g}", choice, sampler.for_width, half_width)
     if plan.decision is not None:
         value, at_stake = results[gain.key].value, results[stake.key].value
         if value is None or at_stake is None:
@@ -122,7 +121,7 @@ def plan_rows(
             # Clear is a gain above 0, or one below the tolerance: whichever needs fewer rows.
             win = value > tolerance / 2
             what = "show that recalibration wins" if win else "show that recalibration wins too little to matter"
-            add(what, gain, 0.0 if win else tolerance, not win)
+            add(what, gain, sampler.for_bound, 0.0 if win else tolerance, not win)
     return RowPlan(evaluation, tuple(planned), tuple(unknown), pilot)
 
 

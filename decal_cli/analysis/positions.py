@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,15 +120,13 @@ def positions_of(
     true, false = (np.append(np.cumsum(each[::-1])[::-1], 0.0)[acts] for each in (pos, n - pos))
     total = float(n.sum())
     recalibrated = featured = None
-    try:
+    with suppress(Undefined):
         held = held_out.of_table(t, seed)
         now = held.score if fixed is None else (held.score >= fixed).astype(np.float64)
         recalibrated = _moved(held.units, now, held.recalibrated, at, total, confidence)
         if probed is not None:
             deals = probed.all_deals
             featured = _moved(deals.units, deals.recalibrated, deals.probe, at, total, confidence, deals.judge)
-    except Undefined:
-        pass
     return Positions(at, float(pos.sum()), total - float(pos.sum()), true, false, _top(t.score, n, pos),
                      recalibrated, featured)  # fmt: skip
 

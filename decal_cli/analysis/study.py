@@ -260,15 +260,6 @@ def _fitted(
     seconds: dict[str, float] = {}
     reasons: dict[str, str] = {}
     models: dict[str, list[Model]] = {}
-
-    def add(name: str, fitted: Callable[[], list[Model]]) -> None:
-        before = time.process_time()
-        try:
-            models[name] = fitted()
-            seconds[name] = time.process_time() - before
-        except Undefined as undefined:
-            reasons[name] = undefined.reason
-
     binary = [task if isinstance(task, BinaryTask) else None for task in tasks]
 
     def each(spec: MethodSpec) -> list[Model]:
@@ -282,10 +273,14 @@ def _fitted(
         name = inputs.get(Recalibrated).chosen
         return models.get(name) or each(METHODS.parse(name))
 
-    for spec in methods:
-        add(spec.key, partial(each, spec))
-    if fit.classes:
-        add(CHOSEN, chosen)
+    fits = {spec.key: partial(each, spec) for spec in methods} | ({CHOSEN: partial(chosen)} if fit.classes else {})
+    for name, fitted in fits.items():
+        before = time.process_time()
+        try:
+            models[name] = fitted()
+            seconds[name] = time.process_time() - before
+        except Undefined as undefined:
+            reasons[name] = undefined.reason
     return seconds, reasons, models
 
 

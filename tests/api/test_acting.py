@@ -80,27 +80,6 @@ def test_a_test_set_is_one_that_the_model_was_not_fitted_to() -> None:
         decal.fit(first, score="p", label="y", method="isotonic", test=first)
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (
-            lambda: decal.fit(FRAME, score="p", label="y"),
-            "recommend()` advises, which needs the decision; give threshold=",
-        ),
-        (lambda: decal.fit(FRAME, score="p", label="y", method="isotoni"), "did you mean isotonic?"),
-        (lambda: decal.fit(FRAME, score=["p", "x1"], label="y", logit=True, method="platt"), "2 score columns"),
-        (lambda: decal.apply("nowhere.json", FRAME), "nowhere.json: No such file or directory"),
-        (lambda: decal.study([]), "name them, such as a.parquet"),
-        (lambda: decal.study("a.csv", seeds=0), "seeds=0 is not positive"),
-        (lambda: decal.study("a.csv", method="platt"), "no argument 'method'; did you mean methods?"),
-    ],
-)
-def test_errors_of_those_who_act(call: Callable[[], Any], says: str) -> None:
-    with pytest.raises((decal.DecalError, TypeError)) as raised:
-        call()
-    assert says in str(raised.value) and "\n" not in str(raised.value)
-
-
 def test_a_study_has_points_and_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib").use("agg")
     fox = FIXTURES / "fox_news.parquet"

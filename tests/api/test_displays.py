@@ -1,6 +1,6 @@
 """Pictures in axes of the user's: the answers' plot and the displays of scikit-learn's convention."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -60,23 +60,6 @@ def test_the_positive_class_is_the_one_that_is_named() -> None:
         for label in (None, "no")
     )
     assert default == Y.sum() and named == 300 - Y.sum()
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: decal.ReliabilityDisplay.from_predictions(P, Y), "swapped? from_predictions(y_true, y_prob)"),
-        (lambda: decal.GainsDisplay.from_predictions(Y, P), "give threshold="),
-        (lambda: decal.GroupingDisplay.from_predictions(Y, P), "give features="),
-        (lambda: decal.BrierCurveDisplay.from_predictions(np.where(Y, "b", "a"), P), "pos_label='a' or pos_label='b'"),
-        (lambda: decal.BrierCurveDisplay.from_predictions(Y, P, thresold=0.3), "did you mean threshold"),
-        (lambda: decal.BrierCurveDisplay.from_estimator(MODEL, X, Y, pos_label=2), "pos_label="),
-    ],
-)
-def test_errors_of_displays(call: Callable[[], Any], says: str) -> None:
-    with pytest.raises((decal.DecalError, TypeError)) as raised:
-        call()
-    assert says in str(raised.value) and "\n" not in str(raised.value)
 
 
 @cache

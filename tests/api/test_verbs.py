@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.csv
 import pytest
+from sklearn.dummy import DummyClassifier
 
 import decal_cli as decal
 from decal_cli.api.words import InputError, raised
@@ -107,6 +108,7 @@ def test_importing_the_package_loads_nothing() -> None:
 
 P = np.linspace(0.02, 0.98, 60)
 Y = (np.arange(60) % 3 == 0).astype(int)
+MODEL = DummyClassifier().fit(P[:, None], Y)
 FRAME = pd.DataFrame({"p": P, "p_old": P**2, "y": Y, "site": np.where(Y, "a", "b")})
 
 
@@ -193,6 +195,19 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.evaluate(P, Y).plot("waterfall"), "give threshold="),
         (lambda: decal.evaluate(P, Y).to_frame("plars"), "did you mean polars?"),
         (lambda: decal.evaluate(P, Y).to_text("htlm"), "did you mean html?"),
+        (lambda: decal.fit(P, Y), "recommend()` advises, which needs the decision; give threshold="),
+        (lambda: decal.fit(P, Y, method="isotoni"), "did you mean isotonic?"),
+        (lambda: decal.fit(FRAME, score=["p", "p_old"], label="y", logit=True, method="platt"), "2 score columns"),
+        (lambda: decal.apply("nowhere.json", FRAME), "nowhere.json: No such file or directory"),
+        (lambda: decal.study([]), "name them, such as a.parquet"),
+        (lambda: decal.study("a.csv", seeds=0), "seeds=0 is not positive"),
+        (lambda: decal.study("a.csv", method="platt"), "no argument 'method'; did you mean methods?"),
+        (lambda: decal.ReliabilityDisplay.from_predictions(P, Y), "swapped? from_predictions(y_true, y_prob)"),
+        (lambda: decal.GainsDisplay.from_predictions(Y, P), "give threshold="),
+        (lambda: decal.GroupingDisplay.from_predictions(Y, P), "give features="),
+        (lambda: decal.BrierCurveDisplay.from_predictions(np.where(Y, "b", "a"), P), "pos_label='a' or pos_label='b'"),
+        (lambda: decal.BrierCurveDisplay.from_predictions(Y, P, thresold=0.3), "did you mean threshold"),
+        (lambda: decal.BrierCurveDisplay.from_estimator(MODEL, P[:, None], Y, pos_label=2), "pos_label="),
     ],
 )
 def test_errors_are_one_line_with_the_near_match(call: Callable[[], Any], says: str) -> None:
