@@ -390,9 +390,9 @@ class ByRow:
         return stakes_text(self.columns, self.task.cost_fp, self.task.cost_fn)
 
 
-def by_row_of(dataset: Dataset, task: RowTask) -> ByRow:
-    """Of the rows that the first model is evaluated on."""
-    utilities = row_stakes(dataset.models[0].rows, task)
+def by_row_of(dataset: Dataset, task: RowTask, stakes: RowStakes | None = None) -> ByRow:
+    """Of the rows that the first model is evaluated on. stakes: theirs, in any order, if known."""
+    utilities = stakes or row_stakes(dataset.models[0].rows, task)
     inside, amount = np.empty(0), float("inf")
     if isinstance(utilities, RowUtilities):
         inside = utilities.threshold[(utilities.threshold > 0) & (utilities.threshold < 1)]

@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from decal_cli.analysis.described import (
     ActionCounts,
     ByClass,
@@ -51,6 +53,7 @@ from decal_cli.metrics.inputs import row_stakes
 from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population
+from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import (
@@ -220,6 +223,8 @@ class Plan:
         """The plan for these rows: with one task for all of them, where their utilities are all the same."""
         if not isinstance(self.decision, RowTask):
             return self
+        if any(np.ptp(each, axis=0).any() for model in dataset.models for each in model.rows.amounts.values()):
+            return self
         utilities = [row_stakes(model.rows, self.decision) for model in dataset.models]
         if not all(one.alike for one in utilities):
             return self
@@ -336,6 +341,7 @@ def evaluate(
         if pack.compares_groups and not dataset.models[0].rows.groups:
             raise DecalError(f"{Hint('pack', pack.name)} compares groups", f"name their column with {Hint('group')}")
     reports: list[Report] = []
+    stakes: RowStakes | None = None
     gaps: list[Gap] = []
     too_small: list[TooSmall] = []
     plan = plan.for_rows(dataset)
@@ -383,6 +389,8 @@ def evaluate(
             inputs = plan.inputs(rows)
             inputs = inputs if reference is None else inputs.having(reference.scores[model.name])
             report = report_on(model, group, rows, inputs)
+            if plan.by_row and not reports:
+                stakes = inputs.find(RowStakes)
             reports.append(report)
             then(report, inputs)
         if pack is not None and pack.compares_groups:
@@ -391,14 +399,20 @@ def evaluate(
                 gaps += comparison.pairs
                 too_small += comparison.too_small
     clusters = {report.model: (report.rows, report.clusters) for report in reports if report.group is None}
-    head = head_of(dataset, plan, clusters)
+    head = head_of(dataset, plan, clusters, stakes)
     return replace(head, reports=tuple(reports), pack=pack, gaps=tuple(gaps), too_small=tuple(too_small))
 
 
 def head_of(
-    dataset: Dataset, plan: Plan, clusters: Mapping[str, tuple[int, Clusters | None]] | None = None
+    dataset: Dataset,
+    plan: Plan,
+    clusters: Mapping[str, tuple[int, Clusters | None]] | None = None,
+    stakes: RowStakes | None = None,
 ) -> Evaluation:
-    """The plan and where the rows come from, with no metric in it. clusters: rows and clusters of models, if known."""
+    """The plan and where the rows come from, with no metric in it.
+
+    clusters: rows and clusters of models; stakes: of the rows of the first one, where every row has its own; if known.
+    """
     notes, decision = dataset.all_notes, plan.decision_of(dataset.classes)
     if dataset.clusters is not None:
         known = clusters or {each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}
@@ -408,7 +422,7 @@ def head_of(
         decision=decision if isinstance(decision, ClassDecision) else None,
         population=dataset.population,
         capacity=dataset.capacity,
-        by_row=by_row_of(dataset, decision) if isinstance(decision, RowTask) else None,
+        by_row=by_row_of(dataset, decision, stakes) if isinstance(decision, RowTask) else None,
     )
 
 
