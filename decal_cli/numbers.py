@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 Interval = tuple[float, float]
 DASH = "–"
 MAX_DECIMALS = 12
 PER_DECISION = "utility per decision"
 """What amounts in sentences are measured in; a user's unit takes the place of the first word."""
+
+
+class Estimated(NamedTuple):
+    """A number and its interval, None where there is none."""
+
+    value: float
+    interval: Interval | None
 
 
 def short(value: float, decimals: int) -> str:
@@ -37,6 +44,17 @@ def span(interval: Interval | None, decimals: int, side: str | None = None) -> s
         return ""
     low, high = (short(end, decimals) for end in interval)
     return f"[{low}, {high}]" if side is None else f"[{side} {low if side == 'at least' else high}]"
+
+
+def rounded(value: float, interval: Interval | None, decimals: int, side: str | None = None) -> str:
+    """A number of at most this many decimals, and its interval."""
+    return f"{short(value, decimals)} {span(interval, decimals, side)}".rstrip()
+
+
+def bracketed(texts: Iterable[str]) -> str:
+    """'721 [660, 782]' of a number and the ends of its interval as written; of a number alone nothing more."""
+    first, *ends = texts
+    return f"{first} [{', '.join(ends)}]" if ends else first
 
 
 _BEYOND_READING = 1e15
@@ -112,8 +130,7 @@ def within(value: float, interval: Interval | None = None, like: Interval | None
         return unsigned_zero(text.rstrip("0").rstrip(".") if "." in text else text)
     decimals = decimals_for([each for each in (interval, like) if each is not None], (value,))
     decimals += any(each and abs(each) < 0.5 / 10**decimals for each in interval or ())
-    first, *ends = (unsigned_zero(f"{each:,.{decimals}f}") for each in (value, *(interval or ())))
-    return f"{first} [{', '.join(ends)}]" if ends else first
+    return bracketed(unsigned_zero(f"{each:,.{decimals}f}") for each in (value, *(interval or ())))
 
 
 def around(exact: str, interval: Interval) -> str:
@@ -137,6 +154,11 @@ def times(interval: Interval | None, factor: float) -> Interval | None:
         return None
     low, high = factor * interval[0], factor * interval[1]
     return (low, high) if factor >= 0 else (high, low)
+
+
+def sized(value: float, interval: Interval | None) -> Estimated:
+    """How much is lost, where that much is lost and not won."""
+    return Estimated(value, interval) if value >= 0 else Estimated(-value, times(interval, -1))
 
 
 class Say(Protocol):

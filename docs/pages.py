@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from decal_cli.commands.demo import SHOWN
+from decal_cli.data.words import grouped
 from decal_cli.declarations.papers import PAPERS
 from decal_cli.errors import Exit
 
@@ -170,13 +171,15 @@ def _metrics() -> str:
 
 def _methods() -> str:
     """A list for each kind."""
+    from decal_cli.learn.method import Method
     from decal_cli.learn.methods import METHODS
 
-    kinds: dict[str, list[str]] = {}
-    for each in METHODS.values():
+    def line(each: Method) -> str:
         besides = [need for need in each.needs if need != "features"]
         needs = f" (needs {', '.join(besides)})" if besides else ""
-        kinds.setdefault(each.kind, []).append(f"- `{each.name}`{needs}: {each.summary}")
+        return f"- `{each.name}`{needs}: {each.summary}"
+
+    kinds = grouped((each.kind, line(each)) for each in METHODS.values())
     return "\n\n".join(f"## {kind.capitalize()}\n\n" + "\n".join(lines) for kind, lines in kinds.items())
 
 
@@ -222,16 +225,15 @@ def _pairs() -> str:
     with (FIXTURES / "what_goes_with_what.csv").open(encoding="utf-8", newline="") as file:
         outcomes = {(row["verb"], row["first"], row["second"]): row["outcome"] for row in csv.DictReader(file)}
     refused = {key: reason for key, reason in outcomes.items() if reason != "works"}
-    verbs: dict[tuple[str, str], list[str]] = {}
-    for (verb, first, second), reason in refused.items():
-        alone = (verb, first, "") in refused or (verb, second, "") in refused
-        if not second or not alone:
-            verbs.setdefault((" + ".join(filter(None, (first, second))), reason.partition(" (Poss")[0]), []).append(
-                verb
-            )
-    whats: dict[tuple[str, str], list[str]] = {}
-    for (what, why), named in verbs.items():
-        whats.setdefault((", ".join(named), re.sub("^no such option: .*", "no such option", why)), []).append(what)
+    verbs = grouped(
+        ((" + ".join(filter(None, (first, second))), reason.partition(" (Poss")[0]), verb)
+        for (verb, first, second), reason in refused.items()
+        if not second or ((verb, first, "") not in refused and (verb, second, "") not in refused)
+    )
+    whats = grouped(
+        ((", ".join(named), re.sub("^no such option: .*", "no such option", why)), what)
+        for (what, why), named in verbs.items()
+    )
     return _table(["verb", "refuses", "the answer"], ([by, ", ".join(what), why] for (by, why), what in whats.items()))
 
 

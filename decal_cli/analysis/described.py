@@ -36,7 +36,7 @@ from decal_cli.metrics.families.classes import row_brier
 from decal_cli.metrics.inputs import row_stakes, stakes_on
 from decal_cli.metrics.label_shift import N_BINS, ReferenceScores, binned, label_shift, psi
 from decal_cli.metrics.measure import measure
-from decal_cli.numbers import plain
+from decal_cli.numbers import Estimated, plain
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.design import FEW_CLUSTERS, MIN_CLUSTERS, Clustered, design_effect
@@ -53,12 +53,8 @@ OF_ONE_ROW = ("shadow_price", "least_gain")
 """What one row is worth, and not the mean over all decisions."""
 
 
-@dataclass(frozen=True)
-class Utility:
+class Utility(Estimated):
     """A utility per decision and its interval, None where there is none."""
-
-    value: float
-    interval: Interval | None
 
     @classmethod
     def of(cls, estimate: Estimate, confidence: float | None) -> Utility:
@@ -287,18 +283,17 @@ class Decided:
         """Share of the rows with label 1 that are decided 1; None where there are none."""
         return self.true_positives / self.positives if self.positives > 0 else None
 
-    def changed(self, change: DecisionChange) -> Decided:
+    def changed(self, change: DecisionChange, gain: float) -> CountedStep:
         """The cells after a change, held within the rows of each label: the change may come from other folds."""
         hits = min(max(self.true_positives + change.true_positives, 0.0), self.positives)
         alarms = min(max(self.false_positives + change.false_positives, 0.0), self.negatives)
-        return Decided(hits, alarms, self.positives - hits, self.negatives - alarms)
+        return CountedStep(hits, alarms, self.positives - hits, self.negatives - alarms, change, gain)
 
 
 @dataclass(frozen=True)
-class CountedStep:
+class CountedStep(Decided):
     """Decisions after a step of post-training, what changed with it from the decisions before, and its gain per row."""
 
-    decided: Decided
     change: DecisionChange
     gain: float
 
@@ -314,8 +309,8 @@ class DecisionCounts:
 
     total: float
     as_is: Decided
-    recalibrated: CountedStep | None = None
-    with_features: CountedStep | None = None
+    recalibrated: Decided | None = None
+    with_features: Decided | None = None
 
 
 def count_decisions(inputs: Inputs) -> DecisionCounts | None:
@@ -328,17 +323,15 @@ def count_decisions(inputs: Inputs) -> DecisionCounts | None:
     acts, positive = acting.acts, acting.positive
     cells = (acts & positive, acts & ~positive, ~acts & positive, ~acts & ~positive)
     as_is = Decided(*(float(weight[cell].sum()) for cell in cells))
-    steps: list[CountedStep] = []
-    before = as_is
+    steps = [as_is]
     for kind in (Recalibrating, Featured) if as_is.positives > 0 and as_is.negatives > 0 else ():
         change = inputs.find(kind)
         if change is None:
             break
         # The probe's weights have another total.
         counted = change.decisions.times(total / change.before.units.total)
-        before = before.changed(counted)
-        steps.append(CountedStep(before, counted, change.gain.value))
-    return DecisionCounts(total, as_is, *steps)
+        steps.append(steps[-1].changed(counted, change.gain.value))
+    return DecisionCounts(total, *steps)
 
 
 def count_actions(inputs: Inputs) -> Mapping[str, tuple[float, ...]]:

@@ -50,6 +50,7 @@ from decal_cli.learn.probe import Recalibrated
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, Metric, MetricSpec, Result, measure_all
 from decal_cli.metrics.inputs import row_stakes
+from decal_cli.numbers import Estimated
 from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population
@@ -142,6 +143,11 @@ class Report(MetricReport):
         else:
             one_label = sum(each.rows > 0 for each in self.by_class.classes) < 2
         return Result(None, None, "needs rows of both labels") if one_label else self.results[gain]
+
+    def known(self, key: str) -> Estimated | None:
+        """The value with its interval; None where it is undefined, or was not measured."""
+        value = self.value(key)
+        return None if value is None else Estimated(value, self.results[key].interval)
 
 
 @dataclass(frozen=True)

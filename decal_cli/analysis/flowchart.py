@@ -19,11 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
-from typing import Literal
+from typing import Annotated, Literal
 
 from decal_cli.data.words import listed
 from decal_cli.declarations.defaults import CONFIDENCE
-from decal_cli.declarations.document import Hidden
+from decal_cli.declarations.document import Hidden, Limit
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
 from decal_cli.metrics import confidence as intervals
@@ -344,16 +344,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Step:
-    """One question of the flowchart with its answer. number: of the question, 1 to 4. small: "yes", but the gain is
-    within the tolerance.
-    """
+    """A question of the flowchart with its answer. small: "yes", but the gain is within the tolerance."""
 
-    number: int
+    number: Annotated[int, Limit(minimum=1, maximum=4)]
     question: str
     answer: Answer
+    small: bool
     reason: str
-    evidence: tuple[Item, ...] = ()
-    small: bool = False
+    evidence: tuple[Item, ...]
 
 
 @dataclass(frozen=True)
@@ -560,7 +558,7 @@ def _suboptimal(evidence: Evidence) -> Step:
     else:
         worst = evidence.at_most(WORST_CASE)
         reason = f"Recalibration wins {one}, and features {worst} even in the worst case; the tolerance is {tolerance}."
-    return Step(1, "Does acting on the score lose anything?", answer, reason, items, small)
+    return Step(1, "Does acting on the score lose anything?", answer, small, reason, items)
 
 
 def _doubts(evidence: Evidence) -> Iterator[str]:
@@ -641,7 +639,7 @@ def _enough(evidence: Evidence) -> tuple[Step, Action]:
     else:
         reason = f"Recalibration wins, and it is the cheaper step; whether the features add to it is unknown.{share}"
     shown = (RECALIBRATION, BEYOND) if evidence.features else (RECALIBRATION,)
-    return Step(2, "Is recalibration enough?", answer, reason, tuple(map(evidence.item, shown))), action
+    return Step(2, "Is recalibration enough?", answer, False, reason, tuple(map(evidence.item, shown))), action
 
 
 def _share_of_recalibration(evidence: Evidence) -> str:
@@ -679,7 +677,7 @@ def _worth(evidence: Evidence, action: Action) -> Step:
     items: tuple[Item, ...] = (item,)
 
     def answered(answer: Answer, reason: str) -> Step:
-        return Step(3, f"Is {what} with {evidence.fits[action]} worth its cost?", answer, reason, items)
+        return Step(3, f"Is {what} with {evidence.fits[action]} worth its cost?", answer, False, reason, items)
 
     if cost is None:
         return answered("unknown", f"No {Hint('cost').words} given: compare this gain with your cost.")
@@ -732,7 +730,7 @@ def _constant_instead(evidence: Evidence, steps: tuple[Step, ...], natural: Acti
     else:
         question, shown = "Does post-training beat a constant decision?", [POST_TRAINING, CONSTANT_LEAD]
         reason = "By the estimates, the constant decision wins as much as post-training or more, and it is free."
-    steps = (*steps, Step(3, question, "no", reason, tuple(map(evidence.item, shown))))
+    steps = (*steps, Step(3, question, "no", False, reason, tuple(map(evidence.item, shown))))
     auc = evidence.item(RANKING).interval
     backwards = (said(_BACKWARDS),) if auc is not None and auc[1] < 0.5 else ()
     if evidence.features and evidence.gain(BEYOND) == "unknown":
@@ -766,7 +764,7 @@ def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -
         else:
             reason = f"It could be below or above {enough}: {shown}."
             rows = rows_for(evidence, item, abs(item.value - wanted))
-    steps = (*steps, Step(4, "Is the expected utility good enough?", answer, reason, (item,)))
+    steps = (*steps, Step(4, "Is the expected utility good enough?", answer, False, reason, (item,)))
     if answer == "no":
         text = f"{_BETTER_FEATURES} again, and start over with the new model."
         return Advice(evidence, steps, "find-better-features", next_steps=(text,))

@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -41,6 +41,7 @@ from decal_cli.analysis.flowchart import (
     walk,
 )
 from decal_cli.data import Columns, Dataset, Predictions, columns_in, read
+from decal_cli.data.words import grouped
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.document import Known, Limit
 from decal_cli.documents import digest_of, json_of
@@ -686,7 +687,7 @@ def points_of(study: Study) -> StudyPoints:
 
 def labels(paths: Sequence[str]) -> tuple[str, ...]:
     """Short names of files: the name without its ending, and as many folders, and the ending, as make it unique."""
-    alike = _by_key((Path(path).stem, path) for path in paths)
+    alike = grouped((Path(path).stem, path) for path in paths)
     label_of = {path: label for group in alike.values() for path, label in _shortest_ends(group).items()}
     unique = tuple(label_of[path] for path in paths)
     return unique if len(set(unique)) == len(unique) else tuple(paths)
@@ -879,7 +880,7 @@ def relations(points: StudyPoints, confidence: float) -> dict[tuple[str, str], R
 def _alike(columns: Mapping[str, Floats]) -> list[dict[str, Floats]]:
     """Columns grouped by the points at which they are defined; columns that are defined nowhere are dropped."""
     defined = {name: np.isfinite(values) for name, values in columns.items()}
-    alike = _by_key((where.tobytes(), name) for name, where in defined.items() if where.any())
+    alike = grouped((where.tobytes(), name) for name, where in defined.items() if where.any())
     return [{name: columns[name] for name in names} for names in alike.values()]
 
 
@@ -995,9 +996,9 @@ def summarise(study: Study) -> Summary:
     """All tables of a study. Errors: DecalError where no method has a gain anywhere."""
     points = points_of(study)
     if not points.gains:
-        reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in grouped(_reasons(study)).items())
+        why = "; ".join(listed_reasons(_reasons(study)))
         raise DecalError(
-            f"no method could be fitted ({reasons})", f"give what they need, or name others: {Hint('method', 'METHOD')}"
+            f"no method could be fitted ({why})", f"give what they need, or name others: {Hint('method', 'METHOD')}"
         )
     # The advice is estimated from one half of the rows.
     rows = [record["rows"] // 2 for record in study.records for _ in record["points"]]
@@ -1012,22 +1013,15 @@ def summarise(study: Study) -> Summary:
     )
 
 
-def grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
-    """Methods grouped by the reason why they have no gain."""
-    return _by_key((reason, name) for name, reason in reasons.items())
-
-
-def _by_key(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
-    """Values by key, in their order."""
-    values: dict[Any, list[Any]] = {}
-    for key, value in pairs:
-        values.setdefault(key, []).append(value)
-    return values
+def listed_reasons(reasons: Mapping[str, str]) -> list[str]:
+    """Why methods have no gain, a line for each reason."""
+    methods = grouped((reason, name) for name, reason in reasons.items())
+    return [f"{', '.join(names)}: {reason}" for reason, names in methods.items()]
 
 
 def _of_methods(study: Study, what: str) -> dict[str, list[Any]]:
     """What the records say of each method."""
-    return _by_key(pair for record in study.records for pair in record[what].items())
+    return grouped(pair for record in study.records for pair in record[what].items())
 
 
 def _reasons(study: Study) -> dict[str, str]:

@@ -17,7 +17,7 @@ from decal_cli.data.output import write_whole
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Result, parse
-from decal_cli.numbers import Interval, plain, short, span, times
+from decal_cli.numbers import Interval, plain, rounded, short, times
 from decal_cli.render.format import Page
 from decal_cli.render.formats import as_bytes, faces_of, format_for, offered, write
 from decal_cli.render.results.evaluation import Evaluated
@@ -237,7 +237,7 @@ def advice_gist(report: Report, advice: Advice) -> str:
 
 def of_thousand(gain: float, interval: Interval | None) -> str:
     """A gain per decision as that of 1,000, with its interval."""
-    return f"{short(1000 * gain, 3)} {span(times(interval, 1000), 3)}".rstrip()
+    return rounded(1000 * gain, times(interval, 1000), 3)
 
 
 class GateAnswer(ReportsAnswer):
@@ -307,7 +307,7 @@ class CompareAnswer(ReportsAnswer):
         first, second = self.comparison.models
         key, each = next(iter(self.comparison.contests[0].headline.items()))
         value, interval = each.difference.value, each.difference.interval
-        difference = "" if value is None else f" {short(value, 4)} {span(interval, 4)}".rstrip()
+        difference = "" if value is None else f" {rounded(value, interval, 4)}"
         return f"{second} - {first}, {self.comparison.contests[0].rows:,} rows: {key}{difference}"
 
 

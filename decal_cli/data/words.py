@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from decal_cli.errors import DecalError, masked, printable
 
+K = TypeVar("K")
+V = TypeVar("V")
 MAX_LISTED = 12
 MISSING = (
     *("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "Null", "null", "None", "none"),
@@ -64,6 +66,14 @@ def listed(names: Sequence[str], most: int = MAX_LISTED) -> str:
     """The first names, and how many there are in all."""
     text = ", ".join(quote(n)[1:-1] if n.isprintable() and n else quote(n) for n in names[:most])
     return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """What comes second in each pair, by what comes first."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

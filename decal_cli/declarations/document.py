@@ -35,6 +35,8 @@ Share = Annotated[float, Limit(minimum=0, maximum=1)]
 Inside = Annotated[float, Limit(exclusiveMinimum=0, exclusiveMaximum=1)]
 Size = Annotated[float, Limit(minimum=0)]
 Above = Annotated[float, Limit(exclusiveMinimum=0)]
+Some = Annotated[list[T], Limit(minItems=1)]
+Two = Annotated[list[T], Limit(minItems=2, maxItems=2)]
 Words = Annotated[str, Limit(minLength=1)]
 Known = Annotated[float, Said(kind=float | None)]
 """A number that is NaN, and null in JSON, where it does not exist."""

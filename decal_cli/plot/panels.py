@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +29,11 @@ from decal_cli.plot.style import (
     axis_of,
     band,
     below,
+    curve,
     diagonal,
     drawable,
+    key,
+    mark_at,
     marks,
     score_range,
     style_of,
@@ -37,7 +41,7 @@ from decal_cli.plot.style import (
 )
 from decal_cli.render.cells import counted
 from decal_cli.render.results.recommendation import CONSTANT_WAYS, WAYS, ways_of
-from decal_cli.render.terms import Scale, StatedTerms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.task import BinaryTask
@@ -89,8 +93,8 @@ def brier(axes: Any, sweep: Sweep) -> None:
             axes.fill_between(at, fit, now.value, facecolor="none", edgecolor="0.6", hatch="////", lw=0,
                               label="miscalibration")  # fmt: skip
     elif len(reports) <= MAX_DASHED:
-        axes.plot([], [], "-", color=GREY, label="as it is")
-        axes.plot([], [], "--", color=GREY, label=LINES["brier_calibrated"][1])
+        key(axes, "-", "as it is")
+        key(axes, "--", LINES["brier_calibrated"][1])
     _over_thresholds(axes, sweep, "Brier curves", "lost per decision\n(both costs add up to 1)")
     axes.set_ylim(bottom=0)
 
@@ -99,10 +103,8 @@ def decision(axes: Any, sweep: Sweep) -> None:
     """Net benefit of the models, of treating all and of treating none."""
     at, reports = sweep.grid.thresholds, sweep.reports
     rates, curves = [r.table.base_rate for r in reports], [r.curves["net_benefit"] for r in reports]
-    for number, (report, curve) in enumerate(zip(reports, curves, strict=True)):
-        colour = style_of(number).colour
-        axes.plot(at, curve.value, "-", color=colour, label=report.name, **marks(number, len(at), len(reports)))
-        band(axes, at, curve, colour, len(reports))
+    for number, (report, drawn) in enumerate(zip(reports, curves, strict=True)):
+        curve(axes, at, drawn, number, len(reports), report.name)
     for number, report in enumerate(reports):
         if number == 0 or (report.group is not None and rates[number] != rates[0]):
             label, colour = f"treat all, {report.group}", style_of(number).colour
@@ -111,8 +113,8 @@ def decision(axes: Any, sweep: Sweep) -> None:
             axes.plot(at, report.curves["net_benefit_all"].value, ls=(0, (5, 2, 1, 2)), color=colour, lw=1.1,
                       label=label)  # fmt: skip
     axes.axhline(0, color="0.35", lw=1.1, ls=DOTTED, label="treat none")
-    top = max(0.0, rates[0], *(float(np.max(curve.value)) for curve in curves))
-    lowest = min(float(np.min(curve.value)) for curve in curves)
+    top = max(0.0, rates[0], *(float(np.max(drawn.value)) for drawn in curves))
+    lowest = min(float(np.min(drawn.value)) for drawn in curves)
     # Far below zero there is nothing to see: treating all falls to minus infinity.
     title = "Decision curve (cut off below)" if lowest < -top else "Decision curve"
     _over_thresholds(axes, sweep, title, "net benefit\n(true positives per row)")
@@ -136,10 +138,10 @@ def roc(axes: Any, sweep: Sweep) -> None:
         axes.plot(at, hull.recall, "--", color=style.colour, lw=1.1, label=None if several else "calibrated: its hull")
         if sweep.head.plan.task is not None:
             own = Roc.of_table(t, np.array(sweep.head.plan.task.decision_thresholds))
-            label = _named(sweep.thresholds) if number == 0 else None
+            label = named(sweep.thresholds) if number == 0 else None
             axes.plot(own.false_alarms, own.recall, style.marker, color=THRESHOLD, ms=6, ls="", label=label)
     if several:
-        axes.plot([], [], "--", color=GREY, label="calibrated: its hull")
+        key(axes, "--", "calibrated: its hull")
     axes.set(title="ROC curves", xlabel="false positive rate", ylabel="recall", xlim=(0, 1), ylim=(0, 1.01))
     below(axes)
 
@@ -157,7 +159,7 @@ def worth(axes: Any, sweep: Sweep, positions: Sequence[Positions], unit: float, 
         drawn.append((report.name, each.at[shown], won))
     _ways(axes, WAY_LINES, drawn)
     if 1 < len(drawn) <= MAX_DASHED:
-        axes.plot([], [], "--", color=GREY, label=WAY_LINES["recalibrate"][1])
+        key(axes, "--", WAY_LINES["recalibrate"][1])
     axes.axhline(0, color=GREY, lw=1, ls=DOTTED, label="better constant decision")
     _over_thresholds(axes, sweep, "Won over the better constant decision", words)
 
@@ -189,7 +191,7 @@ def reliability(axes: Any, sweep: Sweep, number: int) -> None:
     """The isotonic fit over the score, the band of a calibrated model; how scores are spread; what is what."""
     above, middle, lowest = axes.get_subplotspec().subgridspec(3, 1, height_ratios=(4, 1, 0.75), hspace=0.03)
     axes.set_subplotspec(above)
-    strip, key = axes.figure.add_subplot(middle), axes.figure.add_subplot(lowest)
+    strip, legend = axes.figure.add_subplot(middle), axes.figure.add_subplot(lowest)
     reliability_curve(axes, sweep, number)
     t, style = sweep.reports[number].table, style_of(number)
     left, right = axes.get_xlim()
@@ -204,8 +206,8 @@ def reliability(axes: Any, sweep: Sweep, number: int) -> None:
     strip.set(xlabel="score", ylabel="share\nof rows", xlim=(left, right))
     strip.grid(False)
     handles = [pair for drawn in (axes, strip) for pair in zip(*drawn.get_legend_handles_labels(), strict=True)]
-    key.axis("off")
-    key.legend(*zip(*handles, strict=True), loc="upper center", ncols=2, borderaxespad=0)
+    legend.axis("off")
+    legend.legend(*zip(*handles, strict=True), loc="upper center", ncols=2, borderaxespad=0)
 
 
 def grouping(axes: Any, sweep: Sweep, number: int) -> None:
@@ -257,15 +259,16 @@ def _thresholds(sweep: Sweep) -> tuple[float, float]:
     return (low, high) if low < high else (first, last)
 
 
-def _named(thresholds: Sequence[float]) -> str:
+def named(thresholds: Sequence[float]) -> str:
+    """Of the legend."""
     return f"t* = {', '.join(f'{at:.4g}' for at in thresholds)}"
 
 
 def _mark_thresholds(axes: Any, thresholds: Sequence[float]) -> None:
     """The user's thresholds as vertical lines."""
     for k, at in enumerate(thresholds):
-        label = _named(thresholds) if k == 0 else None
-        axes.axvline(at, color=THRESHOLD, lw=1.1, ls=(0, (4, 2)), label=label)
+        label = named(thresholds) if k == 0 else None
+        mark_at(axes, at, label)
 
 
 def _mark_changes(axes: Any, fit: Curve, task: BinaryTask | None, ends: tuple[float, float]) -> None:
@@ -304,7 +307,7 @@ def class_reliability(axes: Any, c: ClassTable, name: str) -> None:
                   label=drawable(c.classes[k]))  # fmt: skip
     axes.plot(*_bins(c.top), color=style_of(0).colour, marker="o", ms=4.5, lw=2.2, label="top class")
     if len(order) > MAX_NAMED:
-        axes.plot([], [], color="0.85", label=f"{len(order) - MAX_NAMED} classes with less ECE")
+        key(axes, "-", f"{len(order) - MAX_NAMED} classes with less ECE", "0.85")
     axes.set(title=f"Reliability: {name}", xlabel="probability", ylabel="frequency", xlim=(0, 1), ylim=(-0.02, 1.02))
     below(axes, 3)
 
@@ -382,9 +385,10 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
         if way.key in CONSTANT_WAYS
     }
     low, high = _reach(now, list(constants.values()), steps)
-    factor, words = terms.scale(*amounts_in([rungs]))
+    scale = terms.scale(*amounts_in([rungs]))
+    factor = scale.factor
     low, high = factor * low, factor * high
-    scale = Scale(factor, words, decimals_of(high - low))
+    scale = replace(scale, decimals=decimals_of(high - low))
     for row, value in enumerate(constants.values()):
         _constant(axes, row, factor * value, low, high, scale(value))
     own = len(constants)
@@ -405,7 +409,7 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
     axes.locator_params(axis="x", nbins=5)
     axes.grid(axis="y", visible=False)
     axes.set_title(f"Gains: {name}")
-    axes.set_xlabel(f"expected utility {terms.measured_in(words)}" + (f"\n({task})" if task else ""))
+    axes.set_xlabel(f"expected utility {scale.heading}" + (f"\n({task})" if task else ""))
 
 
 def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:

@@ -77,8 +77,7 @@ def _scatter(axes: Any, summary: Summary, estimate: str, target: str) -> None:
     """Gain against estimate, a mark for each file; on the line, the estimate is right."""
     points, relation = summary.points, summary.relations[estimate, target]
     x, y = points.estimates[estimate], points.targets[target]
-    ends = [np.nanmin([x, y]), np.nanmax([x, y])]
-    axes.plot(ends, ends, color=GREY, linewidth=1)
+    _diagonal(axes, x, y)
     for k in range(len(points.files)):
         here = points.file == k
         axes.plot(x[here], y[here], **_mark(k), markersize=3, alpha=0.6)
@@ -86,6 +85,12 @@ def _scatter(axes: Any, summary: Summary, estimate: str, target: str) -> None:
     axes.set_ylabel("gain (other half)")
     fit = "" if np.isnan(relation.r2) else f"\nr² {relation.r2:.3f}, slope {relation.slope:.2f}"
     axes.set_title(f"{_gain_of(target, points.base)}{fit}")
+
+
+def _diagonal(axes: Any, x: Floats, y: Floats) -> None:
+    """Where the gain is as estimated."""
+    ends = [np.nanmin([x, y]), np.nanmax([x, y])]
+    axes.plot(ends, ends, color=GREY, linewidth=1)
 
 
 def _mark(number: int) -> dict[str, Any]:
@@ -262,8 +267,7 @@ def _against(points: StudyPoints, relations: Relations, estimate: str) -> Any:
         axes = figure.add_subplot(down, across, k + 1)
         x, y = points.estimates[estimate], points.gains[method]
         if kind is not None:
-            ends = [np.nanmin([x, y]), np.nanmax([x, y])]
-            axes.plot(ends, ends, color=GREY, linewidth=1)
+            _diagonal(axes, x, y)
         axes.plot(x, y, linestyle="", marker=".", markersize=2.5, alpha=0.5, color=style_of(0).colour)
         r2 = relations[estimate, method].r2
         axes.set_title(drawable(method) + ("" if np.isnan(r2) else f"\nr² {r2:.2f}"), fontsize=8)

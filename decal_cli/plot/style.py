@@ -91,9 +91,26 @@ def band(axes: Any, at: Any, ends: Any, colour: str, curves: int = 1, factor: fl
         axes.fill_between(at, factor * ends.low, factor * ends.high, color=colour, alpha=0.13, lw=0)
 
 
+def curve(axes: Any, at: Any, drawn: Any, number: int, of: int, label: str, factor: float = 1.0) -> None:
+    """The curve of a model, one of so many, with its marks and its interval."""
+    colour = style_of(number).colour
+    axes.plot(at, factor * drawn.value, "-", color=colour, label=label, **marks(number, len(at), of))
+    band(axes, at, drawn, colour, of, factor)
+
+
+def mark_at(axes: Any, at: float, label: str | None) -> None:
+    """The user's threshold, or another number of the user's task, as a vertical line."""
+    axes.axvline(at, color=THRESHOLD, lw=1.1, ls=(0, (4, 2)), label=label)
+
+
 def diagonal(axes: Any) -> None:
     """Where frequencies are the probabilities, or both rates are equal."""
     axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=DOTTED)
+
+
+def key(axes: Any, line: str, words: str, colour: str = GREY) -> None:
+    """A line of the legend that stands for no curve of its own."""
+    axes.plot([], [], line, color=colour, label=words)
 
 
 def below(axes: Any, columns: int = 2) -> None:

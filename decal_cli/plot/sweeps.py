@@ -22,14 +22,15 @@ from decal_cli.plot.page import Draw, Panel, figure_of, in_rows, on_axes, ready,
 from decal_cli.plot.style import (
     COLOURS,
     GREY,
-    THRESHOLD,
     AnySweep,
     axis_of,
     band,
     below,
+    curve,
     drawable,
+    key,
     looks,
-    marks,
+    mark_at,
     style_of,
     with_drawable_names,
 )
@@ -134,10 +135,9 @@ def _reliability(axes: Any, sweep: Sweep, number: int) -> None:
 
 def _waterfall(axes: Any, sweep: Sweep, number: int, terms: StatedTerms) -> None:
     report, task = sweep.reports[number], task_or_middle(sweep)
-    words = f"t* = {', '.join(f'{at:.4g}' for at in task.thresholds)}"
+    words = panels.named(task.thresholds)
     if isinstance(task, BinaryTask):
-        (u00, u01), (u10, u11) = task.utility
-        words += f": a false alarm costs {plain(u00 - u10)}, a miss {plain(u11 - u01)}"
+        words += ": a false alarm costs {}, a miss {}".format(*map(plain, task.costs))
     panels.waterfall(axes, report.name, number, ladder_results(report, task, sweep.head.plan), words, terms)
 
 
@@ -189,9 +189,7 @@ def _utility(axes: Any, sweep: VariedSweep, factor: float, worth: str) -> None:
     rankings = {name: look for name, look in OTHER_RANKINGS.items() if limited and name in first}
     for number, report in enumerate(sweep.reports):
         colour, now = style_of(number).colour, worth_of(sweep, report)
-        look = marks(number, len(at), len(sweep.reports))
-        axes.plot(at, factor * now.value, color=colour, label=report.name, **look)
-        band(axes, at, now, colour, len(sweep.reports), factor)
+        curve(axes, at, now, number, len(sweep.reports), report.name, factor)
         if limited:
             others = [("--", now.value + report.worth["capacity_cost"].value)]
             others += [(line, report.worth[name].value) for name, (line, _) in rankings.items()]
@@ -202,11 +200,11 @@ def _utility(axes: Any, sweep: VariedSweep, factor: float, worth: str) -> None:
                 axes.plot(at, factor * value, line, color=colour, lw=1.2)
     if limited:
         for line, label in (("--", "without a limit"), *rankings.values()):
-            axes.plot([], [], line, color=GREY, label=label)
+            key(axes, line, label)
     else:
         constant = first["expected_utility"].value + first["external_regret"].value
         axes.plot(at, factor * constant, "--", color=GREY, label="best constant action")
-        axes.plot([], [], ":", color=GREY, label="recalibrated, on held-out rows")
+        key(axes, ":", "recalibrated, on held-out rows")
     axes.set(title="What decisions are worth", xlabel=sweep.series.title, ylabel=worth)
     _mark_own(axes, sweep)
     below(axes)
@@ -228,7 +226,7 @@ def _actions(axes: Any, sweep: VariedSweep, report: VariedReport) -> None:
 
 def _mark_own(axes: Any, sweep: VariedSweep) -> None:
     if sweep.series.own is not None:
-        axes.axvline(sweep.series.own, color=THRESHOLD, lw=1.1, ls=(0, (4, 2)), label=f"yours: {sweep.series.own:.4g}")
+        mark_at(axes, sweep.series.own, f"yours: {sweep.series.own:.4g}")
 
 
 HIGH = 14
@@ -359,5 +357,5 @@ def canvas(
     lines.append(f"{'':>7} └{'─' * wide}")
     first, middle, last = (f"{value:.4g}" for value in (left, (left + right) / 2, right))
     lines.append(f"{'':>8} {first}{middle:^{wide - len(first) - len(last)}}{last}")
-    key = textwrap.wrap("   ".join(f"{mark} {words}" for mark, words, *_ in series), wide)
-    return Picture(title, lines=(*lines, *(f"{'':>9}{line}" for line in key)))
+    legend = textwrap.wrap("   ".join(f"{mark} {words}" for mark, words, *_ in series), wide)
+    return Picture(title, lines=(*lines, *(f"{'':>9}{line}" for line in legend)))

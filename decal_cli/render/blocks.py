@@ -5,7 +5,7 @@ A result yields blocks in reading order. A format has one method for each of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, dataclass_transform
 
@@ -33,13 +33,14 @@ class Shown:
 
 
 def _shown(value: Any) -> Any:
-    """A text, or texts in tuples, escaped; the same object where there is nothing to escape."""
+    """A text, escaped, and a tuple of several; the same object where there is nothing to escape."""
     if isinstance(value, str):
         return printable(value)
-    if isinstance(value, tuple):
-        parts = tuple(map(_shown, value))
-        return value if all(part is old for part, old in zip(parts, value, strict=True)) else parts
-    return value
+    if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
+        return value
+    whole = tuple(value)
+    parts = tuple(map(_shown, whole))
+    return whole if all(part is old for part, old in zip(parts, whole, strict=True)) else parts
 
 
 class Block(Shown):
@@ -69,13 +70,13 @@ class Paragraph(Block):
 class Points(Block):
     """Sentences, each after the words that say what it is about."""
 
-    items: tuple[tuple[str, str], ...]
+    items: Iterable[tuple[str, str]]
 
 
 class Notes(Block):
     """Lines about what stands above. quiet: small print. copy: they are there to be copied, so that none is broken."""
 
-    lines: tuple[str, ...]
+    lines: Iterable[str]
     quiet: bool = False
     copy: bool = False
 
@@ -152,8 +153,8 @@ class TextTable(Block):
     side by side, each with its name above; of names and values.
     """
 
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: Sequence[Column]
+    rows: Sequence[Row]
     title: str = ""
     caption: str = ""
     keys: int = 0
@@ -170,7 +171,7 @@ class Movable(Block):
     """
 
     table: TextTable
-    names: tuple[str, ...]
+    names: Sequence[str]
     data: Mapping[str, Any]
 
 
@@ -180,7 +181,7 @@ class Bars(Block):
     title: str
     names: str
     values: str
-    items: tuple[Bar, ...]
+    items: Iterable[Bar]
 
 
 class Bar(Shown):
@@ -194,7 +195,7 @@ class Bar(Shown):
 class AnsweredQuestions(Block):
     """Questions with their answers, one after the other, and the numbers each rests on."""
 
-    items: tuple[AnsweredQuestion, ...]
+    items: Iterable[AnsweredQuestion]
 
 
 class AnsweredQuestion(Shown):
@@ -203,7 +204,7 @@ class AnsweredQuestion(Shown):
     question: str
     answer: str
     reason: str
-    evidence: tuple[str, ...]
+    evidence: Iterable[str]
     number: int
 
 
@@ -211,7 +212,7 @@ class Conclusion(Block):
     """What follows from all that; then sentences on it."""
 
     text: str
-    sentences: tuple[str, ...] = ()
+    sentences: Iterable[str] = ()
 
 
 class Headline(Block):
@@ -225,7 +226,7 @@ class Headline(Block):
 class Facts(Block):
     """Names, and beside each what is said of it; groups: a heading ('' for none) and its facts."""
 
-    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    groups: Iterable[tuple[str, Iterable[tuple[str, str]]]]
 
 
 class Picture(Block):
@@ -250,7 +251,7 @@ class Folded(Block):
     """Blocks that a reader opens to see."""
 
     summary: str
-    blocks: tuple[Block, ...]
+    blocks: Iterable[Block]
 
 
 class Check(Shown):
@@ -279,7 +280,7 @@ class Check(Shown):
 class Checks(Block):
     """Rules with their outcomes; places: whether there is more than one place."""
 
-    items: tuple[Check, ...]
+    items: Iterable[Check]
     places: bool = False
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
+from decal_cli.data.words import grouped
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, Interval, short, span
 from decal_cli.render.blocks import Cell, Column, Notes, Row, TextTable
@@ -30,25 +31,28 @@ def table(
         return said if isinstance(said, Cell) else words(said) if isinstance(said, str) else number(said)
 
     shown = [each for each in columns if each]
-    heads = tuple(head if isinstance(head, Column) else Column(head) for head, _ in shown)
-    rows = (Row(tuple(cell(say(item)) for _, say in shown), **row(item)) for item in items)
-    return TextTable(heads, tuple(rows), **more)
+    heads = [head if isinstance(head, Column) else Column(head) for head, _ in shown]
+    rows = [Row(tuple(cell(say(item)) for _, say in shown), **row(item)) for item in items]
+    return TextTable(heads, rows, **more)
 
 
 def reasons(named: Iterable[tuple[str, str | None]], together: bool = False, quiet: bool = True) -> Iterator[Notes]:
     """Why cells show a dash, a line for each name, or together for each reason; nothing where none has a reason."""
-    by: dict[tuple[str, str], list[str]] = {}
-    for name, reason in named:
-        if reason is not None:
-            by.setdefault(("" if together else name, reason), []).append(name)
+    by = grouped((("" if together else name, reason), name) for name, reason in named if reason is not None)
     if by:
         lines = (f"{DASH} {', '.join(names)}: {reason}" for (_, reason), names in by.items())
-        yield Notes(tuple(lines), quiet=quiet, close=True)
+        yield Notes(lines, quiet=quiet, close=True)
 
 
 def words(text: str) -> Cell:
     """A text, or nothing."""
     return Cell((text,) if text else ())
+
+
+def written(text: str, more: str = "") -> Cell:
+    """A number as it is written, its interval in a piece of its own; more: the number where it must not be rounded."""
+    value, _, ends = text.partition(" ")
+    return Cell(tuple(filter(None, (more or value, ends))))
 
 
 def number(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from decal_cli.data.words import grouped
 from decal_cli.render.blocks import Cell, Column, Row, TextTable
 
 if TYPE_CHECKING:
@@ -151,9 +152,7 @@ def banks(table: TextTable, width: int) -> list[RichTable]:
 
 def side_by_side(table: TextTable, width: int) -> list[tuple[str, str]]:
     """Lines with their styles: its sections beside each other, as many in a row as the width takes."""
-    sections: dict[str, list[tuple[str, str]]] = {}
-    for row in table.rows:
-        sections.setdefault(row.section, []).append((row.cells[0].text, row.cells[1].text))
+    sections = grouped((row.section, (row.cells[0].text, row.cells[1].text)) for row in table.rows)
     banked: list[list[list[str]]] = []
     for heading, rows in sections.items():
         names, values = (_widest(texts) for texts in zip(*rows, strict=True))

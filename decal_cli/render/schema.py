@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache, reduce
+from operator import attrgetter
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from decal_cli.declarations.document import Said
@@ -53,15 +54,11 @@ def keys_of(kind: type) -> dict[str, Key]:
         if said.hidden:
             continue
         shown = said.kind or (_without_none(get_args(hint)[0]) if said.absent else hint)
-        keys[name] = Key(shown, _seen(kind, name, shown) if issubclass(kind, View) else _held(name), said.absent)
+        keys[name] = Key(shown, _seen(kind, name, shown) if issubclass(kind, View) else attrgetter(name), said.absent)
     for name, each in vars(kind).items():
         if isinstance(each, property) and hasattr(each.fget, "is_key"):
-            keys[name] = Key(get_type_hints(each.fget, include_extras=True)["return"], _held(name), False)
+            keys[name] = Key(get_type_hints(each.fget, include_extras=True)["return"], attrgetter(name), False)
     return keys
-
-
-def _held(name: str) -> Callable[[Any], Any]:
-    return lambda result: getattr(result, name)
 
 
 def _seen(kind: type, name: str, hint: Any) -> Callable[[Any], Any]:
@@ -84,9 +81,7 @@ def _seen(kind: type, name: str, hint: Any) -> Callable[[Any], Any]:
 def _part(whole: Any, name: str) -> Any:
     if whole is None:
         return None
-    if isinstance(whole, Mapping):
-        return whole.get(name)
-    return whole[int(name)] if name.isdigit() else getattr(whole, name)
+    return whole.get(name) if isinstance(whole, Mapping) else getattr(whole, name)
 
 
 def _viewed(got: Any, kind: type[View], beside: Sequence[Any]) -> Any:

@@ -11,7 +11,7 @@ from decal_cli.declarations.option import Declaring, option
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_UTILITY
-from decal_cli.numbers import PER_DECISION, Interval, Say, alike, saying
+from decal_cli.numbers import PER_DECISION, Interval, Say, alike, bracketed, plain, saying
 
 PER_THOUSAND = 1000.0
 """Decisions that amounts speak of, where the user does not say how many there are."""
@@ -23,20 +23,38 @@ _SIZES = ((1e9, "billion "), (1e6, "million "), (1.0, ""))
 
 @dataclass(frozen=True)
 class Scale:
-    """How amounts of a page are written: the factor of utilities per decision, words for it, and decimals."""
+    """How amounts of a page are written: the factor of utilities per decision, their unit, such as 'million EUR', the
+    decisions that they are of, and decimals.
+    """
 
     factor: float
-    words: str
-    decimals: int
+    unit: str
+    span: str
+    decimals: int = 0
 
     def __call__(self, value: float, sign: str = "") -> str:
         """A utility per decision as an amount; sign: '+' to write that of a gain."""
         text = f"{self.factor * value:{sign},.{self.decimals}f}"
         return text if text.strip("+-0.,") else text.lstrip("+-")
 
-    def span(self, interval: Interval) -> str:
+    def ends(self, interval: Interval) -> str:
         """'[low, high]'."""
-        return f"[{self(interval[0])}, {self(interval[1])}]"
+        return f"[{', '.join(map(self, interval))}]"
+
+    @property
+    def words(self) -> str:
+        """What follows an amount: 'million EUR a year'."""
+        return f"{self.unit} {self.span}".lstrip()
+
+    @property
+    def heading(self) -> str:
+        """What stands above amounts: 'in million EUR a year'."""
+        return _above(self.unit, self.span)
+
+    @property
+    def say(self) -> Say:
+        """What writes a utility per decision as '8.9 [6.2, 11.6] million EUR a year'."""
+        return saying(self.factor, self.words)
 
     @property
     def in_words(self) -> str:
@@ -101,11 +119,11 @@ class StatedTerms(Declaring, panel="Amounts"):
     @property
     def heading(self) -> str:
         """'in EUR a year', for what stands above amounts."""
-        return self.measured_in(self.unit)
+        return _above(self.unit, self.span)
 
-    def measured_in(self, words: str | None) -> str:
-        """'in million EUR a year', for what stands above amounts that these words follow elsewhere."""
-        return " ".join(filter(None, (f"in {words}" if words else "", self.span)))
+    def price(self, cost: float) -> str:
+        """What one error costs, in the unit."""
+        return f"{plain(cost)} {self.unit or ''}".rstrip()
 
     def worded(self, text: str) -> str:
         """A sentence in these terms: the unit, and the names of the actions in place of constant decisions 0 and 1."""
@@ -116,8 +134,8 @@ class StatedTerms(Declaring, panel="Amounts"):
         names = self.names
         return _CONSTANT.sub(lambda found: f"{found[1]} '{names[int(found[2])]}'", text)
 
-    def scale(self, *values: float) -> tuple[float, str]:
-        """What turns these utilities per decision into amounts, and the words that follow: 'million EUR'.
+    def scale(self, *values: float) -> Scale:
+        """How these utilities per decision are written.
 
         A small amount beside a large one is written out: '7,200 EUR', and not '0.007 million EUR'.
         """
@@ -125,31 +143,30 @@ class StatedTerms(Declaring, panel="Amounts"):
         least = min((each for each in sizes if each), default=0.0)
         fitting = (each for each in _SIZES if max(sizes) >= each[0] and least >= each[0] * _LEAST)
         size, word = next(fitting, _SIZES[-1])
-        return self.number / size, f"{word}{self.unit or ''}".strip()
+        return Scale(self.number / size, f"{word}{self.unit or ''}".strip(), self.span)
 
-    def amounts(self, *values: float) -> tuple[list[str], str]:
-        """Utilities per decision as amounts, all alike, and the words that follow: 'million EUR'."""
-        factor, words = self.scale(*values)
-        return alike([value * factor for value in values]), words
+    def amounts(self, *values: float) -> tuple[list[str], Scale]:
+        """Utilities per decision as amounts, all alike."""
+        scale = self.scale(*values)
+        return alike([value * scale.factor for value in values]), scale
 
-    def amount(self, value: float, interval: Interval | None = None, beside: Sequence[float] = ()) -> str:
-        """A utility per decision as '8.9 million EUR a year [6.2, 11.6]'; beside: others of the same size."""
-        numbers = (value, *(interval or ()))
-        factor, words = self.scale(*numbers, *beside)
-        first, *ends = alike([number * factor for number in numbers])
-        shown = f" [{', '.join(ends)}]" if ends else ""
-        return " ".join(filter(None, (first, words, self.span))) + shown
+    def amount(self, value: float, interval: Interval | None = None) -> str:
+        """A utility per decision as '8.9 million EUR a year [6.2, 11.6]'."""
+        (first, *ends), scale = self.amounts(value, *(interval or ()))
+        return bracketed((f"{first} {scale.words}", *ends))
 
     def saying(self, beside: Sequence[float]) -> Say:
-        """What writes a utility per decision as '8.9 [6.2, 11.6] million EUR a year'; beside: the page's others."""
-        factor, words = self.scale(*beside)
-        return saying(factor, " ".join(filter(None, (words, self.span))))
+        """What writes a utility per decision; beside: the page's others."""
+        return self.scale(*beside).say
 
     def phrase(self, value: float, interval: Interval | None = None, more: str = "") -> str:
         """A utility per decision as '8.9 [6.2, 11.6] million EUR a year'; more: words after the numbers."""
-        (number, *ends), unit = self.amounts(value, *(interval or ()))
-        shown = f" [{', '.join(ends)}]" if ends else ""
-        return f"{number}{shown}{more} {unit or self.noun} {self.span}"
+        texts, scale = self.amounts(value, *(interval or ()))
+        return f"{bracketed(texts)}{more} {scale.unit or self.noun} {self.span}"
+
+
+def _above(unit: str | None, span: str) -> str:
+    return f"in {unit} {span}" if unit else span
 
 
 def _count(text: str, given: str) -> float:

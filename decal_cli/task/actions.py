@@ -200,10 +200,16 @@ class BinaryTask(Task):
         return self.of_utility(((0.0, -miss), (-alarm, 0.0)), elsewhere, self.names)
 
     @property
+    def costs(self) -> tuple[float, float]:
+        """What a false alarm and a miss cost, beside the right decision."""
+        (u00, u01), (u10, u11) = self.utility
+        return u00 - u10, u11 - u01
+
+    @property
     def u_delta(self) -> float:
         """U00 - U10 + U11 - U01 > 0: the worth of correcting both wrong decisions (Perez-Lebel et al. 2025, eq. 4)."""
-        (u00, u01), (u10, u11) = self.utility
-        return (u00 - u10) + (u11 - u01)
+        alarm, miss = self.costs
+        return alarm + miss
 
     @cached_property
     def threshold(self) -> float:

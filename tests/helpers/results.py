@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from decal_cli.analysis.described import CountedStep, Decided, DecisionCounts, Utility, Worth
+from decal_cli.analysis.described import Decided, DecisionCounts, Utility, Worth
 from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
 from decal_cli.analysis.flowchart import Evidence, Item, walk
 from decal_cli.analysis.recommend import Recommendation, Round
@@ -57,8 +57,8 @@ WITH_FEATURES = DecisionChange(50.5, 20.5, 15.25, 60.75)
 COUNTS = DecisionCounts(
     1997.0,
     AS_IS,
-    CountedStep(AS_IS.changed(RECALIBRATED), RECALIBRATED, 0.0107),
-    CountedStep(AS_IS.changed(RECALIBRATED).changed(WITH_FEATURES), WITH_FEATURES, 0.03),
+    AS_IS.changed(RECALIBRATED, 0.0107),
+    AS_IS.changed(RECALIBRATED, 0.0107).changed(WITH_FEATURES, 0.03),
 )
 
 

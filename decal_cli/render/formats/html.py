@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -235,11 +235,9 @@ class Html(BlockFormat[str]):
     def checks(self, block: b.Checks) -> str:
         from decal_cli.render import blocks as b
 
-        columns = tuple(b.Column(name, words=True) for name in ("", "rule", "model", "outcome"))
-        rows = [(_MARKS[check.passed], check.rule, check.place, check.outcome) for check in block.items]
-        return self.text_table(
-            b.TextTable(columns, tuple(b.Row(tuple(b.Cell((text,)) for text in row)) for row in rows))
-        )
+        columns = [b.Column(name, words=True) for name in ("", "rule", "model", "outcome")]
+        rows = ((_MARKS[check.passed], check.rule, check.place, check.outcome) for check in block.items)
+        return self.text_table(b.TextTable(columns, [b.Row(tuple(b.Cell((text,)) for text in row)) for row in rows]))
 
     def signature(self, block: b.Signature) -> str:
         return f"<p class='soft'>Signature: <code>{escape(block.text)}</code></p>"
@@ -265,7 +263,7 @@ def _json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _paragraphs(lines: Sequence[str], soft: bool = False) -> str:
+def _paragraphs(lines: Iterable[str], soft: bool = False) -> str:
     start = "<p class='soft'>" if soft else "<p>"
     return "\n".join(f"{start}{_prose(line)}</p>" for line in lines)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from decal_cli.errors import printable
@@ -137,7 +137,7 @@ def _line(text: str) -> str:
     return _FIRST.sub(lambda start: f"{start[0]}\\", _plain(text))
 
 
-def _items(lines: Sequence[str]) -> list[str]:
+def _items(lines: Iterable[str]) -> list[str]:
     return [f"- {_line(line)}" for line in lines]
 
 

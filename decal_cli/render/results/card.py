@@ -10,10 +10,10 @@ from decal_cli.analysis.described import ReliabilityBin
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.recommend import Recommendation, amounts_of
 from decal_cli.data.words import quote
-from decal_cli.declarations.document import Limit, Words
+from decal_cli.declarations.document import Limit, Some, Words
 from decal_cli.hints import Verb
 from decal_cli.metrics import named
-from decal_cli.numbers import DASH, percent, plain
+from decal_cli.numbers import DASH, bracketed, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import counted, left, number, table
 from decal_cli.render.results.evaluation import MeasuredData, metric_table, undefined_reasons, unknown_lines
@@ -95,7 +95,7 @@ class CardData(Provenance):
 
     title: str = of(lambda _, card: card.title)
     items: Annotated[list[CardItem], Limit(minItems=52, maxItems=52)] = of(lambda _, card: list(card.items()))
-    reports: Annotated[list[CardAdviceData | CardMeasuresData], Limit(minItems=1)] = of(lambda _, card: card.entries())
+    reports: Some[CardAdviceData | CardMeasuresData] = of(lambda _, card: card.entries())
 
 
 class Card(WrittenResult):
@@ -136,8 +136,8 @@ class Card(WrittenResult):
     def items(self) -> Iterator[CardItem]:
         """Every item, section by section."""
         for section, items in SECTIONS.items():
-            for item, asks, unknown in items:
-                known = KNOWN[item](self) if item in KNOWN else ""
+            for item, asks, unknown, *said in items:
+                known = " ".join(say(self) for say in said)
                 yield CardItem(section, item, asks, known or None, unknown or None)
 
     def blocks(self) -> Iterator[b.Block]:
@@ -147,7 +147,7 @@ class Card(WrittenResult):
         for section in SECTIONS:
             yield b.Heading(section, level=1)
             facts = ((f"{each.asks} ({each.tripod_ai})", each.words) for each in filled if each.section == section)
-            yield b.Facts((("", tuple(facts)),))
+            yield b.Facts([("", facts)])
             if section == "Quantitative analyses":
                 yield from self._numbers()
         yield b.Heading("Software and signature", level=1)
@@ -239,14 +239,13 @@ def _output(card: Card) -> str:
         return "Probabilities. No decision was named, so there is no threshold, and nothing is advised."
 
     def of_model(each: AdvisedModel) -> str:
-        adjusted, holds, texts = each.report.results.get("threshold_adjusted"), each.holds, []
+        adjusted, text = each.report.results.get("threshold_adjusted"), ""
         if adjusted is not None and adjusted.value is not None:
-            ends = f" [{', '.join(map(plain, adjusted.interval))}]" if adjusted.interval else ""
-            at = f"{adjusted.text or plain(adjusted.value)}{ends}"
-            texts.append(f"Acting from a score of {at} on decides as the recalibrated score would.")
-        if holds is not None:
-            texts.append(f"The advice holds for thresholds from {plain(holds[0])} to {plain(holds[1])}.")
-        return " ".join(texts)
+            at = bracketed((adjusted.text or plain(adjusted.value), *map(plain, adjusted.interval or ())))
+            text = f"Acting from a score of {at} on decides as the recalibrated score would. "
+        if each.holds is not None:
+            text += "The advice holds for thresholds from {} to {}.".format(*map(plain, each.holds))
+        return text.rstrip()
 
     task, decision = card.evaluation.plan.binary, decision_words(card.evaluation, card.models[0], card.terms)
     if task is not None and task.decision_threshold != task.threshold:
@@ -273,9 +272,9 @@ def _judged(card: Card) -> str:
     return "on later rows than those learned from" if "time" in card.evaluation.columns else "on held-out rows"
 
 
-def _times(card: Card) -> str:
-    column = card.column_names("time")
-    return f"Each row has its time in column {column}." if column else ""
+def _columns(role: str, text: str) -> Callable[[Card], str]:
+    """A sentence on the columns of a role; '' where it has none."""
+    return lambda card: text.format(card.column_names(role)) if card.column_names(role) else ""
 
 
 def _analyses(card: Card) -> str:
@@ -290,11 +289,6 @@ def _imbalance(card: Card) -> str:
     return card.each(lambda report: f"{_rows(report)}.") + counted_as
 
 
-def _groups(card: Card) -> str:
-    column = card.column_names("group")
-    return f"Rows and numbers are given for each value of {column} too." if column else ""
-
-
 def _inputs(card: Card) -> str:
     return "; ".join(f"{each.path}, {each.rows:,} rows, SHA-256 {each.sha256}" for each in card.evaluation.inputs) + "."
 
@@ -306,9 +300,8 @@ def _needed(each: AdvisedModel) -> str:
 
 def _updates(card: Card) -> str:
     def of_model(report: Report) -> str:
-        gains = {key: report.results[key] for key in UPDATES if report.value(key) is not None}
-        say = card.terms.saying(amounts_of(report))
-        won = [f"{named(key).title.lower()} {say(gain.value or 0.0, gain.interval)}" for key, gain in gains.items()]
+        gains, say = {key: report.known(key) for key in UPDATES}, card.terms.saying(amounts_of(report))
+        won = [f"{named(key).title.lower()} {say(*gain)}" for key, gain in gains.items() if gain]
         return f"{'; '.join(won)}, {_judged(card)}." if won else ""
 
     return card.each(of_model)
@@ -320,56 +313,99 @@ def _advice(each: AdvisedModel) -> str:
 
 def _limits(card: Card) -> str:
     keys = [key for keys in SHOWN.values() for key in keys]
-    lines = unknown_lines(card.evaluation)  # which may begin with the name of a model
+    lines = [*unknown_lines(card.evaluation)]  # which may begin with the name of a model
     lines += [line.removeprefix(DASH).strip() for line in undefined_reasons(card.models, keys, NOT_GIVEN)]
     lines += [f"Bins of several classes are on the page of `{Verb('report').words}` alone"] * (not card.bins[0])
     return " ".join(f"{line}." for line in lines)
 
 
-SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
+_GROUPS = _columns("group", "Rows and numbers are given for each value of {} too.")
+SECTIONS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "Model details": (
-        ("1", "What is reported", "the target population"),
+        (
+            "1",
+            "What is reported",
+            "the target population",
+            lambda card: f"An evaluation of the scores of {', '.join(report.model for report in card.models)}.",
+        ),
         ("2", "Abstract", "a summary of the study in its authors' words"),
         ("12b", "Handling of predictors", "their scaling, coding and functional form"),
         ("12c", "Building of the model", "its type, how it was built and tuned, and internal validation"),
-        ("12g", "Calculation of predictions", "the code or formula that made the scores"),
-        ("15", "Output and threshold", "who chose the costs or the threshold, and why"),
+        (
+            "12g",
+            "Calculation of predictions",
+            "the code or formula that made the scores",
+            lambda card: (
+                f"They were read from {card.column_names('score') or card.column_names('proba') or 'the file'}."
+            ),
+        ),
+        ("15", "Output and threshold", "who chose the costs or the threshold, and why", _output),
         ("22", "The whole model", "its formula, code or interface, and who may use it"),
     ),
     "Intended use": (
         ("3a", "Background", "the setting, whether it is diagnosis or prognosis, and earlier models"),
         ("3b", "Target population and users", "whom the model is for, at which step, and who uses it"),
-        ("4", "Objectives", "what the study set out to show"),
+        (
+            "4",
+            "Objectives",
+            "what the study set out to show",
+            lambda card: "Evaluation of scores that exist; no model was developed.",
+        ),
         ("27a", "Poor or missing input in use", "how it is to be recognised and handled"),
         ("27b", "Part and expertise of users", "what they have to do, and what they have to know"),
     ),
     "Factors": (
         ("3c", "Inequalities", "those known between groups of people"),
         ("6a", "Setting", "where the rows come from: kinds of places, how many, and where"),
-        ("12d", "Differences between clusters", "clusters that no column names"),
-        ("14", "Fairness", "what was done for it, and why"),
+        (
+            "12d",
+            "Differences between clusters",
+            "clusters that no column names",
+            _columns("cluster", "Clusters are those of {}."),
+        ),
+        ("14", "Fairness", "what was done for it, and why", _GROUPS),
     ),
     "Metrics": (
-        ("12e", "Measures of performance", ""),
-        ("12f", "Updating", "whether the model was changed after this evaluation"),
-        ("13", "Class imbalance", "whether classes were weighted or resampled to build the model"),
+        ("12e", "Measures of performance", "", _measures),
+        ("12f", "Updating", "whether the model was changed after this evaluation", _updating),
+        ("13", "Class imbalance", "whether classes were weighted or resampled to build the model", _imbalance),
     ),
     "Evaluation data": (
-        ("5a", "Sources", "how the rows were collected, and whom they represent"),
-        ("5b", "Dates", "the first and the last date of the rows, and the end of follow-up"),
+        ("5a", "Sources", "how the rows were collected, and whom they represent", _inputs),
+        (
+            "5b",
+            "Dates",
+            "the first and the last date of the rows, and the end of follow-up",
+            _columns("time", "Each row has its time in column {}."),
+        ),
         ("6b", "Eligibility", "who was included and who was excluded"),
         ("6c", "Treatments", "those received, and how they were taken into account"),
-        ("7", "Preparation and quality checks", "what was done to the data before decal read them"),
-        ("8a", "Outcome", "what the label means, how and when it was assessed, and over which time"),
+        (
+            "7",
+            "Preparation and quality checks",
+            "what was done to the data before decal read them",
+            lambda card: "Every score, label and weight was checked when it was read.",
+        ),
+        ("8a", "Outcome", "what the label means, how and when it was assessed, and over which time", _outcome),
         ("8b", "Assessors of the outcome", "who judged it, where judgement was needed"),
         ("8c", "Blinding of the outcome", "whether those who assessed it knew the predictions"),
-        ("9b", "Predictors", "which the model takes, and how and when they were measured"),
+        (
+            "9b",
+            "Predictors",
+            "which the model takes, and how and when they were measured",
+            _columns("features", "Features given to decal: {}."),
+        ),
         ("9c", "Assessors of predictors", "who judged them, where judgement was needed"),
-        ("10", "Sample size", "how this number of rows was arrived at"),
-        ("11", "Missing data", "why values are missing, and how missing predictors were filled"),
-        ("20a", "Flow of participants", "how the rows came to be these, and the time of follow-up"),
-        ("20b", "Characteristics", "demographics, dates, treatments and main predictors"),
-        ("21", "Rows and events of each analysis", "those of development and tuning"),
+        ("10", "Sample size", "how this number of rows was arrived at", lambda card: card.advised(_needed)),
+        ("11", "Missing data", "why values are missing, and how missing predictors were filled", _missing),
+        (
+            "20a",
+            "Flow of participants",
+            "how the rows came to be these, and the time of follow-up",
+            lambda card: card.each(lambda report: f"{_rows(report)}; {report.dropped:,} dropped."),
+        ),
+        ("20b", "Characteristics", "demographics, dates, treatments and main predictors", _GROUPS),
+        ("21", "Rows and events of each analysis", "those of development and tuning", _analyses),
     ),
     "Training data": (
         ("9a", "Choice of predictors", "which were candidates, and how they were selected"),
@@ -382,9 +418,9 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("20c", "Distributions beside development", "how predictors and outcome were distributed there"),
     ),
     "Quantitative analyses": (
-        ("23a", "Performance", "that of groups which no column names"),
-        ("23b", "Performance between clusters", "that of clusters which no column names"),
-        ("24", "Results of updating", "the performance of an updated model on other rows"),
+        ("23a", "Performance", "that of groups which no column names", lambda card: "In the tables below."),
+        ("23b", "Performance between clusters", "that of clusters which no column names", _GROUPS),
+        ("24", "Results of updating", "the performance of an updated model on other rows", _updates),
     ),
     "Ethical considerations": (
         ("17", "Ethical approval", "the committee, and consent or its waiver"),
@@ -393,50 +429,25 @@ SECTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("18c", "Protocol", "where it is, or that there is none"),
         ("18d", "Registration", "register and number, or that there is none"),
         ("18e", "Availability of the data", "where and on which terms they can be had"),
-        ("18f", "Availability of the code", "where the code of the model is"),
+        (
+            "18f",
+            "Availability of the code",
+            "where the code of the model is",
+            lambda card: f"decal {__version__} makes these numbers again from the same files and options.",
+        ),
         ("19", "Involvement of patients and the public", "whether there was any, and what it was"),
     ),
     "Caveats and recommendations": (
-        ("25", "Interpretation", "what it means beside earlier studies"),
-        ("26", "Limitations", "bias in how rows were selected or labelled, and how far results carry over"),
-        ("27c", "Next steps", "plans for research"),
+        ("25", "Interpretation", "what it means beside earlier studies", lambda card: card.advised(_advice)),
+        ("26", "Limitations", "bias in how rows were selected or labelled, and how far results carry over", _limits),
+        (
+            "27c",
+            "Next steps",
+            "plans for research",
+            lambda card: card.advised(lambda each: " ".join(each.advice.next_steps)),
+        ),
     ),
 }
 """The items of TRIPOD+AI, each in the section of a model card that it belongs to: its number, what it asks for, in our
-words, and what of it decal cannot know, '' where that is nothing.
+words, what of it decal cannot know, '' where that is nothing, and of most what decal says of a card.
 """
-KNOWN: dict[str, Callable[[Card], str]] = {
-    "1": lambda card: f"An evaluation of the scores of {', '.join(report.model for report in card.models)}.",
-    "4": lambda card: "Evaluation of scores that exist; no model was developed.",
-    "5a": _inputs,
-    "5b": _times,
-    "7": lambda card: "Every score, label and weight was checked when it was read.",
-    "8a": _outcome,
-    "9b": lambda card: (
-        f"Features given to decal: {card.column_names('features')}." if card.column_names("features") else ""
-    ),
-    "10": lambda card: card.advised(_needed),
-    "11": _missing,
-    "12d": lambda card: (
-        f"Clusters are those of {card.column_names('cluster')}." if card.column_names("cluster") else ""
-    ),
-    "12e": _measures,
-    "12f": _updating,
-    "12g": lambda card: (
-        f"They were read from {card.column_names('score') or card.column_names('proba') or 'the file'}."
-    ),
-    "13": _imbalance,
-    "14": _groups,
-    "15": _output,
-    "18f": lambda card: f"decal {__version__} makes these numbers again from the same files and options.",
-    "20a": lambda card: card.each(lambda report: f"{_rows(report)}; {report.dropped:,} dropped."),
-    "20b": _groups,
-    "21": _analyses,
-    "23a": lambda card: "In the tables below.",
-    "23b": _groups,
-    "24": _updates,
-    "25": lambda card: card.advised(_advice),
-    "26": _limits,
-    "27c": lambda card: card.advised(lambda each: " ".join(each.advice.next_steps)),
-}
-"""What a card says of items, by their number; '' where that is nothing."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from decal_cli.analysis.compare import (
     ClassDisagreements,
@@ -18,9 +18,10 @@ from decal_cli.analysis.compare import (
     Thresholds,
 )
 from decal_cli.analysis.evaluate import resampled_cells
-from decal_cli.declarations.document import Absent, Count, Limit, Positive
+from decal_cli.data.words import grouped
+from decal_cli.declarations.document import Absent, Count, Positive, Some, Two
 from decal_cli.metrics import parse
-from decal_cli.numbers import alike, counts, plain, short, span
+from decal_cli.numbers import alike, bracketed, counts, plain, rounded, short, sized, span
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, Signature, TextTable, Tone
 from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
@@ -29,8 +30,8 @@ from decal_cli.render.results.source import (
     Order,
     Provenance,
     WrittenResult,
-    lowest_first,
     source_lines,
+    worst_first,
     worst_of_each,
 )
 from decal_cli.render.schema import View, data_of, of
@@ -81,8 +82,8 @@ class ContestData(View):
 class ComparisonData(View):
     """Two models on the same rows."""
 
-    models: Annotated[list[str], Limit(minItems=2, maxItems=2)]
-    contests: Annotated[list[ContestData], Limit(minItems=1)]
+    models: Two[str]
+    contests: Some[ContestData]
     splice: Splice | NoSplice
 
 
@@ -110,7 +111,7 @@ class Compared(WrittenResult):
         level = f"{100 * plan.confidence:g} % paired" if plan.intervals else "no"
         sides = "A = {}, B = {}, {:,} rows; B - A with {} intervals".format(*self.models, self.whole.rows, level)
         yield Notes((*source_lines(evaluation), sides))
-        yield Points(tuple(self.summary()))
+        yield Points(self.summary())
         several = len(self.groups) > 0
         if several:
             yield self._group_table(worst)
@@ -172,14 +173,11 @@ class Compared(WrittenResult):
         """Who is ahead by how much, and whether chance could explain it; terms: of a utility."""
         if each.better is None:
             return "the same." if terms is None else "both models are worth the same."
-        value, ends = abs(each.difference.value or 0.0), each.difference.interval
-        if ends is not None and (each.difference.value or 0.0) <= 0:
-            ends = -ends[1], -ends[0]
+        won = sized(each.difference.value or 0.0, each.difference.interval)
         chance = "chance could explain this" if each.by_chance else "chance does not explain this"
         chance = "there is no interval" if each.by_chance is None else chance
-        size = f"{short(value, 4)} {span(ends, 4)}".rstrip()
-        by = f"is better by {size}" if terms is None else f"is worth {terms.phrase(value, ends, more=' more')}"
-        return f"{each.better} {by}; {chance}."
+        by = f"better by {rounded(*won, 4)}" if terms is None else f"worth {terms.phrase(*won, more=' more')}"
+        return f"{each.better} is {by}; {chance}."
 
     def _threshold_sentence(self, at: Thresholds) -> str:
         leaders, crossings = [*dict.fromkeys(lead.model for lead in at.ahead)], at.crossings_on_these_rows
@@ -214,9 +212,7 @@ class Compared(WrittenResult):
         return "undefined" if each is None else who_wins(each, self.models).text or otherwise
 
     def _group_sentence(self) -> str:
-        places: dict[str, list[str]] = {}
-        for contest in self.groups:
-            places.setdefault(self._winner(contest, "the same"), []).append(str(contest.group))
+        places = grouped((self._winner(contest, "the same"), str(contest.group)) for contest in self.groups)
         many = len(self.groups) > MAX_GROUPS
         named = (
             f"{words}: {f'{len(groups):,} groups' if many else ', '.join(groups)}" for words, groups in places.items()
@@ -235,10 +231,10 @@ class Compared(WrittenResult):
             f"{span(brier.interval, 4)} compared with {brier.single} alone"
         )
         if utility is not None and self.evaluation.capacity is None:
-            (value,), unit = self.terms.amounts(utility.value)
-            (change, low, high), of_change = self.terms.amounts(utility.difference, *(utility.interval or ()))
-            sign, size = "+" if utility.difference > 0 else "", "" if of_change == unit else f" {of_change}"
-            reached += f"; {value} {unit or self.terms.noun} {self.terms.span}, {sign}{change} [{low}, {high}]{size} "
+            change, of_change = self.terms.amounts(utility.difference, *(utility.interval or ()))
+            sign = "+" if utility.difference > 0 else ""
+            size = "" if of_change.unit == self.terms.scale(utility.value).unit else f" {of_change.unit}"
+            reached += f"; {self.terms.phrase(utility.value)}, {sign}{bracketed(change)}{size} "
             reached += f"compared with {utility.single} alone"
         agreeing = splice.folds_agreeing
         doubt = "" if agreeing == FOLDS else f" Only {agreeing} of {FOLDS} folds choose this order."
@@ -281,15 +277,12 @@ class Compared(WrittenResult):
 
     def _order(self) -> Order[Contest]:
         """Where B is worse than A by most first."""
-        metric = parse(self.key).declared
-        sign = 1 if metric.better == "higher" else -1
 
-        def place(contest: Contest) -> tuple[bool, float]:
+        def won(contest: Contest) -> float | None:
             each = contest.headline.get(self.key)
-            value = None if each is None else each.difference.value
-            return lowest_first(None if value is None else sign * value)
+            return None if each is None else each.difference.value
 
-        return place, f"{metric.title}, B - A"
+        return worst_first(self.key, won), f"{parse(self.key).declared.title}, B - A"
 
     def _metric_table(self, contest: Contest, close: bool) -> TextTable:
         of_classes = self.evaluation.reports[0].by_class is not None
@@ -300,19 +293,18 @@ class Compared(WrittenResult):
             empty = each.a.value is None and each.b.value is None and not metric.shown
             return {"section": metric.family, "empty": empty}
 
-        def side(name: str, letter: str) -> tuple[Column, Callable[[str], Cell]]:
-            def value(key: str) -> Cell:
-                result = getattr(differences[key], letter.lower())
-                return number(result.value, reason=result.reason)
+        def side(key: str, letter: str) -> Cell:
+            result = getattr(differences[key], letter.lower())
+            return number(result.value, reason=result.reason)
 
-            return Column(name, short=letter), value
+        sides = zip(self.models, "AB", strict=True)
 
         return table(
             differences,
             [
                 (left("metric", wraps=True, most=MAX_TITLE), metric_name),
                 (left(""), better),
-                *map(side, self.models, "AB"),
+                *((Column(name, short=of), lambda key, of=of: side(key, of)) for name, of in sides),
                 ("B - A", lambda key: difference_cell(differences[key])),
                 (left("who wins"), lambda key: who_wins(differences[key], self.models)),
             ],

@@ -20,10 +20,12 @@ from decal_cli.analysis.described import (
     Shift,
     Utility,
     WithoutLabels,
+    Worth,
 )
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.packs import MIN_DENOMINATOR, QUANTILES, Gap, OutcomeScores, Pack, TooSmall
-from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Words
+from decal_cli.data.words import grouped
+from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Two, Words
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import Metric, Result, Witness, parse
@@ -33,18 +35,20 @@ from decal_cli.numbers import (
     DASH,
     MAX_DECIMALS,
     Interval,
+    bracketed,
     counts,
     decimals_for,
     fixed,
     percent,
     plain,
+    rounded,
     short,
-    span,
+    sized,
     times,
     within,
 )
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, TextTable
-from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, words
+from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, words, written
 from decal_cli.render.results.over_time import over_time_blocks
 from decal_cli.render.results.source import (
     Provenance,
@@ -131,13 +135,12 @@ COLUMNS = ("gain_recalibration", "gain_beyond", "auc", "brier", "ece", "ece_top"
 MAX_NAMED = 3
 """Models that a sentence names."""
 MetricKey = Annotated[str, Limit(pattern=r"^[a-z_0-9]+(\([a-z_]+=[^(),]+(,[a-z_]+=[^(),]+)*\))?$")]
-Payoffs = Annotated[list[Share], Limit(minItems=2, maxItems=2)]
 
 
 class TwoActionsData(View):
     """The worst task of two actions; loss: what is lost in it, as the metric shown_by shows."""
 
-    utility: Annotated[list[Payoffs], Limit(minItems=2, maxItems=2)]
+    utility: Two[Two[Share]]
     loss: Share
     shown_by: str
 
@@ -249,7 +252,7 @@ class Evaluated(WrittenResult):
         evaluation = shortened(self.evaluation)
         reports = evaluation.reports
         notes = metric_notes(evaluation, self.listed)
-        source = Notes(tuple(source_lines(evaluation)))
+        source = Notes(source_lines(evaluation))
         if self.listed:
             yield source
             yield metric_table(reports, evaluation.pack)
@@ -298,8 +301,7 @@ def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: fl
         def value(key: str) -> Cell:
             each = report.results[key]
             if factor != 1.0 and each.value is not None and is_amount(parse(key).declared):
-                size, _, ends = within(factor * each.value, times(each.interval, factor)).partition(" ")
-                return Cell(tuple(filter(None, (size, ends))))
+                return written(within(factor * each.value, times(each.interval, factor)))
             return number(each.value, each.interval, fewer=3, reason=each.reason, text=each.text, side=each.side)
 
         return value
@@ -325,14 +327,14 @@ def metric_notes(evaluation: Evaluation, listed: bool = True) -> list[Block]:
     listed: of every metric in a table; else of those that the summary shows, which says itself what was not given.
     """
     reports = evaluation.reports
-    worst = tuple(_worst_lines(reports)) if listed else ()
+    worst = [*_worst_lines(reports)] if listed else []
     quiet = [*_within_lines(reports), *_places_lines(evaluation), *_part_lines(reports)]
     if listed:
         quiet += [*undefined_reasons(reports), *unknown_lines(evaluation)]
     else:
         quiet += undefined_reasons(reports, SHORT if len(reports) == 1 else COLUMNS, _NOT_GIVEN)
-    blocks = [Notes(worst, copy=True)] if worst else []
-    return [*blocks, *([Notes(tuple(quiet), quiet=True, close=bool(blocks))] if quiet else [])]
+    blocks = (Notes(worst, copy=True), Notes(quiet, quiet=True, close=bool(worst)))
+    return [block for block in blocks if block.lines]
 
 
 def _whose(report: Report, reports: Sequence[Report]) -> str:
@@ -362,19 +364,15 @@ def _within_lines(reports: Sequence[Report]) -> Iterator[str]:
             yield f"{what}: {', '.join(near)}"
 
 
-def unknown_lines(evaluation: Evaluation) -> list[str]:
+def unknown_lines(evaluation: Evaluation) -> Iterator[str]:
     """Without features: what cannot be known, with the worst case, as such."""
-    lines = []
     for report in evaluation.reports:
-        worst = report.results.get("regret_grouping_worst")
-        grouping = report.results.get("regret_grouping")
-        if report.group or worst is None or worst.value is None or grouping is None or grouping.value is not None:
-            continue
-        lines.append(
-            f"{_whose(report, evaluation.reports)}without {Hint('features').words}, the gain beyond recalibration is "
-            f"unknown: between 0 and {plain(worst.value)} per decision (an upper limit, not an estimate)"
-        )
-    return lines
+        worst, grouping = report.value("regret_grouping_worst"), report.results.get("regret_grouping")
+        if not report.group and worst is not None and grouping is not None and grouping.value is None:
+            yield (
+                f"{_whose(report, evaluation.reports)}without {Hint('features').words}, the gain beyond recalibration "
+                f"is unknown: between 0 and {plain(worst)} per decision (an upper limit, not an estimate)"
+            )
 
 
 def _part_lines(reports: Sequence[Report]) -> Iterator[str]:
@@ -388,7 +386,7 @@ def _part_lines(reports: Sequence[Report]) -> Iterator[str]:
             if abs(sum(round(part, decimals) for part in parts) - round(whole, decimals)) < 0.5 / 10**decimals:
                 break
         of_whole, *texts = (
-            f"{name} {short(each.value or 0.0, decimals)} {span(each.interval, decimals, each.side)}".strip()
+            f"{name} {rounded(each.value or 0.0, each.interval, decimals, each.side)}"
             for name, each in zip(BRIER_PARTS.values(), results, strict=True)
         )
         yield f"{_whose(report, reports)}{of_whole} = {' + '.join(texts)}"
@@ -397,10 +395,7 @@ def _part_lines(reports: Sequence[Report]) -> Iterator[str]:
 def _worst_lines(reports: Sequence[Report]) -> Iterator[str]:
     """The tasks of the worst agents, to be pasted: one line for all metrics of a report that share one."""
     for report in reports:
-        keys: dict[str, list[str]] = {}
-        for key, result in report.results.items():
-            if result.witness is not None:
-                keys.setdefault(_worst(result.witness), []).append(key)
+        keys = grouped((_worst(each.witness), key) for key, each in report.results.items() if each.witness is not None)
         where = "" if len(reports) == 1 else f" on {report.name}"
         yield from (f"worst agent of {', '.join(shared)}{where}: {text}" for text, shared in keys.items())
 
@@ -418,24 +413,23 @@ def _worst(witness: Witness) -> str:
 
 def undefined_reasons(
     reports: Sequence[Report], among: Container[str] | None = None, known: Sequence[str] = ()
-) -> list[str]:
+) -> Iterator[str]:
     """Why cells show a dash, or a value without its interval: one line for each reason.
 
     among: the metrics that are shown, by default all. known: how reasons begin that stand elsewhere.
     """
-    places: dict[str, list[tuple[str, str]]] = {}
-    for report in reports:
-        where = "" if len(reports) == 1 else f" of {' in '.join(filter(None, (report.model, report.group)))}"
-        for key, result in report.results.items():
-            reason = result.missing
-            if reason is not None and (among is None or key in among) and not reason.startswith(tuple(known)):
-                places.setdefault(reason, []).append((key, where))
-    lines = []
+    places = grouped(
+        (reason, (key, "" if len(reports) == 1 else f" of {' in '.join(filter(None, (report.model, report.group)))}"))
+        for report in reports
+        for key, result in report.results.items()
+        if (reason := result.missing) is not None
+        and (among is None or key in among)
+        and not reason.startswith(tuple(known))
+    )
     for reason, all_places in places.items():
         many = len(all_places) > MAX_PLACES
         named = dict.fromkeys(key if many else key + where for key, where in all_places)
-        lines.append(f"{DASH} {', '.join(named)}: {reason}")
-    return lines
+        yield f"{DASH} {', '.join(named)}: {reason}"
 
 
 def _places_lines(evaluation: Evaluation) -> Iterator[str]:
@@ -482,8 +476,7 @@ def _regime_table(report: Report, name: str, factor: float) -> TextTable:
         bounds = None if low is None or high is None else (low, high)
         if factor == 1.0 or value is None:
             return number(value, bounds)
-        first, *ends = (f"{factor * each:,.{decimals}f}" for each in (value, *(bounds or ())))
-        return words(f"{first} [{', '.join(ends)}]" if ends else first)
+        return words(bracketed(f"{factor * each:,.{decimals}f}" for each in (value, *(bounds or ()))))
 
     bins = table(
         report.regimes,
@@ -569,8 +562,8 @@ def _across(done: ActionCounts, names: Sequence[str], of_rows: str, whose: str =
     lost = [[round(1000 * loss, 2) for loss in row] for row in done.loss]
     title = f"{whose}what each loses against the best action for the {of_rows}, per 1,000 rows"
     for cells, above in ((done.rows, f"{whose}actions taken, by {of_rows}: rows"), (lost, title)):
-        rows = (Row((words(a), *(words(counted(n)) for n in row))) for a, row in zip(done.actions, cells, strict=True))
-        yield TextTable((left("action"), *map(Column, names)), tuple(rows), title=above, keys=1)
+        rows = [Row((words(a), *(words(counted(n)) for n in row))) for a, row in zip(done.actions, cells, strict=True)]
+        yield TextTable((left("action"), *map(Column, names)), rows, title=above, keys=1)
 
 
 def _costliest(done: ActionCounts, names: Sequence[str], whose: str) -> TextTable:
@@ -616,15 +609,13 @@ def pack_blocks(evaluation: Evaluation) -> Iterator[Block]:
         yield Heading("Groups that are apart" + (f": {model}" if several else ""))
         yield _gap_table([gap for gap in evaluation.gaps if gap.model == model], pack)
     if evaluation.gaps or evaluation.too_small:
-        yield Notes((*_gap_notes(evaluation, pack),), quiet=True)
-    yield Notes(tuple(map(said, pack.notes)), quiet=True)
+        yield Notes(_gap_notes(evaluation, pack), quiet=True)
+    yield Notes(map(said, pack.notes), quiet=True)
 
 
 def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
     """The clear pairs of each metric, or the most certain one where none is clear."""
-    by_metric: dict[tuple[str, str], list[Gap]] = {}
-    for gap in gaps:
-        by_metric.setdefault((gap.column, gap.metric), []).append(gap)
+    by_metric = grouped(((gap.column, gap.metric), gap) for gap in gaps)
     return table(
         [gap for of_metric in by_metric.values() for gap in of_metric[:MAX_PAIRS]],
         [
@@ -654,9 +645,9 @@ def _gap_notes(evaluation: Evaluation, pack: Pack) -> Iterator[str]:
     if cut:
         all_of_them = Hint("format", "json").words
         yield f"the {MAX_PAIRS} most certain pairs of each metric are listed; {all_of_them} has all: {', '.join(cut)}"
-    small: dict[str, list[str]] = {}
-    for each in evaluation.too_small:
-        small.setdefault(f"{each.group} ({counted(each.rows)})", []).append(pack.measures[each.metric])
+    small = grouped(
+        (f"{each.group} ({counted(each.rows)})", pack.measures[each.metric]) for each in evaluation.too_small
+    )
     if small:
         listed = [f"{group} for {', '.join(dict.fromkeys(names))}" for group, names in small.items()]
         more = f"; and {len(listed) - MAX_PAIRS:,} more" if len(listed) > MAX_PAIRS else ""
@@ -681,7 +672,7 @@ def reference_blocks(reference: Reference) -> Iterator[Block]:
             ("p-value", lambda shift: _pvalue(shift.pvalue)),
         ],
     )
-    yield Notes(tuple(f"{shift.model}: {_meaning(shift)}" for shift in reference.models))
+    yield Notes(f"{shift.model}: {_meaning(shift)}" for shift in reference.models)
     explained = (
         f"PSI: population stability index on {N_BINS} equal-mass bins of the reference; p-value: how often scores "
         "differ so much where the scores of each label are those of the reference"
@@ -745,11 +736,7 @@ class Opening:
 
     def _amount(self, value: float, interval: Interval | None = None) -> str:
         """A utility per decision as an amount, with its interval."""
-        return " ".join(self._amount_cell(value, interval).parts)
-
-    def _amount_cell(self, value: float, interval: Interval | None = None) -> Cell:
-        first, *ends = (fixed(PER * each, self.decimals) for each in (value, *(interval or ())))
-        return Cell((first, *([f"[{', '.join(ends)}]"] if ends else [])))
+        return bracketed(fixed(PER * each, self.decimals) for each in (value, *(interval or ())))
 
     def _of_one(self, report: Report) -> Iterator[str]:
         """What acting on the score is worth, what would win more, and what is unknown."""
@@ -757,29 +744,24 @@ class Opening:
         if worth is None:
             yield from _undecided(report)
             return
-        now = f"{self._amount(worth.now.value, worth.now.interval)} per {PER:,} decisions"
+        acting, best, ideal = model, ", the best constant decision", "perfect knowledge"
         if worth.limited:
-            yield (
-                f"Acting on the rows that {model} puts first is worth {now}, {self._against(worth.over)} acting on "
-                f"none ({self._amount(worth.constant)}); without the limit it would be worth "
-                f"{self._amount(worth.perfect)}."
-            )
-        else:
-            yield (
-                f"Acting on {model} is worth {now}, {self._against(worth.over)} always deciding {worth.action}, "
-                f"the best constant decision ({self._amount(worth.constant)}); perfect knowledge would be worth "
-                f"{self._amount(worth.perfect)}."
-            )
-            share = report.value("utility_share")
-            if share is not None and share > 0 and worth.over.value > 0:
-                yield f"That is {percent(round(share, 2))} of what the best threshold on these scores would win."
-        gain, beyond = (report.results.get(key) for key in ("gain_recalibration", "gain_beyond"))
-        if gain is not None and gain.value is not None:
-            yield f"Recalibration {self._would_win(gain.value, gain.interval)}."
-        elif gain is not None:
-            yield f"What recalibration would win is unknown: it {gain.reason}."
-        if beyond is not None and beyond.value is not None:
-            yield f"Beyond that, the features {self._would_win(beyond.value, beyond.interval)}."
+            acting, best, ideal = f"the rows that {model} puts first", "", "without the limit it"
+        yield (
+            f"Acting on {acting} is worth {self._amount(*worth.now)} per {PER:,} decisions, "
+            f"{self._against(worth.over)} {_constant(worth)}{best} ({self._amount(worth.constant)}); {ideal} would be "
+            f"worth {self._amount(worth.perfect)}."
+        )
+        share = report.value("utility_share")
+        if share is not None and share > 0 and worth.over.value > 0 and not worth.limited:
+            yield f"That is {percent(round(share, 2))} of what the best threshold on these scores would win."
+        gain, beyond = map(report.known, ("gain_recalibration", "gain_beyond"))
+        if gain is not None:
+            yield f"Recalibration {self._would_win(*gain)}."
+        elif "gain_recalibration" in report.results:
+            yield f"What recalibration would win is unknown: it {report.results['gain_recalibration'].reason}."
+        if beyond is not None:
+            yield f"Beyond that, the features {self._would_win(*beyond)}."
         elif not report.features:
             worst, most = report.value("regret_grouping_worst"), ""
             if worst is not None:
@@ -790,16 +772,12 @@ class Opening:
         """'6.5 [2.0, 11.0] more than', or less."""
         if not over.value and (over.interval is None or not any(over.interval)):
             return "as much as"
-        if over.value < 0:
-            return f"{self._amount(-over.value, times(over.interval, -1))} less than"
-        return f"{self._amount(over.value, over.interval)} more than"
+        return f"{self._amount(*sized(*over))} {'less' if over.value < 0 else 'more'} than"
 
     def _would_win(self, value: float, ends: Interval | None) -> str:
         if ends is not None and ends[0] <= 0 <= ends[1]:
             return f"may win or lose: {self._amount(value, ends)}"
-        if value < 0:
-            return f"would lose {self._amount(-value, times(ends, -1))}"
-        return f"would win {self._amount(value, ends)}"
+        return f"would {'lose' if value < 0 else 'win'} {self._amount(*sized(value, ends))}"
 
     def _of_several(self) -> Iterator[str]:
         """Which model is worth most, which are worth less than a constant, and where recalibration wins most."""
@@ -808,20 +786,17 @@ class Opening:
         if count == 1:
             yield from self._of_one(first)
         elif worth is None:
-            brier = first.results.get("brier")
-            if brier is not None and brier.value is not None:
-                size = told(brier.value, brier.interval)
-                yield f"Of {count} models, {first.model} has the lowest Brier score, {size}."
+            brier = first.known("brier")
+            if brier is not None:
+                yield f"Of {count} models, {first.model} has the lowest Brier score, {told(*brier)}."
             yield f"What acting on them wins or loses needs a decision: give {needed(first.by_class is not None)}."
         else:
-            now = self._amount(worth.now.value, worth.now.interval)
-            if worth.limited:
-                unlimited = f"{first.model} without the limit {self._amount(worth.perfect)}"
-                beside = f"acting on none is worth {self._amount(worth.constant)}, {unlimited}"
-            else:
-                perfect = f"perfect knowledge {self._amount(worth.perfect)}"
-                beside = f"always deciding {worth.action} is worth {self._amount(worth.constant)}, {perfect}"
-            yield f"Of {count} models, {first.model} is worth most: {now} per {PER:,} decisions; {beside}."
+            yield (
+                f"Of {count} models, {first.model} is worth most: {self._amount(*worth.now)} per {PER:,} decisions; "
+                f"{_constant(worth)} is worth {self._amount(worth.constant)}, "
+                f"{f'{first.model} without the limit' if worth.limited else 'perfect knowledge'} "
+                f"{self._amount(worth.perfect)}."
+            )
             lose = [report.model for report in self.models if report.worth and report.worth.over.value <= 0]
             if lose:
                 more = f" and {len(lose) - MAX_NAMED} more" if len(lose) > MAX_NAMED else ""
@@ -832,17 +807,13 @@ class Opening:
 
     def _most_to_win(self) -> Iterator[str]:
         whole = [report for report in self.reports if report.group is None]
-        known = [
-            (gain.value, gain.interval, report.model)
-            for report in whole
-            if (gain := report.results.get("gain_recalibration")) is not None and gain.value is not None
-        ]
-        winning = [each for each in known if (each[0] if each[1] is None else each[1][0]) > 0]
-        wins = "Recalibration clearly wins" if any(ends for _, ends, _ in known) else "Recalibration wins"
+        known = [(gain, report.model) for report in whole if (gain := report.known("gain_recalibration"))]
+        winning = [each for each in known if (each[0].interval or each[0])[0] > 0]
+        wins = "Recalibration clearly wins" if any(gain.interval for gain, _ in known) else "Recalibration wins"
         if winning:
-            value, ends, model = max(winning, key=lambda each: each[0])
+            most, model = max(winning, key=lambda each: each[0].value)
             of_all = f"for {len(winning)} of them" if len(winning) < len(known) else "for all of them"
-            yield f"{wins} {of_all}, most for {model}: {self._amount(value, ends)}."
+            yield f"{wins} {of_all}, most for {model}: {self._amount(*most)}."
         elif known:
             yield f"{wins} for none of them."
         if not any(report.features for report in whole):
@@ -854,9 +825,9 @@ class Opening:
         limited = worth is not None and worth.limited
         if worth is not None:
             names = ("acting on none", "without limit") if limited else (f"always {worth.action}", "perfect")
-            others = zip(names, (worth.constant, worth.perfect), strict=True)
-            rows = [Row((words("as it is"), self._amount_cell(worth.now.value, worth.now.interval)), WORTH)]
-            rows += [Row((words(name), self._amount_cell(value)), WORTH) for name, value in others]
+            now = ("as it is", self._amount(*worth.now))
+            others = zip(names, map(self._amount, (worth.constant, worth.perfect)), strict=True)
+            rows = [Row((words(name), written(amount)), WORTH) for name, amount in (now, *others)]
         for key, result in report.results.items():
             section, name = SHORT.get(key, ("", ""))
             if not section or result.value is None or (limited and key in SKIPPED_AT_LIMIT):
@@ -868,7 +839,7 @@ class Opening:
                 rows.append(Row((Cell((name,), code=key), cell), section))
         rows.sort(key=lambda row: (WORTH, LIMITED, SCORE, CALIBRATION).index(row.section))
         if rows:
-            yield TextTable((left("metric"), Column(report.model)), tuple(rows), beside=True)
+            yield TextTable((left("metric"), Column(report.model)), rows, beside=True)
         if report.features and len(apart) > 1:
             yield Paragraph(f"{', '.join(apart)}. {TREES_SENTENCE}", strong=f"{TREES}:")
 
@@ -878,11 +849,10 @@ class Opening:
             return Cell((DASH,), reason="" if result is None else result.reason or "")
         metric = parse(key).declared
         if is_amount(metric):
-            return self._amount_cell(result.value, result.interval)
+            return written(self._amount(result.value, result.interval))
         # The range of what chance shows is not an interval of anything.
         interval = None if metric.name.endswith("_null") else result.interval
-        value, _, ends = told(result.value, interval, result.side).partition(" ")
-        return Cell(tuple(filter(None, (result.text or value, ends))))
+        return written(told(result.value, interval, result.side), result.text)
 
     def _ranked_table(self) -> TextTable:
         """A row for each model and group, the model that is worth most first, each followed by its groups."""
@@ -892,7 +862,7 @@ class Opening:
 
         def amount(report: Report, name: str) -> Cell:
             each = None if report.worth is None else getattr(report.worth, name)
-            return words(DASH) if each is None else self._amount_cell(each.value, each.interval)
+            return words(DASH) if each is None else written(self._amount(*each))
 
         def heading(key: str) -> str:
             section, name = SHORT[key]
@@ -948,17 +918,14 @@ def told(value: float, interval: Interval | None, side: str | None = None) -> st
 
 def _undecided(report: Report) -> Iterator[str]:
     """Without a decision: how it ranks, how far off it is, and what is needed to say what it is worth."""
-    auc, brier, off = report.results.get("auc"), report.results.get("brier"), report.value("corp_mcb")
+    auc, brier, off = report.known("auc"), report.known("brier"), report.value("corp_mcb")
     its = f"{report.model}'s"
-    if auc is not None and auc.value is not None and report.by_class is None:
+    if auc is not None and report.by_class is None:
         its = "Its"
-        yield (
-            f"{report.model} puts a row of label 1 above one of label 0 with probability "
-            f"{told(auc.value, auc.interval)} (AUC)."
-        )
-    if brier is not None and brier.value is not None:
+        yield f"{report.model} puts a row of label 1 above one of label 0 with probability {told(*auc)} (AUC)."
+    if brier is not None:
         of_that = "" if off is None else f", of which {told(off, None)} is miscalibration"
-        yield f"{its} Brier score is {told(brier.value, brier.interval)}{of_that}."
+        yield f"{its} Brier score is {told(*brier)}{of_that}."
     yield f"What acting on it wins or loses needs a decision: give {needed(report.by_class is not None)}."
 
 
@@ -968,6 +935,11 @@ def needed(of_classes: bool) -> str:
         return f"{Hint('abstain').words}, or {Hint('utility').words} with a column for each class"
     costs = f"{Hint('cost_fp').words} and {Hint('cost_fn').words}"
     return f"{costs}, {Hint('threshold').words}, {Hint('odds').words} or {Hint('utility').words}"
+
+
+def _constant(worth: Worth) -> str:
+    """What is always done instead."""
+    return "acting on none" if worth.limited else f"always deciding {worth.action}"
 
 
 def _place(report: Report) -> tuple[bool, float]:

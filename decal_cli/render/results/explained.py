@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+from decal_cli.data.words import grouped
 from decal_cli.declarations.spec import Parameter
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.method import NEEDS, Kind, Method
@@ -40,35 +42,33 @@ class Explained:
         yield from self._blocks
 
 
-def _listed(what: str, groups: Iterable[tuple[str, tuple[Fact, ...]]]) -> Explained:
+def _listed(what: str, groups: Iterable[tuple[str, Iterable[Fact]]]) -> Explained:
     """Declared things by group, a line each, and how to read on; what: 'metrics' or 'methods'."""
-    return Explained(f"decal {what}", Facts(tuple(groups)), Paragraph(f"decal {what} NAME explains one."))
+    return Explained(f"decal {what}", Facts(groups), Paragraph(f"decal {what} NAME explains one."))
 
 
-def _explained(title: str, text: str, facts: Sequence[Fact]) -> Explained:
+def _explained(declared: Any, facts: Sequence[Fact], more: str = "") -> Explained:
     """One declared thing in full."""
-    return Explained(title, Paragraph(title), *explanation(text, facts))
+    title = f"{declared.name}: {declared.title}"
+    return Explained(title, Paragraph(title), *explanation(declared.text + more, facts))
 
 
 def explanation(text: str, facts: Sequence[Fact]) -> tuple[Block, ...]:
     """The paragraphs of a docstring, and what is declared besides."""
-    return *(Paragraph(" ".join(part.split())) for part in text.split("\n\n")), Facts((("", tuple(facts)),))
+    return *(Paragraph(" ".join(part.split())) for part in text.split("\n\n")), Facts(
+        [("", [fact for fact in facts if fact[1]])]
+    )
 
 
 def metric_list() -> Explained:
     """All metrics by family."""
-    families: dict[str, list[Fact]] = {}
-    for metric in METRICS.values():
-        families.setdefault(metric.family, []).append((metric.name, metric.title))
-    return _listed("metrics", [(family, tuple(facts)) for family, facts in families.items()])
+    return _listed("metrics", grouped((each.family, (each.name, each.title)) for each in METRICS.values()).items())
 
 
 def metric_explained(metric: Metric) -> Explained:
     """One metric in full."""
-    text = metric.text
-    if metric.of_classes is not None:
-        text += f"\n\nFor rows of several classes: {metric.of_classes.text}"
-    return _explained(f"{metric.name}: {metric.title}", text, metric_facts(metric))
+    more = metric.of_classes and f"\n\nFor rows of several classes: {metric.of_classes.text}"
+    return _explained(metric, metric_facts(metric), more or "")
 
 
 def explained(metric: Metric) -> tuple[Block, ...]:
@@ -88,9 +88,8 @@ def metric_facts(metric: Metric) -> list[Fact]:
         ("it covers", metric.covers),
         ("source", metric.source),
     ]
-    if metric.witness is not None:
-        facts.append(("beside it", f"the task of the agent that loses most, as a {Hint('utility').words} to paste"))
-    return facts + parameter_facts(metric.parameters)
+    task = f"the task of the agent that loses most, as a {Hint('utility').words} to paste"
+    return [*facts, ("beside it", task if metric.witness else ""), *parameter_facts(metric.parameters)]
 
 
 def needs_text(reasons: Iterable[str]) -> str:
@@ -122,9 +121,9 @@ def method_list() -> Explained:
     """All methods by kind."""
     groups = []
     for kind, text in KIND_HEADINGS.items():
-        groups.append((text, tuple((each.name, each.title) for each in METHODS.values() if each.kind == kind)))
-    over_time = ((each.name, each.title + (" *" if each.randomised else "")) for each in ONLINE.values())
-    groups.append((f"over time, for `{Verb('online').words}` (* with random numbers)", tuple(over_time)))
+        groups.append((text, [(each.name, each.title) for each in METHODS.values() if each.kind == kind]))
+    over_time = [(each.name, each.title + (" *" if each.randomised else "")) for each in ONLINE.values()]
+    groups.append((f"over time, for `{Verb('online').words}` (* with random numbers)", over_time))
     return _listed("methods", groups)
 
 
@@ -133,11 +132,11 @@ def method_explained(method: Method) -> Explained:
     facts = [
         ("kind", KIND_HEADINGS[method.kind]),
         ("needs", needs_text(NEEDS[need] for need in method.needs)),
-        *([("uses", ", ".join(method.uses) + ", where they are given")] if method.uses else []),
+        ("uses", ", ".join((*method.uses, "where they are given")) if method.uses else ""),
         ("source", method.source),
         *parameter_facts(method.parameters),
     ]
-    return _explained(f"{method.name}: {method.title}", method.text, facts)
+    return _explained(method, facts)
 
 
 def online_explained(method: OnlineMethod) -> Explained:
@@ -146,9 +145,9 @@ def online_explained(method: OnlineMethod) -> Explained:
     facts = [
         ("kind", f"over time: {'recalibrates the score' if forecaster.needs_score else 'predicts the base rate'}"),
         ("needs", "scores and labels" if forecaster.needs_score else "labels, in the order of time"),
-        *([("random", "its predictions rest on random numbers of the seed and the row")] if method.randomised else []),
-        *([("horizon", "the number of rows that there will be, where it is known")] if forecaster.uses_horizon else []),
+        ("random", "its predictions rest on random numbers of the seed and the row" * method.randomised),
+        ("horizon", "the number of rows that there will be, where it is known" * forecaster.uses_horizon),
         ("source", method.source),
         *parameter_facts(method.parameters),
     ]
-    return _explained(f"{method.name}: {method.title}", method.text, facts)
+    return _explained(method, facts)

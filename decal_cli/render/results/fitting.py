@@ -12,7 +12,7 @@ from decal_cli.hints import Verb
 from decal_cli.learn.method import Kind
 from decal_cli.learn.models import note_of
 from decal_cli.metrics import parse
-from decal_cli.numbers import Interval
+from decal_cli.numbers import Interval, bracketed
 from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature
 from decal_cli.render.cells import better, left, number, reasons, table
 from decal_cli.render.results.comparison import difference_cell
@@ -52,7 +52,7 @@ class FitData(View):
     method: str = of("chosen.key")
     kind: Kind = of("chosen.declared.kind")
     model_file: str | None = of(lambda _, path: path)
-    column: str = of("columns.0")
+    column: str = of(lambda fitting, _: fitting.columns[0])
     rows: Positive = of(lambda fitting, _: len(fitting.training.rows))
     judged: Literal["cross-fitted", "test"] = of(lambda fitting, _: "cross-fitted" if fitting.cross_fitted else "test")
     seconds: Size
@@ -77,7 +77,7 @@ class FittedPage(WrittenResult):
     def blocks(self) -> Iterator[Block]:
         """The data, what was written, and the metrics before and after on rows that the model has not seen."""
         fitting = self.fitting
-        yield Notes(tuple(source_lines(fitting.judged)))
+        yield Notes(source_lines(fitting.judged))
         method, rows = fitting.chosen.declared, f"{len(fitting.training.rows):,} rows"
         written = "" if self.path is None else f", written to {self.path}"
         yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}{written}", strong=method.title)
@@ -125,11 +125,10 @@ class FittedPage(WrittenResult):
 
     def _gain_facts(self, gain: Gain) -> Facts:
         won = gain.after - gain.before
-        amounts = (gain.before, gain.after, won, *(gain.interval or ()))
-        (before, after, gained, *ends), unit = self.terms.amounts(*amounts)
+        (before, after, *gained), scale = self.terms.amounts(gain.before, gain.after, won, *(gain.interval or ()))
         facts = (
             ("act on the score as it is", before),
             ("act on the new score", after),
-            ("gain", f"{'+' if won > 0 else ''}{gained}" + (f" [{', '.join(ends)}]" if ends else "")),
+            ("gain", f"{'+' if won > 0 else ''}{bracketed(gained)}"),
         )
-        return Facts(((f"Expected utility {self.terms.measured_in(unit)}", facts),))
+        return Facts(((f"Expected utility {scale.heading}", facts),))

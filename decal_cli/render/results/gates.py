@@ -10,7 +10,7 @@ from typing import Any
 
 from decal_cli.analysis.gate import GateOutcome, GateRow
 from decal_cli.errors import DecalError
-from decal_cli.numbers import plain, short, span
+from decal_cli.numbers import plain, rounded, short
 from decal_cli.render.blocks import Block, Check, Checks, Notes, Signature
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.source import Order, WrittenResult, source_lines, worst_of_each
@@ -48,7 +48,7 @@ class Gated(WrittenResult):
         """The rules, each with its outcome."""
         evaluation = self.evaluation
         rows, notes = worst_of_each(self.outcome.rows, _by_outcome, lambda row: f"{row.rule}, {row.model}")
-        yield Notes(tuple(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes)))))
+        yield Notes(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes))))
         yield Checks(checks_of(rows), places=len(evaluation.reports) > 1)
         yield Signature(evaluation.signature, close=True)
 
@@ -109,7 +109,7 @@ def _finding(row: GateRow) -> str:
     if row.interval is not None and row.estimate is not None:
         sizes = [abs(each) for each in (row.estimate, *row.interval) if each]
         decimals = max(DIGITS, DIGITS - 1 - math.floor(math.log10(max(sizes, default=1))))
-        value = f"{short(row.estimate, decimals)} {span(row.interval, decimals)}"
+        value = rounded(row.estimate, row.interval, decimals)
     distance, side = abs(row.distance), "at the bound"
     if distance and row.bound is not None:
         where = "within" if row.answer == "passed" else "over" if row.value > row.bound else "short"

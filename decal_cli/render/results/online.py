@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.gate import GateRow
 from decal_cli.analysis.online.judged import Judged, MethodOverTime, OnlineAdvice, PriorShift
 from decal_cli.analysis.online.replay import StreamClusters, Window
 from decal_cli.data import shown_time
-from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Words
+from decal_cli.declarations.document import Absent, Count, Inside, Positive, Share, Some, Words
 from decal_cli.hints import Verb
 from decal_cli.numbers import percent, plain, short, times
 from decal_cli.render import blocks as b
@@ -84,8 +84,8 @@ class ReplayPart(View):
     first_time: str = of(lambda judged, seen: seen.at(judged.first_time))
     last_time: str = of(lambda judged, seen: seen.at(judged.last_time))
     replay: ReplayedPlanData = of("plan")
-    methods: Annotated[list[MethodOverTime], Limit(minItems=1)]
-    windows: Annotated[list[WindowData], Limit(minItems=1)]
+    methods: Some[MethodOverTime]
+    windows: Some[WindowData]
     clusters: Absent[ClustersOverTimeData | None]
     log10_e: float | None = of(lambda judged, seen: seen.log10(judged.log_e))
     p_value: Share | None
@@ -116,7 +116,6 @@ class Replayed(WrittenResult):
     ) -> None:
         super().__init__(evaluation, terms)
         self.judged, self.plan, self.gates = judged, judged.plan, gates
-        self.measured_in = self.terms.measured_in(self.terms.unit)
 
     def blocks(self) -> Iterator[b.Block]:
         """What was replayed, windows, forecasters, the alarm, the prior shift, and what to do."""
@@ -125,13 +124,13 @@ class Replayed(WrittenResult):
         yield b.Notes((*source_lines(self.evaluation), f"{span}; labels are known {self._known()}"))
         yield self._window_table()
         yield self._method_table()
-        yield b.Notes(tuple(self._notes()), quiet=True)
+        yield b.Notes(self._notes(), quiet=True)
         yield from self.drawings
         if scored:
             yield b.Paragraph(self._alarm_sentence(), strong="Calibration:")
         if judged.prior_shift is not None:
             yield b.Paragraph(self._shift_sentence(judged.prior_shift), strong="Share of label 1:", close=scored)
-        yield b.Conclusion(self._headline(), tuple(self._sentences()))
+        yield b.Conclusion(self._headline(), self._sentences())
         if self.gates:
             yield b.Checks(self.checks())
         yield b.Signature(self.evaluation.signature)
@@ -206,7 +205,7 @@ class Replayed(WrittenResult):
                 judged.has_e_value
                 and ("p-value" if plan.delay.late else "e-value", lambda window: self._evidence(window.log_e)),
             ],
-            title=f"Utility by window, {self.measured_in}{earlier}",
+            title=f"Utility by window, {self.terms.heading}{earlier}",
             keys=1,
         )
 
@@ -236,7 +235,7 @@ class Replayed(WrittenResult):
                 judged.prompt and (left("bound"), lambda each: _bound(each.guarantee)),
             ],
             row=lambda each: {"chosen": each.method == judged.advice.method},
-            title=f"Forecasters; gains over {judged.methods[0].title}, {self.measured_in}{by_cluster}",
+            title=f"Forecasters; gains over {judged.methods[0].title}, {self.terms.heading}{by_cluster}",
             keys=1,
             picks=True,
         )

@@ -28,12 +28,12 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
         "how older fits do.",
         strong=f"Over time{model}.",
     )
-    factor, unit = terms.scale(*amounts_of(report))
+    scale = terms.scale(*amounts_of(report))
     days = over_time.unit == "days"
-    say = saying(factor)
+    say = saying(scale.factor)
 
     def gain(of: Callable[[GainByAge], Utility | None]) -> Callable[[GainByAge], str]:
-        return lambda age: DASH if (won := of(age)) is None else say(won.value, won.interval)
+        return lambda age: DASH if (won := of(age)) is None else say(*won)
 
     lasting = {"recalibration": over_time.recalibration_lasts}
     if over_time.ages[0].gain_post_training is not None:
@@ -49,10 +49,10 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
         ],
         keys=1,
         title=f"Gain by the age of the fit{model}",
-        caption=f"Gains {terms.measured_in(unit)}.",
+        caption=f"Gains {scale.heading}.",
     )
     oldest = over_time.ages[-1].after
-    yield Notes(tuple(_lasts(name, after, oldest, days) for name, after in lasting.items()), close=True)
+    yield Notes((_lasts(name, after, oldest, days) for name, after in lasting.items()), close=True)
 
 
 def _lasts(name: str, after: float | None, oldest: float, days: bool) -> str:

@@ -100,9 +100,9 @@ class Today(NamedTuple):
 def scale_of(reports: Sequence[Report], terms: StatedTerms) -> Scale:
     """As many decimals as the largest difference between ways of acting needs for three digits."""
     each = [[way.worth for way in ways_of(report.results)] for report in reports]
-    factor, unit = terms.scale(*amounts_in(report.results for report in reports))
-    apart = max((max(of_report) - min(of_report) for of_report in each if of_report), default=0.0) * factor
-    return Scale(factor, " ".join(filter(None, (unit, terms.span))), decimals_of(apart))
+    scale = terms.scale(*amounts_in(report.results for report in reports))
+    apart = max((max(of_report) - min(of_report) for of_report in each if of_report), default=0.0) * scale.factor
+    return replace(scale, decimals=decimals_of(apart))
 
 
 class ReportPage(WrittenResult):
@@ -169,7 +169,7 @@ class ReportPage(WrittenResult):
                     yield b.Conclusion(self.terms.worded(answer), ())
                 yield from self._one(each)
             else:
-                yield b.Folded(self.terms.worded(f"{each.report.name}: {answer}"), tuple(self._one(each)))
+                yield b.Folded(self.terms.worded(f"{each.report.name}: {answer}"), self._one(each))
 
     def _headline(self, each: AdvisedModel) -> b.Headline:
         """The answer with the number that it rests on: what it wins, and what other ways of acting are worth."""
@@ -182,7 +182,7 @@ class ReportPage(WrittenResult):
         way = known.get(answer.way, constant or known["now"])
         perfect = f"; perfect decisions are worth {scale(known['perfect'].worth)}" if "perfect" in known else ""
         if way.key != "now":
-            ends = "" if way.interval is None else f"{scale.span(way.interval)} "
+            ends = "" if way.interval is None else f"{scale.ends(way.interval)} "
             said = f"what {answer.method or _gerund(way.name)} wins over the score as it is ({scale(now)})"
             beside = "" if constant is None else f"; {_gerund(constant.name)} is worth {scale(constant.worth)}"
             words = self.terms.worded(f"{ends}{unit}: {said}{beside}{perfect}.")
@@ -232,7 +232,7 @@ class ReportPage(WrittenResult):
         shown = moved or advised
         names = [each.report.name for each in shown]
         tables = [self._ways(each, "" if len(names) == 1 else each.report.name) for each in shown]
-        whole = replace(tables[0], rows=tuple(row for one in tables for row in one.rows))
+        whole = replace(tables[0], rows=[row for one in tables for row in one.rows])
         yield b.Heading("What each way of acting is worth", level=1)
         if not moved:
             yield whole
@@ -241,14 +241,14 @@ class ReportPage(WrittenResult):
             "Move the threshold to see other costs: the sum of both costs stays. A row that is acted on has label 1 or "
             "is a false alarm; a miss is a row of label 1 that is not acted on."
         )
-        yield b.Movable(whole, tuple(names), self._moving(moved))
+        yield b.Movable(whole, names, self._moving(moved))
 
     def _ways(self, each: AdvisedModel, section: str) -> b.TextTable:
         now = next((way.worth for way in each.ways if way.key == "now"), 0.0)
         counts = each.report.counts
 
         def gain(way: Way) -> b.Cell:
-            ends = () if way.interval is None else (self.scale.span(way.interval),)
+            ends = () if way.interval is None else (self.scale.ends(way.interval),)
             return b.Cell((self.scale(way.worth - now, "+"), *ends)) if way.key != "now" else words(DASH)
 
         done = {} if counts is None else of_thousand(each.ways, counts.total, self._counted)
@@ -263,7 +263,7 @@ class ReportPage(WrittenResult):
             ],
         )
         rows = zip(shown.rows, each.ways, strict=True)
-        return replace(shown, rows=tuple(replace(row, section=section, key=way.key) for row, way in rows))
+        return replace(shown, rows=[replace(row, section=section, key=way.key) for row, way in rows])
 
     @property
     def _counted(self) -> int:
@@ -308,7 +308,7 @@ class ReportPage(WrittenResult):
 
     def _shared(self) -> Iterator[b.Block]:
         for heading, kinds in SHARED_PICTURES.items():
-            shared = tuple(self._pictures(None, *kinds))
+            shared = [*self._pictures(None, *kinds)]
             if shared:
                 yield b.Heading(heading, level=1)
                 yield from shared
@@ -328,18 +328,18 @@ class ReportPage(WrittenResult):
         yield from self._pictures(report, "reliability", "grouping")
         if report.regimes:
             regimes = regime_tables([report], self.scale.factor, self.scale.in_words)
-            yield b.Folded("Where the regret comes from, bin by bin of the score", tuple(regimes))
+            yield b.Folded("Where the regret comes from, bin by bin of the score", regimes)
         if report.by_action is not None:
             yield from self._pictures(report, "confusion")
-            yield b.Folded("Labels, and the actions taken for them", tuple(action_tables(report.by_action)))
+            yield b.Folded("Labels, and the actions taken for them", action_tables(report.by_action))
         if report.by_class is not None:
             yield from self._pictures(report, "confusion", "class-reliability")
-            yield b.Folded("Classes, and the actions taken for them", tuple(class_blocks(report, named=False)))
+            yield b.Folded("Classes, and the actions taken for them", class_blocks(report, named=False))
 
     def _comparison(self) -> Iterator[b.Block]:
         if self.comparison is not None:
             yield b.Heading("The two models compared", level=1)
-            yield b.Points(tuple(Compared(self.comparison, self.terms).summary()))
+            yield b.Points(Compared(self.comparison, self.terms).summary())
 
     def _pictures(self, report: Report | None, *kinds: str) -> Iterator[b.Picture]:
         """The pictures of a report, of these kinds or all; None: those of all reports together."""
@@ -370,18 +370,18 @@ class ReportPage(WrittenResult):
         says = "Open a metric's name for its formula, range, source and how its interval is made."
         utilities = f"Utilities are {self.scale.in_words}. " if self.recommendation else ""
         yield b.Notes((f"{utilities}{says}",), quiet=True)
-        yield replace(table, rows=tuple(row for family in families for row in main.get(family, ())))
+        yield replace(table, rows=[row for family in families for row in main.get(family, ())])
         for family in families:
             if family in others:
-                rest_of = tuple(others[family])
-                yield b.Folded(f"{len(rest_of)} more of {family}", (replace(table, rows=rest_of),))
+                rest_of = others[family]
+                yield b.Folded(f"{len(rest_of)} more of {family}", [replace(table, rows=rest_of)])
         if notes := metric_notes(evaluation):
-            yield b.Folded("Worst cases, and why some values or intervals are missing", tuple(notes))
+            yield b.Folded("Worst cases, and why some values or intervals are missing", notes)
 
 
 def decision_words(evaluation: Evaluation, report: Report, terms: StatedTerms) -> str:
     """The decision in a sentence: how many rows, how many of label 1, and what errors cost."""
-    task, unit = evaluation.plan.binary, f" {terms.unit}" if terms.unit else ""
+    task = evaluation.plan.binary
     rows = f"{report.rows:,} rows"
     places = _places_words(evaluation)
     if report.positives is not None:
@@ -397,12 +397,12 @@ def decision_words(evaluation: Evaluation, report: Report, terms: StatedTerms) -
         worth = class_payoffs(actions) if isinstance(actions, ClassDecision) else payoffs(actions)
         worth = worth or f"the actions are {', '.join(actions.actions)}"
         return f"{rows}; {worth}.{places}"
-    (u00, u01), (u10, u11) = task.utility
-    miss, alarm = (f"{plain(cost)}{unit}" for cost in (u11 - u01, u00 - u10))
-    costs, acting = f"a miss costs {miss}, a false alarm {alarm}", "acting"
+    alarm, miss = map(terms.price, task.costs)
+    acting, one, other = "acting", "a false alarm", "a miss"
     if terms.names:
-        off, on = (f"'{name}'" for name in terms.names)
-        costs, acting = f"{off} at label 1 costs {miss}, {on} at label 0 {alarm}", f"deciding {on}"
+        on, one, other = action_heads(terms, "'")
+        acting = f"deciding {on}"
+    costs = f"{other} costs {miss}, {one} {alarm}"
     return f"{rows}; {costs}: {acting} pays from a probability of {plain(task.threshold)} on.{places}"
 
 

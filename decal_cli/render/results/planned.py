@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 from decal_cli.analysis.plan import POWERS, RowPlan, RowsNeeded
-from decal_cli.declarations.document import Limit
+from decal_cli.declarations.document import Some
 from decal_cli.numbers import DASH, percent
 from decal_cli.render.blocks import Bar, Bars, Block, Column, Notes, Paragraph, Signature
 from decal_cli.render.cells import left, reasons, table
@@ -19,7 +19,7 @@ class PlannedRest(View):
     """What a plan says of its own."""
 
     pilot: str
-    powers: Annotated[list[float], Limit(minItems=1)] = of(lambda *_: list(POWERS))
+    powers: Some[float] = of(lambda *_: list(POWERS))
     plans: list[RowsNeeded] = of("planned")
 
 
@@ -54,11 +54,11 @@ class PlannedRows(WrittenResult):
         for each in plan.planned:
             if each.curve:
                 bars = (Bar(f"{rows:,}", percent(round(power, 2)), power) for rows, power in each.curve)
-                yield Bars(f"How often so many rows {each.what}", "rows", "power", tuple(bars))
+                yield Bars(f"How often so many rows {each.what}", "rows", "power", bars)
         yield Notes(
             (f"Pilot: {plan.pilot}. A plan is as good as its pilot: rows are taken to be like those.",), quiet=True
         )
-        yield Notes(tuple(source_lines(plan.evaluation)))
+        yield Notes(source_lines(plan.evaluation))
         yield Signature(plan.evaluation.signature, close=True)
 
     def _sentence(self, first: RowsNeeded) -> str:

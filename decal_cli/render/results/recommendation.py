@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from decal_cli.analysis.described import Decided, DecisionCounts, Moving
+from decal_cli.analysis.described import CountedStep, Decided, DecisionCounts, Moving
 from decal_cli.analysis.evaluate import Report
-from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Answer, Certainty, Constant, Interim, Item
+from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Certainty, Constant, Interim, Item, Step
 from decal_cli.analysis.recommend import (
     ROUNDS,
     RangeAdvice,
@@ -24,7 +24,7 @@ from decal_cli.analysis.recommend import (
 )
 from decal_cli.analysis.tryout import PERFECT, Kind, Ranked, RanksNow, Trial, ranks_now
 from decal_cli.data.words import quote, shell_word
-from decal_cli.declarations.document import Above, Absent, Count, Limit, Positive, Share, Size
+from decal_cli.declarations.document import Above, Absent, Count, Positive, Share, Size, Some, Two
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Result, named
 from decal_cli.numbers import (
@@ -35,6 +35,7 @@ from decal_cli.numbers import (
     percent,
     plain,
     saying,
+    sized,
     times,
     unsigned_zero,
     within,
@@ -46,6 +47,7 @@ from decal_cli.render.results.over_time import over_time_blocks
 from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
+    costs_of_rows,
     one_or_several,
     row_task_line,
     shortened,
@@ -109,16 +111,17 @@ def ways_of(results: Mapping[str, Result], counts: DecisionCounts | None = None)
     return ways
 
 
-def _decided(counts: DecisionCounts) -> dict[str, Decided]:
+def _decided(counts: DecisionCounts) -> dict[str, Decided | None]:
     """The cells of ways of acting by their key."""
     yes, no = counts.as_is.positives, counts.as_is.negatives
-    steps = {"recalibrate": counts.recalibrated, "post-train": counts.with_features}
     return {
         "never": Decided(0.0, 0.0, yes, no),
         "always": Decided(yes, no, 0.0, 0.0),
         "now": counts.as_is,
+        "recalibrate": counts.recalibrated,
+        "post-train": counts.with_features,
         "perfect": Decided(yes, 0.0, 0.0, no),
-    } | {key: step.decided for key, step in steps.items() if step is not None}
+    }
 
 
 def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str = "") -> b.Bars:
@@ -126,14 +129,13 @@ def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str = "") -
     ways = _named(results)
     worths = [way.worth for way in ways]
     lowest, height = min(worths), max(worths) - min(worths)
-    factor, unit = terms.scale(*amounts_in([results]))
-    measured_in = terms.measured_in(unit)
+    scale = terms.scale(*amounts_in([results]))
     bars = (
         b.Bar(_called(way, terms), text, (way.worth - lowest) / height if height > 0 else 0.0)
-        for way, text in zip(ways, _alike(results, worths, factor), strict=True)
+        for way, text in zip(ways, _alike(results, worths, scale.factor), strict=True)
     )
-    title = title or f"Expected utility {measured_in}"
-    return b.Bars(title, "way of acting", f"expected utility {measured_in}", tuple(bars))
+    title = title or f"Expected utility {scale.heading}"
+    return b.Bars(title, "way of acting", f"expected utility {scale.heading}", bars)
 
 
 def _named(results: Mapping[str, Result], counts: DecisionCounts | None = None) -> list[Way]:
@@ -155,17 +157,6 @@ def _alike(results: Mapping[str, Result], worths: Iterable[float], factor: float
     amounts = [factor * worth for worth in worths]
     decimals = decimals_for(ends, amounts)
     return [unsigned_zero(f"{amount:,.{decimals}f}") for amount in amounts]
-
-
-class StepData(View):
-    """A question of the flowchart with its answer. small: "yes", but the gain is within the tolerance."""
-
-    number: Annotated[int, Limit(minimum=1, maximum=4)]
-    question: str
-    answer: Answer
-    small: bool
-    reason: str
-    evidence: list[Item]
 
 
 class GainData(View):
@@ -225,7 +216,7 @@ class AdviceData(View):
     method: str | None
     gain: float | None
     interval: Interval | None
-    path: Annotated[list[StepData], Limit(minItems=1)] = of("steps")
+    path: Some[Step] = of("steps")
     next: list[str] = of("next_steps")
     ece_advice: Literal["recalibrate", "leave"] | None = of(lambda _, seen: ece_advice(seen.report))
     fit: str | None = of("method")
@@ -259,14 +250,14 @@ class DecidedData(View):
     of each label.
     """
 
-    acted: Size = of("decided.acted")
-    true_positives: Size = of("decided.true_positives")
-    false_positives: Size = of("decided.false_positives")
-    false_negatives: Size = of("decided.false_negatives")
-    true_negatives: Size = of("decided.true_negatives")
-    ppv: Share | None = of("decided.ppv")
-    sensitivity: Share | None = of("decided.sensitivity")
-    change: DecisionChangeData | None = of(lambda step, _: None if step.change is None else step)
+    acted: Size
+    true_positives: Size
+    false_positives: Size
+    false_negatives: Size
+    true_negatives: Size
+    ppv: Share | None
+    sensitivity: Share | None
+    change: DecisionChangeData | None = of(lambda each, _: each if isinstance(each, CountedStep) else None)
 
 
 class AdjustedData(View):
@@ -284,9 +275,9 @@ class CountsData(View):
     recalibrated and with_features are null where that gain is undefined.
     """
 
-    names: Annotated[list[str], Limit(minItems=2, maxItems=2)] | None = of(".terms.names")
+    names: Two[str] | None = of(".terms.names")
     rows: Size = of("total")
-    as_is: DecidedData = of(lambda counted, _: _Uncounted(counted.as_is))
+    as_is: DecidedData
     recalibrated: DecidedData | None
     with_features: DecidedData | None
     threshold: AdjustedData = of(".report.results.threshold_adjusted")
@@ -309,13 +300,6 @@ class AmountsData(View):
     gain_recalibration: AmountData
     gain_beyond: AmountData
     gain_post_training: AmountData
-
-
-class _Uncounted(NamedTuple):
-    """The decisions of the score as it is, which nothing changed."""
-
-    decided: Decided
-    change: None = None
 
 
 class AdvisedData(MeasuredData):
@@ -352,8 +336,8 @@ class AdvisedModel:
         if self.ranked:
             self.ranks_now = ranks_now(self.ranked, advice.evidence.acted_on, whole.evaluation.plan.confidence)
         self.unused_times = whole.unused_times
-        self.factor, self.unit = terms.scale(*amounts_of(report))
-        self.say, self.amount = terms.saying(amounts_of(report)), saying(self.factor)
+        self.scale = terms.scale(*amounts_of(report))
+        self.factor, self.say, self.amount = self.scale.factor, self.scale.say, saying(self.scale.factor)
 
     @property
     def todo(self) -> str:
@@ -429,9 +413,9 @@ class AdvisedModel:
         for step in self.advice.steps:
             shown = [item for item in step.evidence if item.metric not in seen]
             seen.update(item.metric for item in shown)
-            evidence = tuple(f"{named(item.metric).title.lower()}: {self._evidence(item)}" for item in shown)
+            evidence = [f"{named(item.metric).title.lower()}: {self._evidence(item)}" for item in shown]
             asked.append(b.AnsweredQuestion(step.question, step.answer, step.reason, evidence, step.number))
-        return b.AnsweredQuestions(tuple(asked))
+        return b.AnsweredQuestions(asked)
 
     def _evidence(self, item: Item) -> str:
         if item.value is None:
@@ -452,7 +436,7 @@ class AdvisedModel:
             low, high = map(plain, self.holds)
             same = f"thresholds from {low} to {high}" if low != high else f"the threshold {low} alone"
             sentences.append(f"This advice holds for {same}.")
-        return b.Conclusion("", tuple(sentences))
+        return b.Conclusion("", sentences)
 
     def _ece(self) -> Iterator[str]:
         """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""
@@ -492,7 +476,7 @@ class AdvisedModel:
             ways,
             [
                 (left(""), lambda way: _called(way, terms)),
-                (b.Column(f"worth {terms.measured_in(self.unit)}", breaks=(28, 16, 10)), lambda way: worth[way]),
+                (b.Column(f"worth {self.scale.heading}", breaks=(28, 16, 10)), lambda way: worth[way]),
                 *(
                     (b.Column(head, breaks=(12, 8)), lambda way, at=at: done[way][at] if way in done else "")
                     for at, head in enumerate(action_heads(terms, ""))
@@ -506,7 +490,7 @@ class AdvisedModel:
             ],
             keys=1,
         )
-        yield b.Notes(tuple(self._costs()), close=True)
+        yield b.Notes(self._costs(), close=True)
         yield from self.beside()
 
     def _over(self, way: Way) -> str:
@@ -514,8 +498,8 @@ class AdvisedModel:
         metrics = WAYS[way.key][2]
         if len(metrics) < 2:
             return ""
-        gain = self.report.results[metrics[-1]]
-        return self.amount(gain.value or 0.0, gain.interval)
+        gain = self.report.known(metrics[-1])
+        return "" if gain is None else self.amount(*gain)
 
     def _taken(self, way: Way, name: str) -> str:
         """Rows of 1,000 that get an action."""
@@ -539,13 +523,11 @@ class AdvisedModel:
             yield task_line(evaluation.task)
         if task is None:
             return
-        (u00, u01), (u10, u11) = task.utility
-        alarm, miss = (f"{plain(cost)}{f' {terms.unit}' if terms.unit else ''}" for cost in (u00 - u10, u11 - u01))
+        alarm, miss = map(terms.price, task.costs)
         one, other, acting = "A false alarm (acting at label 0)", "a miss (not acting at label 1)", "acting"
-        if terms.names is not None:
-            off, acting = (f"'{name}'" for name in terms.names)
-            one, other = f"{acting} at label 0", f"{off} at label 1"
-        right = "" if u00 == u11 == 0 else ", beside the right decision,"
+        if terms.names:
+            acting, one, other = action_heads(terms, "'")
+        right = "" if task.utility[0][0] == task.utility[1][1] == 0 else ", beside the right decision,"
         costs, own = f"{one} costs{right} {alarm}, {other} {miss}", task.decision_threshold
         at = "" if own == task.threshold else f", and the score is acted on from {plain(own)}"
         yield f"{costs}: {acting} pays from a probability of {plain(task.threshold)}{at}."
@@ -559,13 +541,10 @@ class AdvisedModel:
         assert by_row is not None  # asked where there are such
         if not by_row.to_act_or_not or by_row.thresholds is None or "utility_columns" in by_row.columns:
             return row_task_line(by_row)
-        costs = []
-        for role, *others in (("cost_fp", "cost_fp_column"), ("cost_fn", "cost_fn_column", "amount", "amount_column")):
-            named_by = [by_row.columns[key][0] for key in (role, *others) if key in by_row.columns]
-            costs += named_by[:1] or [plain(getattr(by_row.task, role, None) or 0.0)]
+        alarm, miss = costs_of_rows(by_row)
         low, middle, high = (within(each) for each in by_row.thresholds)
         return (
-            f"A false alarm (acting at label 0) costs {costs[0]}, a miss (not acting at label 1) {costs[1]}: acting "
+            f"A false alarm (acting at label 0) costs {alarm}, a miss (not acting at label 1) {miss}: acting "
             f"pays from a probability of each row's own, {low} to {high}, half of them below {middle}."
         )
 
@@ -579,16 +558,15 @@ class AdvisedModel:
                 f"worth {self.say(moving.kept)}; moving them to it wins {self.say(moving.gain, moving.interval)}. To "
                 f"move them is to act on them from about {moving.threshold:.4g} on. All else on this page is of {used}."
             )
-        alone, over = (self.report.results.get(key) for key in ("eu_by_amount", "gain_over_amount"))
-        if by_row is not None and by_row.least_amount is not None and alone and over and over.value is not None:
-            sign = -1 if over.value < 0 else 1
-            gain = self.say(sign * over.value, times(over.interval, sign))
-            won = f"wins {gain} over" if sign > 0 else f"loses {gain} against"
+        alone, over = map(self.report.known, ("eu_by_amount", "gain_over_amount"))
+        if by_row is not None and by_row.least_amount is not None and alone and over:
+            gain = self.say(*sized(*over))
+            won = f"loses {gain} against" if over.value < 0 else f"wins {gain} over"
             beaten = over.interval is not None and over.interval[1] < 0
             until = " Until a score beats that, act on the amount alone." if beaten else ""
             yield b.Paragraph(
                 f"Acting on every row that costs about {plain(by_row.least_amount)} or more to miss, whatever its "
-                f"score, is worth {self.say(alone.value or 0.0)} on held-out rows; "
+                f"score, is worth {self.say(alone.value)} on held-out rows; "
                 f"acting on the score as it is {won} that.{until}"
             )
         yield from without_labels_line(self.report, "weight" in self.evaluation.columns, self.terms)
@@ -608,7 +586,7 @@ class AdvisedModel:
             [
                 (left("with these places"), lambda each: each.method or "score as it is"),
                 (
-                    b.Column(f"worth {self.terms.measured_in(self.unit)}", breaks=(28, 16, 10)),
+                    b.Column(f"worth {self.scale.heading}", breaks=(28, 16, 10)),
                     lambda each: "" if each.utility is None else f"{factor * each.utility:,.{decimals}f}",
                 ),
                 (
@@ -664,9 +642,7 @@ class AdvisedModel:
         gain, ends = each.gain or 0.0, each.interval
         if ends is not None and ends[0] <= 0 <= ends[1]:
             return f"its gain is {self.say(gain, ends)}, which chance could explain"
-        if gain >= 0:
-            return f"it wins {self.say(gain, ends)}"
-        return f"it loses {self.say(-gain, times(ends, -1))}"
+        return f"it {'loses' if gain < 0 else 'wins'} {self.say(*sized(gain, ends))}"
 
 
 def action_heads(terms: StatedTerms, quote: str) -> tuple[str, str, str]:
@@ -701,7 +677,7 @@ def advised_in(
 
 def advice_table(advised: Sequence[AdvisedModel], terms: StatedTerms) -> b.TextTable:
     """What to do now with each model and group, what that wins, and how sure it is; all amounts in one unit."""
-    factor, unit = terms.scale(*amounts_in(each.report.results for each in advised))
+    scale = terms.scale(*amounts_in(each.report.results for each in advised))
     return table(
         advised,
         [
@@ -709,7 +685,7 @@ def advice_table(advised: Sequence[AdvisedModel], terms: StatedTerms) -> b.TextT
             any(each.report.group is not None for each in advised)
             and (left("group", wraps=True), lambda each: each.report.group or ""),
             (left("do now", wraps=True), lambda each: each.todo),
-            (b.Column(f"wins {terms.measured_in(unit)}", breaks=(16,)), lambda each: each.wins(factor)),
+            (b.Column(f"wins {scale.heading}", breaks=(16,)), lambda each: each.wins(scale.factor)),
             (left("how sure"), lambda each: each.advice.certainty),
         ],
     )
@@ -731,14 +707,14 @@ class Recommended(WrittenResult):
         for each in advised:
             yield b.Heading(each.report.name, gist=each.todo)
             first, *others = each.lead()
-            yield b.Conclusion(first, tuple(others), close=True)
+            yield b.Conclusion(first, others, close=True)
             yield from each.places()
             yield from each.worth()
             yield each.walk()
             yield each.notes()
             for at in range(len(each.rounds)):
                 yield from _round_blocks(each.rounds, at, "time" in evaluation.columns)
-        yield b.Notes(tuple(source_lines(evaluation, self.terms.names)))
+        yield b.Notes(source_lines(evaluation, self.terms.names))
         yield b.Signature(self.evaluation.signature, close=True)
 
     def data(self) -> dict[str, Any]:
@@ -783,7 +759,7 @@ def _round_blocks(rounds: Sequence[Round], at: int, in_time: bool) -> Iterator[b
     )
     yield trial_table(each)
     yield from reasons(((trial.chosen.key, trial.achieved.reason) for trial in each.trials), together=True)
-    yield b.Conclusion("", tuple(_conclusion(each, at + 1, len(rounds))))
+    yield b.Conclusion("", _conclusion(each, at + 1, len(rounds)))
 
 
 def trial_table(each: Round) -> b.TextTable:

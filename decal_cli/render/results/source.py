@@ -10,7 +10,8 @@ from decal_cli.analysis.described import ByRow
 from decal_cli.analysis.evaluate import Evaluation, Report, resampled_cells
 from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data import Input
-from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share
+from decal_cli.data.words import grouped
+from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share, Some
 from decal_cli.hints import Hint, said
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import RESAMPLES
@@ -18,7 +19,7 @@ from decal_cli.numbers import Interval, alike, percent, plain, within
 from decal_cli.render.blocks import Block, Paragraph
 from decal_cli.render.schema import View, of
 from decal_cli.render.terms import StatedTerms
-from decal_cli.tables.population import Population
+from decal_cli.tables.listed import Capacity
 from decal_cli.task import ABSTAIN, BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__
 
@@ -45,7 +46,7 @@ class TaskData(View):
     decision_threshold: Share | None = of("two_actions.decision_threshold")
     u_delta: Above
     utility: Annotated[list[Interval], Limit(minItems=2)]
-    thresholds: Annotated[list[Inside], Limit(minItems=1)]
+    thresholds: Some[Inside]
     names: list[str]
     dominated: list[str]
 
@@ -103,7 +104,7 @@ class Provenance(View):
     schema: Literal[1] = of(lambda *_: SCHEMA)
     decal: str = of(lambda *_: __version__)
     signature: Annotated[str, Limit(pattern="^decal:")]
-    inputs: Annotated[list[Input], Limit(minItems=1)]
+    inputs: Some[Input]
     columns: dict[str, str | list[str]]
     notes: list[str]
     task: TaskData | None
@@ -136,30 +137,39 @@ class WrittenResult:
         self.title = "decal: " + ", ".join(item.path for item in evaluation.inputs)
 
 
-def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -> list[str]:
+def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -> Iterator[str]:
     """What was read, which columns were taken, and the decision; actions: names that the user gave them."""
-    lines = [f"{item.path}: {item.rows:,} rows{_positives(item)}" for item in evaluation.inputs]
-    columns = []
-    for role, names in evaluation.columns.items():
-        found = " (found by its usual name)" if role in evaluation.guessed else ""
-        columns.append(f"{role} {listed(names)}{found}")
-    lines += ["; ".join(columns)] if columns else []
-    task = evaluation.task
+    for item in evaluation.inputs:
+        positives = item.positives
+        share = "" if positives is None else f", {positives:,} positive ({100 * positives / item.rows:.1f} %)"
+        yield f"{item.path}: {item.rows:,} rows{share}"
+    if evaluation.columns:
+        yield "; ".join(
+            f"{role} {listed(names)}{' (found by its usual name)' * (role in evaluation.guessed)}"
+            for role, names in evaluation.columns.items()
+        )
+    task, population = evaluation.task, evaluation.population
     if actions and isinstance(task, BinaryTask):
         task = replace(task, names=tuple(actions))
-    lines += [task_line(task)] if task else []
-    lines += [row_task_line(evaluation.by_row)] if evaluation.by_row else []
-    lines += [_class_line(evaluation.decision)] if evaluation.decision else []
-    lines += [_population_line(evaluation.population)] if evaluation.population else []
-    lines += [_capacity_line(evaluation)] if evaluation.capacity else []
-    return lines + list(evaluation.notes)
+    if task is not None:
+        yield task_line(task)
+    if evaluation.by_row is not None:
+        yield row_task_line(evaluation.by_row)
+    if evaluation.decision is not None:
+        yield _class_line(evaluation.decision)
+    if population is not None:
+        scores = "scores are kept as they are" if population.kept else "scores are moved to it"
+        here, there = map(shares_text, (population.sampled, population.prevalence))
+        yield f"rows, {here}, are counted as a population with {there}; {scores}"
+    if evaluation.capacity is not None:
+        yield _capacity_line(evaluation, evaluation.capacity)
+    yield from evaluation.notes
 
 
-def _capacity_line(evaluation: Evaluation) -> str:
+def _capacity_line(evaluation: Evaluation, capacity: Capacity) -> str:
     """Which rows are acted on, in words."""
-    assert evaluation.capacity is not None  # asked where there is one
     per = f" for each value of {evaluation.columns['per']}" if "per" in evaluation.columns else ""
-    task, text = evaluation.plan.binary, f"capacity {evaluation.capacity.text}{per}"
+    task, text = evaluation.plan.binary, f"capacity {capacity.text}{per}"
     limited = limited_actions(evaluation)
     if limited is not None:
         return f"{text}: so many rows can get {limited}, those where that is expected to win most"
@@ -181,24 +191,11 @@ def limited_actions(evaluation: Evaluation) -> str | None:
     return None if by_row is None or by_row.to_act_or_not else "another action than the first"
 
 
-def _population_line(population: Population) -> str:
-    """Where decisions are made, in words."""
-    scores = "scores are kept as they are" if population.kept else "scores are moved to it"
-    here, there = shares_text(population.sampled), shares_text(population.prevalence)
-    return f"rows, {here}, are counted as a population with {there}; {scores}"
-
-
 def shares_text(shares: float | dict[str, float]) -> str:
     """The share of positives, or of each class, in words."""
     if isinstance(shares, dict):
         return ", ".join(f"{percent(share)} {name}" for name, share in shares.items())
     return f"{percent(shares)} positive"
-
-
-def _positives(item: Input) -> str:
-    if item.positives is None:
-        return ""
-    return f", {item.positives:,} positive ({100 * item.positives / item.rows:.1f} %)"
 
 
 def listed(names: str | Sequence[str]) -> str:
@@ -240,10 +237,8 @@ def task_line(task: Task) -> str:
 
 def payoffs(task: Task) -> str:
     """What the actions win or cost, in words."""
-    if isinstance(task, BinaryTask):
-        (right_0, miss), (alarm, right_1) = task.utility
-        if right_0 == right_1 == 0 and not task.names:
-            return f"a false alarm costs {plain(-alarm)}, a miss {plain(-miss)}"
+    if isinstance(task, BinaryTask) and task.utility[0][0] == task.utility[1][1] == 0 and not task.names:
+        return "a false alarm costs {}, a miss {}".format(*map(plain, task.costs))
     rows = zip(task.actions, task.utility, strict=True)
     return "; ".join(f"{name} is worth {plain(u0)} at label 0, {plain(u1)} at label 1" for name, (u0, u1) in rows)
 
@@ -281,11 +276,15 @@ def _threshold_words(by_row: ByRow) -> str:
     """How the threshold of a row follows from its columns."""
     if "utility_columns" in by_row.columns:
         return "from its four utilities"
-    missed = by_row.columns.get("amount") or by_row.columns.get("cost_fn_column")
-    miss = missed[0] if missed else plain(by_row.task.cost_fn or 0.0)
-    of_alarm = by_row.columns.get("cost_fp_column")
-    alarm = of_alarm[0] if of_alarm else plain(by_row.task.cost_fp or 0.0)
+    alarm, miss = costs_of_rows(by_row)
     return f"{alarm} / ({alarm} + {miss})"
+
+
+def costs_of_rows(by_row: ByRow) -> tuple[str, str]:
+    """What a false alarm and a miss cost: a column, or what all rows share."""
+    columns, task = by_row.columns, by_row.task
+    alarm, miss = columns.get("cost_fp_column"), columns.get("amount") or columns.get("cost_fn_column")
+    return alarm[0] if alarm else plain(task.cost_fp or 0.0), miss[0] if miss else plain(task.cost_fn or 0.0)
 
 
 def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, named: bool = False) -> Iterator[Paragraph]:
@@ -296,33 +295,32 @@ def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, name
     low, high = apart.interval or (apart.above, apart.above)
     way = "higher" if low > 0.5 else "lower" if high < 0.5 else ""
     scored, score = ("score", "score") if report.by_class is None else ("prediction", "highest probability")
-    factor, unit = terms.scale(*amounts_of(report))
-    measured_in = " ".join(filter(None, (unit, terms.span)))
+    scale = terms.scale(*amounts_of(report))
 
     def between(ends: Sequence[float]) -> str:
-        return " and ".join(alike([factor * end for end in ends]))
+        return " and ".join(alike([scale.factor * end for end in ends]))
 
-    sentences = [
-        f"{apart.rows:,} rows have a {scored} and no label, and the other numbers do not count them.",
+    text = (
+        f"{apart.rows:,} rows have a {scored} and no label, and the other numbers do not count them. "
         f"Their {score} is {way or 'not clearly another one'}: that of one of them lies above that of a row with a "
-        f"label with probability {within(apart.above, apart.interval)}.",
-    ]
+        f"label with probability {within(apart.above, apart.interval)}."
+    )
     if apart.expected_utility is not None:
-        sentences.append(
-            f"Whatever their labels are, acting on the score is worth between {between(apart.expected_utility)} "
-            f"{measured_in} on all {report.rows + apart.rows:,} rows."
+        text += (
+            f" Whatever their labels are, acting on the score is worth between {between(apart.expected_utility)} "
+            f"{scale.words} on all {report.rows + apart.rows:,} rows."
         )
     if apart.gain_recalibration is not None:
         # Recalibration may change no decision on the rows without a label.
         low, high = apart.gain_recalibration
         won = f"lies between {between((low, high))}" if low < high else f"is {between((low,))}"
-        sentences.append(f"What recalibration wins there {won}.")
+        text += f" What recalibration wins there {won}."
     if way and not weighted:
-        sentences.append(
-            f"Where a row's chance of having a label is known, its inverse as {Hint('weight').words} makes the rows "
+        text += (
+            f" Where a row's chance of having a label is known, its inverse as {Hint('weight').words} makes the rows "
             "with a label stand for all."
         )
-    yield Paragraph(" ".join(sentences), strong=f"Missing labels{f' of {report.model}' if named else ''}.")
+    yield Paragraph(text, strong=f"Missing labels{f' of {report.model}' if named else ''}.")
 
 
 def worst_of_each(
@@ -336,12 +334,9 @@ def worst_of_each(
     What they say of all rows stays. order_of: the order of many groups of one model; None keeps all of them. in_full:
     what shows them all.
     """
-    by_name: dict[str, list[Any]] = {}
-    for result in results:
-        by_name.setdefault(whose(result), []).append(result)
     shown: list[Any] = []
     notes: list[str] = []
-    for name, of_name in by_name.items():
+    for name, of_name in grouped((whose(result), result) for result in results).items():
         groups = [result for result in of_name if result.group is not None]
         order = order_of(groups) if len(groups) > MAX_GROUPS else None
         if order is None:
@@ -377,11 +372,15 @@ def _by_metric(reports: Sequence[Report]) -> Order[Report] | None:
     key = next((key for key in ("regret", "regret_calibration") if key in defined), next(iter(defined), None))
     if key is None:
         return None
-    metric = parse(key).declared
-    sign = -1 if metric.better == "lower" else 1
+    return worst_first(key, lambda report: report.value(key)), parse(key).declared.title
 
-    def place(report: Report) -> tuple[bool, float]:
-        value = report.results[key].value
+
+def worst_first(key: str, value_of: Callable[[Any], float | None]) -> Callable[[Any], Any]:
+    """To sort by a metric."""
+    sign = 1 if parse(key).declared.better == "higher" else -1
+
+    def place(result: Any) -> tuple[bool, float]:
+        value = value_of(result)
         return lowest_first(None if value is None else sign * value)
 
-    return place, metric.title
+    return place

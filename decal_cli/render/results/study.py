@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,12 +23,12 @@ from decal_cli.analysis.study import (
     Summary,
     columns_of,
     correlation,
-    grouped,
+    listed_reasons,
     of_each_task,
     short_title,
     without_each_file,
 )
-from decal_cli.declarations.document import Absent, Limit, Positive
+from decal_cli.declarations.document import Absent, Positive, Some
 from decal_cli.numbers import DASH, short, span
 from decal_cli.render.blocks import Block, Column, Heading, Notes, Picture, Row, TextTable
 from decal_cli.render.cells import words
@@ -57,10 +57,10 @@ class StudyData(View):
     over these and not over thresholds.
     """
 
-    files: Annotated[list[str], Limit(minItems=1)] = of("points.files")
-    scores: Annotated[list[tuple[str, str]], Limit(minItems=1)] = of("points.pairs")
+    files: Some[str] = of("points.files")
+    scores: Some[tuple[str, str]] = of("points.pairs")
     thresholds: list[float] = of(lambda summary: _distinct(summary.points.threshold))
-    seeds: Annotated[list[int], Limit(minItems=1)] = of(lambda summary: _distinct(summary.points.seed))
+    seeds: Some[int] = of(lambda summary: _distinct(summary.points.seed))
     points: Positive = of(lambda summary: len(summary.points.threshold))
     relations: list[Relation] = of(lambda summary: list(summary.relations.values()))
     relations_in_utility: list[Relation] = of(lambda summary: list(summary.in_utility.values()))
@@ -127,7 +127,7 @@ class Studied(Experiment):
 
     def blocks(self) -> Iterator[Block]:
         """What was studied and the tables."""
-        yield Notes(tuple(study_lines(self.summary)))
+        yield Notes(study_lines(self.summary))
         yield from study_tables(self.summary)
         yield from self._pictures()
         if self.captions is not None and self.summary.notes:
@@ -170,7 +170,7 @@ def _table(title: str, caption: str, heads: Sequence[str], rows: Sequence[Sequen
     """A table whose cells are texts, the first column the key."""
     first, *others = heads
     columns = (Column(first, words=True, breaks=BREAKS), *(Column(head, breaks=BREAKS) for head in others))
-    return TextTable(columns, tuple(Row(tuple(map(words, row))) for row in rows), title=title, caption=caption, keys=1)
+    return TextTable(columns, [Row(tuple(map(words, row))) for row in rows], title=title, caption=caption, keys=1)
 
 
 def _correlations(summary: Summary) -> Iterator[TextTable]:
@@ -334,5 +334,5 @@ def study_lines(summary: Summary) -> list[str]:
         f"{', '.join(parts)}: {points_in_all}",
         halves + bounds,
         *few,
-        *(f"{', '.join(names)}: {reason}" for reason, names in grouped(summary.reasons).items()),
+        *listed_reasons(summary.reasons),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -13,18 +14,18 @@ from decal_cli.analysis.described import OF_ONE_ROW
 from decal_cli.analysis.sweep import Risk, Sweep, Swept, VariedReport, VariedSweep
 from decal_cli.curves.crossings import Lowest
 from decal_cli.curves.kinds import Expectation, MetricCurve
-from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive
+from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Some
 from decal_cli.metrics import parse
-from decal_cli.numbers import DASH, PER_DECISION, plain, short, span, times
+from decal_cli.numbers import DASH, PER_DECISION, plain, rounded, short, times
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, TextTable
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.source import (
     Order,
     Provenance,
     WrittenResult,
-    lowest_first,
     one_or_several,
     source_lines,
+    worst_first,
     worst_of_each,
 )
 from decal_cli.render.schema import View, data_of, of
@@ -85,7 +86,7 @@ class SweepData(View):
 
     u_delta: Literal[1] = of(lambda *_: 1)
     amounts: ScaleData | None = of(lambda _, curves: curves if curves.terms.with_amounts else None)
-    thresholds: Annotated[list[Inside], Limit(minItems=1)] = of(".places")
+    thresholds: Some[Inside] = of(".places")
     prior: str | None = of(".sweep.grid.prior.name")
     grouping_loss: float | None
     curves: dict[Annotated[str, Limit(pattern="^[a-z_]+$")], CurveData]
@@ -121,7 +122,7 @@ class VaryData(View):
 
     varies: str = of(".sweep.series.title")
     own: float | None = of(".sweep.series.own")
-    at: Annotated[list[float], Limit(minItems=1)] = of(".sweep.series.values")
+    at: Some[float] = of(".sweep.series.values")
     curves: dict[str, VariedCurveData]
     risk_coverage: Risk | None = of("risk")
 
@@ -197,6 +198,14 @@ class LongTable(WrittenResult):
         read = source_lines(replace(self.evaluation, notes=(*self.evaluation.notes, *notes)))
         return Notes((*read, *lines, *([level] if plan.intervals else ())))
 
+    def _shown(self) -> list[int]:
+        """Which places to print: all, or of many some."""
+        size = len(self.places)
+        return [*range(size)] if self.everything or size <= MAX_SHOWN else sorted(self._some())
+
+    @abstractmethod
+    def _some(self) -> set[int]: ...
+
     def _label(self, k: int) -> str:
         return plain(float(self.places[k]))
 
@@ -216,7 +225,7 @@ class LongTable(WrittenResult):
             for k in shown
         ]
         columns = (Column(head, words=True), *(column for column, _ in drawn))
-        return TextTable(columns, tuple(rows), title=title, keys=1, stacked=True, picks=len(self.own) > 0)
+        return TextTable(columns, rows, title=title, keys=1, stacked=True, picks=len(self.own) > 0)
 
     def _cell(self, curve: MetricCurve, value: float | None, low: float | None, high: float | None) -> Cell:
         """A value with its interval; of a utility, times the factor."""
@@ -244,10 +253,7 @@ class Curves(LongTable):
 
     def blocks(self) -> Iterator[Block]:
         """Thresholds down, curves across, block by block for each model and group."""
-
-        def by_brier(report: Swept) -> tuple[bool, float]:
-            return lowest_first(-(report.curves["brier"].brier or 0.0))
-
+        by_brier = worst_first("brier", lambda report: report.curves["brier"].brier)
         reports, notes = worst_of_each(self.sweep.reports, lambda _: (by_brier, "Brier score"))
         yield self._source(notes, self._costs())
         shown, at = self._shown(), self.places
@@ -278,7 +284,7 @@ class Curves(LongTable):
                     yield Notes((f"{'; '.join(said)}.",), close=True, quiet=True)
             # Areas can be seen where curves are shown from end to end.
             if len(at) > MAX_SHOWN and at[0] <= FULL[0] and at[-1] >= FULL[1]:
-                yield Notes(tuple(_areas(report)))
+                yield Notes(_areas(report))
             yield from reasons((curve.kind.heading, curve.reason) for curve in report.curves.values())
         yield Signature(self.sweep.signature)
         yield from self.drawing
@@ -289,7 +295,7 @@ class Curves(LongTable):
         if task is None or task.u_delta == 1:
             unit = f" {self.terms.unit}" if self.terms.unit else ""
             return f"at each t*, a false positive costs t*{unit} and a false negative 1 - t*{unit} (u_delta = 1)"
-        both = " ".join(filter(None, (plain(task.u_delta), self.terms.unit)))
+        both = self.terms.price(task.u_delta)
         return (
             f"at each t*, a false positive costs t* x {both} and a false negative (1 - t*) x {both} (the u_delta of "
             "your decision)"
@@ -300,16 +306,14 @@ class Curves(LongTable):
         lowest = {"lowest": data_of(self.sweep.lowest)} if len(self.sweep.reports) > 1 else {}
         return {**super().data(), **lowest}
 
-    def _shown(self) -> list[int]:
-        """Which thresholds to print: the ends, those nearest to round numbers between them, and the user's."""
+    def _some(self) -> set[int]:
+        """The ends, those nearest to round numbers between them, and the user's."""
         at = self.places
-        if self.everything or len(at) <= MAX_SHOWN:
-            return list(range(len(at)))
         for step in (0.01, 0.02, 0.05, 0.1, 0.2):
             inside = [step * i for i in range(round(1 / step)) if at[0] < step * i < at[-1]]
             if len(inside) <= MAX_SHOWN - 2:
                 break
-        return sorted({0, len(at) - 1, *(int(np.abs(at - t).argmin()) for t in (*inside, *self.own))})
+        return {0, len(at) - 1, *(int(np.abs(at - t).argmin()) for t in (*inside, *self.own))}
 
     def _label(self, k: int) -> str:
         return super()._label(k) if self.places[k] in self.own else short(float(self.places[k]), 3)
@@ -380,24 +384,21 @@ class VariedCurves(LongTable):
         yield Signature(self.sweep.signature)
         yield from self.drawing
 
-    def _shown(self) -> list[int]:
-        """Which values to print: of many some, and the user's own."""
-        size = len(self.places)
-        if self.everything or size <= MAX_SHOWN:
-            return list(range(size))
+    def _some(self) -> set[int]:
+        """Some at equal distances, and the user's own."""
         own = {k for k, value in enumerate(self.places) if value in self.own}
-        return sorted({round(k) for k in np.linspace(0, size - 1, MAX_SHOWN - len(own)).tolist()} | own)
+        return {round(k) for k in np.linspace(0, len(self.places) - 1, MAX_SHOWN - len(own)).tolist()} | own
 
 
 def _by_utility(reports: Sequence[VariedReport]) -> Order[VariedReport]:
     names = ("expected_utility", "utility_at_capacity", "capture")
     name = next(name for name in names if name in reports[0].curves)
 
-    def place(report: VariedReport) -> tuple[bool, float]:
+    def mean(report: VariedReport) -> float | None:
         values = report.curves[name].value
-        return lowest_first(None if np.isnan(values).all() else float(np.nanmean(values)))
+        return None if np.isnan(values).all() else float(np.nanmean(values))
 
-    return place, f"mean {parse(name).declared.title.lower()}"
+    return worst_first(name, mean), f"mean {parse(name).declared.title.lower()}"
 
 
 def sparkline(values: np.ndarray, width: int = SPARK_WIDTH) -> str:
@@ -495,5 +496,5 @@ def _risk_blocks(risk: Risk) -> Iterator[Block]:
     )
     text = f"{DASH} AURC: {risk.area_reason}"
     if risk.area is not None:
-        text = AURC_TEXT.format(" ".join(filter(None, (short(risk.area, 4), span(risk.area_interval, 4)))))
+        text = AURC_TEXT.format(rounded(risk.area, risk.area_interval, 4))
     yield Notes((text,), quiet=True, close=True)
