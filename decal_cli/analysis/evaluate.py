@@ -80,9 +80,14 @@ class OfModel:
     group: str | None
 
     @property
+    def place(self) -> tuple[str, str | None]:
+        """Model and group."""
+        return self.model, self.group
+
+    @property
     def name(self) -> str:
-        """Model and group on one line."""
-        return ", ".join(filter(None, (self.model, self.group)))
+        """Both on one line."""
+        return ", ".join(filter(None, self.place))
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +285,7 @@ class Evaluation:
     @cached_property
     def by_place(self) -> Mapping[tuple[str, str | None], Report]:
         """Each report by its model and group."""
-        return {(report.model, report.group): report for report in self.reports}
+        return {report.place: report for report in self.reports}
 
     @cached_property
     def rows(self) -> int:

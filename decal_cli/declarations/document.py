@@ -16,7 +16,8 @@ class Limit:
 
 
 class Said:
-    """How a field is said. hidden: not at all; absent: there is no such key where it is None.
+    """How a field is said. hidden: not at all; absent: there is no such key where it is None, or empty text, or
+    an empty tuple.
 
     kind: its type in JSON, where that is not its own.
     """

@@ -251,14 +251,14 @@ def _positions(
     own = (task.threshold, task.decision_threshold)
     work = max(len(each.table) for each in reports) * len(reports)
     at = thresholds_for(own, min(each.table.base_rate for each in reports), work)
-    advice_on = {(report.model, report.group): there for report, there in elsewhere.items()}
+    advice_on = {report.place: there for report, there in elsewhere.items()}
     found = {}
     for each in reports:
         progress(f"{each.model}{'' if each.group is None else ' in ' + each.group}: advice at other thresholds")
         sure = each.table.design.confidence(plan.confidence) if plan.intervals else None
         one = positions_of(each.table, each.probed, task, at, sure, plan.seed)
-        advice = advice_on[each.model, each.group].along(task, at.tolist())
-        found[each.model, each.group] = replace(one, advice=tuple(map(advised_way, advice)))
+        advice = advice_on[each.place].along(task, at.tolist())
+        found[each.place] = replace(one, advice=tuple(map(advised_way, advice)))
     return found
 
 
@@ -295,8 +295,9 @@ class _Shown(NamedTuple):
         named = with_drawable_names(curves, "svg")
         for kind in kinds:
             for panel in panels_of(named, kind, terms):
-                of = None if panel.number is None else curves.reports[panel.number]
-                yield kind, None if of is None else self.evaluation.by_place[of.model, of.group], panel.draw
+                number = panel.number
+                of = None if number is None else self.evaluation.by_place[curves.reports[number].place]
+                yield kind, of, panel.draw
         if positions and plan.task is not None:
             scale = scale_of(reports, terms)
             unit, measured = plan.task.u_delta * scale.factor, f"worth {scale.in_words}"
@@ -326,7 +327,7 @@ class _Shown(NamedTuple):
         for of, panel in zip(sweep.reports, shown, strict=True):
             # Of several classes there is no label 1 to find.
             if any(np.isfinite(share.value).any() for share in shares_of(sweep, of)):
-                yield "places", self.evaluation.by_place[of.model, of.group], panel.draw
+                yield "places", self.evaluation.by_place[of.place], panel.draw
         if plan.decision is not None:
             yield self.worth("capacity", sweep)
 

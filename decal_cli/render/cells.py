@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
 from decal_cli.data.words import grouped
@@ -11,8 +12,10 @@ from decal_cli.numbers import DASH, Interval, short, span
 from decal_cli.render.blocks import Cell, Column, Notes, Row, TextTable
 
 T = TypeVar("T")
-Columns = Sequence[tuple[Column | str, Callable[[T], Cell | str | float | None]] | Literal[False]]
-"""The heading of each column, and what it says of an item: a number is rounded, a text is not; False for no column."""
+Columns = Sequence[tuple[Column | str, str | Callable[[T], Cell | str | float | None]] | Literal[False]]
+"""The heading of each column, and what it says of an item, or the name of the attribute that does: a number is rounded,
+a text is not. False for no column.
+"""
 ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0", "one": "→1", "neither": ""}
 """By a metric's direction."""
 
@@ -30,7 +33,7 @@ def table(
     def cell(said: Cell | str | float | None) -> Cell:
         return said if isinstance(said, Cell) else words(said) if isinstance(said, str) else number(said)
 
-    shown = [each for each in columns if each]
+    shown = [(head, attrgetter(of) if isinstance(of, str) else of) for head, of in filter(None, columns)]
     heads = [head if isinstance(head, Column) else Column(head) for head, _ in shown]
     rows = [Row(tuple(cell(say(item)) for _, say in shown), **row(item)) for item in items]
     return TextTable(heads, rows, **more)

@@ -117,7 +117,7 @@ def data_of(value: Any) -> Any:
             got = each.value(value)
             if isinstance(got, float) and not math.isfinite(got) and types.NoneType in get_args(each.kind):
                 got = None
-            if got is not None or not each.absent:
+            if not each.absent or not (got is None or got == "" or got == ()):
                 document[name] = data_of(got)
         return document
     if isinstance(value, Mapping):

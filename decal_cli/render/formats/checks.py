@@ -21,7 +21,7 @@ class Github(Format):
         lines = []
         for check in result.checks():
             level = "error" if not check.passed else "warning" if check.answer == "not shown" else "notice"
-            message = _escaped(" ".join(filter(None, (check.place, check.sentence))))
+            message = _escaped(f"{check.place} {check.sentence}".lstrip())
             title = _escaped(f"decal gate {check.rule}").replace(":", "%3A").replace(",", "%2C")
             lines.append(f"::{level} title={title}::{message}\n")
         return "".join(lines)

@@ -16,8 +16,13 @@ from decal_cli.metrics import named
 from decal_cli.numbers import DASH, bracketed, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import counted, left, number, table
-from decal_cli.render.results.evaluation import MeasuredData, metric_table, undefined_reasons, unknown_lines
-from decal_cli.render.results.over_time import over_time_blocks
+from decal_cli.render.results.evaluation import (
+    MeasuredData,
+    metric_table,
+    over_time_blocks,
+    undefined_reasons,
+    unknown_lines,
+)
 from decal_cli.render.results.page import decision_words
 from decal_cli.render.results.recommendation import AdvisedData, AdvisedModel, Recommended, advice_table, advised_in
 from decal_cli.render.results.source import (
@@ -73,7 +78,7 @@ class CardItem:
     @property
     def words(self) -> str:
         """Both as text."""
-        return " ".join(filter(None, (self.known, self.unknown and f"{UNKNOWN}: {self.unknown}.")))
+        return f"{self.known or ''} {(self.unknown and f'{UNKNOWN}: {self.unknown}.') or ''}".strip()
 
 
 class CardMeasuresData(MeasuredData):
@@ -162,7 +167,7 @@ class Card(WrittenResult):
             yield table(
                 reports,
                 [
-                    (left("model"), lambda each: each.model),
+                    (left("model"), "model"),
                     (left("group"), lambda each: each.group or "all rows"),
                     (left("rows"), _rows),
                     ("dropped", lambda each: f"{each.dropped:,}"),
@@ -182,10 +187,10 @@ class Card(WrittenResult):
                 yield table(
                     bins,
                     [
-                        ("score from", lambda each: each.low),
-                        ("to", lambda each: each.high),
+                        ("score from", "low"),
+                        ("to", "high"),
                         ("rows", lambda each: counted(each.rows)),
-                        ("mean score", lambda each: each.score),
+                        ("mean score", "score"),
                         ("frequency of label 1", lambda each: number(each.rate, each.interval)),
                     ],
                 )

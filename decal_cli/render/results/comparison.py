@@ -340,7 +340,7 @@ class Compared(WrittenResult):
             at.ahead,
             [
                 (left("thresholds", wraps=True), lambda lead: f"{short(lead.low, 3)} – {short(lead.high, 3)}"),
-                (left("clearly ahead", wraps=True), lambda lead: lead.model),
+                (left("clearly ahead", wraps=True), "model"),
                 (
                     left(f"most saved, {terms.noun} {terms.span}", wraps=True),
                     lambda lead: " ± ".join(alike((scale * lead.most, scale * at.band * lead.error))),
@@ -375,8 +375,8 @@ def _pairs_table(apart: ClassDisagreements) -> TextTable:
     return table(
         shown,
         [
-            (left("A takes"), lambda pair: pair.a),
-            (left("B takes"), lambda pair: pair.b),
+            (left("A takes"), "a"),
+            (left("B takes"), "b"),
             ("rows", lambda pair: counted(pair.rows)),
             ("B wins there, summed", lambda pair: plain(round(pair.gain, 10))),
         ],

@@ -13,6 +13,7 @@ from decal_cli.analysis.described import (
     ActionCounts,
     ByClass,
     Clusters,
+    GainByAge,
     GainsOverTime,
     Places,
     Reference,
@@ -24,6 +25,7 @@ from decal_cli.analysis.described import (
 )
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.packs import MIN_DENOMINATOR, QUANTILES, Gap, OutcomeScores, Pack, TooSmall
+from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Two, Words
 from decal_cli.hints import Hint, Verb, said
@@ -42,6 +44,7 @@ from decal_cli.numbers import (
     percent,
     plain,
     rounded,
+    saying,
     short,
     sized,
     times,
@@ -49,7 +52,6 @@ from decal_cli.numbers import (
 )
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, TextTable
 from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, words, written
-from decal_cli.render.results.over_time import over_time_blocks
 from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
@@ -200,10 +202,10 @@ class PackData(View):
 
     name: str = of("pack.name")
     gaps: Absent[list[Gap] | None] = of(
-        lambda evaluation, *_: evaluation.gaps if evaluation.pack.compares_groups else None
+        lambda evaluation, *_: list(evaluation.gaps) if evaluation.pack.compares_groups else None
     )
     too_small: Absent[list[TooSmall] | None] = of(
-        lambda evaluation, *_: evaluation.too_small if evaluation.pack.compares_groups else None
+        lambda evaluation, *_: list(evaluation.too_small) if evaluation.pack.compares_groups else None
     )
 
 
@@ -222,13 +224,13 @@ class MeasuredData(View):
     metrics: dict[MetricKey, DefinedData | UndefinedData] = of(
         lambda report, *_: {key: result_data(key, result) for key, result in report.results.items()}
     )
-    regimes: Absent[list[Regime] | None] = of(lambda report, *_: report.regimes or None)
+    regimes: Absent[list[Regime]]
     places: Absent[Places | None]
     by_class: Absent[ByClass | None]
     clusters: Absent[Clusters | None]
     without_labels: Absent[WithoutLabels | None]
     over_time: Absent[GainsOverTime | None]
-    by_outcome: Absent[list[OutcomeScores] | None] = of(lambda report, *_: report.by_outcome or None)
+    by_outcome: Absent[list[OutcomeScores]]
 
 
 class Measures(Provenance):
@@ -259,10 +261,9 @@ class Evaluated(WrittenResult):
         else:
             summary = Opening(evaluation)
             yield from summary.blocks()
-            weighted, whole = "weight" in evaluation.columns, [each for each in reports if each.group is None]
+            whole = [each for each in reports if each.group is None]
             for report in whole:
-                yield from without_labels_line(report, weighted, StatedTerms(), named=len(whole) > 1)
-                yield from over_time_blocks(report, StatedTerms(), named=len(whole) > 1)
+                yield from beside_blocks(report, evaluation, self.terms, named=len(whole) > 1)
         for report in reports:
             yield from class_blocks(report, named=len(reports) > 1)
         yield from regime_tables(reports)
@@ -286,9 +287,66 @@ class Evaluated(WrittenResult):
         for report in self.evaluation.reports:
             for key, result in report.results.items():
                 ends = result.interval or (None, None)
-                yield [report.model, report.group, key, result.value, *ends, result.missing]
+                yield [*report.place, key, result.value, *ends, result.missing]
             for key, value in cell_rows(report.by_class):
-                yield [report.model, report.group, key, value, None, None, None]
+                yield [*report.place, key, value, None, None, None]
+
+
+def beside_blocks(report: Report, evaluation: Evaluation, terms: StatedTerms, named: bool = False) -> Iterator[Block]:
+    """What rows without a label and the time of rows come to; named: say which model it is."""
+    yield from without_labels_line(report, "weight" in evaluation.columns, terms, named)
+    yield from over_time_blocks(report, terms, named)
+
+
+def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) -> Iterator[Block]:
+    """What was judged on what, a table by age, and how long a fit lasts; nothing where rows have no time.
+
+    named: say which model it is.
+    """
+    over_time = report.over_time
+    if over_time is None:
+        return
+    model = f" of {report.model}" if named else ""
+    yield Paragraph(
+        f"Gains are those of fits that learn from earlier rows only. They are judged on the {over_time.rows:,} rows "
+        f"after the first block of {report.rows:,}, each by a fit that ends just before its block. The table shows "
+        "how older fits do.",
+        strong=f"Over time{model}.",
+    )
+    scale = terms.scale(*amounts_of(report))
+    days = over_time.unit == "days"
+    say = saying(scale.factor)
+
+    def gain(age: GainByAge, method: str) -> str:
+        won: Utility | None = getattr(age, f"gain_{method.replace('-', '_')}")
+        return DASH if won is None else say(*won)
+
+    lasting = {"recalibration": over_time.recalibration_lasts}
+    if over_time.ages[0].gain_post_training is not None:
+        lasting["post-training"] = over_time.post_training_lasts
+    yield table(
+        over_time.ages,
+        [
+            (Column(f"{'days' if days else 'time'} after the fit", breaks=(10,)), lambda age: within(age.after)),
+            ("rows", lambda age: f"{age.rows:,}"),
+            *((Column(f"gain of {name}", breaks=(16, 8)), lambda age, name=name: gain(age, name)) for name in lasting),
+        ],
+        keys=1,
+        title=f"Gain by the age of the fit{model}",
+        caption=f"Gains {scale.heading}.",
+    )
+    oldest = over_time.ages[-1].after
+    yield Notes((_lasts(name, after, oldest, days) for name, after in lasting.items()), close=True)
+
+
+def _lasts(name: str, after: float | None, oldest: float, days: bool) -> str:
+    """How long a fit of this kind lasts, by the signs of its gains."""
+    if after is None:
+        return f"The gain of {name} is not above 0, not even on the rows that follow a fit."
+    span = f"{within(after)} {'days' if days else 'units of time'}"
+    if after == oldest:
+        return f"The gain of {name} stays above 0 as far as these rows show: up to {span} after a fit."
+    return f"The gain of {name} is above 0 up to {span} after a fit, and not in the next block."
 
 
 def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: float = 1.0) -> TextTable:
@@ -419,7 +477,7 @@ def undefined_reasons(
     among: the metrics that are shown, by default all. known: how reasons begin that stand elsewhere.
     """
     places = grouped(
-        (reason, (key, "" if len(reports) == 1 else f" of {' in '.join(filter(None, (report.model, report.group)))}"))
+        (reason, (key, "" if len(reports) == 1 else f" of {' in '.join(filter(None, report.place))}"))
         for report in reports
         for key, result in report.results.items()
         if (reason := result.missing) is not None
@@ -486,16 +544,16 @@ def _regime_table(report: Report, name: str, factor: float) -> TextTable:
                 lambda r: f"{short(r.low, 4)} to {short(r.high, 4)}",
             ),
             ("rows", lambda r: plain(r.rows)),
-            (Column("mean score", drops=2), lambda r: r.score),
-            ("c", lambda r: r.rate),
-            ("grouping loss", lambda r: r.grouping_loss),
-            (Column("Vmin", drops=1), lambda r: r.least_variance),
+            (Column("mean score", drops=2), "score"),
+            ("c", "rate"),
+            ("grouping loss", "grouping_loss"),
+            (Column("Vmin", drops=1), "least_variance"),
             ("calibration regret", lambda r: regret(r.regret_calibration)),
             (
                 "grouping regret",
                 lambda r: regret(r.regret_grouping, r.regret_grouping_lower, r.regret_grouping_upper_sharp),
             ),
-            (left("larger"), lambda r: r.larger),
+            (left("larger"), "larger"),
         ],
     )
     # The metrics are the sums of the columns.
@@ -520,12 +578,12 @@ def class_blocks(report: Report, named: bool) -> Iterator[Block]:
     yield table(
         shown,
         [
-            (left("class"), lambda each: each.name),
+            (left("class"), "name"),
             ("rows", lambda each: counted(each.rows)),
             ("predicted", lambda each: counted(each.predicted)),
             ("right", lambda each: counted(each.right)),
-            ("precision", lambda each: each.precision),
-            ("recall", lambda each: each.recall),
+            ("precision", "precision"),
+            ("recall", "recall"),
         ],
         title=f"{whose}classes{which}",
         keys=1,
@@ -619,7 +677,7 @@ def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
     return table(
         [gap for of_metric in by_metric.values() for gap in of_metric[:MAX_PAIRS]],
         [
-            len({gap.column for gap in gaps}) > 1 and (left("column"), lambda gap: gap.column),
+            len({gap.column for gap in gaps}) > 1 and (left("column"), "column"),
             (left("metric"), lambda gap: pack.measures[gap.metric]),
             (left("higher (rows)"), lambda gap: f"{gap.high} ({counted(gap.high_rows)})"),
             (left("lower (rows)"), lambda gap: f"{gap.low} ({counted(gap.low_rows)})"),
@@ -664,8 +722,8 @@ def reference_blocks(reference: Reference) -> Iterator[Block]:
     yield table(
         reference.models,
         [
-            (left("model"), lambda shift: shift.model),
-            ("PSI", lambda shift: shift.psi),
+            (left("model"), "model"),
+            ("PSI", "psi"),
             ("labels 1 in the reference", lambda shift: percent(shift.reference_share)),
             ("in these rows", lambda shift: percent(shift.share)),
             ("by the scores alone", lambda shift: number(shift.by_scores, shift.interval, reason=shift.reason)),
@@ -871,7 +929,7 @@ class Opening:
         return table(
             sorted(self.reports, key=lambda report: (order.get(report.model, len(order)), report.group is not None)),
             [
-                (several or not self.groups) and (left("model"), lambda each: each.model),
+                (several or not self.groups) and (left("model"), "model"),
                 self.groups > 0 and (left("group"), lambda each: each.group or "all rows"),
                 self.groups > 0 and (Column("rows", drops=2), lambda each: f"{each.rows:,}"),
                 decided and (Column(f"worth per {PER:,}", breaks=(9,)), lambda each: amount(each, "now")),

@@ -58,7 +58,7 @@ class FitData(View):
     seconds: Size
     gain: FitGainData | None
     metrics: dict[str, ChangeData] = of("differences")
-    why: Absent[str | None] = of(lambda fitting, _: fitting.why or None)
+    why: Absent[str]
 
 
 class FittedData(Provenance):

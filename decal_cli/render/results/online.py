@@ -29,6 +29,11 @@ MAX_EXPONENT = 4
 """From which power of ten on an e-value is written as one."""
 
 
+def _at(name: str) -> Any:
+    """A time in words."""
+    return of(lambda result, seen: seen.at(getattr(result, name)))
+
+
 class ReplayedPlanData(View):
     """How rows were replayed. delay, every: as on the command line; horizon: null where it is not known."""
 
@@ -57,7 +62,7 @@ class WindowData(View):
 
     window: Words = of(lambda window, seen: seen.judged.plan.every.name(window.place))
     first_row: Positive = of(lambda window, _: window.row + 1)
-    first_time: str = of(lambda window, seen: seen.at(window.time))
+    first_time: str = _at("time")
     rows: Positive
     base_rate: Share
     mean_score: Share
@@ -71,9 +76,9 @@ class AlarmData(View):
     """
 
     row: Positive
-    time: str = of(lambda alarm, seen: seen.at(alarm.time))
+    time: str = _at("time")
     likely_since_row: Positive = of("start")
-    likely_since_time: str = of(lambda alarm, seen: seen.at(alarm.start_time))
+    likely_since_time: str = _at("start_time")
 
 
 class ReplayPart(View):
@@ -81,8 +86,8 @@ class ReplayPart(View):
 
     rows: Positive
     positives: Count
-    first_time: str = of(lambda judged, seen: seen.at(judged.first_time))
-    last_time: str = of(lambda judged, seen: seen.at(judged.last_time))
+    first_time: str = _at("first_time")
+    last_time: str = _at("last_time")
     replay: ReplayedPlanData = of("plan")
     methods: Some[MethodOverTime]
     windows: Some[WindowData]
@@ -227,11 +232,11 @@ class Replayed(WrittenResult):
                 (left("forecaster"), lambda each: each.title + (" *" if each.randomised else "")),
                 ("gain", lambda each: "" if each.gain is None else self._amount(each.gain, each.interval)),
                 (left("clear since", drops=1), lambda each: "" if each.since is None else f"row {each.since:,}"),
-                (b.Column("V-regret", "worst"), lambda each: each.worst_v_regret),
+                (b.Column("V-regret", "worst"), "worst_v_regret"),
                 (b.Column("at", drops=1), lambda each: short(each.worst_kink, 3)),
-                ("U-cal.", lambda each: each.u_cal),
-                ("CDL", lambda each: each.cdl),
-                (b.Column("distance", "at most"), lambda each: each.dist_cal_upper),
+                ("U-cal.", "u_cal"),
+                ("CDL", "cdl"),
+                (b.Column("distance", "at most"), "dist_cal_upper"),
                 judged.prompt and (left("bound"), lambda each: _bound(each.guarantee)),
             ],
             row=lambda each: {"chosen": each.method == judged.advice.method},

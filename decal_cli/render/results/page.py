@@ -215,7 +215,7 @@ class ReportPage(WrittenResult):
             shown,
             [
                 (len({each.report.model for each in shown}) > 1 or not grouped)
-                and (left("model", wraps=True), lambda each: each.report.model),
+                and (left("model", wraps=True), "report.model"),
                 grouped and (left("group", wraps=True), lambda each: each.report.group or "all rows"),
                 (left("what to do", wraps=True), lambda each: self.terms.worded(_today(each).text)),
                 ("worth now", lambda each: amount(each, "now")),
@@ -228,7 +228,7 @@ class ReportPage(WrittenResult):
 
     def _worth(self, advised: Sequence[AdvisedModel]) -> Iterator[b.Block]:
         """What each way of acting is worth, of every report; with sliders where there are sums to move between."""
-        moved = [each for each in advised if (each.report.model, each.report.group) in self.positions]
+        moved = [each for each in advised if each.report.place in self.positions]
         shown = moved or advised
         names = [each.report.name for each in shown]
         tables = [self._ways(each, "" if len(names) == 1 else each.report.name) for each in shown]
@@ -276,7 +276,7 @@ class ReportPage(WrittenResult):
         """What the script of the page moves."""
         task, terms = self.evaluation.plan.binary, self.terms
         assert task is not None  # positions are of a task
-        positions = [self.positions[each.report.model, each.report.group] for each in moved]
+        positions = [self.positions[each.report.place] for each in moved]
         methods = {"recalibrate": "recalibrate the score", "post-train": "post-train on the features"}
         ways = {way.key: terms.worded(way.name) for each in moved for way in each.ways}
         limited = zip(positions, map(self._at_own_capacity, moved), strict=True)

@@ -42,7 +42,7 @@ class PlannedRows(WrittenResult):
             yield table(
                 plan.planned,
                 [
-                    (left("to", wraps=True, most=48), lambda each: each.what),
+                    (left("to", wraps=True, most=48), "what"),
                     (Column("in the pilot"), lambda each: told(each.value, each.interval)),
                     *(
                         (Column(f"rows, {percent(power)}"), lambda each, k=k: _rows(each.rows[k]))

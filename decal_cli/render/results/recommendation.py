@@ -42,8 +42,7 @@ from decal_cli.numbers import (
 )
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, number, reasons, table, words
-from decal_cli.render.results.evaluation import MeasuredData
-from decal_cli.render.results.over_time import over_time_blocks
+from decal_cli.render.results.evaluation import MeasuredData, beside_blocks
 from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
@@ -53,7 +52,6 @@ from decal_cli.render.results.source import (
     shortened,
     source_lines,
     task_line,
-    without_labels_line,
 )
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import StatedTerms
@@ -77,6 +75,8 @@ WAYS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 The best constant action stands in place of the two constant decisions where there are more than two actions.
 """
+SHARES = {"capture": "capture", "value_capture": "capture of value", "precision": "precision"}
+"""Of scores at a capacity, with their headings."""
 CONSTANT_WAYS = ("never", "always", "constant")
 
 KEYS: Mapping[str | None, str] = {
@@ -226,7 +226,7 @@ class AdviceData(View):
     tolerance: float = of("evidence.tolerated")
     constant: Constant | None
     interim: Interim | None
-    tried: Absent[list[RoundData] | None] = of(lambda _, seen: seen.rounds or None)
+    tried: Absent[list[RoundData] | None] = of(".rounds")
 
 
 class DecisionChangeData(View):
@@ -312,7 +312,7 @@ class AdvisedData(MeasuredData):
         lambda report, seen: AmountsData(report.results, seen) if seen.terms.with_amounts else None
     )
     moving: Absent[Moving | None]
-    at_capacity: Absent[list[Ranked] | None] = of(lambda _, seen: seen.ranked or None)
+    at_capacity: Absent[list[Ranked] | None] = of(".ranked")
     ranks_now: Absent[RanksNow | None] = of(".ranks_now")
 
 
@@ -569,8 +569,7 @@ class AdvisedModel:
                 f"score, is worth {self.say(alone.value)} on held-out rows; "
                 f"acting on the score as it is {won} that.{until}"
             )
-        yield from without_labels_line(self.report, "weight" in self.evaluation.columns, self.terms)
-        yield from over_time_blocks(self.report, self.terms)
+        yield from beside_blocks(self.report, self.evaluation, self.terms)
 
     def places(self) -> Iterator[b.Block]:
         """What a limited capacity changes for the model, and what each score is worth under it."""
@@ -593,10 +592,11 @@ class AdvisedModel:
                     b.Column("gain over the score as it is", breaks=(18, 12)),
                     lambda each: "" if each.gain is None else self.amount(each.gain, each.interval),
                 ),
-                ranked[0].capture is not None and ("capture", lambda each: number(each.capture, decimals=3)),
-                ranked[0].value_capture is not None
-                and ("capture of value", lambda each: number(each.value_capture, decimals=3)),
-                ranked[0].precision is not None and ("precision", lambda each: number(each.precision, decimals=3)),
+                *(
+                    (head, lambda each, of=of: number(getattr(each, of), decimals=3))
+                    for of, head in SHARES.items()
+                    if getattr(ranked[0], of) is not None
+                ),
             ],
         )
         yield from reasons((each.method or "", each.reason) for each in ranked)
@@ -670,9 +670,9 @@ def advised_in(
     whole: Recommendation, terms: StatedTerms, reports: Sequence[Report] | None = None
 ) -> list[AdvisedModel]:
     """These reports, by default all, each with its advice."""
-    advice_on = {(report.model, report.group): advice for report, advice in whole.advised}
+    advice_on = {report.place: advice for report, advice in whole.advised}
     shown = whole.evaluation.reports if reports is None else reports
-    return [AdvisedModel(report, advice_on[report.model, report.group], whole, terms) for report in shown]
+    return [AdvisedModel(report, advice_on[report.place], whole, terms) for report in shown]
 
 
 def advice_table(advised: Sequence[AdvisedModel], terms: StatedTerms) -> b.TextTable:
@@ -681,12 +681,12 @@ def advice_table(advised: Sequence[AdvisedModel], terms: StatedTerms) -> b.TextT
     return table(
         advised,
         [
-            (left("model", wraps=True), lambda each: each.report.model),
+            (left("model", wraps=True), "report.model"),
             any(each.report.group is not None for each in advised)
             and (left("group", wraps=True), lambda each: each.report.group or ""),
-            (left("do now", wraps=True), lambda each: each.todo),
+            (left("do now", wraps=True), "todo"),
             (b.Column(f"wins {scale.heading}", breaks=(16,)), lambda each: each.wins(scale.factor)),
-            (left("how sure"), lambda each: each.advice.certainty),
+            (left("how sure"), "advice.certainty"),
         ],
     )
 
@@ -732,7 +732,7 @@ class Recommended(WrittenResult):
             yield ["model", "group", "action", "method", "gain", "low", "high"]
             for report, advice in self.recommendation.advised:
                 ends = advice.interval or (None, None)
-                yield [report.model, report.group, advice.action, advice.method, advice.gain, *ends]
+                yield [*report.place, advice.action, advice.method, advice.gain, *ends]
             return
         yield [
             *("model", "score", "method", "kind", "predicted", "predicted_low", "predicted_high"),
@@ -778,8 +778,8 @@ def trial_table(each: Round) -> b.TextTable:
     return table(
         each.trials,
         [
-            (left("method"), lambda trial: trial.chosen.key),
-            (left("kind", drops=2), lambda trial: trial.chosen.declared.kind),
+            (left("method"), "chosen.key"),
+            (left("kind", drops=2), "chosen.declared.kind"),
             ("predicted", lambda trial: gain(trial.predicted)),
             ("achieved", lambda trial: gain(trial.achieved)),
             (b.Column("after cost", drops=0 if costly else 2), after_cost),
@@ -941,7 +941,7 @@ class Ranged(WrittenResult):
             for each in stretches:
                 ends = (None, None) if each.best is None or each.best.interval is None else each.best.interval
                 best = (None, None) if each.best is None else (each.best.at, each.best.gain)
-                who = report.model, report.group, self.unknown.name
+                who = *report.place, self.unknown.name
                 yield [*who, each.low, each.high, each.action, each.method, each.constant, *best, *ends]
 
 

@@ -29,7 +29,7 @@ from decal_cli.analysis.study import (
     without_each_file,
 )
 from decal_cli.declarations.document import Absent, Positive, Some
-from decal_cli.numbers import DASH, short, span
+from decal_cli.numbers import DASH, short, span, times
 from decal_cli.render.blocks import Block, Column, Heading, Notes, Picture, Row, TextTable
 from decal_cli.render.cells import words
 from decal_cli.render.schema import View, data_of, of
@@ -241,8 +241,8 @@ def _choices(summary: Summary) -> TextTable:
     one = next(each for each in summary.policies if each.multiple == 1)
     rows = []
     for policy in one.policies:
-        ends = None if policy.interval is None else (1000 * policy.interval[0], 1000 * policy.interval[1])
-        loss = " ".join(filter(None, (f"{1000 * policy.loss:.2f}", span(ends, 2))))
+        ends = times(policy.interval, 1000)
+        loss = f"{1000 * policy.loss:.2f} {span(ends, 2)}".rstrip()
         shares = [sum(policy.chosen.get(action, 0.0) for action in actions) for actions in CHOICES.values()]
         rows.append((policy.name, loss, _percent(policy.right), *map(_percent, shares)))
     over = summary.points.bootstrap_unit

@@ -178,7 +178,7 @@ class LongTable(WrittenResult):
             for name, curve in report.curves.items():
                 points = [(float(at), *_point(curve, k)) for k, at in enumerate(self.places)]
                 points += [(None, *_expected(curve))] if curve.expectation is not None else []
-                yield from ([report.model, report.group, name, *point, curve.kind.unit] for point in points)
+                yield from ([*report.place, name, *point, curve.kind.unit] for point in points)
 
     def columns(self) -> dict[str, tuple[type, list[Any]]]:
         """The same as typed columns."""
@@ -327,8 +327,8 @@ class Curves(LongTable):
         yield table(
             lowest.models,
             [
-                (left("model"), lambda rival: rival.model),
-                (head("refinement loss"), lambda rival: rival.refinement_loss),
+                (left("model"), "model"),
+                (head("refinement loss"), "refinement_loss"),
                 (head(f"gap, {self.unit}"), lambda rival: self.factor * rival.gap),
                 (head("at t*"), lambda rival: short(rival.gap_at, 3)),
                 (head("lowest at"), lambda rival: f"{100 * rival.lowest_share:.0f} % of t*"),
