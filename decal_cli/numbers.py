@@ -103,9 +103,9 @@ def unsigned_zero(text: str) -> str:
     return text if text.strip("-0.,") else text.lstrip("-")
 
 
-def decimals_for(intervals: Sequence[Interval], values: Sequence[float] = (), most: int = 6) -> int:
+def decimals_for(intervals: Sequence[Interval | None], values: Sequence[float] = (), most: int = 6) -> int:
     """Decimals that show two digits of the narrowest half-width; without intervals, three of the largest value."""
-    widths = [(high - low) / 2 for low, high in intervals if high > low]
+    widths = [(high - low) / 2 for low, high in filter(None, intervals) if high > low]
     sizes = [abs(value) for value in values if value]
     if not widths and not sizes:
         return 0
@@ -128,7 +128,7 @@ def within(value: float, interval: Interval | None = None, like: Interval | None
     if interval is None and like is None:
         text = f"{value:,.{decimals_for((), (value,))}f}"
         return unsigned_zero(text.rstrip("0").rstrip(".") if "." in text else text)
-    decimals = decimals_for([each for each in (interval, like) if each is not None], (value,))
+    decimals = decimals_for((interval, like), (value,))
     decimals += any(each and abs(each) < 0.5 / 10**decimals for each in interval or ())
     return bracketed(unsigned_zero(f"{each:,.{decimals}f}") for each in (value, *(interval or ())))
 

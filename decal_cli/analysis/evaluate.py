@@ -282,6 +282,11 @@ class Evaluation:
         """The task, whether rows are of two classes or of several."""
         return self.task if self.decision is None else self.decision
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(dict.fromkeys(report.model for report in self.reports))
+
     @cached_property
     def by_place(self) -> Mapping[tuple[str, str | None], Report]:
         """Each report by its model and group."""

@@ -164,8 +164,7 @@ class ReportsAnswer(Answer):
         """
         from decal_cli.api.pictures import draw_picture
 
-        terms = getattr(self.result, "terms", None)
-        return draw_picture(self.data, self.plan, picture or self.picture, ax, report, terms)
+        return draw_picture(self.data, self.plan, picture or self.picture, ax, report, self.result.terms)
 
 
 def result_of(report: MetricReport, key: str) -> Result:

@@ -22,7 +22,7 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import renamed
 from decal_cli.plot.report import CLASS_PICTURES, draw_classes_on
 from decal_cli.plot.sweeps import PICTURES, draw_on, pictures_of
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.terms import PLAIN, StatedTerms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ FROM_FEATURES = ("brier", "grouping", "waterfall")
 
 
 def draw_picture(
-    data: Dataset, plan: Plan, picture: str, ax: Axes | None = None, report: int = 0, terms: StatedTerms | None = None
+    data: Dataset, plan: Plan, picture: str, ax: Axes | None = None, report: int = 0, terms: StatedTerms = PLAIN
 ) -> Axes:
     """A picture of a data set."""
     if data.classes:
@@ -64,7 +64,7 @@ def curves_of_models(data: Dataset, plan: Plan) -> Sweep:
 
 
 def draw_sweep(
-    sweep: Sweep | VariedSweep, picture: str, ax: Axes | None = None, report: int = 0, terms: StatedTerms | None = None
+    sweep: Sweep | VariedSweep, picture: str, ax: Axes | None = None, report: int = 0, terms: StatedTerms = PLAIN
 ) -> Axes:
     """A picture of curves that are computed already: over t*, or over a number of the task that varies.
 
@@ -74,7 +74,7 @@ def draw_sweep(
     one_of("picture", picture, pictures_of(sweep, ("all",)))
     if not 0 <= report < len(sweep.reports):
         raise DecalError(f"report={report} is none of the {len(sweep.reports)} reports", "they count from 0")
-    return draw_on(curves, picture, ax, report, (isinstance(sweep, Sweep) and terms) or StatedTerms())
+    return draw_on(curves, picture, ax, report, terms if isinstance(sweep, Sweep) else PLAIN)
 
 
 class PictureDisplay:

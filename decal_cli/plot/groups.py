@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from decal_cli.analysis.evaluate import Evaluation
@@ -33,7 +34,7 @@ def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:
     reports = evaluation.reports
     measures = [key for key in pack.measures if any(report.results[key].value is not None for report in reports)]
     down = math.ceil(len(measures) / _ACROSS)
-    models = list(dict.fromkeys(report.model for report in evaluation.reports))
+    models = evaluation.models
     rows = {report.group: f"{report.rows:,} rows" for report in reports}
     high = 1.3 + 0.24 * len(groups) * max(len(models) / 2, 1)
     with looks():
@@ -51,7 +52,7 @@ def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:
         return saved(figure, form)
 
 
-def _panel(axes: Any, evaluation: Evaluation, key: str, groups: list[str], models: list[str]) -> None:
+def _panel(axes: Any, evaluation: Evaluation, key: str, groups: list[str], models: Sequence[str]) -> None:
     for number, model in enumerate(models):
         look = style_of(number)
         of_model = {report.group: report for report in evaluation.reports if report.model == model}

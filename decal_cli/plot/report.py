@@ -39,8 +39,7 @@ from decal_cli.plot.sweeps import panels_of, shares_of, utility_panel
 from decal_cli.render.blocks import Picture
 from decal_cli.render.results.page import ReportPage, scale_of
 from decal_cli.render.results.source import MAX_GROUPS
-from decal_cli.render.terms import StatedTerms
-from decal_cli.tables.rows import Rows
+from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.task import CAPACITY, RowTask, Varied, by_factor
 
 TITLES = {
@@ -206,7 +205,7 @@ def report_page(
     plan: Plan,
     preferences: Preferences,
     progress: Progress = lambda text: None,
-    terms: StatedTerms | None = None,
+    terms: StatedTerms = PLAIN,
 ) -> ReportPage:
     """Everything on the page; without a task no advice, without matplotlib no pictures."""
     several = bool(dataset.classes)
@@ -217,7 +216,6 @@ def report_page(
         )
     evaluation = evaluate(dataset, plan, progress) if recommendation is None else recommendation.evaluation
     comparison = _comparison(dataset, plan, progress)
-    terms = terms or StatedTerms()
     pictured, notes = dataset, []
     if len(evaluation.reports) > MAX_PICTURED:
         pictured = replace(dataset, models=dataset.models[:MAX_PICTURED]).changed(lambda rows: replace(rows, groups={}))
@@ -342,7 +340,10 @@ class _Shown(NamedTuple):
 
     def of_classes(self, form: str = "svg") -> Iterator[Drawn]:
         """Of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""
-        shown = [(*each, drawable(each[0].name, form)) for each in _rows_of(self.dataset, self.evaluation)]
+        by_place = self.evaluation.by_place
+        of_groups = ((model.name, *part) for model in self.dataset.models for part in model.rows.by_group())
+        reports = ((by_place[name, group], rows) for name, group, rows in of_groups)
+        shown = [(report, rows, drawable(report.name, form)) for report, rows in reports]
         for number, (report, rows, name) in enumerate(shown):
             table = rows.class_table
             done = None if report.by_class is None else report.by_class.decisions
@@ -359,19 +360,12 @@ class _Shown(NamedTuple):
         yield "risk-coverage", None, surest
 
 
-def _rows_of(dataset: Dataset, evaluation: Evaluation) -> Iterator[tuple[Report, Rows]]:
-    """Each report with its rows."""
-    for model in dataset.models:
-        for group, rows in model.rows.by_group():
-            yield evaluation.by_place[model.name, group], rows
-
-
 def _waterfall(report: Report, number: int, name: str, terms: StatedTerms) -> Draw:
     return partial(panels.waterfall, name=name, number=number, rungs=report.results, task="", terms=terms)
 
 
 def draw_classes_on(
-    dataset: Dataset, plan: Plan, picture: str, axes: Any = None, number: int = 0, terms: StatedTerms | None = None
+    dataset: Dataset, plan: Plan, picture: str, axes: Any = None, number: int = 0, terms: StatedTerms = PLAIN
 ) -> Any:
     """A picture of CLASS_PICTURES in axes: those that are given, else those of a new figure. Returns the axes.
 
@@ -385,7 +379,7 @@ def draw_classes_on(
     if not 0 <= number < len(evaluation.reports):
         raise DecalError(f"report={number} is none of the {len(evaluation.reports)} reports", "they count from 0")
     kind = "class-reliability" if picture == "reliability" else picture
-    shown = _Shown(dataset, plan, evaluation, terms or StatedTerms()).of_classes("png")
+    shown = _Shown(dataset, plan, evaluation, terms).of_classes("png")
     drawn = [draw for each, _, draw in shown if each == kind]
     return on_axes(axes, drawn[min(number, len(drawn) - 1)])
 

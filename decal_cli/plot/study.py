@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -276,9 +277,17 @@ def _against(points: StudyPoints, relations: Relations, estimate: str) -> Any:
     return figure
 
 
-def _along(points: StudyPoints, panels: Mapping[str, Sequence[str]], x: Floats, label: str, smooth: bool) -> Any:
-    """Mean gain of methods beyond isotonic regression along x, a panel for each kind of methods."""
-    some = [(title, methods) for title, methods in panels.items() if methods]
+def _along(
+    points: StudyPoints,
+    relations: Relations,
+    kinds: Sequence[str],
+    place: Callable[[StudyPoints], Floats],
+    label: str,
+    smooth: bool,
+) -> Any:
+    """Mean gain of methods beyond isotonic regression along where points stand, a panel for each kind of methods."""
+    panels = {kind.capitalize(): [name for name in _of_kind(points, kind) if name != BASE] for kind in kinds}
+    some, x = [(title, methods) for title, methods in panels.items() if methods], place(points)
     if BASE not in points.gains or not some:
         return None
     figure = new_figure(5.2 * len(some), 4.6, "constrained")
@@ -330,30 +339,25 @@ def _local_lines(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return places, values
 
 
-def _recalibrations(points: StudyPoints) -> list[str]:
-    return [name for name in _of_kind(points, "recalibration") if name != BASE]
-
-
-def _by_threshold(points: StudyPoints, relations: Relations) -> Any:
-    panels = {"Post-training": _of_kind(points, "post-training"), "Recalibration": _recalibrations(points)}
-    return _along(points, panels, points.threshold, "t*", smooth=False)
-
-
-def _by_distance(points: StudyPoints, relations: Relations) -> Any:
-    panels = {"Recalibration": _recalibrations(points)}
-    distance = np.abs(points.threshold - points.base_rate)
-    return _along(points, panels, distance, "distance of t* from the event rate", smooth=True)
-
-
+_BY_THRESHOLD = partial(
+    _along, kinds=("post-training", "recalibration"), place=attrgetter("threshold"), label="t*", smooth=False
+)
+_BY_DISTANCE = partial(
+    _along,
+    kinds=("recalibration",),
+    place=lambda points: np.abs(points.threshold - points.base_rate),
+    label="distance of t* from the event rate",
+    smooth=True,
+)
 _AGAINST = {name: f"Gain of every method against {short_title(name)}, fig. {k}" for name, k in AGAINST.items()}
 _EXPERIMENT: tuple[tuple[str, str, Callable[[StudyPoints, Relations], Any]], ...] = (
     ("r2", "Squared correlation of every estimate with the gain of every method, figs. 4b, 5b and 6b", _r2),
     *((f"against-{n.replace('_', '-')}", words, partial(_against, estimate=n)) for n, words in _AGAINST.items()),
-    ("by-threshold", "Mean gain beyond isotonic regression at each t*, figs. 18 and 19", _by_threshold),
+    ("by-threshold", "Mean gain beyond isotonic regression at each t*, figs. 18 and 19", _BY_THRESHOLD),
     (
         "by-distance",
         "Mean gain beyond isotonic regression by the distance of t* from the event rate, fig. 20",
-        _by_distance,
+        _BY_DISTANCE,
     ),
 )
 """Name, caption and drawing of each picture of the paper."""

@@ -36,7 +36,7 @@ from decal_cli.plot.style import (
 )
 from decal_cli.render.blocks import Block, Paragraph, Picture
 from decal_cli.render.results.recommendation import ladder
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.tables.table import BINS, Floats
 from decal_cli.task import ABSTAIN, CAPACITY, BinaryTask, Task
 
@@ -47,8 +47,6 @@ _MOST, _MOST_ALONE = 4, 3
 """Panels in a row at most: of several models and groups, and where the panels are no rows of a picture."""
 _MAX_SHARES = 4
 """Shares of rows that are drawn with a band."""
-PER_1000 = StatedTerms()
-"""Of a sweep, which takes no terms."""
 OTHER_RANKINGS = {"eu_score_ranking": (":", "ranked by score"), "eu_amount_ranking": ("-.", "ranked by amount")}
 """Utilities at capacity of other lists: line and label."""
 
@@ -84,7 +82,7 @@ def draw(sweep: AnySweep, pictures: tuple[str, ...], path: str) -> bytes:
         return saved(figure_of(rows_of(with_drawable_names(sweep, form), pictures)), form)
 
 
-def draw_on(sweep: AnySweep, picture: str, axes: Any = None, number: int = 0, terms: StatedTerms = PER_1000) -> Any:
+def draw_on(sweep: AnySweep, picture: str, axes: Any = None, number: int = 0, terms: StatedTerms = PLAIN) -> Any:
     """One picture in axes: those that are given, else those of a new figure, which notebooks show. Returns the axes.
 
     number: which model and group, where the picture shows one. terms: of amounts in it.
@@ -106,7 +104,7 @@ def rows_of(sweep: Sweep | VariedSweep, pictures: tuple[str, ...]) -> list[tuple
 
 
 def panels_of(
-    sweep: Sweep | VariedSweep, picture: str, terms: StatedTerms = PER_1000, *, narrow: bool = False
+    sweep: Sweep | VariedSweep, picture: str, terms: StatedTerms = PLAIN, *, narrow: bool = False
 ) -> list[Panel]:
     """The panels of a picture: one of all reports together, or one of each. narrow: each has one pair of axes."""
     if isinstance(sweep, VariedSweep):
@@ -269,7 +267,7 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
         thresholds = ", ".join(f"{at:g}" for at in task.thresholds)
         for report in reports:
             title = f"{report.name}: expected utility per 1,000 decisions at t* = {thresholds}"
-            yield ladder(ladder_results(report, task, sweep.head.plan), PER_1000, title)
+            yield ladder(ladder_results(report, task, sweep.head.plan), PLAIN, title)
     else:
         for report in reports:
             series = _fit_marks(report) if picture == "reliability" else _region_marks(report)

@@ -33,9 +33,10 @@ def table(
     def cell(said: Cell | str | float | None) -> Cell:
         return said if isinstance(said, Cell) else words(said) if isinstance(said, str) else number(said)
 
-    shown = [(head, attrgetter(of) if isinstance(of, str) else of) for head, of in filter(None, columns)]
+    shown = [each for each in columns if each]
+    says = [attrgetter(of) if isinstance(of, str) else of for _, of in shown]
     heads = [head if isinstance(head, Column) else Column(head) for head, _ in shown]
-    rows = [Row(tuple(cell(say(item)) for _, say in shown), **row(item)) for item in items]
+    rows = [Row(tuple(cell(say(item)) for say in says), **row(item)) for item in items]
     return TextTable(heads, rows, **more)
 
 

@@ -90,7 +90,7 @@ def _viewed(got: Any, kind: type[View], beside: Sequence[Any]) -> Any:
     if isinstance(got, Mapping):
         return {name: _viewed(each, kind, beside) for name, each in got.items()}
     if isinstance(got, list | tuple) and not hasattr(got, "_fields"):
-        return [_viewed(each, kind, beside) for each in got]
+        return tuple(_viewed(each, kind, beside) for each in got)
     return kind(got, *beside)
 
 

@@ -165,6 +165,10 @@ class StatedTerms(Declaring, panel="Amounts"):
         return f"{bracketed(texts)}{more} {scale.unit or self.noun} {self.span}"
 
 
+PLAIN = StatedTerms()
+"""Of whom nobody said what amounts mean."""
+
+
 def _above(unit: str | None, span: str) -> str:
     return f"in {unit} {span}" if unit else span
 

@@ -121,16 +121,19 @@ class Html(BlockFormat[str]):
         return _paragraphs(block.lines, soft=block.quiet)
 
     def text_table(self, block: b.TextTable) -> str:
-        kinds = [f"{'words' if column.words and k else ''}{' wraps' if column.wraps else ''}".strip()
+        names = [escape(column.name) for column in block.columns]
+        kinds = [f"{'words' * (column.words and k > 0)}{' wraps' * column.wraps}".strip()
                  for k, column in enumerate(block.columns)]  # fmt: skip
-        words = [f" class='{kind}'" if kind else "" for kind in kinds]
-        heads = zip(words, block.columns, strict=True)
+        kinds = [f" class='{kind}'" if kind else "" for kind in kinds]
+        # One without a text heads nothing.
+        heads = (
+            f"<th scope='col'{kind}>{name}</th>" if name else "<td></td>"
+            for kind, name in zip(kinds, names, strict=True)
+        )
+        rows = [f"<thead><tr>{''.join(heads)}</tr></thead>"]
         stacks = len(kinds) > MAX_BESIDE and not any(cell.details for row in block.rows for cell in row.cells)
-        names = [
-            f" data-head='{escape(column.name)}'" if stacks and k else "" for k, column in enumerate(block.columns)
-        ]
-        kinds = [kind + name for kind, name in zip(words, names, strict=True)]
-        rows = [f"<thead><tr>{''.join(_head(column.name, kind) for kind, column in heads)}</tr></thead>"]
+        if stacks:
+            kinds[1:] = [f"{kind} data-head='{name}'" for kind, name in zip(kinds[1:], names[1:], strict=True)]
         for section, of_section in groupby(block.rows, lambda row: row.section):
             rows.append("<tbody>")
             if section:
@@ -162,7 +165,11 @@ class Html(BlockFormat[str]):
 
     def movable(self, block: b.Movable) -> str:
         """The table, and above it sliders, which stay hidden until the script of the page runs."""
+        import json
+
         data, self.moves = block.data, True
+        # No name in it ends the element that holds it.
+        held = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
         places = data["places"]
         names = "".join(f"<option value='{k}'>{escape(name)}</option>" for k, name in enumerate(block.names))
         hidden = " hidden" if len(block.names) < 2 else ""
@@ -182,7 +189,7 @@ class Html(BlockFormat[str]):
             f"<p{hidden}><label>Model and group <select name='report'>{names}</select></label></p>{controls}"
             "<p><button type='button' name='back'>Back to your decision</button></p>"
             f"<p class='action'><output name='advice'></output></p></div>"
-            f"<script type='application/json'>{_json(data)}</script></section>"
+            f"<script type='application/json'>{held}</script></section>"
         )
 
     def bars(self, block: b.Bars) -> str:
@@ -256,21 +263,9 @@ def _policy(script: str) -> str:
     return f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
 
 
-def _json(data: Any) -> str:
-    """Data within a page: no name in it ends the element that holds it."""
-    import json
-
-    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-
-
 def _paragraphs(lines: Iterable[str], soft: bool = False) -> str:
     start = "<p class='soft'>" if soft else "<p>"
     return "\n".join(f"{start}{_prose(line)}</p>" for line in lines)
-
-
-def _head(name: str, kind: str) -> str:
-    """A heading of a table's column; one without a text heads nothing."""
-    return f"<th scope='col'{kind}>{escape(name)}</th>" if name else "<td></td>"
 
 
 def _prose(text: str) -> str:

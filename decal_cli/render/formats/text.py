@@ -73,16 +73,6 @@ class Text(BlockFormat[None]):
         text = RichText.assemble(*parts)
         self.console.print(Padding(text, (0, 0, 0, indent)) if indent else text, soft_wrap=whole, width=width)
 
-    def _hanging(self, mark: str, text: str, style: str) -> None:
-        """A text after a mark, of which later lines begin where the first word does."""
-        from rich.table import Table
-
-        grid = Table.grid()
-        grid.add_column(no_wrap=True)
-        grid.add_column()
-        grid.add_row(mark, text)
-        self.console.print(grid, style=style, width=self._prose)
-
     def heading(self, block: b.Heading) -> None:
         from rich.rule import Rule
         from rich.text import Text as RichText
@@ -143,7 +133,14 @@ class Text(BlockFormat[None]):
 
     def conclusion(self, block: b.Conclusion) -> None:
         if block.text:
-            self._hanging("→ ", block.text, "bold")
+            from rich.table import Table
+
+            # Later lines begin where the first word does.
+            grid = Table.grid()
+            grid.add_column(no_wrap=True)
+            grid.add_column()
+            grid.add_row("→ ", block.text)
+            self.console.print(grid, style="bold", width=self._prose)
         for sentence in block.sentences:
             self._line(sentence, indent=2, width=self._prose)
 

@@ -35,7 +35,7 @@ from decal_cli.render.results.source import (
     source_lines,
 )
 from decal_cli.render.schema import data_of, of
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.version import __version__
 
 UNKNOWN = "Not known to decal"
@@ -110,14 +110,14 @@ class Card(WrittenResult):
     counts as label 1, where one was named.
     """
 
-    whole_page = True
+    whole_page = apart = True
 
     def __init__(
         self,
         evaluation: Evaluation,
         recommendation: Recommendation | None,
         bins: Sequence[Sequence[ReliabilityBin]],
-        terms: StatedTerms | None = None,
+        terms: StatedTerms = PLAIN,
         positive: str | None = None,
     ) -> None:
         super().__init__(evaluation, terms)
@@ -145,7 +145,7 @@ class Card(WrittenResult):
                 known = " ".join(say(self) for say in said)
                 yield CardItem(section, item, asks, known or None, unknown or None)
 
-    def blocks(self) -> Iterator[b.Block]:
+    def sections(self) -> Iterator[b.Block]:
         """The sections with their items, the numbers, and where all this comes from."""
         yield b.Notes((f"Where a line says '{UNKNOWN}', the authors of the card have to fill it in.", SOURCES))
         filled = list(self.items())
@@ -157,7 +157,6 @@ class Card(WrittenResult):
                 yield from self._numbers()
         yield b.Heading("Software and signature", level=1)
         yield b.Notes((f"decal {__version__}", *source_lines(self.evaluation, self.terms.names)))
-        yield b.Signature(self.evaluation.signature)
 
     def _numbers(self) -> Iterator[b.Block]:
         shown = shortened(self.evaluation)

@@ -22,7 +22,7 @@ from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Positive, Some, Two
 from decal_cli.metrics import parse
 from decal_cli.numbers import alike, bracketed, counts, plain, rounded, short, sized, span
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, Signature, TextTable, Tone
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, TextTable, Tone
 from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
 from decal_cli.render.results.source import (
@@ -35,7 +35,7 @@ from decal_cli.render.results.source import (
     worst_of_each,
 )
 from decal_cli.render.schema import View, data_of, of
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.tables.resample import FOLDS
 
 MAX_TITLE = 36
@@ -96,14 +96,16 @@ class ComparedData(Provenance):
 class Compared(WrittenResult):
     """A comparison in the user's terms, for formats to write."""
 
-    def __init__(self, comparison: Comparison, terms: StatedTerms | None = None) -> None:
+    apart = True
+
+    def __init__(self, comparison: Comparison, terms: StatedTerms = PLAIN) -> None:
         super().__init__(comparison.evaluation, terms)
         self.comparison, self.models = comparison, comparison.models
         self.whole, *self.groups = comparison.contests
         self.key = next((utility for utility in UTILITIES if utility in self.whole.headline), "brier")
         """What groups are compared by: utility where there is a task, else the Brier score."""
 
-    def blocks(self) -> Iterator[Block]:
+    def sections(self) -> Iterator[Block]:
         """Who wins in words first, then the figures, of all rows and of every group."""
         worst, notes = worst_of_each(self.groups, lambda _: self._order(), whose=lambda _: "")
         evaluation = replace(self.evaluation, notes=(*self.evaluation.notes, *notes))
@@ -129,8 +131,6 @@ class Compared(WrittenResult):
                 yield self._lead_table(contest.thresholds)
             why = ((key, each.difference.reason) for key, each in contest.differences.items())
             yield from reasons(why, together=True)
-        yield Signature(self.evaluation.signature)
-        yield from self.drawing
 
     def data(self) -> dict[str, Any]:
         """ComparedData: the inputs, as in every result, and under "comparison" the contests and the splice."""
@@ -334,7 +334,7 @@ class Compared(WrittenResult):
         """For each range of thresholds: who is ahead, by how much at most in the user's unit, and where."""
         task = self.evaluation.task
         # Thresholds of rows are not those of one task: there is no unit but that of u_delta 1.
-        terms = self.terms if self.evaluation.by_row is None else StatedTerms()
+        terms = self.terms if self.evaluation.by_row is None else PLAIN
         scale = terms.number * (1.0 if task is None else task.u_delta)
         return table(
             at.ahead,

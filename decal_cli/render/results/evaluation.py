@@ -50,7 +50,7 @@ from decal_cli.numbers import (
     times,
     within,
 )
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, TextTable
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, TextTable
 from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, words, written
 from decal_cli.render.results.source import (
     Provenance,
@@ -249,11 +249,12 @@ class Evaluated(WrittenResult):
         self.reference = reference
         self.listed = listed
 
-    def blocks(self) -> Iterator[Block]:
+    def sections(self) -> Iterator[Block]:
         """What acting is worth and the numbers that say most, or the metrics that were named; then data and method."""
         evaluation = shortened(self.evaluation)
         reports = evaluation.reports
         notes = metric_notes(evaluation, self.listed)
+        self.apart = self.listed and not notes
         source = Notes(source_lines(evaluation))
         if self.listed:
             yield source
@@ -274,7 +275,6 @@ class Evaluated(WrittenResult):
         if not self.listed:
             yield summary.next_steps()
             yield source
-        yield Signature(evaluation.signature, close=not self.listed or bool(notes))
 
     def data(self) -> dict[str, Any]:
         """One report, or several."""
@@ -493,7 +493,6 @@ def undefined_reasons(
 def _places_lines(evaluation: Evaluation) -> Iterator[str]:
     """A sentence on the places of each model, on all of its rows."""
     per = evaluation.columns.get("per")
-    models = {report.model for report in evaluation.reports}
     for report in evaluation.reports:
         places = report.places
         if places is None or report.group is not None:
@@ -509,7 +508,7 @@ def _places_lines(evaluation: Evaluation) -> Iterator[str]:
                 f"{acted} of {report.rows:,} rows are acted on, from {begins}; {reaching} would be without the limit, "
                 f"so that {without} have no place{every}"
             )
-        yield f"{'' if len(models) == 1 else f'{report.model}: '}{text}"
+        yield f"{'' if len(evaluation.models) == 1 else f'{report.model}: '}{text}"
 
 
 def regime_tables(reports: Sequence[Report], factor: float = 1.0, measured_in: str = "") -> Iterator[Block]:
@@ -662,9 +661,8 @@ def pack_blocks(evaluation: Evaluation) -> Iterator[Block]:
                 *((percent(share), lambda row, at=f"{share:g}": row[1].quantiles[at]) for share in QUANTILES),
             ],
         )
-    several = len({report.model for report in evaluation.reports}) > 1
     for model in dict.fromkeys(gap.model for gap in evaluation.gaps):
-        yield Heading("Groups that are apart" + (f": {model}" if several else ""))
+        yield Heading("Groups that are apart" + (f": {model}" if len(evaluation.models) > 1 else ""))
         yield _gap_table([gap for gap in evaluation.gaps if gap.model == model], pack)
     if evaluation.gaps or evaluation.too_small:
         yield Notes(_gap_notes(evaluation, pack), quiet=True)
@@ -955,9 +953,7 @@ class Opening:
         shared = evaluation.decision is None and evaluation.by_row is None
         steps = [
             f"{Verb('recommend').words} (what to do)" if evaluation.plan.decision is not None else "",
-            f"{Verb('compare').words} (two models row by row)"
-            if len({each.model for each in self.reports}) > 1
-            else "",
+            f"{Verb('compare').words} (two models row by row)" if len(evaluation.models) > 1 else "",
             f"{Verb('sweep').words} (every threshold)" if shared else "",
             f"{Verb('evaluate', 'all').words} (every metric)",
         ]

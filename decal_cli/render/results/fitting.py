@@ -13,12 +13,12 @@ from decal_cli.learn.method import Kind
 from decal_cli.learn.models import note_of
 from decal_cli.metrics import parse
 from decal_cli.numbers import Interval, bracketed
-from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature
+from decal_cli.render.blocks import Block, Facts, Notes, Paragraph
 from decal_cli.render.cells import better, left, number, reasons, table
 from decal_cli.render.results.comparison import difference_cell
 from decal_cli.render.results.source import Provenance, WrittenResult, shares_text, source_lines
 from decal_cli.render.schema import View, data_of, of
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.terms import PLAIN, StatedTerms
 
 
 class FitGainData(View):
@@ -70,11 +70,11 @@ class FittedData(Provenance):
 class FittedPage(WrittenResult):
     """A fitted model and how it does, for formats to write; path: the model file, None where none was written."""
 
-    def __init__(self, fitting: Fitting, path: str | None, terms: StatedTerms | None = None) -> None:
+    def __init__(self, fitting: Fitting, path: str | None, terms: StatedTerms = PLAIN) -> None:
         super().__init__(fitting.judged, terms)
         self.fitting, self.path = fitting, path
 
-    def blocks(self) -> Iterator[Block]:
+    def sections(self) -> Iterator[Block]:
         """The data, what was written, and the metrics before and after on rows that the model has not seen."""
         fitting = self.fitting
         yield Notes(source_lines(fitting.judged))
@@ -117,7 +117,6 @@ class FittedPage(WrittenResult):
                 (f"Next: {Verb('apply').words} {file_word(self.path)} NEW -o OUT adds {added} to the rows of NEW.",),
                 copy=True,
             )
-        yield Signature(fitting.judged.signature, close=True)
 
     def data(self) -> dict[str, Any]:
         """FittedData."""

@@ -11,7 +11,7 @@ from typing import Any
 from decal_cli.analysis.gate import GateOutcome, GateRow
 from decal_cli.errors import DecalError
 from decal_cli.numbers import plain, rounded, short
-from decal_cli.render.blocks import Block, Check, Checks, Notes, Signature
+from decal_cli.render.blocks import Block, Check, Checks, Notes
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.source import Order, WrittenResult, source_lines, worst_of_each
 from decal_cli.render.schema import data_of, keys_of
@@ -44,13 +44,12 @@ class Gated(WrittenResult):
         super().__init__(outcome.evaluation)
         self.outcome = outcome
 
-    def blocks(self) -> Iterator[Block]:
+    def sections(self) -> Iterator[Block]:
         """The rules, each with its outcome."""
         evaluation = self.evaluation
         rows, notes = worst_of_each(self.outcome.rows, _by_outcome, lambda row: f"{row.rule}, {row.model}")
         yield Notes(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes))))
         yield Checks(checks_of(rows), places=len(evaluation.reports) > 1)
-        yield Signature(evaluation.signature, close=True)
 
     def data(self) -> dict[str, Any]:
         """Those of the evaluation, and the rules."""

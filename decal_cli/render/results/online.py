@@ -19,7 +19,7 @@ from decal_cli.render.cells import left, number, table
 from decal_cli.render.results.gates import checks_of
 from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
 from decal_cli.render.schema import View, data_of, of
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.sequential.anytime import MAX_LOG_E
 from decal_cli.sequential.forecasters import Guarantee
 
@@ -111,18 +111,19 @@ class Replayed(WrittenResult):
     """A replay in the user's terms, for formats to write; drawings: its pictures."""
 
     drawings: Sequence[b.Picture] = ()
+    apart = True
 
     def __init__(
         self,
         judged: Judged,
         evaluation: Evaluation,
-        terms: StatedTerms | None = None,
+        terms: StatedTerms = PLAIN,
         gates: Sequence[GateRow] = (),
     ) -> None:
         super().__init__(evaluation, terms)
         self.judged, self.plan, self.gates = judged, judged.plan, gates
 
-    def blocks(self) -> Iterator[b.Block]:
+    def sections(self) -> Iterator[b.Block]:
         """What was replayed, windows, forecasters, the alarm, the prior shift, and what to do."""
         judged, scored = self.judged, self.plan.score is not None
         span = f"{judged.rows:,} rows from {self.at(judged.first_time)} to {self.at(judged.last_time)}"
@@ -138,7 +139,6 @@ class Replayed(WrittenResult):
         yield b.Conclusion(self._headline(), self._sentences())
         if self.gates:
             yield b.Checks(self.checks())
-        yield b.Signature(self.evaluation.signature)
 
     def data(self) -> dict[str, Any]:
         """ReplayedData."""

@@ -49,7 +49,7 @@ from decal_cli.render.results.source import (
     shortened,
     source_lines,
 )
-from decal_cli.render.terms import Scale, StatedTerms
+from decal_cli.render.terms import PLAIN, Scale, StatedTerms
 from decal_cli.task import ClassDecision
 
 FAMILIES = (
@@ -113,6 +113,8 @@ class ReportPage(WrittenResult):
     thresholds; {} where decisions have none.
     """
 
+    apart = True
+
     def __init__(
         self,
         evaluation: Evaluation,
@@ -120,17 +122,17 @@ class ReportPage(WrittenResult):
         drawings: Sequence[tuple[Report | None, b.Picture]] = (),
         comparison: Comparison | None = None,
         notes: Sequence[str] = (),
-        terms: StatedTerms | None = None,
+        terms: StatedTerms = PLAIN,
         positions: Mapping[tuple[str, str | None], Positions] | None = None,
     ) -> None:
         super().__init__(evaluation, terms)
-        self.title = f"Decisions by {', '.join(dict.fromkeys(report.model for report in evaluation.reports))}"
+        self.title = f"Decisions by {', '.join(evaluation.models)}"
         self.recommendation, self.comparison = recommendation, comparison
         self.drawings, self.notes, self.positions = tuple(drawings), tuple(notes), positions or {}
         self.scale = scale_of(evaluation.reports, self.terms)
         self._of_classes = any(report.by_class is not None for report in evaluation.reports)
 
-    def blocks(self) -> Iterator[b.Block]:
+    def sections(self) -> Iterator[b.Block]:
         """The decision, what to do, what each way of acting is worth, why, metrics, and where all this comes from."""
         # A report has no other format: the command that measures has.
         evaluation = shortened(self.evaluation, f"{Verb('evaluate').words} {IN_FULL}")
@@ -151,7 +153,6 @@ class ReportPage(WrittenResult):
         yield b.Heading("Data and method", level=1)
         yield b.Folded("Words on this page", (b.Facts((("", CLASS_TERMS if self._of_classes else TERMS),)),))
         yield b.Notes((*source_lines(self.evaluation, self.terms.names), *self.notes))
-        yield b.Signature(self.evaluation.signature)
 
     def _advice(self, advised: Sequence[AdvisedModel]) -> Iterator[b.Block]:
         """Of one report all of it; of several a table, the comparison, then each model, and its groups folded."""

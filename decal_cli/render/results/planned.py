@@ -8,7 +8,7 @@ from typing import Any
 from decal_cli.analysis.plan import POWERS, RowPlan, RowsNeeded
 from decal_cli.declarations.document import Some
 from decal_cli.numbers import DASH, percent
-from decal_cli.render.blocks import Bar, Bars, Block, Column, Notes, Paragraph, Signature
+from decal_cli.render.blocks import Bar, Bars, Block, Column, Notes, Paragraph
 from decal_cli.render.cells import left, reasons, table
 from decal_cli.render.results.evaluation import told
 from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
@@ -34,7 +34,7 @@ class PlannedRows(WrittenResult):
         super().__init__(plan.evaluation)
         self.plan = plan
 
-    def blocks(self) -> Iterator[Block]:
+    def sections(self) -> Iterator[Block]:
         """The rows in a sentence, a table of all that was asked, and a curve of each."""
         plan = self.plan
         if plan.planned:
@@ -45,7 +45,10 @@ class PlannedRows(WrittenResult):
                     (left("to", wraps=True, most=48), "what"),
                     (Column("in the pilot"), lambda each: told(each.value, each.interval)),
                     *(
-                        (Column(f"rows, {percent(power)}"), lambda each, k=k: _rows(each.rows[k]))
+                        (
+                            Column(f"rows, {percent(power)}"),
+                            lambda each, k=k: DASH if each.rows[k] is None else f"{each.rows[k]:,}",
+                        )
                         for k, power in enumerate(POWERS)
                     ),
                 ],
@@ -59,7 +62,6 @@ class PlannedRows(WrittenResult):
             (f"Pilot: {plan.pilot}. A plan is as good as its pilot: rows are taken to be like those.",), quiet=True
         )
         yield Notes(source_lines(plan.evaluation))
-        yield Signature(plan.evaluation.signature, close=True)
 
     def _sentence(self, first: RowsNeeded) -> str:
         least, most = first.rows[0], first.rows[-1]

@@ -54,7 +54,7 @@ from decal_cli.render.results.source import (
     task_line,
 )
 from decal_cli.render.schema import View, data_of, of
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.tables.resample import FOLDS
 
 OF_ROWS = 1000
@@ -153,9 +153,8 @@ def _called(way: Way, terms: StatedTerms) -> str:
 def _alike(results: Mapping[str, Result], worths: Iterable[float], factor: float) -> list[str]:
     """What ways of acting are worth, with the decimals that the gains between them deserve."""
     gains = (results[key] for key in ("gain_recalibration", "gain_beyond", "external_regret") if key in results)
-    ends = [(factor * low, factor * high) for low, high in (gain.interval for gain in gains if gain.interval)]
     amounts = [factor * worth for worth in worths]
-    decimals = decimals_for(ends, amounts)
+    decimals = decimals_for([times(gain.interval, factor) for gain in gains], amounts)
     return [unsigned_zero(f"{amount:,.{decimals}f}") for amount in amounts]
 
 
@@ -576,7 +575,7 @@ class AdvisedModel:
         ranked, factor = self.ranked, self.factor
         if not ranked or self.capacity is None:
             return
-        ends = [(factor * low, factor * high) for low, high in (each.interval for each in ranked if each.interval)]
+        ends = [times(each.interval, factor) for each in ranked]
         decimals = decimals_for(ends, [factor * (each.utility or 0.0) for each in ranked])
         text = " ".join((*self._of_the_limit(), *self._of_methods()))
         yield b.Paragraph(text, strong=f"At capacity {self.capacity.text}.")
@@ -694,11 +693,11 @@ def advice_table(advised: Sequence[AdvisedModel], terms: StatedTerms) -> b.TextT
 class Recommended(WrittenResult):
     """A recommendation in the user's terms, for formats to write."""
 
-    def __init__(self, recommendation: Recommendation, terms: StatedTerms | None = None) -> None:
+    def __init__(self, recommendation: Recommendation, terms: StatedTerms = PLAIN) -> None:
         super().__init__(recommendation.evaluation, terms)
         self.recommendation = recommendation
 
-    def blocks(self) -> Iterator[b.Block]:
+    def sections(self) -> Iterator[b.Block]:
         """Of several models a table; of each what to do, what each way of acting is worth, and why; then the data."""
         evaluation = shortened(self.evaluation)
         advised = advised_in(self.recommendation, self.terms, evaluation.reports)
@@ -715,7 +714,6 @@ class Recommended(WrittenResult):
             for at in range(len(each.rounds)):
                 yield from _round_blocks(each.rounds, at, "time" in evaluation.columns)
         yield b.Notes(source_lines(evaluation, self.terms.names))
-        yield b.Signature(self.evaluation.signature, close=True)
 
     def data(self) -> dict[str, Any]:
         """One report, or several."""
@@ -870,12 +868,12 @@ class RangedData(View):
 class Ranged(WrittenResult):
     """Advice over a range, for formats to write."""
 
-    def __init__(self, advice: RangeAdvice, terms: StatedTerms | None = None) -> None:
+    def __init__(self, advice: RangeAdvice, terms: StatedTerms = PLAIN) -> None:
         super().__init__(advice.evaluation, terms)
         self.advice, self.unknown, self.called = advice, advice.unknown, CALLED[advice.unknown.name]
         self.each = list(zip(advice.evaluation.reports, advice.stretches, strict=True))
 
-    def blocks(self) -> Iterator[b.Block]:
+    def sections(self) -> Iterator[b.Block]:
         """Of each model and group what to do in a sentence, and a row for each stretch; then the data."""
         of_threshold = self.unknown.name == "threshold"
         for report, stretches in self.each:
@@ -900,7 +898,6 @@ class Ranged(WrittenResult):
         over = f"wins: over acting on the score as it is, {self.terms.heading}, at the number where it wins most."
         yield b.Notes((costs, over))
         yield b.Notes((*source_lines(self.evaluation), f"{self.called} {self._range}"))
-        yield b.Signature(self.evaluation.signature, close=True)
 
     @property
     def _range(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
@@ -16,9 +17,9 @@ from decal_cli.hints import Hint, said
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import RESAMPLES
 from decal_cli.numbers import Interval, alike, percent, plain, within
-from decal_cli.render.blocks import Block, Paragraph
+from decal_cli.render.blocks import Block, Paragraph, Signature
 from decal_cli.render.schema import View, of
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.tables.listed import Capacity
 from decal_cli.task import ABSTAIN, BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__
@@ -125,16 +126,32 @@ class WrittenResult:
     """What a command returns, for formats to write.
 
     evaluation: what it rests on. terms: how amounts are written. drawing: pictures in characters to put below. seconds:
-    how long it took.
+    how long it took. apart: the signature stands apart from what is above it.
     """
 
     drawing: Sequence[Block] = ()
     seconds = 0.0
+    apart = False
 
-    def __init__(self, evaluation: Evaluation, terms: StatedTerms | None = None) -> None:
+    def __init__(self, evaluation: Evaluation, terms: StatedTerms = PLAIN) -> None:
         self.evaluation = evaluation
-        self.terms = terms or StatedTerms()
+        self.terms = terms
         self.title = "decal: " + ", ".join(item.path for item in evaluation.inputs)
+
+    @property
+    def signature(self) -> str:
+        """What one must know to reproduce it."""
+        return self.evaluation.signature
+
+    @abstractmethod
+    def sections(self) -> Iterator[Block]:
+        """What it says, in reading order."""
+
+    def blocks(self) -> Iterator[Block]:
+        """All that it says, and how to reproduce it."""
+        yield from self.sections()
+        yield Signature(self.signature, close=not self.apart)
+        yield from self.drawing
 
 
 def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -> Iterator[str]:

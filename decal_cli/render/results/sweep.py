@@ -17,7 +17,7 @@ from decal_cli.curves.kinds import Expectation, MetricCurve
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Some
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, PER_DECISION, plain, rounded, short, times
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, TextTable
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, TextTable
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.source import (
     Order,
@@ -29,7 +29,7 @@ from decal_cli.render.results.source import (
     worst_of_each,
 )
 from decal_cli.render.schema import View, data_of, of
-from decal_cli.render.terms import StatedTerms
+from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.task import ABSTAIN, CAPACITY, PREVALENCE, RowTask, TaskSeries
 
 FULL = 0.01, 0.99
@@ -150,10 +150,17 @@ class LongTable(WrittenResult):
     places: np.ndarray
     own: Sequence[float]
     everything = False
+    apart = True
 
-    def __init__(self, sweep: Any, terms: StatedTerms | None = None) -> None:
+    def __init__(self, sweep: Any, terms: StatedTerms = PLAIN) -> None:
         super().__init__(sweep.head, terms)
         self.sweep = sweep
+
+    @property
+    def signature(self) -> str:
+        """The same, with the places."""
+        signature: str = self.sweep.signature
+        return signature
 
     @property
     def factor(self) -> float:
@@ -188,7 +195,7 @@ class LongTable(WrittenResult):
 
     def data(self) -> dict[str, Any]:
         """One report, or several."""
-        head = {**data_of(Provenance(self.evaluation)), "signature": self.sweep.signature}
+        head = {**data_of(Provenance(self.evaluation)), "signature": self.signature}
         return one_or_several(head, [data_of(self.each(report, self)) for report in self.sweep.reports])
 
     def _source(self, notes: Sequence[str], *lines: str) -> Notes:
@@ -242,7 +249,7 @@ class Curves(LongTable):
     each = SweptData
     amounts = (PER_DECISION, "utility lost per decision")
 
-    def __init__(self, sweep: Sweep, terms: StatedTerms | None = None) -> None:
+    def __init__(self, sweep: Sweep, terms: StatedTerms = PLAIN) -> None:
         super().__init__(sweep, terms)
         self.places, self.own = sweep.grid.thresholds, sweep.thresholds
 
@@ -251,7 +258,7 @@ class Curves(LongTable):
         """The same times the decision's u_delta."""
         return (1.0 if self.sweep.task is None else self.sweep.task.u_delta) * super().factor
 
-    def blocks(self) -> Iterator[Block]:
+    def sections(self) -> Iterator[Block]:
         """Thresholds down, curves across, block by block for each model and group."""
         by_brier = worst_first("brier", lambda report: report.curves["brier"].brier)
         reports, notes = worst_of_each(self.sweep.reports, lambda _: (by_brier, "Brier score"))
@@ -286,8 +293,6 @@ class Curves(LongTable):
             if len(at) > MAX_SHOWN and at[0] <= FULL[0] and at[-1] >= FULL[1]:
                 yield Notes(_areas(report))
             yield from reasons((curve.kind.heading, curve.reason) for curve in report.curves.values())
-        yield Signature(self.sweep.signature)
-        yield from self.drawing
 
     def _costs(self) -> str:
         """What the two errors cost at each threshold."""
@@ -354,11 +359,11 @@ class VariedCurves(LongTable):
     each = VariedData
     amounts = ("utility",)
 
-    def __init__(self, sweep: VariedSweep, terms: StatedTerms | None = None) -> None:
+    def __init__(self, sweep: VariedSweep, terms: StatedTerms = PLAIN) -> None:
         super().__init__(sweep, terms)
         self.places, self.own = sweep.values, () if sweep.series.own is None else (sweep.series.own,)
 
-    def blocks(self) -> Iterator[Block]:
+    def sections(self) -> Iterator[Block]:
         """Values down, what they lead to across, block by block for each model and group."""
         series = self.sweep.series
         reports, notes = worst_of_each(self.sweep.reports, _by_utility)
@@ -381,8 +386,6 @@ class VariedCurves(LongTable):
             if report.risk is not None:
                 yield from _risk_blocks(report.risk)
             yield from reasons((curve.kind.heading, curve.reason) for curve in report.curves.values())
-        yield Signature(self.sweep.signature)
-        yield from self.drawing
 
     def _some(self) -> set[int]:
         """Some at equal distances, and the user's own."""
