@@ -413,11 +413,7 @@ SECTIONS: dict[str, tuple[tuple[Any, ...], ...]] = {
     ),
     "Training data": (
         ("9a", "Choice of predictors", "which were candidates, and how they were selected"),
-        (
-            "12a",
-            "Use of the data",
-            "which rows the model was developed on, and whether some of these are among them",
-        ),
+        ("12a", "Use of the data", "which rows the model was developed on, and whether some of these are among them"),
         ("16", "Development beside evaluation", "differences of setting, eligibility, outcome and predictors"),
         ("20c", "Distributions beside development", "how predictors and outcome were distributed there"),
     ),

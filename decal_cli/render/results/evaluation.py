@@ -93,12 +93,7 @@ REGIMES_EXPLAINED = (
 )
 PER = 1000
 """Decisions that the amounts of a summary are of."""
-WORTH, SCORE, CALIBRATION, TREES = (
-    f"Per {PER:,} decisions",
-    "Score",
-    "Calibration",
-    "What trees of five leaves see",
-)
+WORTH, SCORE, CALIBRATION, TREES = (f"Per {PER:,} decisions", "Score", "Calibration", "What trees of five leaves see")
 LIMITED = "At this capacity"
 SHORT = {
     "gain_recalibration": (WORTH, "recalibration"),
@@ -538,10 +533,7 @@ def _regime_table(report: Report, name: str, factor: float) -> TextTable:
     bins = table(
         report.regimes,
         [
-            (
-                left(f"{name}score from, to"),
-                lambda r: f"{short(r.low, 4)} to {short(r.high, 4)}",
-            ),
+            (left(f"{name}score from, to"), lambda r: f"{short(r.low, 4)} to {short(r.high, 4)}"),
             ("rows", lambda r: plain(r.rows)),
             (Column("mean score", drops=2), "score"),
             ("c", "rate"),

@@ -114,11 +114,7 @@ class Replayed(WrittenResult):
     apart = True
 
     def __init__(
-        self,
-        judged: Judged,
-        evaluation: Evaluation,
-        terms: StatedTerms = PLAIN,
-        gates: Sequence[GateRow] = (),
+        self, judged: Judged, evaluation: Evaluation, terms: StatedTerms = PLAIN, gates: Sequence[GateRow] = ()
     ) -> None:
         super().__init__(evaluation, terms)
         self.judged, self.plan, self.gates = judged, judged.plan, gates

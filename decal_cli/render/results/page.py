@@ -21,13 +21,7 @@ from decal_cli.numbers import DASH, decimals_of, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, table, words
 from decal_cli.render.results.comparison import Compared
-from decal_cli.render.results.evaluation import (
-    action_tables,
-    class_blocks,
-    metric_notes,
-    metric_table,
-    regime_tables,
-)
+from decal_cli.render.results.evaluation import action_tables, class_blocks, metric_notes, metric_table, regime_tables
 from decal_cli.render.results.explained import explained
 from decal_cli.render.results.recommendation import (
     CONSTANT_WAYS,

@@ -330,9 +330,4 @@ def study_lines(summary: Summary) -> list[str]:
     *parts, points_in_all = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
     halves = "Estimates come from the half that methods are fitted to, gains from the other; utilities per u_delta."
     bounds = f" {GROUPING}" if any(estimate == "regret_grouping" for estimate, _ in summary.relations) else ""
-    return [
-        f"{', '.join(parts)}: {points_in_all}",
-        halves + bounds,
-        *few,
-        *listed_reasons(summary.reasons),
-    ]
+    return [f"{', '.join(parts)}: {points_in_all}", halves + bounds, *few, *listed_reasons(summary.reasons)]
