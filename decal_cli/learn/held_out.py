@@ -317,7 +317,7 @@ def need_rows_to_hold_out(rows: Rows) -> None:
 
 def least_amounts(utilities: RowUtilities, parts: Sequence[NDArray[np.bool_]]) -> list[float]:
     """The cost of a miss from which acting on every row of a part wins most, by part; infinity where it never wins."""
-    order = np.argsort(-utilities.benefit, kind="stable")
+    order = utilities.by_benefit
     amount, worth = utilities.benefit[order], (utilities.rows.weights * utilities.worth)[order]
 
     def of_part(which: NDArray[np.bool_]) -> float:

@@ -134,7 +134,7 @@ class RowCells:
 def _bin(thresholds: Floats, sizes: Floats, acts: NDArray[np.bool_], which: Ints) -> _Bin:
     # Rows that are never acted on, and those that always are, cannot be decided wrongly.
     which = which[(thresholds[which] > 0) & (thresholds[which] < 1)]
-    which = which[np.argsort(thresholds[which], kind="stable")]
+    which = which[np.argsort(thresholds[which])]
     threshold, size = thresholds[which], sizes[which]
     sums = np.zeros((2, 2, len(which) + 1))
     for row, mine in enumerate((~acts[which], acts[which])):

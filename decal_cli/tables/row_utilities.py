@@ -146,6 +146,11 @@ class RowUtilities(RowStakes):
         """What acting is worth on a row of label 1: the cost of missing it, shape (T,)."""
         return self.utility[1, 1] - self.utility[0, 1]
 
+    @cached_property
+    def by_benefit(self) -> Ints:
+        """Indices that sort the rows by their benefit, the largest first."""
+        return np.argsort(-self.benefit)
+
     @property
     def cost(self) -> Floats:
         """What acting costs on a row of label 0, shape (T,)."""

@@ -238,7 +238,7 @@ class Rows(Unlabelled):
 
 def _sorted_by(keys: Sequence[NDArray[Any]]) -> Ints:
     """np.lexsort, in a fraction of the time where the last key, which it sorts by first, is seldom the same."""
-    order = np.argsort(keys[-1], kind="stable")
+    order = np.argsort(keys[-1])
     new = np.append(True, np.diff(keys[-1][order]) != 0)
     tied = ~(new & np.append(new[1:], True))
     some = order[tied]
