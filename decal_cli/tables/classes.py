@@ -98,7 +98,7 @@ class ClassTable:
         order. keys: (T,) each, the last one first.
         """
         first = self.of_label
-        order = np.argsort(first, kind="stable")
+        order = np.argsort(first)
         ranked = first[order]
         same = ranked[1:] == ranked[:-1]
         tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
