@@ -616,7 +616,8 @@ def sql(
     ],
     said: GivenOptions,
     dialect: str = option(
-        "Dialect of SQL; bigquery and snowflake are experimental: no server of theirs has run them.",
+        "Dialect of SQL; bigquery and snowflake are experimental: no server of theirs has run them. mysql has run in "
+        "MariaDB.",
         "duckdb",
         choices=DIALECTS,
     ),

@@ -12,7 +12,7 @@ from decal_cli.render.formats import DEFAULT, check_format, format_for, offered,
 
 INPUT, DECISION, STATISTICS, OUTPUT = "Input", "Decision", "Statistics", "Output"
 INPUT_FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; - reads standard input."
-DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark")
+DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite", "mysql")
 """Whose SQL a statement is in."""
 PICTURES = (
     *("brier", "decision", "roc", "reliability", "grouping", "waterfall", "utility", "actions", "risk-coverage"),

@@ -72,7 +72,7 @@ def _(model: Beta, score: str, dialect: Dialect) -> str:
 
 @sql_of.register
 def _(model: Quadratic, score: str, dialect: Dialect) -> str:
-    z = f"LEAST(GREATEST({_logit(score, dialect)}, {_signed(-MAX_LOGIT, dialect)}), {dialect.number(MAX_LOGIT)})"
+    z = _within(_logit(score, dialect), -MAX_LOGIT, MAX_LOGIT, dialect)
     return logistic(_linear([(model.square, f"{z} * {z}"), (model.slope, z)], model.intercept, dialect), dialect)
 
 
@@ -127,8 +127,12 @@ def _signed(value: float, dialect: Dialect) -> str:
     return f"({dialect.number(value)})" if value < 0 else dialect.number(value)
 
 
+def _within(value: str, least: float, most: float, dialect: Dialect) -> str:
+    return f"{dialect.least}({dialect.greatest}({value}, {_signed(least, dialect)}), {dialect.number(most)})"
+
+
 def _clipped(score: str, dialect: Dialect) -> str:
-    return f"LEAST(GREATEST({score}, {dialect.number(MIN_SCORE)}), {dialect.number(1 - MIN_SCORE)})"
+    return _within(score, MIN_SCORE, 1 - MIN_SCORE, dialect)
 
 
 def _logit(score: str, dialect: Dialect) -> str:

@@ -5,11 +5,13 @@
 
 import os
 import shutil
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -159,6 +161,13 @@ def file_ways(path: Path) -> Iterator[Way]:
     with duckdb.connect(database) as connection:
         connection.execute(f"CREATE TABLE preds AS SELECT * FROM '{path}'")
     yield from engine_ways("duckdb", f"duckdb:{database}?table=preds")
+    with closing(sqlite3.connect(path.with_name("rows.sqlite"))) as connection, connection:
+        connection.execute("CREATE TABLE preds (p REAL, q REAL, y TEXT, d NUMERIC, e TEXT, w REAL, s TEXT)")
+        # SQLite has no decimals: they are numbers, or texts.
+        rows = zip(*(column.to_pylist() for column in pq.read_table(path).columns), strict=True)
+        given = ([str(value) if isinstance(value, Decimal) else value for value in row] for row in rows)
+        connection.executemany("INSERT INTO preds VALUES (?, ?, ?, ?, ?, ?, ?)", given)
+    yield from engine_ways("sqlite", f"sqlite:{path.with_name('rows.sqlite')}?table=preds")
 
     def exported(form: str, cells: bool) -> Callable[[str, Mapping[str, Any]], tuple[Any, dict[str, Any]]]:
         def export(verb: str, asked: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -13,6 +13,7 @@ from tests.helpers.command import valid_json
 
 CREATE = {
     "duckdb": 'CREATE TABLE preds (p DOUBLE, q DECIMAL(9, 6), y VARCHAR, w DOUBLE, "the site" VARCHAR)',
+    "sqlite": 'CREATE TABLE preds (p REAL, q NUMERIC, y TEXT, w REAL, "the site" TEXT)',
     "postgres": 'CREATE TABLE preds (p DOUBLE PRECISION, q NUMERIC(9, 6), y TEXT, w REAL, "the site" TEXT)',
 }
 

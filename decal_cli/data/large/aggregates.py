@@ -307,9 +307,17 @@ def _error(
         lacking = f"{count:,} rows" if count > 1 else "1 row"
         return DecalError(f"{place}: {problem.role} missing in {lacking}", missing_fix(problem.role))
     values = [str(each[VALUE]) for each in having if each.get(VALUE) is not None]
-    value = "missing" if not values else quote(min(values)) if problem.role == "label" else number(float(values[0]))
+    value = "missing" if not values else quote(min(values)) if problem.role == "label" else _number(values[0])
     times = f" ({count:,} such rows)" if count > 1 else ""
     return DecalError(f"{place}: {problem.text.format(value=value, times=times)}", problem.fix)
+
+
+def _number(text: str) -> str:
+    """A number as it is shown; a column of some engines may hold a text all the same."""
+    try:
+        return number(float(text))
+    except ValueError:
+        return quote(text)
 
 
 def memory() -> int:

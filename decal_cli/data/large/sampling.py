@@ -32,7 +32,7 @@ from decal_cli.data.large.engines.dialects import Dialect, label_of, other_label
 from decal_cli.data.large.engines.statement import select
 from decal_cli.data.parts import NotNumbers, chunk_floats, encoded
 from decal_cli.data.parts import plain as plain_array
-from decal_cli.data.words import MISSING, NUMBER
+from decal_cli.data.words import MISSING, NUMBER, first_line, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import N_SAMPLE_ROWS
@@ -380,13 +380,17 @@ class Given:
         return f"SELECT {keys}, COUNT(*) AS {COUNT}\nFROM {rows}\nGROUP BY {keys}\nLIMIT {most}"
 
     def named(self, table: Any) -> Any:
-        """The answer with the user's names, its numbers as such."""
+        """The answer with the user's names, its numbers as such. Errors: DecalError."""
         import pyarrow as pa
 
         columns = {}
         for name, ours in self.ours.items():
             column = table.column(ours)
-            columns[name] = column.cast(pa.float64()) if self.kinds[name] in ("number", "truth") else column
+            try:
+                columns[name] = column.cast(pa.float64()) if self.kinds[name] in ("number", "truth") else column
+            except pa.ArrowInvalid as error:
+                # An engine whose columns have no types hands over a text as it is.
+                raise DecalError(f"column {quote(name)}: {first_line(error)}", "correct the rows") from None
         return pa.table(columns)
 
 
@@ -435,7 +439,8 @@ class _Drawing(Given):
                 value = f"CASE WHEN {ours} IS NULL OR {ours} IN ({words}) THEN 0 ELSE {hashed} END"
                 yield f"{value} AS {left}", f"{left} * {factor(at)}"
             elif kind != "other":
-                bounded = f"GREATEST(LEAST({ours}, {number(LARGEST)}), {number(-LARGEST)})"
+                least, greatest = self.dialect.least, self.dialect.greatest
+                bounded = f"{greatest}({least}({ours}, {number(LARGEST)}), {number(-LARGEST)})"
                 missing = f"{ours} IS NULL OR {self.dialect.is_nan(ours)}"
                 value, sums = f"CASE WHEN {missing} THEN NULL ELSE {bounded} / {number(TOP)} END AS {left}", []
                 for piece in range(N_PIECES):

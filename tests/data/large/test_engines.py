@@ -1,8 +1,10 @@
 """Engines: the numbers are those of the rows, and what goes wrong is one line that tells no secret."""
 
 import json
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,12 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             connection.register("rows", pa.table(ENGINE_ROWS))
             connection.execute("INSERT INTO preds SELECT * FROM rows")
         return f"duckdb:{path}"
+    if request.param == "sqlite":
+        path = tmp_path_factory.mktemp("sqlite") / "file.db"
+        with closing(sqlite3.connect(path)) as opened, opened:
+            opened.execute(CREATE["sqlite"])
+            opened.executemany("INSERT INTO preds VALUES (?, ?, ?, ?, ?)", ENGINE_TUPLES)
+        return f"sqlite:{path}"
     started: Server = request.getfixturevalue("server")
     with started.connect() as connection:
         # pytest sets this up again where another process has taken some of the tests between.
@@ -57,7 +65,9 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return started.address()
 
 
-both = pytest.mark.parametrize("engine", ["duckdb", pytest.param("postgres", marks=pytest.mark.ci)], indirect=True)
+of_server = pytest.param("postgres", marks=pytest.mark.ci)
+both = pytest.mark.parametrize("engine", ["duckdb", of_server], indirect=True)
+every = pytest.mark.parametrize("engine", ["duckdb", "sqlite", of_server], indirect=True)
 
 
 MEASURED = [
@@ -67,7 +77,7 @@ MEASURED = [
 ]
 
 
-@both
+@every
 def test_clusters_and_two_models_are_counted_in_one_pass(decal: Decal, engine: str, tmp_path: Path) -> None:
     rows = {**ENGINE_ROWS, "c": (np.array(ENGINE_ROWS["w"]) * 16).astype(int)}
     pq.write_table(pa.table(rows), tmp_path / "preds.parquet")
@@ -84,7 +94,7 @@ def test_clusters_and_two_models_are_counted_in_one_pass(decal: Decal, engine: s
             assert_close(of_engine[key], of_file[key])
 
 
-@both
+@every
 def test_clusters_are_counted_by_coarse_cell(
     decal: Decal, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,7 +120,7 @@ def test_advice_and_a_page_work_from_counts(decal: Decal, engine: str, tmp_path:
     assert decal("report", *words, "-o", tmp_path / "report.html").code == 0
 
 
-@both
+@every
 def test_many_levels_come_as_cells_with_the_threshold_as_an_edge(
     decal: Decal, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,12 +138,12 @@ def test_many_levels_come_as_cells_with_the_threshold_as_an_edge(
     assert "scores are known by cells" in decal(*words).out
     of_other = decal(*words, "--threshold", "0.44", "--format", "json").out
     assert json.loads(of_other)["inputs"] == json.loads(of_engine.out)["inputs"]
-    few = "select round(p::numeric, 1)::double precision as p, y from preds"
+    few = "select cast(round(cast(p as numeric), 1) as double precision) as p, y from preds"
     text = decal("evaluate", "--engine", engine, "--query", few, *SAID, "--positive", "yes", "-m", "auc").out
     assert "scores are known by cells" not in text
 
 
-@both
+@every
 def test_provenance_names_the_engine_and_what_was_counted(decal: Decal, engine: str) -> None:
     def run(query: str) -> dict[str, Any]:
         words = ("--engine", engine, "--query", query, *SAID, "--positive", "yes", "-m", "brier", "--format", "json")
@@ -147,7 +157,7 @@ def test_provenance_names_the_engine_and_what_was_counted(decal: Decal, engine: 
     assert PASSWORD not in json.dumps(documents) and "s3cret" not in json.dumps(documents)
 
 
-@both
+@every
 @pytest.mark.parametrize(
     ("query", "text"),
     [
@@ -160,6 +170,7 @@ def test_provenance_names_the_engine_and_what_was_counted(decal: Decal, engine: 
         ("select p, y from preds where 1 = 0", "has no rows"),
         ("select p, y from nowhere", "nowhere"),
         ("select y as p, y from preds", "no"),
+        ("select 'abc' as p, y from preds", "abc"),
         ("select p, y from", "yntax"),
         ("drop table preds", "yntax"),
     ],
@@ -170,7 +181,7 @@ def test_bad_rows_and_queries_are_one_line(decal: Decal, engine: str, query: str
     assert "s3cret" not in line
 
 
-@both
+@every
 def test_rows_with_missing_values_are_dropped_when_asked(decal: Decal, engine: str) -> None:
     query = "select case when w < 1 then p end as p, y from preds"
     words = ("--engine", engine, "--query", query, *SAID, "--positive", "yes", "--missing", "drop")
@@ -183,7 +194,30 @@ def test_rows_with_missing_values_are_dropped_when_asked(decal: Decal, engine: s
     assert f"q: dropped {1500 - kept:,} of 1,500 rows (missing score)" in out and ": 1,500 rows" in out
 
 
-@both
+@pytest.mark.parametrize(
+    ("values", "words", "text"),
+    [
+        ("(.2, 0), (' 8e-1', '1'), (1, 1.0), ('0', '0.0')", ("-s", "p"), "Brier score ↓ 0.0200"),
+        ("(.2, 0), ('0.8x', 1)", ("-s", "p"), "column 'p': score '0.8x' is outside [0, 1]; name a column"),
+        ("(.2, 0), ('', 1)", ("-s", "p"), "score '' is outside"),
+        ("(.2, 0), (x'00', 1)", ("-s", "p"), "is outside [0, 1]"),
+        ("(9, 0), ('high', 1)", ("-s", "p", "--logit"), "score 'high' is outside"),
+        ("(9, 0), ('high', 1)", ("-s", "q", "--weight", "p"), "weight 'high' is not positive and finite"),
+        ("(.2, 0), ('0.8x', 1)", ("-s", "q", "--amount", "p", "--cost-fp", "1"), "'p': Failed to parse string: '0.8x'"),
+    ],
+)
+def test_a_column_of_sqlite_holds_anything(
+    decal: Decal, tmp_path: Path, values: str, words: tuple[str, ...], text: str
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "file.db")) as opened, opened:
+        opened.execute("CREATE TABLE preds (p, y, q DEFAULT 0.5)")
+        opened.execute(f"INSERT INTO preds (p, y) VALUES {values}")
+    asked = ("--engine", f"sqlite:{tmp_path}/file.db?table=preds", "-y", "y", "-m", "brier", *words)
+    done = decal("evaluate", *asked)
+    assert text in (done.out if "Brier" in text else refusal(done))
+
+
+@every
 @pytest.mark.parametrize("table", ["nope", 'preds"; drop table preds; --', "preds; drop table preds"])
 def test_a_table_that_is_not_there(decal: Decal, engine: str, table: str) -> None:
     refusal(decal("evaluate", "--engine", f"{engine}?table={table.replace(';', '%3B').replace(' ', '%20')}", *SAID))
@@ -215,6 +249,8 @@ def test_the_sample_is_that_of_the_file(
         (("--engine", "mysql://me:s3cret@host/db"), "names no engine"),
         (("--engine", "duckdb:none.db?table=preds"), "No such file or directory"),
         (("--engine", "duckdb:none.db?tabel=preds"), "'tabel' is not a parameter"),
+        (("--engine", "sqlite:none.db?table=preds"), "No such file or directory; name a SQLite file"),
+        (("--engine", f"sqlite:{__file__}?table=preds"), "is not a SQLite database"),
         (("--engine", "duckdb:?table=a&table=b"), "given twice"),
         (("--engine", "duckdb:"), "name a table, or give --query"),
         (("--engine", "duckdb:?table=a", "--query", "select 1"), "one table or from one query"),
@@ -342,7 +378,7 @@ def expected(verb: Any, database: Path, score: Any) -> Any:
     return verb(f"duckdb:{database}?table=preds", score=score, **ASKED)
 
 
-@pytest.mark.parametrize("kind", ["duckdb", "adbc", "plain", "address"])
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite", "dictionaries", "adbc", "plain", "address"])
 def test_a_connection_is_data_of_every_verb(database: Path, kind: str) -> None:
     def check(connection: Any, **dialect: str) -> None:
         table = decal_cli.Engine(connection, table="preds", **dialect)
@@ -359,6 +395,15 @@ def test_a_connection_is_data_of_every_verb(database: Path, kind: str) -> None:
         with duckdb.connect(database, read_only=True) as connection:
             check(connection)
             assert connection.execute("SELECT 1").fetchall() == [(1,)]  # it stays open
+    elif kind in ("sqlite", "dictionaries"):
+        with closing(sqlite3.connect(":memory:")) as opened:
+            opened.execute("CREATE TABLE preds (p, q, y)")
+            opened.executemany("INSERT INTO preds VALUES (?, ?, ?)", ROWS)
+            if kind == "dictionaries":
+                opened.row_factory = lambda cursor, row: dict(
+                    zip([of[0] for of in cursor.description], row, strict=True)
+                )
+            check(opened)
     elif kind == "adbc":
         adbc = pytest.importorskip("adbc_driver_duckdb.dbapi", reason="comes with later versions of duckdb")
         with adbc.connect(str(database)) as connection:
@@ -376,7 +421,7 @@ def test_what_is_no_engine_is_one_line(database: Path) -> None:
             (lambda: connection, r"the data is a connection; say what to ask it: Data"),
             (lambda: decal_cli.Engine(connection), "name a table, or give query="),
             (lambda: decal_cli.Engine(Plain(connection), table="preds"), "give dialect="),
-            (lambda: decal_cli.Engine(connection, table="preds", dialect="mysql"), "'mysql' is not known"),
+            (lambda: decal_cli.Engine(connection, table="preds", dialect="oracle"), "'oracle' is not known"),
             (lambda: decal_cli.Engine(5, table="preds"), "of type int, which has no cursor"),
         ]
         for engine, text in given:

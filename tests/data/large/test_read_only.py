@@ -1,7 +1,9 @@
 """A query of an engine reads: whatever it tries, every table, file and setting stays as it was."""
 
 import hashlib
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -50,6 +52,15 @@ OF_DUCKDB = {
     "the network": "select * from 'http://127.0.0.1:1/rows.csv'",
     "Python": "select * from address",
 }
+OF_SQLITE = {
+    "attach": "attach '{folder}/made.db' as other",
+    "attach behind": "select * from preds; attach '{folder}/made.db' as other",
+    "copy": "vacuum into '{folder}/made.db'",
+    "pragma": "pragma journal_mode = wal",
+    "pragma as a table": "select .5 as p, 1 as y from pragma_journal_mode('wal')",
+    "load": "select load_extension('{folder}/made.so') as p, 1 as y",
+    "explain": "explain select p, y from preds",
+}
 OF_POSTGRES = {
     "a large object": "select lo_export({object}, '{folder}/made.txt') / 2.0 as p, 1 as y",
     "made large": "select lo_from_bytea(0, 'x')::int * 0 + .5 as p, 1 as y",
@@ -97,6 +108,20 @@ def test_duckdb_only_reads(decal: Decal, database: Path, query: str) -> None:
     query = query.replace("{folder}", str(database.parent))
     refusal(decal("evaluate", "--engine", f"duckdb:{database}", "--query", query, *SAID, cwd=database.parent))
     assert contents(database.parent) == before
+
+
+@pytest.mark.parametrize("query", named(every=HOSTILE, of_sqlite=OF_SQLITE))
+def test_sqlite_only_reads(decal: Decal, tmp_path: Path, query: str) -> None:
+    with closing(sqlite3.connect(tmp_path / "file.db")) as opened, opened:
+        opened.execute("CREATE TABLE preds AS SELECT .2 AS p, 0 AS y UNION ALL SELECT .8, 1 UNION ALL SELECT .9, 0")
+    before = contents(tmp_path)
+    query = query.replace("{folder}", str(tmp_path))
+    engine = ("--engine", f"sqlite:{tmp_path}/file.db")
+    refusal(decal("evaluate", *engine, "--query", query, *SAID))
+    assert contents(tmp_path) == before
+    for query in SOUND:
+        done = decal("evaluate", *engine, "--query", query, *SAID)
+        assert (done.code, done.err) == (0, "")
 
 
 @pytest.mark.parametrize("name", ["copies", "copy", "attach behind", "install", "a log file", "the network", "Python"])

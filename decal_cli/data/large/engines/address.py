@@ -9,8 +9,10 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from decal_cli.errors import DecalError, masked
 from decal_cli.hints import Hint
 
-ADDRESS_FORMS = "duckdb:FILE?table=NAME, postgresql://USER@HOST/DATABASE?table=NAME or spark:?table=NAME"
-_ENGINE = re.compile(r"(duckdb|postgres(?:ql)?|spark):(.*)", re.DOTALL)
+ADDRESS_FORMS = (
+    "duckdb:FILE?table=NAME, sqlite:FILE?table=NAME, postgresql://USER@HOST/DATABASE?table=NAME or spark:?table=NAME"
+)
+_ENGINE = re.compile(r"(duckdb|sqlite|postgres(?:ql)?|spark):(.*)", re.DOTALL)
 _SECRETS = frozenset({"password", "sslpassword", "token"})
 
 
@@ -54,7 +56,7 @@ def address_of(text: str) -> Address:
     if spelt is None:
         raise DecalError(f"{Hint('engine')} names no engine that decal knows", f"write {ADDRESS_FORMS}")
     kind, rest = spelt.groups()
-    if kind not in ("duckdb", "spark"):
+    if kind.startswith("postgres"):
         return _of_server(text)
     place, _, query = rest.partition("?")
     parameters = _parameters(query, kind)
@@ -63,9 +65,9 @@ def address_of(text: str) -> Address:
         raise DecalError(
             f"{Hint('engine', kind)}: {next(iter(parameters))!r} is not a parameter", f"write {ADDRESS_FORMS}"
         )
-    if kind == "duckdb":
+    if kind != "spark":
         path = unquote(place).removeprefix("//")
-        return Address("duckdb", path or ":memory:", f"duckdb:{path}" if path else "duckdb", table)
+        return Address(kind, path or ":memory:", f"{kind}:{path}" if path else kind, table)
     # 'spark:' is the session that is there or as it is configured; after it may stand a master, or sc://HOST:PORT.
     master, _, options = place.partition(";")
     pairs = (each.partition("=") for each in options.split(";"))

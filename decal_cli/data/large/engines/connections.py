@@ -38,7 +38,9 @@ _CALL_JAVA = ("java_method", "reflect", "try_reflect")
 _DIALECTS = {
     **{name: name for name in DIALECTS},
     **dict.fromkeys(("psycopg", "psycopg2", "pg8000", "postgresql"), "postgres"),
+    **dict.fromkeys(("pymysql", "mysqldb", "mariadb"), "mysql"),
     "_duckdb": "duckdb",
+    "sqlite3": "sqlite",
     "google": "bigquery",
     "databricks": "spark",
 }
@@ -51,7 +53,7 @@ class Engine:
 
     connection: an open connection of DB-API 2 or of ADBC, which stays open, or an address such as 'duckdb:file.db'.
     table, query: one of them, the table that holds the rows or the query that gives them. dialect: of its SQL, where
-    the driver does not tell: duckdb, postgres, bigquery, snowflake or spark. Errors: DecalError.
+    the driver does not tell: duckdb, postgres, bigquery, snowflake, spark, sqlite or mysql. Errors: DecalError.
     """
 
     connection: Any
@@ -122,7 +124,9 @@ def connected(address: Address, query: str | None = None) -> Iterator[Connection
         raise
     except Exception as error:
         # Whatever a driver raises: each has exceptions of its own, and some raise bare ones.
-        if not type(error).__module__.startswith(("duckdb", "_duckdb", "psycopg", "pyspark", "py4j", "grpc")):
+        if not type(error).__module__.startswith(
+            ("duckdb", "_duckdb", "sqlite3", "psycopg", "pyspark", "py4j", "grpc")
+        ):
             raise
         # gRPC tells what is wrong among other things, as details.
         details = re.search(r'details = "(.+)"', str(error))
@@ -153,6 +157,17 @@ def called(query: str, names: Iterable[str]) -> str | None:
     return None if found is None or not either else found[1]
 
 
+def _check_begins(address: Address, magic: bytes, name: str, after: int = 0) -> None:
+    """Raise a DecalError where a file is no database: what an engine does with it would depend on what it is."""
+    try:
+        with open(address.target, "rb") as file:
+            found = file.read(after + len(magic))[after:]
+    except OSError as error:
+        raise DecalError(f"{address.shown}: {error.strerror or error}", f"name a {name} file") from None
+    if found != magic:
+        raise DecalError(f"{address.shown}: is not a {name} database", f"give a file of rows without {Hint('engine')}")
+
+
 class DuckDB(Connection):
     """A DuckDB file, opened for reading, or a DuckDB in memory that reads files.
 
@@ -165,16 +180,7 @@ class DuckDB(Connection):
 
         in_memory = address.target == ":memory:"
         if not in_memory:
-            # What DuckDB does with a file that is no database depends on what it is.
-            try:
-                with open(address.target, "rb") as file:
-                    magic = file.read(12)[8:]
-            except OSError as error:
-                raise DecalError(f"{address.shown}: {error.strerror or error}", "name a DuckDB file") from None
-            if magic != b"DUCK":
-                raise DecalError(
-                    f"{address.shown}: is not a DuckDB database", f"give a file of rows without {Hint('engine')}"
-                )
+            _check_begins(address, b"DUCK", "DuckDB", 8)
         self.address = address
         extensions = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
         self.connection = duckdb.connect(config={**extensions, "python_enable_replacements": False})
@@ -363,10 +369,6 @@ def check_reached(address: Address) -> None:
         raise DecalError(f"{address.shown}: {problem}", f"check the host and the port of {Hint('engine')}") from None
 
 
-_ENGINES = {"duckdb": DuckDB, "postgres": Postgres, "spark": Spark}
-"""By dialect, how to connect; a dialect is also the name of the extra that installs its driver."""
-
-
 class Opened(Connection):
     """A connection that its user opened, and will close."""
 
@@ -386,6 +388,8 @@ class Opened(Connection):
             if hasattr(cursor, "fetch_arrow_table"):
                 return cursor.fetch_arrow_table()
             names, rows = [each[0] for each in cursor.description], cursor.fetchall()
+            # Some drivers hand over rows as dictionaries, if asked to.
+            rows = [[*row.values()] if isinstance(row, dict) else row for row in rows]
         as_python, columns = {"float64": float, "int64": int, "string": str}, {}
         for at, (name, kind) in enumerate(types_of(names).items()):
             values = [None if row[at] is None else as_python[kind](row[at]) for row in rows]
@@ -404,3 +408,29 @@ class Opened(Connection):
             raise DecalError(
                 f"{self.shown}: {problem}", "check the connection, the table or query, and the rights"
             ) from None
+
+
+class SQLite(Opened):
+    """A file of SQLite, opened for reading; it lets nothing through but what one SELECT reads of it."""
+
+    def __init__(self, address: Address, query: str | None) -> None:
+        import sqlite3
+
+        _check_begins(address, b"SQLite format 3\0", "SQLite")
+        path = Path(address.target).absolute().as_uri()
+        super().__init__(sqlite3.connect(f"{path}?mode=ro", uri=True), address.shown)
+        self.address = address
+        reads = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+        self.connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in reads else sqlite3.SQLITE_DENY)
+
+    def check(self, query: str) -> None:
+        for text in _asked_of(query, self.address):
+            with self._asked(f"EXPLAIN {text}"):
+                pass
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+_ENGINES = {"duckdb": DuckDB, "sqlite": SQLite, "postgres": Postgres, "spark": Spark}
+"""By dialect, how to connect; a dialect is also the name of the extra that installs its driver."""

@@ -21,10 +21,12 @@ class Dialect:
     """What differs between engines.
 
     mark: what stands around a name. escapes: whether a backslash in a text or between backticks escapes what follows.
-    nan: the condition that a number is NaN. distinct: about how many distinct values a column has. first_bits: 28
-    of the MD5 of a text, as a whole number; empty where no rows are drawn. read_again: what keeps a part of a statement
-    from being written down where it is read twice. overflows: whether a product that is too large is an error.
-    experimental: no server has run it.
+    nan: the condition that a number is NaN. cast: a value as a number; of what is none an error, or what no score can
+    be. infinity: what is above all scores and weights. least, greatest: functions of two numbers. collation: what
+    follows a text, so that texts that differ are told apart. distinct: about how many distinct values a column has.
+    first_bits: 28 of the MD5 of a text, as a whole number; empty where no rows are drawn. written: a part of a
+    statement that several columns of the next are made of, so that it is computed once. read_again: a part that is read
+    twice, so that it is not written down. experimental: no server has run it.
     """
 
     double: str
@@ -34,11 +36,15 @@ class Dialect:
     escapes: bool = False
     escapes_in_names: bool = False
     nan: str = "{value} = CAST('NaN' AS {double})"
-
+    cast: str = "CAST({value} AS {double})"
+    infinity: str = "CAST('inf' AS {double})"
+    least: str = "LEAST"
+    greatest: str = "GREATEST"
+    collation: str = ""
     distinct: str = "APPROX_COUNT_DISTINCT({value})"
     first_bits: str = ""
+    written: str = "({})"
     read_again: str = ""
-    overflows: bool = False
     experimental: bool = False
 
     def name(self, text: str) -> str:
@@ -68,16 +74,17 @@ class Dialect:
     def number(self, value: float) -> str:
         """A float64 to the last bit, and no decimal."""
         text = repr(float(value))
-        return f"CAST('{text}' AS {self.double})" if "n" in text else text if "e" in text else f"{text}e0"
+        endless = self.infinity.format(double=self.double)
+        return text.replace("inf", endless) if "inf" in text else text if "e" in text else f"{text}e0"
 
     def as_double(self, value: str) -> str:
-        return f"CAST({value} AS {self.double})"
+        return self.cast.format(value=value, double=self.double)
 
     def as_integer(self, value: str) -> str:
         return f"CAST({value} AS {self.integer})"
 
     def as_text(self, value: str) -> str:
-        return f"CAST({value} AS {self.varchar})"
+        return f"CAST({value} AS {self.varchar}){self.collation}"
 
     def is_nan(self, value: str) -> str:
         return self.nan.format(value=value, double=self.double)
@@ -98,7 +105,7 @@ _MAX_EXPONENT = 700.0
 def logistic(exponent: str, dialect: Dialect) -> str:
     """The probability of log-odds."""
     most = dialect.number(_MAX_EXPONENT)
-    return f"1 / (1 + EXP(-LEAST(GREATEST({exponent}, -{most}), {most})))"
+    return f"1 / (1 + EXP(-{dialect.least}({dialect.greatest}({exponent}, -{most}), {most})))"
 
 
 def _one_line(text: str) -> str:
@@ -111,7 +118,7 @@ DIALECTS = {
         "BIGINT",
         "VARCHAR",
         first_bits="CAST(CONCAT('0x', SUBSTR(MD5({value}), 1, 7)) AS BIGINT)",
-        read_again="NOT MATERIALIZED ",
+        read_again="NOT MATERIALIZED ({})",
     ),
     # EXP underflows with an error, and LN(0) is one too; CASE evaluates only the case that holds.
     "postgres": Dialect(
@@ -120,8 +127,7 @@ DIALECTS = {
         "TEXT",
         distinct="COUNT(DISTINCT {value})",
         first_bits="CAST(CAST(CONCAT('x', SUBSTR(MD5({value}), 1, 7)) AS BIT(28)) AS BIGINT)",
-        read_again="NOT MATERIALIZED ",
-        overflows=True,
+        read_again="NOT MATERIALIZED ({})",
     ),
     # By its documentation, and never run: NaN = NaN is false, so that IS_NAN asks. GROUP BY takes FLOAT64, and 0 and -0
     # are one group, shown as either: a score of zero is therefore written as 0. CAST takes 'inf' and 'nan' in any case.
@@ -136,7 +142,6 @@ DIALECTS = {
         escapes=True,
         escapes_in_names=True,
         nan="IS_NAN({value})",
-        overflows=True,
         experimental=True,
     ),
     # Never run. A double quote in a name is written twice: https://docs.snowflake.com/en/sql-reference/identifiers-syntax.
@@ -151,6 +156,38 @@ DIALECTS = {
         mark="`",
         escapes=True,
         first_bits="CAST(CONV(SUBSTR(MD5({value}), 1, 7), 16, 10) AS BIGINT)",
+    ),
+    # Values have types, and columns have none. CAST makes 0 of a text that is no number; compared, it is above all
+    # numbers. A name in double quotes that no column has would be a text.
+    "sqlite": Dialect(
+        "REAL",
+        "INTEGER",
+        "TEXT",
+        mark="`",
+        nan="1 = 0",
+        cast="CASE WHEN CAST({value} AS NUMERIC) = {value} THEN CAST({value} AS {double}) ELSE {value} END",
+        infinity="9e999",
+        least="MIN",
+        greatest="MAX",
+        distinct="COUNT(DISTINCT {value})",
+        written="MATERIALIZED ({})",
+    ),
+    # And MariaDB. CAST makes 0 of a text that is no number, and EXP(999) is an error. In most collations 'a' is 'A'. No
+    # number is infinite: where a score is certain and wrong, the square of its loss is an error. A part with a LIMIT is
+    # computed by itself.
+    "mysql": Dialect(
+        "DOUBLE",
+        "SIGNED",
+        "CHAR CHARACTER SET utf8mb4",
+        mark="`",
+        escapes=True,
+        nan="1 = 0",
+        cast="CASE WHEN CAST({value} AS CHAR) REGEXP '^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)? *$'"
+        " THEN CAST({value} AS {double}) ELSE EXP(999 + LENGTH(CONCAT({value}, ' is no number'))) END",
+        infinity="1.7976931348623157e308",
+        collation=" COLLATE utf8mb4_bin",
+        distinct="COUNT(DISTINCT {value})",
+        written="({}    LIMIT 9223372036854775807\n)",
     ),
 }
 """The dialects, by the names that users give."""

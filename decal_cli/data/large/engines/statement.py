@@ -293,17 +293,15 @@ class _Statement(CountRequest):
         parts["decal_scored"] = self._scored()
         parts["decal_judged"] = select(["decal_scored.*", f"{self._bad()} AS decal_bad"], "decal_scored")
         parts["decal_rows"] = select([*self._rows()], "decal_judged")
-        again = ""
+        how = dict.fromkeys(_TAKEN_APART, self.dialect.written)
         if self.cells:
             parts["decal_sized"] = select(["decal_rows.*", *self._sized()], "decal_rows")
             parts["decal_placed"] = select(["decal_sized.*", *self._losses()], "decal_sized")
         if self.by_cluster:
             # What is read twice is not written down: it is every row.
-            again = self.dialect.read_again
+            how["decal_placed"] = self.dialect.read_again or self.dialect.written
             parts["decal_coarse"] = self._coarse()
-        named = ",\n".join(
-            f"{name} AS {again if name == 'decal_placed' else ''}(\n{body}\n)" for name, body in parts.items()
-        )
+        named = ",\n".join(f"{name} AS {how.get(name, '({})')}".format(f"\n{body}\n") for name, body in parts.items())
         return f"WITH {named}\n{self._cells() if self.cells else self._levels()}"
 
     def _given(self) -> Iterator[str]:
@@ -406,7 +404,7 @@ class _Statement(CountRequest):
 
     def _coarse(self) -> str:
         """Sound rows with the coarse cell that each is in: where it starts, and its width."""
-        from_end = f"LEAST(decal_place, {GRID - 1} - decal_place)"
+        from_end = f"{self.dialect.least}(decal_place, {GRID - 1} - decal_place)"
         octaves = range(MAX_SPLITS - 1, self.splits, -1)
         widths = [f"WHEN {from_end} >= {1 << each} THEN {1 << each - self.splits}" for each in octaves]
         width = _case([*widths, "ELSE 1"]) if widths else "1"
@@ -446,15 +444,15 @@ class _Statement(CountRequest):
 
     def _edges(self, side: str, place: str, following: str) -> dict[str, str]:
         """The number of a cell from one place up to another, and its edges."""
-        number, reached = self.dialect.number, f"decal_reached{side}"
+        number, least, reached = self.dialect.number, self.dialect.least, f"decal_reached{side}"
         width = number(PAIR_GRID if self.pairs else GRID)
         low, high = f"{place} / {width}", f"({following}) / {width}"
         if self.edges:
             ends = [number(each) for each in (0.0, *self.edges, 1.0)]
-            least, most = (_numbered(reached, values, 0) for values in (ends[:-1], ends[1:]))
-            low, high = f"GREATEST({low}, {least})", f"LEAST({high}, {most})"
+            start, end = (_numbered(reached, values, 0) for values in (ends[:-1], ends[1:]))
+            low, high = f"{self.dialect.greatest}({low}, {start})", f"{least}({high}, {end})"
         else:
-            high = f"LEAST({high}, {number(1)})"
+            high = f"{least}({high}, {number(1)})"
         return {f"cell{side}": self.dialect.as_integer(f"{place} + {reached}"), f"low{side}": low, f"high{side}": high}
 
     def _sums(self) -> dict[str, str]:
@@ -494,6 +492,8 @@ class _Statement(CountRequest):
         return f"SELECT\n    {listed}\nFROM {source}\nGROUP BY {', '.join(keys)}"
 
 
+_TAKEN_APART = ("decal_given", "decal_judged", "decal_placed")
+"""Parts that several columns of the next are made of."""
 _SQUARED = "((decal_p_b - decal_p_a) * (decal_p_b + decal_p_a - 2 * decal_label))"
 """(b - y)^2 - (a - y)^2."""
 _LOGARITHMIC = "(CASE WHEN decal_off_a = 0 OR decal_off_b = 0 THEN 0 ELSE decal_loss_b - decal_loss_a END)"
@@ -516,7 +516,6 @@ def _case(cases: Iterable[str], of: str = "") -> str:
 
 def _probability(score: str, dialect: Dialect) -> str:
     """That of log-odds; what is no number stays as it is."""
-    infinite = ", ".join(dialect.number(each) for each in (math.inf, -math.inf))
     # GREATEST and LEAST of NULL are the other number in some engines, and NULL in others.
-    as_it_is = f"{score} IS NULL OR {dialect.is_nan(score)} OR {score} IN ({infinite})"
-    return f"CASE WHEN {as_it_is} THEN {score} ELSE {logistic(score, dialect)} END"
+    finite = f"{score} > {dialect.number(-math.inf)} AND {score} < {dialect.number(math.inf)}"
+    return f"CASE WHEN {finite} THEN {logistic(score, dialect)} ELSE {score} END"
