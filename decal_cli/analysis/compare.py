@@ -183,8 +183,8 @@ def _contest(
     heads = HEADLINE if of_a.places is None else (AT_CAPACITY, *HEADLINE)
     differences = {spec: _difference(spec, of_a, of_b) for spec in dict.fromkeys((*plan.choices, *heads))}
     values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
-    sure = rows[0].sure(plan.confidence) if pairs is None else pairs.design.confidence(plan.confidence)
-    if plan.intervals and sure is not None:
+    sure = (pairs.design.confidence if pairs else rows[0].sure)(plan.level)
+    if sure is not None:
         # What metrics of the two models are computed from, on units that both share.
         a, b = (plan.inputs(each) for each in rows)
         stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()

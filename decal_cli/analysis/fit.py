@@ -317,7 +317,7 @@ def _gain(
     else:
         utility = payoffs(task)[actions_taken(rows.score, task), rows.label]
         before = float(rows.weights @ utility / rows.weights.sum())
-    return Gain(before, before + gain.mean, ends_of(gain, rows, plan.confidence) if plan.intervals else None)
+    return Gain(before, before + gain.mean, ends_of(gain, rows, plan.level))
 
 
 def saved_model(

@@ -193,7 +193,7 @@ def _at_capacity(
 def ladder_results(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:
     """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
     inputs = Inputs.of(report.table, report.probed, task, seed=plan.seed)
-    sure = report.table.design.confidence(plan.confidence) if plan.intervals else None
+    sure = report.table.design.confidence(plan.level)
     return {name: measure(parse(name), inputs, sure) for name in LADDER}
 
 

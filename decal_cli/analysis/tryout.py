@@ -178,8 +178,8 @@ class TriedOn:
         return np.asarray(payoffs(task)[acts, rows.label.astype(np.int64)])
 
 
-def ends_of(mean: MeanEstimate, rows: Rows, confidence: float) -> Interval | None:
-    """The normal interval of a mean over rows; None where there are too few clusters for one."""
+def ends_of(mean: MeanEstimate, rows: Rows, confidence: float | None) -> Interval | None:
+    """The normal interval of a mean over rows; None where none is asked for, or clusters are too few for one."""
     sure = rows.sure(confidence)
     return None if sure is None else normal(mean, sure)
 

@@ -253,7 +253,7 @@ def _positions(
     found = {}
     for each in reports:
         progress(f"{each.model}{'' if each.group is None else ' in ' + each.group}: advice at other thresholds")
-        sure = each.table.design.confidence(plan.confidence) if plan.intervals else None
+        sure = each.table.design.confidence(plan.level)
         one = positions_of(each.table, each.probed, task, at, sure, plan.seed)
         advice = advice_on[each.place].along(task, at.tolist())
         found[each.place] = replace(one, advice=tuple(map(advised_way, advice)))

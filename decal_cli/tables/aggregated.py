@@ -85,7 +85,7 @@ class Aggregated(Rows):
         return Aggregated(there.table(self.table), self.count, self.ones, parts, pairs, self.side)
 
     def sure(self, confidence: float | None) -> float | None:
-        return None if confidence is None else self.table.design.confidence(confidence)
+        return self.table.design.confidence(confidence)
 
     def whole(self) -> Rows:
         return Aggregated(self.table, self.count, self.ones, pairs=self.pairs, side=self.side)

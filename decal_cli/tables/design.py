@@ -214,8 +214,8 @@ class Design(Sampling):
         known.share_known = True
         return known
 
-    def confidence(self, confidence: float) -> float | None:
-        """The confidence to ask of normal quantiles; None where there is too little for any interval."""
+    def confidence(self, confidence: float | None) -> float | None:
+        """The confidence to ask of normal quantiles; None where none is asked for, or too little for any interval."""
         return confidence
 
     def squares(self, weight: Floats) -> Floats:
@@ -443,8 +443,8 @@ class Clustered(Design):
         """As many clusters of one size say as much."""
         return float((self.times @ self._totals) ** 2 / (self.times @ self._totals**2))
 
-    def confidence(self, confidence: float) -> float | None:
-        return confidence_of(self.effective_clusters, confidence)
+    def confidence(self, confidence: float | None) -> float | None:
+        return None if confidence is None else confidence_of(self.effective_clusters, confidence)
 
     @cached_property
     def own(self) -> tuple[Floats, Floats]:  # type: ignore[override]

@@ -146,7 +146,7 @@ class Rows(Unlabelled):
 
     def sure(self, confidence: float | None) -> float | None:
         """The confidence to ask of normal quantiles, more for few clusters; None for fewer than allow an interval."""
-        if self.unit is None or confidence is None:
+        if self.unit is None:
             return confidence
         return (self.class_table.top if self.classes else self.table).design.confidence(confidence)
 
