@@ -179,6 +179,7 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.evaluate(P), "give label="),
         (lambda: decal.evaluate(P, Y, reference=FRAME), "reference= has columns of the same names"),
         (lambda: decal.evaluate(Y, P), "swapped?"),
+        (lambda: decal.evaluate([0, 1, 1], [0.0, 0.3, 1.0]), "swapped?"),
         (lambda: decal.evaluate("predz.csv"), "predz.csv: no such file"),
         (lambda: decal.recommend(decal.Data(FIXTURES / "multiclass_n1500_k3.csv", proba="p_*")), "decision"),
         (lambda: decal.recommend(P, Y, threshold="0.4:0.3"), "threshold='0.1:0.4'"),

@@ -166,6 +166,8 @@ def test_pictures_are_drawn_and_stand_on_the_page(decal: Decal, drifting: Path, 
     picture = (tmp_path / "replay.svg").read_text()
     for words in ("Utility over as it is, added up", "Evidence against calibration", "Reliability by period"):
         assert words in picture
+    # The later a period, the darker: the last is opaque.
+    assert set(re.findall(r"stroke-opacity: ([\d.]+)", picture)) >= {"0.4375", "0.625", "0.8125"}
     page = (tmp_path / "replay.html").read_text()
     assert page.count("data:image/svg") == 3
     assert "Recalibrate online" in page or "Keep the score" in page

@@ -93,6 +93,20 @@ def test_what_is_no_secret_stays(line: str) -> None:
     assert masked(line) == line
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("postgresql://me:pa@ss@host:5432/db: no table", "postgresql://me:***@host:5432/db: no table"),
+        ("https://token@host/x.csv: cannot be read", "https://***@host/x.csv: cannot be read"),
+        ("https://me:pa:ss@host/x.csv?token=abc&a=1", "https://me:***@host/x.csv?token=***&a=1"),
+        ("abfs://me:@account/rows", "abfs://me:@account/rows"),
+        ("a://u:p b://v:q@host c", "a://u:***@host c"),
+    ],
+)
+def test_what_stands_around_a_secret_stays(line: str, shown: str) -> None:
+    assert masked(line) == shown
+
+
 def test_long_lines_are_masked_in_their_length() -> None:
     """Were it their square, this would take an hour."""
     for text in ("a:", "http:/", "a:/b:c ", "password=", "?key", "a", "@a:/b:"):

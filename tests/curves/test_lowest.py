@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from decal_cli.curves.crossings import lowest_curve, same_rows
+from decal_cli.curves.crossings import _advantage, lowest_curve, same_rows
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.render.results.sweep import verdict
 from decal_cli.tables.rows import Rows
@@ -42,6 +42,21 @@ def test_curves_gaps_and_errors_are_those_of_the_rows() -> None:
         assert rival.lowest_share == pytest.approx(np.mean(curves[k] < curves[1 - k] - 1e-12))
         inputs = Inputs(models[k][1])
         assert rival.refinement_loss == pytest.approx(value_of(parse("refinement_loss"), inputs), abs=1e-12)
+
+
+def test_an_advantage_is_its_mean_over_its_error_with_one_more_row_of_each_label() -> None:
+    rng, at = np.random.default_rng(4), np.array([0.2, 0.5, 0.9])
+    a, b, weight, label = rng.integers(0, 3, 200), rng.integers(0, 3, 200), rng.uniform(0.5, 2, 200), np.arange(200) % 2
+    b[:5] = 3  # at the last threshold five rows are decided differently, too few to tell
+    expected = []
+    for k, t in enumerate(at[:2]):
+        first, second = (np.where(decided > k, t * (1 - label), (1 - t) * label) for decided in (a, b))
+        mean = np.average(first - second, weights=weight)
+        seen = (weight**2 * (first - second - mean) ** 2).sum() / weight.sum() ** 2
+        missed = (weight**2).sum() / weight.sum() ** 2 * np.array([t, 1 - t])
+        expected.append(mean / np.sqrt(seen + missed @ missed))
+    found = _advantage(a, b, Rows(np.full(200, 0.5), label, weight), at)
+    assert found == pytest.approx([*expected, 0])
 
 
 def test_a_model_that_knows_both_signals_beats_those_that_know_one() -> None:

@@ -17,6 +17,7 @@ from decal_cli.data import reading
 from decal_cli.errors import DecalError
 from decal_cli.metrics import METRICS
 from decal_cli.metrics.gaps import levels_used
+from decal_cli.tables.cells import CellTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
@@ -84,6 +85,32 @@ def test_rows_that_tie_in_a_cell_widen_no_bound() -> None:
     assert within[True]["auc"]["within"]["bound"] == pytest.approx(0.5 / 2500)
     assert within[True]["ks"]["within"]["bound"] == pytest.approx(1 / 50)
     assert within[False]["auc"]["within"]["bound"] == pytest.approx((25**2 + 1 + 24**2) / 2 / 2500)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "ones", "n", "pos"),
+    [
+        (False, False, [1, 5, 4], [0, 3, 4]),
+        (False, True, [1, 2, 3, 4], [0, 0, 3, 4]),
+        (True, False, [1, 3, 2, 4], [0, 3, 0, 4]),
+        (True, True, [1, 5, 4], [0, 3, 4]),
+    ],
+)
+def test_rows_of_a_cut_cell_are_moved_to_one_side_by_hand(
+    zeros: bool, ones: bool, n: list[int], pos: list[int]
+) -> None:
+    least, greatest, rows = np.array([0.2, 0.5, 0.7]), np.array([0.2, 0.6, 0.7]), np.array([[1.0, 2, 0], [0, 3, 4]])
+    sums = rows[:, None] * np.array([0.2, 0.57, 0.7]) ** np.arange(7)[:, None]
+    for squares in (None, 2 * sums):
+        table = CellTable.of_sums(least, greatest, sums, squares)
+        assert [table.straddled(at) for at in (0.1, 0.2, 0.5, 0.55, 0.6, 0.61)] == [None, None, None, 1, 1, None]
+        moved = table.moved(1, zeros, ones, 0.55)
+        below = float(np.nextafter(0.55, 0))
+        between = [below, 0.55] if zeros != ones else [0.55 if ones else below]
+        assert moved.score.tolist() == [0.2, *between, 0.7]
+        assert (moved.n.tolist(), moved.pos.tolist()) == (n, pos)
+        times = 1 if squares is None else 2
+        assert (moved.n2 / times).tolist() == n and (moved.pos2 / times).tolist() == pos
 
 
 def test_a_metric_without_a_bound_is_not_shown() -> None:

@@ -3,6 +3,7 @@
 import html
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import matplotlib
 import matplotlib.figure
@@ -23,7 +24,7 @@ from decal_cli.plot import page
 from decal_cli.plot.page import ready
 from decal_cli.plot.panels import _mark_changes
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
-from decal_cli.plot.sweeps import PICTURES, draw, draw_text, panels_of, rows_of
+from decal_cli.plot.sweeps import PICTURES, canvas, draw, draw_text, panels_of, rows_of
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from decal_cli.render.terms import StatedTerms
@@ -177,6 +178,24 @@ def test_the_terminal_gets_every_picture_within_its_width(one: Sweep, two: Sweep
             text = Text(Page(width)).written(draw_text(sweep, (picture,), width))
             assert max(map(len, text.splitlines())) <= width
             assert len(text.splitlines()) > 2 or "needs --features" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "labels", "rows"),
+    [
+        ([1.3, 0.65, 0.0], 0.0, ("1.300", "0.600", "0.000"), range(14)),
+        ([2.0] * 3, 2.0, ("3.000", "2.462", "2.000"), [13]),
+    ],
+)
+def test_a_picture_of_14_by_14_signs(
+    values: list[float], low: float, labels: tuple[str, ...], rows: Sequence[int]
+) -> None:
+    """A line that falls from end to end is the diagonal; of one value it lies at the bottom."""
+    shown = canvas("", [("o", "a line", np.array([0.0, 0.5, 1.0]), np.array(values))], 23, low).lines
+    named = dict(zip((0, 7, 13), labels, strict=True))
+    marks = {row: f"{' ' * row}o" if len(rows) > 1 else "o" * 14 for row in rows}
+    lines = [f"{named.get(row, ''):>7} │{marks.get(row, '')}" for row in range(14)]
+    assert list(shown) == ["", *lines, f"{'':>7} └{'─' * 14}", f"{'':>8} 0    0.5     1", f"{'':>9}o a line"]
 
 
 def test_nothing_but_a_picture_loads_matplotlib() -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from decal_cli.analysis.described import ActionCounts
 from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
 from decal_cli.analysis.tryout import Ranked
 from decal_cli.metrics import Result, parse
@@ -16,7 +17,7 @@ from decal_cli.numbers import plain, short, span, times, within
 from decal_cli.render.blocks import Cell, Column, Row, TextTable
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
-from decal_cli.render.results.evaluation import Evaluated
+from decal_cli.render.results.evaluation import Evaluated, _costliest
 from decal_cli.render.results.explained import metric_explained
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.recommendation import AdvisedModel, Recommended, ladder
@@ -220,6 +221,16 @@ def test_the_course_of_a_curve_goes_from_its_first_value_to_its_last(values: np.
 def test_what_a_score_wins_with_few_places_is_said(gain: float, ends: tuple[float, float] | None, says: str) -> None:
     page = SimpleNamespace(say=lambda gain, ends: within(1000 * gain, times(ends, 1000)))
     assert AdvisedModel._won(page, Ranked("isotonic", gain=gain, interval=ends)) == says
+
+
+def test_the_cells_that_lose_most_come_first() -> None:
+    done = ActionCounts(("keep", "drop"), ((0, 2, 1), (3, 0, 9)), ((0, -1, -4), (-2, 0, -1)))
+    lines = lines_of(_costliest(done, ("x", "y", "z"), ""), 60)
+    assert [line.split() for line in lines if line.startswith(("keep", "drop"))] == [
+        ["drop", "x", "3", "0.4"],
+        ["keep", "z", "1", "0.2"],
+        ["keep", "y", "2", "0.1333"],
+    ]
 
 
 def test_names_in_brackets_and_colons_are_no_markup() -> None:
