@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -50,7 +51,9 @@ class TestGate:
         assert github[0].startswith("::error title=decal gate brier<=0.1::")
         assert github[1].startswith("::notice ")
         assert "cannot judge" in github[2]
+        began = time.perf_counter()
         suite = ElementTree.fromstring(decal("gate", *NAMED, *rules, "--format", "junit").out.encode())[0]
+        assert 0 < float(suite.get("time", 0)) < time.perf_counter() - began
         assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
         gates = decal.json("gate", *NAMED, *rules)["gates"]
         assert [gate["passed"] for gate in gates] == [False, True, None]

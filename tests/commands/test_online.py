@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,10 @@ def test_rules_over_time_set_the_exit_code(decal: Decal, drifting: Path) -> None
     assert by_rule["lower(gain)<0.01"]["passed"] is (platt["interval"][0] < 0.01)
     assert by_rule["rows>=100"]["passed"] is True
     assert decal(*line, "--rule", "gain@method=running-mean<0").code == 0
-    assert "rows" in decal(*line, "-f", "junit", "-r", "rows>=1").out
+    began = time.perf_counter()
+    junit = decal(*line, "-f", "junit", "-r", "rows>=1").out
+    (taken,) = {float(each) for each in re.findall(r' time="([\d.]+)"', junit)}
+    assert "rows" in junit and 0 < taken < time.perf_counter() - began
     for rule, words in (
         ("e_calibrated<20", "there is no e_calibrated"),
         ("lower(rows)<3", "rows goes without lower"),
