@@ -184,6 +184,13 @@ def test_a_good_model_fails_at_some_of_20_looks_at_most_as_often_as_promised() -
     assert failed <= 400 * 0.05 + 2 * np.sqrt(400 * 0.05 * 0.95)
 
 
+def test_a_bet_knows_the_rows_before_its_own_by_hand() -> None:
+    """Their mean and their squared distances from running means, with one row at the middle of the range to begin."""
+    mean, variance = Bounded(np.array([1.0, 0.0, 1.0, 1.0]), 0.0, 1.0).known_before
+    assert mean == pytest.approx([0.5, 1.5 / 2, 1.5 / 3, 2.5 / 4])
+    assert variance == pytest.approx(np.cumsum([0.5**2, 0.25**2, 0.5**2, 0.375**2]) / np.arange(1, 5))
+
+
 def test_a_bad_model_fails_soon_and_a_good_one_is_shown() -> None:
     rng = np.random.default_rng(3)
     since = [look(coins(rng, 0.25, 4000), 0.2, True, 0.95).since or 4001 for _ in range(40)]

@@ -63,6 +63,9 @@ def test_settings_and_arrays_take_it_too(decal: Decal, tmp_path: Path) -> None:
     answer = decal_api.evaluate(rows["p"], rows["y"].astype(int), amount=rows["amount"], cost_fp=5, metrics=names)
     for name in names:
         assert answer[name].value == pytest.approx(by_settings[name]["value"], rel=1e-12)
+    # An amount may be 0: the row with it is not acted on.
+    free = decal_api.evaluate([0.8, 0.8], [1, 0], amount=[0.0, 3.0], cost_fp=5, metrics="expected_utility")
+    assert free["expected_utility"].value == pytest.approx(-5 / 2)
 
 
 def test_advice_is_in_amounts(decal: Decal) -> None:
