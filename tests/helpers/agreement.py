@@ -28,7 +28,7 @@ from decal_cli.data import reading as file_reading
 from decal_cli.data.large.engines import counting
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.statement import CountRequest, statement
-from decal_cli.tables.aggregated import NEEDS_ROWS
+from decal_cli.tables.aggregated import COUNTS_HAVE_NONE, NEEDS_ROWS
 from tests.helpers.server import programs, running
 
 VALUES, INTERVALS, NEAR_ZERO = 1e-12, 1e-9, 1e-14
@@ -54,7 +54,7 @@ OF_INTERVALS = ("interval", "low", "high", "band", "by_chance", "p_value", "chan
 """Of intervals, and of the few rows that are decided otherwise: a difference of sums over all."""
 EXACT_IN_CELLS = ("brier", "log_loss", "observed_expected", "expected_utility", "net_benefit", "utility_at_stake")
 """With their intervals, where the thresholds of the decision are edges of cells."""
-FOR_WANT_OF_ROWS = (NEEDS_ROWS, "Give rows instead of counts")
+FOR_WANT_OF_ROWS = (NEEDS_ROWS, COUNTS_HAVE_NONE, "Give rows instead of counts")
 """What is said where counts are known, and not rows."""
 APART = {"inputs", "signature", "notes", "columns", "model", "models"}
 """Parts of a document that say where rows were counted."""
