@@ -17,7 +17,6 @@ from decal_cli.analysis.described import (
     ByRow,
     Clusters,
     DecisionCounts,
-    GainsOverTime,
     Moving,
     Places,
     Reference,
@@ -32,7 +31,6 @@ from decal_cli.analysis.described import (
     count_classes,
     count_decisions,
     decided,
-    gains_over_time,
     listed_rows,
     moving,
     places_of,
@@ -40,6 +38,7 @@ from decal_cli.analysis.described import (
     without_labels,
     worth_of,
 )
+from decal_cli.analysis.over_time import GainsOverTime, gains_over_time
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outcome, compare_groups
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
