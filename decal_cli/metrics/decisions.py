@@ -23,6 +23,7 @@ from decal_cli.learn.held_out import WIDENED
 from decal_cli.learn.probe import ClassProbed, Judge, Probed, Recalibrated
 from decal_cli.tables.classes import ClassTable, best_actions, best_by_block
 from decal_cli.tables.estimate import one_missed
+from decal_cli.tables.memo import once
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowStakes
@@ -165,20 +166,17 @@ class DecidedRows(NamedTuple):
     won: Floats
 
 
+@once
 def decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
     """The best action for every row's probabilities."""
-
-    def decided() -> DecidedRows:
-        promise, margin = np.empty((2, len(c)))
-        action = np.empty(len(c), dtype=np.int64)
-        for part, worth, first in best_by_block(c.score, np.array(decision.utility)):
-            rows = np.arange(len(first))
-            action[part], promise[part] = first, worth[first, rows]
-            worth[first, rows] = -np.inf
-            margin[part] = promise[part] - worth.max(axis=0)
-        return DecidedRows(action, promise, margin, np.array(decision.utility)[action, c.label])
-
-    return c.cached(("decided", decision), decided)
+    promise, margin = np.empty((2, len(c)))
+    action = np.empty(len(c), dtype=np.int64)
+    for part, worth, first in best_by_block(c.score, np.array(decision.utility)):
+        rows = np.arange(len(first))
+        action[part], promise[part] = first, worth[first, rows]
+        worth[first, rows] = -np.inf
+        margin[part] = promise[part] - worth.max(axis=0)
+    return DecidedRows(action, promise, margin, np.array(decision.utility)[action, c.label])
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from decal_cli.metrics.gaps import Levels, at_levels, levels_or_cells
 from decal_cli.metrics.grouping import sides
 from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.design import root_of
+from decal_cli.tables.memo import once
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
@@ -322,6 +323,12 @@ def cells_of_margins(action: Ints, margin: Floats, weight: Floats | None, bins: 
     return number, np.array(actions)
 
 
+@once
+def _by_margin(c: ClassTable, decision: ClassDecision, bins: int) -> tuple[Ints, Ints]:
+    decided = decide(c, decision)
+    return cells_of_margins(decided.action, decided.margin, c.weight, bins)
+
+
 @dataclass(frozen=True, eq=False)
 class StakesCells:
     """Rows in cells. square: squared weights, (T,). stakes: (A, K), or (A, K, T) where every row has its own.
@@ -419,9 +426,7 @@ class ClassRegrets(Regrets):
     def bins(self, bins: int) -> Cells:
         if self._as_scores is not None and self._as_scores.task.two_actions is not None:
             return self._as_scores.bins(bins)
-        c, key = self.table, ("margin cells", self.decision, bins)
-        decided = decide(c, self.decision)
-        return self._cells(*c.cached(key, lambda: cells_of_margins(decided.action, decided.margin, c.weight, bins)))
+        return self._cells(*_by_margin(self.table, self.decision, bins))
 
     def levels(self, levels: Levels) -> Cells:
         if self._as_scores is not None:

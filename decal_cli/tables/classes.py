@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.tables.memo import Remembering, once
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
 from decal_cli.tables.units import Units, units_of_rows
 
@@ -40,7 +41,7 @@ class ClassLevels(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ClassTable:
+class ClassTable(Remembering):
     """Labelled rows of K classes.
 
     score: float64 (T, K), rows of sum 1. label: (T,), numbers of classes. weight: float64 (T,), positive, or None.
@@ -132,21 +133,15 @@ class ClassTable:
         """The highest probability of each row, counted with whether that class is the label."""
         return tabulate(self._highest[0], self.predicted == self.label, self.weight, self.unit)
 
+    @once
     def one_vs_rest(self, number: int) -> Table:
         """The probability of one class, counted with whether it is the label; sorted once for all who ask."""
-        column = np.ascontiguousarray(self.score[:, number])
+        table = tabulate(np.ascontiguousarray(self.score[:, number]), self.label == number, self.weight, self.unit)
+        return table.with_known_share() if self.share_known else table
 
-        def counted() -> Table:
-            table = tabulate(column, self.label == number, self.weight, self.unit)
-            return table.with_known_share() if self.share_known else table
-
-        return self.cached(("one", number), counted)
-
-    def each_class(self, key: object, of_class: Callable[[Table], T]) -> list[T]:
-        """What a function gives for every class against the rest, computed once under this key."""
-        return self.cached(
-            ("each class", key), lambda: [of_class(self.one_vs_rest(k)) for k in range(len(self.classes))]
-        )
+    def each_class(self, of_class: Callable[[Table], T]) -> list[T]:
+        """What a function gives for every class against the rest."""
+        return [of_class(self.one_vs_rest(k)) for k in range(len(self.classes))]
 
     @cached_property
     def _levels(self) -> tuple[Floats, Ints, Ints]:
@@ -177,9 +172,10 @@ class ClassTable:
         counts[np.arange(len(rows)), self.label[rows]] = 1.0 if self.weight is None else self.weight[rows]
         return ClassLevels(rows, self.score[rows], counts)
 
+    @once
     def in_cells(self, most: int) -> ClassLevels:
         """The rows in at most so many cells of about equally many rows."""
-        return self.cached(("cells", most), lambda: self._merged(self._cells(most)))
+        return self._merged(self._cells(most))
 
     def _merged(self, number: Ints) -> ClassLevels:
         weight = np.ones(len(self)) if self.weight is None else self.weight
@@ -211,16 +207,6 @@ class ClassTable:
                 added += 1
                 heapq.heappush(left, (-int(rows[part].sum()), added, part))
         return cell[number]
-
-    def cached(self, key: object, compute: Callable[[], T]) -> T:
-        """compute(), computed once under this key."""
-        if key not in self._cache:
-            self._cache[key] = compute()
-        return self._cache[key]
-
-    @cached_property
-    def _cache(self) -> dict[object, Any]:
-        return {}
 
 
 WORTH_BLOCK = 1 << 13

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from decal_cli.errors import Undefined
 from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows, joined, parted
 from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.isotonic import first_of_pools
+from decal_cli.tables.memo import Remembering, once
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.threads import sort
 from decal_cli.tables.units import Estimate, Units, runs_of
@@ -28,7 +29,6 @@ Ints = NDArray[np.int64]
 Strategy = Literal["mass", "width"]
 Loss = Callable[[Floats], Floats]
 """Maps scores, shape (k,), to their losses at label 0 and at label 1, shape (labels, k)."""
-T = TypeVar("T")
 
 BLOCK = 1 << 15
 BINS = 15  # of the score, where no other number is given
@@ -39,7 +39,7 @@ FEWEST_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Table(Counted):
+class Table(Counted, Remembering):
     """Levels of a score, strictly increasing in [0, 1], each with its rows and positives.
 
     score, n, pos: shape (m,), n > 0, 0 <= pos <= n: rows and positives, or their summed weights. design: how the rows
@@ -117,25 +117,16 @@ class Table(Counted):
                 squares[label] += weight2.sum(), cross, dot(weighted, of_label)
         return self.units.mean_of_sums(first, squares, lambda: loss(self.score).ravel())
 
-    def cached(self, key: object, compute: Callable[[Table], T]) -> T:
-        """compute(self), computed once under this key: metrics that share a pass over the table share its result."""
-        if key not in self._cache:
-            self._cache[key] = compute(self)
-        return self._cache[key]
-
     def with_known_share(self) -> Self:
         """The same rows, weighted to a share of label 1 that is known."""
         return replace(self, design=self.design.with_known_share())
-
-    @cached_property
-    def _cache(self) -> dict[object, Any]:
-        return {}
 
     def weight_by_action(self, *thresholds: float) -> Floats:
         """Weights by action and label, (actions, 2); the action is how many increasing thresholds the score reaches."""
         cuts = np.searchsorted(self.score, thresholds, side="left")
         return parted(self.n, self.pos, cuts, self.total, self.positives)
 
+    @once
     def by_action(self, *thresholds: float) -> tuple[Units, Ints]:
         """The rows of each action and label as units, and the action of each."""
 
@@ -143,8 +134,7 @@ class Table(Counted):
             cuts = np.searchsorted(self.score, thresholds, side="left")
             return np.searchsorted(cuts, np.arange(len(self)), side="right")
 
-        key = "by action", thresholds
-        return self.cached(key, lambda t: t.decided(action, t.weight_by_action(*thresholds)))
+        return self.decided(action, self.weight_by_action(*thresholds))
 
     def merge_levels(self, starts: NDArray[Any]) -> Table:
         """Pool runs of levels, given by the index of their first level; a pool scores the mean score of its rows."""

@@ -35,6 +35,7 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Measured, Witness, family, for_classes, like, metric, null_of
 from decal_cli.metrics.gaps import AtLevels, Levels, as_score, at_levels, levels_or_cells, need_rows, on_exact_levels
 from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
+from decal_cli.tables.memo import once
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Ints, Table
@@ -203,6 +204,7 @@ def _bridge(kinks: list[Kink]) -> tuple[Kink, Kink, float]:
     return max(pairs, key=lambda pair: pair[2])
 
 
+@once
 def of_levels(t: Table) -> LossCurve:
     """CFDL of the kink: (1/T) sum n |h - mu| over levels whose score and frequency h lie on either side of mu."""
     parts = []
@@ -220,6 +222,7 @@ def of_levels(t: Table) -> LossCurve:
     return LossCurve(t, convex)
 
 
+@once
 def of_constant(t: Table) -> LossCurve:
     """What always predicting the base rate would have gained over the scores, before it is cut at 0."""
     return LossCurve(t, lambda mu: np.maximum(mu * t.total - t.positives, 0.0))
@@ -482,12 +485,10 @@ _AGENTS: dict[Quantity, tuple[CurveOf, int, Quantity]] = {
 NO_LOSS = "no agent loses anything"
 
 
+@once
 def _worst_agent(t: Table, curve_of: CurveOf, kinks: int) -> Worst:
-    def worst(table: Table) -> Worst:
-        curve = table.cached(curve_of, curve_of)
-        return curve.any_kinks() if kinks == 2 else curve.one_kink()
-
-    return t.cached((curve_of, kinks), worst)
+    curve = curve_of(t)
+    return curve.any_kinks() if kinks == 2 else curve.one_kink()
 
 
 def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto") -> Witness:
@@ -615,17 +616,13 @@ def _threshold(worst: Worst) -> float:
     return worst.kinks[0].at
 
 
-def _null_draws(kinks: int, t: Table, levels: Levels, seed: Seed) -> Floats:
-    used = at_levels(t, levels)
-
-    def draws(t: Table) -> Floats:
-        rng = seed.generator("agents")
-        if len(used) > _MAX_DENSE_LEVELS:
-            return gaps.null_draws(used, lambda table: _worst_agent(table, of_levels, kinks).loss, rng)
-        rows = gaps.whole_rows(used)
-        return _losses(used, rng.binomial(rows, used.score, size=(gaps.N_NULL_DRAWS, len(used))) / rows, kinks)
-
-    return t.cached(("agents", kinks, levels, seed), draws)
+@once
+def _null_draws(t: Table, kinks: int, levels: Levels, seed: Seed) -> Floats:
+    used, rng = at_levels(t, levels), seed.generator("agents")
+    if len(used) > _MAX_DENSE_LEVELS:
+        return gaps.null_draws(used, lambda table: _worst_agent(table, of_levels, kinks).loss, rng)
+    rows = gaps.whole_rows(used)
+    return _losses(used, rng.binomial(rows, used.score, size=(gaps.N_NULL_DRAWS, len(used))) / rows, kinks)
 
 
 @null_of("cdl", "Calibration decision loss of a calibrated model, any task")
@@ -634,7 +631,7 @@ def cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> Floats:
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return _null_draws(2, t, levels, seed)
+    return _null_draws(t, 2, levels, seed)
 
 
 @null_of("v_cdl", "Calibration decision loss of a calibrated model, two actions")
@@ -643,7 +640,7 @@ def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> Floats:
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return _null_draws(1, t, levels, seed)
+    return _null_draws(t, 1, levels, seed)
 
 
 def _over_constant(t: Table, kinks: int) -> Measured:
@@ -703,7 +700,7 @@ def v_cal_kleinberg(t: Table) -> Measured:
     2 sup G(mu) over mu, with G as for u_cal, not divided by max(mu, 1 - mu) as in v_cal: the supremum, cut at 0, of the
     curve v_regret of `decal sweep`. Payoffs lie in [-1, 1]; T times this is the VCal of Kleinberg et al. 2023.
     """
-    value = 2 * t.cached(of_constant, of_constant).highest()
+    value = 2 * of_constant(t).highest()
 
     def interval(confidence: float, seed: Seed) -> Interval:
         rng = seed.generator("agents")
@@ -760,8 +757,9 @@ def calibrated_counts(c: ClassTable, cell: Ints, chance: Floats, draws: int, rng
     return np.asarray(labels * (rows / effective)[:, None], dtype=np.float64)
 
 
+@once
 def _class_cdl(c: ClassTable, levels: Levels) -> WorstRule:
-    return c.cached(("cdl", levels), lambda: over_frequencies(_class_levels(c, levels)))
+    return over_frequencies(_class_levels(c, levels))
 
 
 def _cdl_witness(c: ClassTable, *, levels: Levels = "auto") -> Witness:
@@ -792,6 +790,7 @@ def class_cdl(c: ClassTable, *, levels: Levels = "auto") -> float:
 
 
 @for_classes("cdl_null", interval=None, covers=_NOT_DRAWN, slow=True)
+@once
 def class_cdl_null(c: ClassTable, seed: Seed, *, levels: Levels = "auto") -> float:
     """Mean cdl that a perfectly calibrated model with these probabilities shows, by chance alone.
 
@@ -801,24 +800,17 @@ def class_cdl_null(c: ClassTable, seed: Seed, *, levels: Levels = "auto") -> flo
     if t is not None:
         return cdl_null(t, seed, levels=levels).value
     used = _class_levels(c, levels)
-
-    def mean() -> float:
-        drawn = calibrated_counts(c, used.of_row, used.score, N_RULE_DRAWS, seed.generator("classes"))
-        return float(np.mean([most_over_frequencies(used._replace(counts=each)) for each in drawn]))
-
-    return c.cached(("cdl_null", levels, seed), mean)
+    drawn = calibrated_counts(c, used.of_row, used.score, N_RULE_DRAWS, seed.generator("classes"))
+    return float(np.mean([most_over_frequencies(used._replace(counts=each)) for each in drawn]))
 
 
+@once
 def _class_u_cal(c: ClassTable) -> tuple[WorstRule, bool]:
     """The worst agent against the base rate, and whether it is that of the rows and not of cells of them."""
-
-    def worst() -> tuple[WorstRule, bool]:
-        if c.n_levels * len(c.classes) <= MAX_NUMBERS:
-            return over_constant(c.at_levels()), True
-        cells = int(np.clip(MAX_NUMBERS // len(c.classes), *CELLS))
-        return over_constant(c.in_cells(cells), c.by_row(MAX_SHOWN_ROWS)), False
-
-    return c.cached("u_cal", worst)
+    if c.n_levels * len(c.classes) <= MAX_NUMBERS:
+        return over_constant(c.at_levels()), True
+    cells = int(np.clip(MAX_NUMBERS // len(c.classes), *CELLS))
+    return over_constant(c.in_cells(cells), c.by_row(MAX_SHOWN_ROWS)), False
 
 
 def _attained(c: ClassTable, utility: Floats) -> float:

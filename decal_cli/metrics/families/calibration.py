@@ -19,6 +19,7 @@ from decal_cli.metrics.declare import Measured, computed_null_of, family, like, 
 from decal_cli.metrics.gaps import DEBIASED_TEXT, debiased_interval, need_rows
 from decal_cli.tables.classes import MIN_LEVEL_ROWS
 from decal_cli.tables.estimate import MeanEstimate, dot
+from decal_cli.tables.memo import once
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, CellRun, Floats, Strategy, Table
@@ -66,6 +67,7 @@ def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     return Measured(value, interval)
 
 
+@once
 def ece_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
     """The ECE of labels drawn from the scores, shape (N_NULL_DRAWS,)."""
     cells = gaps.coarse(t, bins)
@@ -77,8 +79,7 @@ def ece_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
         observed = np.add.reduceat(resample.pos.astype(np.float64), starts)
         return float(np.abs(observed - expected).sum() / merged.total)
 
-    key = "ece", bins, strategy, seed
-    return t.cached(key, lambda _: gaps.null_draws(cells, ece_of, seed.generator("bins")))
+    return gaps.null_draws(cells, ece_of, seed.generator("bins"))
 
 
 @null_of(
@@ -252,18 +253,15 @@ Term = Callable[[CellRun], tuple[Floats, Floats]]
 """Mean and variance, for each level, of an error of a calibrated model."""
 
 
+@once
 def _null(t: Table, term: Term) -> Measured:
-    """The mean of the sum of a term over independent levels, divided by T; computed once."""
-
-    def moments(table: Table) -> MeanEstimate:
-        mean = variance = 0.0
-        for block in table.blocks():
-            of_level, spread = term(block)
-            mean += float(of_level.sum())
-            variance += float(spread.sum())
-        return MeanEstimate(mean / table.total, math.sqrt(max(variance, 0.0)) / table.total)
-
-    found = t.cached(term, moments)
+    """The mean of the sum of a term over independent levels, divided by T."""
+    mean = variance = 0.0
+    for block in t.blocks():
+        of_level, spread = term(block)
+        mean += float(of_level.sum())
+        variance += float(spread.sum())
+    found = MeanEstimate(mean / t.total, math.sqrt(max(variance, 0.0)) / t.total)
     return Measured(found.mean, lambda confidence, _: intervals.normal(found, confidence, 0.0, 1.0))
 
 
@@ -349,17 +347,14 @@ VcDimension = Annotated[
 Values = Annotated[int, "number of values that the models of the class can take; only for vc > 0", COUNT]
 
 
+@once
 def _reach(t: Table) -> float:
     """max minus min of the prefix sums of label minus score over the sorted levels, 0 included."""
-
-    def walked(table: Table) -> float:
-        at = high = low = 0.0
-        for block in table.blocks():
-            walk = at + np.cumsum(block.pos - block.n * block.score)
-            at, high, low = float(walk[-1]), max(high, float(walk.max())), min(low, float(walk.min()))
-        return high - low
-
-    return t.cached(_reach, walked)
+    at = high = low = 0.0
+    for block in t.blocks():
+        walk = at + np.cumsum(block.pos - block.n * block.score)
+        at, high, low = float(walk[-1]), max(high, float(walk.max())), min(low, float(walk.min()))
+    return high - low
 
 
 def span(walk: Floats) -> Floats:

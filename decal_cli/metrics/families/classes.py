@@ -30,9 +30,10 @@ from decal_cli.metrics.gaps import (
 )
 from decal_cli.metrics.regret_cells import N_DRAWS, ClassRegrets
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, BLOCK, Floats, Ints, Strategy, Table, tabulate
-from decal_cli.tables.units import Estimate
+from decal_cli.tables.units import Estimate, starts_of
 from decal_cli.task import ClassDecision
 
 MAX_PROMISE_CELLS = 2048
@@ -50,47 +51,39 @@ class Promises(NamedTuple):
     starts: Ints
 
 
+@once
 def _promises(c: ClassTable, decision: ClassDecision) -> Promises:
-    def ordered() -> Promises:
-        decided = decide(c, decision)
-        order = np.argsort(decided.promise, kind="stable")
-        promise = decided.promise[order]
-        starts = np.flatnonzero(np.concatenate(([True], promise[1:] != promise[:-1])))
-        gap = promise - decided.won[order]
-        return Promises(order, promise, gap if c.weight is None else c.weight[order] * gap, starts)
-
-    return c.cached(("promises", decision), ordered)
+    decided = decide(c, decision)
+    order = np.argsort(decided.promise, kind="stable")
+    promise = decided.promise[order]
+    return Promises(order, promise, c.units.weight[order] * (promise - decided.won[order]), starts_of([promise]))
 
 
+@once
 def _draws_of_promises(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> tuple[Floats, float]:
     """Draws of utility_calibration, about the gaps seen or about none, and what the cells themselves give.
 
     At most MAX_PROMISE_CELLS runs of levels are the cells, of which the variance of the gap is that of the rows, or
     that which it has by the rows' own probabilities.
     """
-
-    def draws() -> tuple[Floats, float]:
-        order, promise, gap, starts = _promises(c, decision)
-        if len(starts) > MAX_PROMISE_CELLS:
-            cut = np.linspace(0, len(starts), MAX_PROMISE_CELLS, endpoint=False)
-            starts = starts[np.unique(cut.astype(np.int64))]
-        sums = np.add.reduceat(gap, starts) / c.total
-        if null:
-            squares, action, expected = np.array(decision.utility).T ** 2, decide(c, decision).action, np.zeros(len(c))
-            for first in range(0, len(c), BLOCK):
-                part = slice(first, first + BLOCK)
-                for column, of_class in zip(c.score[part].T, squares, strict=True):
-                    expected[part] += column * of_class[action[part]]
-            weight2 = np.ones(len(c)) if c.weight is None else c.weight[order] ** 2
-            variance = weight2 * (expected[order] - promise**2)
-        else:
-            variance = gap**2
-        spread = np.sqrt(np.maximum(np.add.reduceat(c.effect * variance, starts) / c.total**2, 0.0))
-        noise = spread * seed.generator("classes").standard_normal((N_DRAWS, len(spread)))
-        drawn, centre = (span(np.cumsum(each, axis=-1)) for each in (noise if null else sums + noise, sums))
-        return drawn, float(centre)
-
-    return c.cached(("draws of promises", decision, seed, null), draws)
+    order, promise, gap, starts = _promises(c, decision)
+    if len(starts) > MAX_PROMISE_CELLS:
+        cut = np.linspace(0, len(starts), MAX_PROMISE_CELLS, endpoint=False)
+        starts = starts[np.unique(cut.astype(np.int64))]
+    sums = np.add.reduceat(gap, starts) / c.total
+    if null:
+        squares, action, expected = np.array(decision.utility).T ** 2, decide(c, decision).action, np.zeros(len(c))
+        for first in range(0, len(c), BLOCK):
+            part = slice(first, first + BLOCK)
+            for column, of_class in zip(c.score[part].T, squares, strict=True):
+                expected[part] += column * of_class[action[part]]
+        variance = c.units.weight[order] ** 2 * (expected[order] - promise**2)
+    else:
+        variance = gap**2
+    spread = np.sqrt(np.maximum(np.add.reduceat(c.effect * variance, starts) / c.total**2, 0.0))
+    noise = spread * seed.generator("classes").standard_normal((N_DRAWS, len(spread)))
+    drawn, centre = (span(np.cumsum(each, axis=-1)) for each in (noise if null else sums + noise, sums))
+    return drawn, float(centre)
 
 
 def risk_at(t: Table, coverage: Floats) -> tuple[Floats, Floats]:
@@ -183,6 +176,7 @@ def top_accuracy(c: ClassTable, *, k: TopK = 3) -> Estimate:
     return c.units.mean(row_right(c, k)).within(0.0, 1.0)
 
 
+@once
 def _aucs(c: ClassTable) -> Floats:
     seen = c.count(c.label, len(c.classes))
     if (seen > 0).sum() < 2:
@@ -191,7 +185,7 @@ def _aucs(c: ClassTable) -> Floats:
     def of_class(t: Table) -> float:
         return delong(t).value if 0 < t.positives < t.total else math.nan
 
-    return np.array(c.each_class("auc", of_class))
+    return np.array(c.each_class(of_class))
 
 
 @for_classes("auc", interval=None, covers=_NO_INTERVAL)
@@ -289,8 +283,7 @@ def ece_classwise(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") ->
 
     Bins as for ece, of each class for itself.
     """
-    key = "ece", bins, strategy
-    return float(np.mean(c.each_class(key, lambda t: calibration.ece(t, bins=bins, strategy=strategy).value)))
+    return float(np.mean(c.each_class(lambda t: calibration.ece(t, bins=bins, strategy=strategy).value)))
 
 
 @metric(
@@ -308,10 +301,7 @@ def ece_classwise_null(c: ClassTable, seed: Seed, *, bins: Bins = BINS, strategy
 
     ece_null of each class against the rest, averaged.
     """
-    key = "ece_null", bins, strategy, seed
-    return float(
-        np.mean(c.each_class(key, lambda t: calibration.ece_null(t, seed, bins=bins, strategy=strategy).value))
-    )
+    return float(np.mean(c.each_class(lambda t: calibration.ece_null(t, seed, bins=bins, strategy=strategy).value)))
 
 
 @like("auc_weighted", "AUC of pairs of classes", "Hand and Till 2001", interval=None)

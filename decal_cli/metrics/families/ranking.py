@@ -19,6 +19,7 @@ from decal_cli.metrics.families import scores
 from decal_cli.tables.design import design_effect
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import expit, log_odds
+from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Table
 from decal_cli.tables.units import Estimate
@@ -64,12 +65,9 @@ class Area(Estimate):
         return replace(apart, missed=missed * units.effective_rows**2)
 
 
+@once
 def delong(t: Table) -> Area:
     """AUC, with its error by DeLong et al. 1988, also for weighted rows; of rows in clusters by Obuchowski 1997."""
-    return t.cached(delong, _delong)
-
-
-def _delong(t: Table) -> Area:
     t.need_both_classes()
     below_pos = below_neg = wins = 0.0
     # Sums of 1, v and v^2 over squared weights, where v is the share of the other class that a row beats.
@@ -200,11 +198,7 @@ def concavity_gap_null(t: Table, seed: Seed) -> Floats:
 
     Labels are drawn from the scores, 400 times; above 4,096 distinct scores, on that many equal-mass cells.
     """
-
-    def draws(t: Table) -> Floats:
-        return gaps.null_draws(gaps.coarse(t, BINS), scores.concavity_gap, seed.generator("sufficiency"))
-
-    return t.cached((scores.concavity_gap, seed), draws)
+    return gaps.null_draws(gaps.coarse(t, BINS), scores.concavity_gap, seed.generator("sufficiency"))
 
 
 Correlation = Callable[[Floats, Floats, Floats], float]

@@ -23,6 +23,7 @@ from decal_cli.tables.cells import CellTable, SummedLoss
 from decal_cli.tables.estimate import CellRun, MeanEstimate, dot
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.logistic import climb, expit, log_odds, separated
+from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Loss, Table
 from decal_cli.tables.units import Estimate
@@ -97,19 +98,15 @@ class CorpParts(NamedTuple):
     refined: float
 
 
-def corp_parts(t: Table, name: LossName = "brier") -> CorpParts:
+@once
+def corp_parts(t: Table, name: LossName) -> CorpParts:
     """The isotonic decomposition of a loss."""
-    loss = LOSSES[name]
-
-    def parts(table: Table) -> CorpParts:
-        pools = table.isotonic
-        at0, at1 = loss(pools.pos / pools.n)
-        refined = (dot(pools.n - pools.pos, at0) + dot(pools.pos, at1)) / table.total
-        unc = constant_loss(table.base_rate, loss)
-        # Never negative but for rounding: the fit is the best of all monotone ones, and the constant is one of these.
-        return CorpParts(max(table.mean_of(loss).value - refined, 0.0), max(unc - refined, 0.0), unc, refined)
-
-    return t.cached(("corp", name), parts)
+    loss, pools = LOSSES[name], t.isotonic
+    at0, at1 = loss(pools.pos / pools.n)
+    refined = (dot(pools.n - pools.pos, at0) + dot(pools.pos, at1)) / t.total
+    unc = constant_loss(t.base_rate, loss)
+    # Never negative but for rounding: the fit is the best of all monotone ones, and the constant is one of these.
+    return CorpParts(max(t.mean_of(loss).value - refined, 0.0), max(unc - refined, 0.0), unc, refined)
 
 
 def constant_loss(rate: float, loss: Loss) -> float:
@@ -121,13 +118,10 @@ def constant_loss(rate: float, loss: Loss) -> float:
 Part = Literal["mcb", "dsc", "refined", "lower", "upper"]
 
 
+@once
 def _replays(t: Table, name: LossName, seed: Seed) -> dict[Part, Floats]:
     """What chance does to parts and bounds: in draws of a smoothed world less those of that world, (draws,) each."""
-    return t.cached(("replays", name, seed), lambda table: _replayed(table, name, seed.generator("loss")))
-
-
-def _replayed(t: Table, name: LossName, rng: np.random.Generator) -> dict[Part, Floats]:
-    cells = gaps.coarse(t, BINS, _CELLS)
+    cells, rng = gaps.coarse(t, BINS, _CELLS), seed.generator("loss")
     chance = gaps.smoothed(cells)
     if name == "log":
         # Scores of 0 and 1 are right as far as is seen: wrong ones would cost without end.
@@ -237,12 +231,9 @@ class CalibrationLine(NamedTuple):
     slope: MeanEstimate
 
 
+@once
 def calibration_line(t: Table) -> CalibrationLine:
-    """The maximum-likelihood fit, made once per table; Undefined where there is none."""
-    return t.cached(calibration_line, _fit)
-
-
-def _fit(t: Table) -> CalibrationLine:
+    """The maximum-likelihood fit. Errors: Undefined, where there is none."""
     _check(t)
     start = np.array([0.0, 1.0])
     for table in (t.cells, t) if len(t.cells) < len(t) else (t,):
@@ -438,7 +429,7 @@ def refinement_loss(t: Table) -> Measured:
 
     corp_unc - corp_dsc, the mean of f (1 - f) over the isotonic fit f: the part that no recalibration can remove.
     """
-    return less_chance(t, "refined", corp_parts(t).refined, "brier", 0.25)
+    return less_chance(t, "refined", corp_parts(t, "brier").refined, "brier", 0.25)
 
 
 @metric(

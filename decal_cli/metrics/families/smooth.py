@@ -32,6 +32,7 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Measured, family, like, metric
 from decal_cli.metrics.families import calibration
 from decal_cli.tables.estimate import MeanEstimate
+from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table
 
@@ -387,15 +388,12 @@ def _gap(t: Table) -> Floats:
     return np.asarray((t.n * t.score - t.pos) / t.n.sum())
 
 
+@once
 def _parts(t: Table) -> tuple[float, float]:
     """|mean gap|, and the cost of matching the rest: sm_cal is their sum."""
-
-    def parts(table: Table) -> tuple[float, float]:
-        levels = _levels(table)
-        unmatched, matched = unmatched_and_matched(levels.score, _gap(levels)[None])
-        return float(unmatched[0]), float(matched[0])
-
-    return t.cached(_parts, parts)
+    levels = _levels(t)
+    unmatched, matched = unmatched_and_matched(levels.score, _gap(levels)[None])
+    return float(unmatched[0]), float(matched[0])
 
 
 @metric(
@@ -430,14 +428,12 @@ def sm_cal(t: Table) -> Measured:
     return Measured(value, interval)
 
 
-def _sm_ece(t: Table, method: str = "exact") -> float:
-    def error(table: Table) -> float:
-        levels = _levels(table)
-        if method == "relplot":
-            return relplot_error(levels.score, levels.n, levels.pos)
-        return smooth_error(levels.score, _gap(levels))
-
-    return t.cached((_sm_ece, method), error)
+@once
+def _sm_ece(t: Table, method: str) -> float:
+    levels = _levels(t)
+    if method == "relplot":
+        return relplot_error(levels.score, levels.n, levels.pos)
+    return smooth_error(levels.score, _gap(levels))
 
 
 @like("sm_cal", "Smooth ECE", cite("Blasiok and Nakkiran 2023"))
@@ -453,10 +449,11 @@ def sm_ece(t: Table, *, method: Method = "exact") -> Measured:
     value = _sm_ece(t, method)
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        cells, width = gaps.cells(t, _WAVES_ON), max(_sm_ece(t), _NARROWEST)
+        exact = _sm_ece(t, "exact")
+        cells, width = gaps.cells(t, _WAVES_ON), max(exact, _NARROWEST)
         waves = gaps.worlds(cells, seed.generator("smooth")).mapped(lambda gap: modes_at(cells.score, gap, width))
         # Without waves that are short for it, a world's own width is a little too small.
-        lost = min(_sm_ece(t) / max(float(widths(waves.gap[None], width)[0]), 1e-300), 2.0)
+        lost = min(exact / max(float(widths(waves.gap[None], width)[0]), 1e-300), 2.0)
         # Smoothed at one width w, a world's error is at least w just where the width that equals its error is at least
         # w.
         return gaps.interval(
@@ -471,16 +468,12 @@ def sm_ece(t: Table, *, method: Method = "exact") -> Measured:
     return Measured(min(max(value, 0.0), 1.0), interval)
 
 
+@once
 def _lower(t: Table) -> MeanEstimate:
     """The bound by the best test functions, and its standard error as if they had been chosen beforehand."""
-
-    def bound(table: Table) -> MeanEstimate:
-        levels = _levels(table)
-        functions = best_functions(levels)
-        mean = levels.mean_of(functions.of)
-        return MeanEstimate(mean.value - (1 / _N_CELLS if levels is not table else 0.0), mean.error)
-
-    return t.cached(_lower, bound)
+    levels = _levels(t)
+    mean = levels.mean_of(best_functions(levels).of)
+    return MeanEstimate(mean.value - (1 / _N_CELLS if levels is not t else 0.0), mean.error)
 
 
 @metric(

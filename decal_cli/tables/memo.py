@@ -1,0 +1,37 @@
+"""What is computed of a table once, and kept with it: metrics that share a pass over it share its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Remembering:
+    """A table that keeps what was computed of it."""
+
+    @cached_property
+    def _kept(self) -> dict[object, Any]:
+        return {}
+
+    def cached(self, key: object, compute: Callable[[Self], T]) -> T:
+        """compute(self), computed once under this key."""
+        if key not in self._kept:
+            self._kept[key] = compute(self)
+        return self._kept[key]
+
+
+R = TypeVar("R", bound=Remembering)
+
+
+def once(function: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
+    """A function of a table, and of what else can be a key, that is computed once for each table."""
+
+    @wraps(function)
+    def kept(table: R, *given: P.args, **named: P.kwargs) -> T:
+        return table.cached((function, given, *named.items()), lambda table: function(table, *given, **named))
+
+    return kept
