@@ -82,7 +82,7 @@ def worth_of(inputs: Inputs, confidence: float | None) -> Worth | None:
     best = decisions.best_constant
     name = task.taken[best] if isinstance(task, Task | ClassDecision) else str(best)
     if at is not None:
-        idle, unlimited = at.units.mean(at.idle), decisions.utility.value
+        idle, unlimited = at.rows.units.mean(at.idle), decisions.utility.value
         now, over = (Utility.of(each, confidence) for each in (at.utility, at.utility - idle))
         return Worth(now, over, idle.value, name, unlimited, limited=True)
     ahead = decisions.mean(decisions.won - decisions.worth[best], decisions.stakes - decisions.stakes[best])

@@ -6,6 +6,7 @@ And what a score is worth where so many rows can be acted on only: as it is, rec
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
@@ -27,7 +28,7 @@ from decal_cli.metrics import Inputs, Interval, Result, parse
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
 from decal_cli.metrics.confidence import normal, quantile
 from decal_cli.metrics.inputs import worth_at_capacity
-from decal_cli.metrics.measure import value_or_none
+from decal_cli.metrics.measure import value_of
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.row_utilities import RowStakes
@@ -325,7 +326,9 @@ def _row(method: str | None, kind: Kind | None, at: WorthAtCapacity) -> Ranked:
     inputs = Inputs.of(two, at if isinstance(at, RowsAtCapacity) else None)
 
     def share(name: str) -> float | None:
-        return value_or_none(parse(name), inputs)
+        with suppress(Undefined):
+            return value_of(parse(name), inputs)
+        return None
 
     shares = share("capture"), share("value_capture"), share("precision_at_capacity")
     return Ranked(method, kind, at.utility.value, *shares)

@@ -41,12 +41,13 @@ from decal_cli.metrics.families.task import (
 from decal_cli.metrics.gaps import at_levels
 from decal_cli.metrics.regret_cells import ScoreRegrets, SwitchGains
 from decal_cli.tables import resample as draw
+from decal_cli.tables.design import Design
 from decal_cli.tables.estimate import one_missed
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Table
-from decal_cli.tables.units import Estimate, Independent, Products, Units
+from decal_cli.tables.units import Estimate, Independent, Units
 from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
@@ -104,13 +105,8 @@ class Keyed(NamedTuple):
 
 def levels_of(t: Table, share_known: bool, key: Floats | None = None) -> Keyed:
     """The levels of a table by their score or another key, shape (m,): a unit for each level and label."""
-    n, pos = np.asarray(t.n, dtype=np.float64), np.asarray(t.pos, dtype=np.float64)
-    n2, pos2 = (n, pos) if t.design.plain else (t.n2, t.pos2)
-    products, squares = t.design.gram, np.concatenate((np.maximum(n2 - pos2, 0.0), pos2))
-    sampling = Independent(squares) if products is None else Products(squares, products)
-    rows = float(n.sum()) ** 2 / float(squares.sum())
-    label = np.repeat((0, 1), len(n))
-    units = Units(label, np.concatenate((n - pos, pos)), sampling, share_known, rows)
+    pos = np.asarray(t.pos, dtype=np.float64)
+    units = t.design.units_of(np.stack((t.n - pos, pos)), share_known)
     return Keyed(units, np.tile(t.score if key is None else key, 2))
 
 
@@ -351,8 +347,7 @@ def _leaves(regions: Regions) -> Keyed:
     n, pos, n2 = (np.concatenate([getattr(half, name) for half in regions.halves]) for name in ("n", "pos", "n2"))
     n, pos, n2 = (values[n > 0] for values in (n, pos, n2))
     rate = pos / n
-    squares = Independent(np.concatenate((n2 * (1 - rate), n2 * rate)))
-    return Keyed(Units(np.repeat((0, 1), len(n)), np.concatenate((n - pos, pos)), squares), np.tile(rate, 2))
+    return Keyed(Design((n2, n2 * rate)).units_of(np.stack((n - pos, pos))), np.tile(rate, 2))
 
 
 def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[MetricCurve]:

@@ -17,11 +17,10 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, quantile, within
 from decal_cli.tables.estimate import error_of_sum
 from decal_cli.tables.listed import Listed, Lists
-from decal_cli.tables.local_rate import LocalMeans
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
-from decal_cli.tables.units import Estimate, Units
+from decal_cli.tables.units import Estimate
 
 MIN_ROWS = 10
 """Effective rows below which what is next has no interval."""
@@ -63,7 +62,7 @@ class AtCapacity:
         """Summed weight of all rows of label 1."""
         return float(self.weight @ self.label)
 
-    def adds(self, values: Floats, at_next: Floats | None) -> Floats:
+    def adds(self, values: Floats, at_next: Floats) -> Floats:
         """What each row adds to the sum of these, (T,), over the rows acted on; at_next: their means, of full lists."""
         following = self.listed.at_next(at_next)
         return np.asarray(self.weight * (self.listed.acted * (values - following) + self.listed.gives * following))
@@ -71,22 +70,16 @@ class AtCapacity:
     @cached_property
     def adds_captured(self) -> Floats:
         """The same for rows of label 1."""
-        rates = self.lists.rates
-        return self.adds(self.label, None if rates is None else rates.mean)
+        return self.adds(self.label, self.lists.rates.mean)
 
     @cached_property
     def adds_acted(self) -> Floats:
         """The same for all rows: a full list gains no place by one more row, unless places come with rows."""
         return self.adds(np.ones(len(self.label)), np.ones(int(self.lists.full.sum())))
 
-    @cached_property
-    def units(self) -> Units:
-        """A unit for each row."""
-        return self.rows.units
-
     def estimate(self, value: float, parts: Floats) -> Estimate:
         """A value to which each row adds this part to first order, shape (T,)."""
-        return self.units.linear(value, lambda: parts / self.weight * self.total)
+        return self.rows.units.linear(value, lambda: parts / self.weight * self.total)
 
     def share(self, whole: float, adds_part: Floats, adds_whole: Floats, empty: str) -> Estimate:
         """What is captured, as a share of a sum; by what each row adds to both. Errors: Undefined, where that is 0."""
@@ -101,14 +94,14 @@ class WorthAtCapacity(AtCapacity):
     """The same where it is known what acting on a row is worth.
 
     stakes: of the rows; whole: of those that the lists are made of. idle: the utility of each row that is not acted on,
-    (T,). worth: what acting on it is worth more, (T,). next_worth: its means at the next row of each full list, None
-    where none is. worth_ends, utility_ends: the least and the most that `worth`, and the mean utility, can be.
+    (T,). worth: what acting on it is worth more, (T,). next_worth: its means at the next row of each full list.
+    worth_ends, utility_ends: the least and the most that `worth`, and the mean utility, can be.
     """
 
     def __init__(self, stakes: RowStakes, listed: Listed, whole: RowStakes) -> None:
         super().__init__(stakes.rows, listed)
         (self.idle, self.worth), (_, worth) = _by_place(stakes), _by_place(whole)
-        self.next_worth: LocalMeans | None = self.lists.at_next(worth)
+        self.next_worth = self.lists.at_next(worth)
         # Labels that no row has count too, where all rows share two actions.
         can_be = np.diff(stakes.utility, axis=0) if stakes.utility.shape == (2, 2) else worth
         self.worth_ends: Interval = (float(can_be.min()), float(can_be.max()))
@@ -117,13 +110,13 @@ class WorthAtCapacity(AtCapacity):
         if stakes.utility.ndim > 2:
             of_labels = [self.label == label for label in np.unique(self.label)]
             self.missed = max(float(np.average(self.worth[of] ** 2, weights=self.weight[of])) for of in of_labels)
-        least, most = (self.units.mean(each(stakes.utility, axis=(0, 1))).value for each in (np.min, np.max))
+        least, most = (self.rows.units.mean(each(stakes.utility, axis=(0, 1))).value for each in (np.min, np.max))
         self.utility_ends: Interval = (least, most)
 
     @cached_property
     def adds_worth(self) -> Floats:
         """What each row adds to the summed worth of the rows acted on, to first order, (T,)."""
-        return self.adds(self.worth, None if self.next_worth is None else self.next_worth.mean)
+        return self.adds(self.worth, self.next_worth.mean)
 
     def in_utility(self, value: float, parts: Floats) -> Estimate:
         """A mean utility; a row that could have been missed, and is acted on, adds what acting can be worth."""
@@ -150,7 +143,7 @@ class WorthAtCapacity(AtCapacity):
     @property
     def price(self) -> float:
         """Utility of one more place in each list: 0 where places are free."""
-        if self.next_worth is None:
+        if not len(self.next_worth.mean):
             return 0.0
         return float(self.next_worth.mean.mean()) * float(self.lists.full.mean())
 
@@ -160,7 +153,7 @@ class WorthAtCapacity(AtCapacity):
         Errors: Undefined, where too few rows are near the threshold.
         """
         at_next, full = self.next_worth, float(self.lists.full.mean())
-        if at_next is None or at_next.effective < MIN_ROWS:
+        if at_next.effective < MIN_ROWS:
             raise Undefined("no list is full, or too few rows are near its threshold")
         noise = at_next.error if at_next.error > 0 else 0.5 * at_next.range / at_next.effective
         if len(at_next.mean) > 1:
@@ -192,12 +185,7 @@ class RowsAtCapacity(WorthAtCapacity):
 
     def __init__(self, utilities: RowUtilities, listed: Listed, whole: RowUtilities) -> None:
         super().__init__(utilities, listed, whole)
-        self.utilities, self._whole = utilities, whole
-
-    def in_order_of(self, name: str) -> RowsAtCapacity | None:
-        """The same rows in another order; None where there is no such list."""
-        other = self.listed.beside.get(name)
-        return None if other is None else RowsAtCapacity(self.utilities, other, self._whole)
+        self.utilities, self.whole = utilities, whole
 
     @cached_property
     def value(self) -> Floats:
@@ -207,8 +195,7 @@ class RowsAtCapacity(WorthAtCapacity):
     @cached_property
     def adds_value(self) -> Floats:
         """What each row adds to that of the rows acted on, to first order, (T,)."""
-        at_next = self.lists.at_next(self._whole.benefit * np.asarray(self._whole.label, dtype=np.float64))
-        return self.adds(self.value, None if at_next is None else at_next.mean)
+        return self.adds(self.value, self.lists.at_next(self.whole.benefit * self.whole.label).mean)
 
 
 def threshold_interval(lists: Lists, confidence: float) -> Interval:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from statistics import NormalDist
 from typing import Protocol, TypeVar
 
@@ -15,7 +16,9 @@ from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Floats
 from decal_cli.tables.units import Interval as Interval
 from decal_cli.tables.units import quantile as quantile
+from decal_cli.tables.units import wilson as wilson
 from decal_cli.tables.units import wilson_ends as wilson_ends
+from decal_cli.tables.units import within as within
 
 POPULATION = "the population's value"
 _BIASED = "noise alone makes the value too large, so the truth lies in the lower part more often than in the upper"
@@ -61,12 +64,6 @@ def skewed(estimate: MeanEstimate, bend: float, confidence: float) -> Interval:
     return estimate.mean - estimate.error * studentised(reach), estimate.mean - estimate.error * studentised(-reach)
 
 
-def within(interval: Interval, bounds: Interval) -> Interval:
-    """The interval with both ends cut to the range that the quantity can have."""
-    low, high = (min(max(end, bounds[0]), bounds[1]) for end in interval)
-    return low, high
-
-
 def holding(interval: Interval, value: float) -> Interval:
     """The interval, widened to the value: where noise biases that upward, what is likely may lie below it."""
     return min(interval[0], value), max(interval[1], value)
@@ -80,14 +77,6 @@ def bias_corrected(value: float, draws: Floats, confidence: float, centre: float
     middle = value - (float(draws.mean()) - (value if centre is None else centre))
     reach = quantile(confidence) * float(draws.std(ddof=1))
     return middle - reach, middle + reach
-
-
-def wilson(part: float, whole: float, effective: float, confidence: float) -> Interval:
-    """Wilson's score interval of a proportion part/whole that rests on this many effective rows."""
-    if whole <= 0 or effective <= 0:
-        raise Undefined("rests on no rows")
-    low, high = wilson_ends(part / whole, effective, confidence).tolist()
-    return low, high
 
 
 RESAMPLES = 200
@@ -114,7 +103,7 @@ class Resampled(Protocol[Draw_co]):
 
 def bootstrapped(
     values: Mapping[K, float],
-    statistic: Callable[[K, Draw], float | None],
+    statistic: Callable[[K, Draw], float],
     original: Draw,
     cells: Resampled[Draw],
     confidence: float,
@@ -122,24 +111,23 @@ def bootstrapped(
 ) -> dict[K, Interval]:
     """Bias-corrected normal intervals by key.
 
-    values: the statistics on all rows. statistic: its value on a draw, None where it is undefined.
+    values: the statistics on all rows. statistic: gives its value on a draw, or raises Undefined.
     cells: what is drawn from, and original: the same as a draw. On cells a statistic differs a little from its value on
     all rows; draws are compared with their own kind.
     """
     if not values:
         return {}
-    centres = {key: statistic(key, original) for key in values}
     draws: dict[K, list[float]] = {key: [] for key in values}
     for draw in _resamples(cells, np.random.default_rng([seed, RESAMPLES])):
         for key, defined in draws.items():
-            value = statistic(key, draw)
-            if value is not None:
-                defined.append(value)
+            with suppress(Undefined):
+                defined.append(statistic(key, draw))
     bootstrapped = {}
     for key, value in values.items():
-        centre, resampled = centres[key], np.array(draws[key])
-        if centre is not None and len(resampled) > MIN_DEFINED:
-            bootstrapped[key] = bias_corrected(value, resampled, confidence, centre)
+        with suppress(Undefined):
+            centre, resampled = statistic(key, original), np.array(draws[key])
+            if len(resampled) > MIN_DEFINED:
+                bootstrapped[key] = bias_corrected(value, resampled, confidence, centre)
     return bootstrapped
 
 

@@ -45,14 +45,6 @@ def estimate_of(spec: MetricSpec, inputs: Inputs) -> float | Estimate | Measured
     return estimate
 
 
-def value_or_none(spec: MetricSpec, inputs: Inputs) -> float | None:
-    """The metric's value, None where it is undefined."""
-    try:
-        return value_of(spec, inputs)
-    except Undefined:
-        return None
-
-
 def interval_of(spec: MetricSpec, inputs: Inputs, confidence: float) -> Interval | None:
     """The analytic interval; None where the metric declares none, or it is undefined."""
     try:
@@ -156,18 +148,18 @@ def _measured_by_resampling(specs: Iterable[MetricSpec], inputs: Inputs, confide
     results = {spec: measure(spec, inputs) for spec in specs}
     values: dict[MetricSpec, float] = {}
     for spec, result in results.items():
+        if result.value is None:
+            continue
         try:
             _need_rarer(_form(spec, inputs), inputs)
-            if result.value is not None:
-                values[spec] = result.value
+            values[spec] = result.value
         except Undefined as undefined:
-            if result.value is not None:
-                results[spec] = replace(result, no_interval=undefined.reason)
+            results[spec] = replace(result, no_interval=undefined.reason)
     if not values:
         return results
     cells, task = inputs.get(Table).cells, inputs.task
     of_draws = intervals.bootstrapped(
-        values, lambda spec, table: value_or_none(spec, inputs.having(table)), cells, cells, confidence, inputs.seed
+        values, lambda spec, table: value_of(spec, inputs.having(table)), cells, cells, confidence, inputs.seed
     )
     for spec, interval in of_draws.items():
         cut = intervals.holding(intervals.within(interval, spec.declared.bounds(task)), values[spec])

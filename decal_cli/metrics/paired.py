@@ -18,7 +18,7 @@ from decal_cli.metrics.confidence import Interval, bootstrapped, within
 from decal_cli.metrics.decisions import Acting, Decisions
 from decal_cli.metrics.declare import Metric
 from decal_cli.metrics.inputs import Inputs
-from decal_cli.metrics.measure import MetricSpec, estimate_of, value_or_none
+from decal_cli.metrics.measure import MetricSpec, estimate_of, value_of
 from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.row_utilities import RowStakes
@@ -74,9 +74,9 @@ def intervals(
         and not (spec.declared.takes_task and a.by_row)
     }
 
-    def drawn(spec: MetricSpec, tables: tuple[Table, Table]) -> float | None:
-        of_a, of_b = (value_or_none(spec, Inputs.of(table, a.task, seed=a.seed)) for table in tables)
-        return None if of_a is None or of_b is None else of_b - of_a
+    def drawn(spec: MetricSpec, tables: tuple[Table, Table]) -> float:
+        of_a, of_b = (value_of(spec, Inputs.of(table, a.task, seed=a.seed)) for table in tables)
+        return of_b - of_a
 
     if pairs.effective_rows < FEWEST_ROWS:
         return intervals

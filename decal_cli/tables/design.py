@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from decal_cli.limits import MIN_RISK
 from decal_cli.tables import resample as draw
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.threads import one_thread
-from decal_cli.tables.units import Floats, Independent, Ints, Products, Sampling, Units, starts_of, summed
+from decal_cli.tables.units import Floats, Independent, Ints, Products, Sampling, Units, run_of_each, starts_of, summed
 
 Counts = NDArray[Any]
 """Rows as int64, or their weights as float64."""
@@ -138,14 +139,9 @@ class Counted:
         action: gives that of each cell, shape (m,). weight: of each action and label, shape (actions, 2).
         """
         used = np.flatnonzero(weight.any(axis=1))
-        label, kept, squares = np.repeat((0, 1), len(used)), weight[used].T.ravel(), weight[used].T.ravel()
         design = self.design if self.design.plain else self.design.grouped(action(), len(weight)).taken(used)
-        if design.own:
-            squares = np.concatenate((design.own[0] - design.own[1], design.own[1]))
-        sampling: Sampling = Independent(squares) if design.gram is None else Products(squares, design.gram)
-        rows = float(kept.sum()) ** 2 / float(squares.sum())
-        units = Units(label, kept, sampling, self.design.share_known, rows, np.arange(len(label)))
-        return units, np.tile(used, 2)
+        units = design.units_of(weight[used].T, self.design.share_known)
+        return replace(units, kind=np.arange(len(units))), np.tile(used, 2)
 
     def split(self, rng: np.random.Generator) -> tuple[Counts, Counts]:
         """The rows of each cell dealt to folds: negatives and positives, shape (FOLDS, m) each."""
@@ -220,6 +216,13 @@ class Design(Sampling):
 
     def squares(self, weight: Floats) -> Floats:
         return np.concatenate((self.own[0] - self.own[1], self.own[1])) if self.own else weight
+
+    def units_of(self, weight: Floats, share_known: bool = False) -> Units:
+        """A unit for the rows of each label and cell, that have so much weight, (2, m), with what every two share."""
+        flat, label = weight.ravel(), np.repeat((0, 1), weight.shape[1])
+        squares = self.squares(flat)
+        sampling: Sampling = Independent(squares) if self.gram is None else Products(squares, self.gram)
+        return Units(label, flat, sampling, share_known, float(flat.sum()) ** 2 / float(squares.sum()))
 
     def need_folds(self) -> None:
         """Raise Undefined where there are too few clusters to hold some out."""
@@ -315,19 +318,6 @@ def weighted(n2: NDArray[Any], pos2: NDArray[Any]) -> Design:
     return Design((n2, np.minimum(pos2, n2)))
 
 
-def parted(n: Counts, pos: Counts, cuts: Ints, total: float, positives: float) -> Floats:
-    """Sums of the negatives and positives of the levels up to the first cut, between cuts, and from the last on."""
-    if n.dtype.kind == "f":
-        # Each part is summed by itself: what is left of a sum of weights may be rounding where there are no rows.
-        each = [slice(start, end) for start, end in zip((0, *cuts), (*cuts, len(n)), strict=True)]
-        return np.array([[max(float((n[run] - pos[run]).sum()), 0.0), float(pos[run].sum())] for run in each])
-    runs = [slice(start, end) for start, end in zip((0, *cuts), cuts, strict=False)]
-    below = [[float(values[run].sum(dtype=np.float64)) for values in (n, pos)] for run in runs]
-    parts = [(rows - ones, ones) for rows, ones in below]
-    last = total - positives - sum(part[0] for part in parts), positives - sum(part[1] for part in parts)
-    return np.array((*parts, last), dtype=np.float64)
-
-
 def count_rows(
     scores: Sequence[Floats], label: NDArray[Any], weight: Floats | None, unit: Ints | None, order: Ints | None = None
 ) -> tuple[list[Floats], Counts, Counts, Design]:
@@ -342,7 +332,7 @@ def count_rows(
     scores = [score[order] + 0.0 for score in scores]  # + 0.0 makes -0.0 the zero that it equals
     label, starts, design = label[order], starts_of(scores), INDEPENDENT
     n: Counts = np.diff(starts, append=len(label))
-    cell = np.repeat(np.arange(len(starts)), n)
+    cell = run_of_each(starts, len(label))
     pos: Counts = np.bincount(cell, label).astype(np.int64)
     if weight is not None:
         weight = weight[order]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.local_rate import LocalMeans, Neighbours
+from decal_cli.tables.local_rate import NOWHERE, LocalMeans, Neighbours
 from decal_cli.tables.rows import Rows, of_rows
 from decal_cli.tables.table import Floats, Ints
 
@@ -76,24 +76,22 @@ class Lists:
         return self.rows.by_score if self.by_score else self.rows.by_rank(self.rank)
 
     @cached_property
-    def _neighbours(self) -> tuple[Ints, Neighbours] | None:
-        if not self.full.any():
-            return None
+    def _neighbours(self) -> tuple[Ints, Neighbours]:
         order = self.order[np.isfinite(self.rank[self.order])]
         rows, at = self.rows, self.next[self.full]
         unit = None if rows.unit is None else rows.unit[order]
         return order, Neighbours(self.rank[order], rows.weights[order], unit, at)
 
-    def at_next(self, values: Floats) -> LocalMeans | None:
-        """The means of these numbers of the rows, (T,), at the next row of each full list; None where none is full."""
-        if self._neighbours is None:
-            return None
+    def at_next(self, values: Floats) -> LocalMeans:
+        """The means of these numbers of the rows, (T,), at the next row of each full list."""
+        if not self.full.any():
+            return NOWHERE
         order, around = self._neighbours
         return around.means(values[order])
 
     @cached_property
-    def rates(self) -> LocalMeans | None:
-        """The frequency of label 1 at the next row of each full list; None where none is full."""
+    def rates(self) -> LocalMeans:
+        """The frequency of label 1 at the next row of each full list."""
         return self.at_next(np.asarray(self.rows.label, dtype=np.float64))
 
 
@@ -124,10 +122,10 @@ class Listed:
         """The same where the threshold of the list is given, as it is for a part of its rows."""
         return replace(self, moves=False, beside={name: each.given for name, each in self.beside.items()})
 
-    def at_next(self, means: Floats | None) -> Floats:
+    def at_next(self, means: Floats) -> Floats:
         """For each row the mean at the next row of its list, shape (T,): of full lists (F,), 0 for all others."""
         of_lists = np.zeros(len(self.lists))
-        if means is not None and self.moves:
+        if self.moves:
             of_lists[self.lists.full] = means
         return of_lists[self.number]
 

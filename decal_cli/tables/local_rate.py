@@ -38,6 +38,10 @@ class LocalMeans(NamedTuple):
     range: float
 
 
+NOWHERE = LocalMeans(np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
+"""At no place, and from no rows."""
+
+
 class Neighbours:
     """The rows that rank around some places, by whose numbers means at these places are estimated.
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows, joined, parted
+from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows, joined
 from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.memo import Remembering, once
@@ -124,7 +124,10 @@ class Table(Counted, Remembering):
     def weight_by_action(self, *thresholds: float) -> Floats:
         """Weights by action and label, (actions, 2); the action is how many increasing thresholds the score reaches."""
         cuts = np.searchsorted(self.score, thresholds, side="left")
-        return parted(self.n, self.pos, cuts, self.total, self.positives)
+        # Each part is summed by itself: what is left of a sum of weights may be rounding where there are no rows.
+        runs = [slice(start, end) for start, end in zip((0, *cuts), (*cuts, len(self)), strict=True)]
+        of_labels = [(self.n[run] - self.pos[run], self.pos[run]) for run in runs]
+        return np.maximum([[each.sum(dtype=np.float64) for each in of] for of in of_labels], 0.0)
 
     @once
     def by_action(self, *thresholds: float) -> tuple[Units, Ints]:

@@ -50,7 +50,7 @@ class Sampling(ABC):
     def reduced(self, order: Ints, starts: Ints, weight: Floats) -> Sampling:
         """The sampling of runs of units that are put together: the units in an order, and where each run starts."""
         place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.searchsorted(starts, np.arange(len(order)), side="right") - 1
+        place[order] = run_of_each(starts, len(order))
         return Parts(self, weight, place)
 
     def followed(self, weight: Floats) -> Sampling:
@@ -315,7 +315,7 @@ class Units:
             weight=np.tile(self.weight / deals, deals),
             sampling=Dealt(np.tile(origin, deals), np.repeat(np.arange(deals), count), deals),
             rows=self.effective_rows,
-            kind=self.kind if isinstance(self.kind, tuple) else np.tile(self.kind, deals),
+            kind=np.tile(self.kinds, deals),
         )
 
     def by(self, key: Ints) -> tuple[Units, Ints]:
@@ -323,9 +323,9 @@ class Units:
         order, starts = runs_of((key, self.label, *self.sampling.keys))
         first = order[starts]
         weight = np.add.reduceat(self.weight[order], starts)
-        kind = self.kind if isinstance(self.kind, tuple) else self.kind[first]
         sampling = self.sampling.reduced(order, starts, self.weight)
-        return replace(self, label=self.label[first], weight=weight, sampling=sampling, kind=kind), key[first]
+        units = replace(self, label=self.label[first], weight=weight, sampling=sampling, kind=self.kinds[first])
+        return units, key[first]
 
 
 def _heavier(squares: NDArray[Any], weight: NDArray[Any]) -> Floats:
@@ -417,8 +417,7 @@ class Estimate:
     def normal(self, confidence: float) -> Interval:
         """value -/+ z standard errors, cut to the range."""
         reach = self.half_width(confidence)
-        low, high = (min(max(end, self.low), self.high) for end in (self.value - reach, self.value + reach))
-        return low, high
+        return within((self.value - reach, self.value + reach), (self.low, self.high))
 
     def wilson(self, confidence: float) -> Interval:
         """Wilson's score interval of a share, which rests on as many rows as its error says."""
@@ -427,10 +426,7 @@ class Estimate:
         # A share that is 0 or 1 but for rounding shows no variance.
         if share * (1 - share) > MAX_ROUNDING and self.seen > 0:
             rows = share * (1 - share) / self.seen**2
-        if rows <= 0:
-            raise Undefined("rests on no rows")
-        low, high = wilson_ends(share, rows, confidence).tolist()
-        return low, high
+        return wilson(share, rows, confidence)
 
 
 def runs_of(keys: Sequence[NDArray[Any]]) -> tuple[Ints, Ints]:
@@ -464,6 +460,20 @@ def wilson_ends(rate: Floats | float, effective: Floats | float, confidence: flo
 def quantile(confidence: float) -> float:
     """The two-sided normal quantile: 1.96 at confidence 0.95."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def within(interval: Interval, bounds: Interval) -> Interval:
+    """The interval with both ends cut to the range that the quantity can have."""
+    low, high = (min(max(end, bounds[0]), bounds[1]) for end in interval)
+    return low, high
+
+
+def wilson(share: float, rows: float, confidence: float) -> Interval:
+    """Wilson's score interval of a share that rests on so many effective rows. Errors: Undefined, where on none."""
+    if rows <= 0:
+        raise Undefined("rests on no rows")
+    low, high = wilson_ends(share, rows, confidence).tolist()
+    return low, high
 
 
 def units_of_rows(

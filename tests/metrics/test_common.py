@@ -179,7 +179,7 @@ def test_from_5_rows_of_a_label_on_what_decisions_rest_on_has_an_interval(decal:
     metrics = report["metrics"]
     assert all(len(metrics[name]["interval"]) == 2 for name in PROMISED)
     auc = metrics["auc"]
-    assert auc["interval"] == pytest.approx(wilson(auc["value"], 1.0, 5, 0.95), abs=1e-9)
+    assert auc["interval"] == pytest.approx(wilson(auc["value"], 5, 0.95), abs=1e-9)
 
 
 RIGHT = np.arange(100) < 5

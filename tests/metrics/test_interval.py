@@ -112,8 +112,8 @@ def test_the_normal_quantile() -> None:
 
 def test_wilson_is_the_textbooks() -> None:
     """Newcombe 1998: 81 of 263 at 95 %: .2553 to .3662; 0 of 20: 0 to .1611."""
-    assert wilson(81, 263, 263, 0.95) == pytest.approx((0.2553, 0.3662), abs=5e-5)
-    assert wilson(0, 20, 20, 0.95) == pytest.approx((0.0, 0.1611), abs=5e-5)
+    assert wilson(81 / 263, 263, 0.95) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(0, 20, 0.95) == pytest.approx((0.0, 0.1611), abs=5e-5)
     label = np.arange(263) < 81
     share = units_of_rows(label.astype(np.int64), None, None).mean(label.astype(float))
     assert share.wilson(0.95) == pytest.approx((0.2553, 0.3662), abs=5e-5)
@@ -124,7 +124,7 @@ def test_the_uncertainty_is_between_those_of_the_base_rates_wilson_ends() -> Non
     rows = replace(known_rows("binary"), weight=np.random.default_rng(0).exponential(size=len(known_rows("binary"))))
     rate = np.average(rows.label, weights=rows.weights)
     variance = (rows.weights**2 * (rows.label - rate) ** 2).sum() / rows.weights.sum() ** 2
-    ends = wilson(rate, 1.0, rate * (1 - rate) / variance, 0.95)
+    ends = wilson(rate, rate * (1 - rate) / variance, 0.95)
     assert interval_of("corp_unc", rows.table) == pytest.approx(sorted(end * (1 - end) for end in ends))
 
 

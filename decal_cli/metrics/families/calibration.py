@@ -373,15 +373,11 @@ def _highest(cells: Table, confidence: float) -> float:
     return max(inside, gaps.whole(cells, confidence))
 
 
-@metric(
+@like(
+    "ece",
     "Interval calibration error",
-    "lower",
-    "probability",
     cite("Gao et al. 2017", "def. 2"),
-    (0, 1),
-    shown=True,
-    how=gaps.INVERSION_TEXT,
-    noisy=True,
+    size_free=True,
     covers=intervals.POPULATION_BELOW,
 )
 def c_emp(t: Table) -> Measured:

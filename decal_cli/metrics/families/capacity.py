@@ -89,7 +89,7 @@ def lift(at: AtCapacity) -> Estimate:
     """
     if at.positives <= 0:
         raise Undefined(_NO_POSITIVES)
-    return (precision_at_capacity(at) / at.units.mean(at.label)).within(0.0, math.inf)
+    return (precision_at_capacity(at) / at.rows.units.mean(at.label)).within(0.0, math.inf)
 
 
 @metric(
@@ -161,12 +161,10 @@ def _threshold(at: AtCapacity) -> Measured:
     return Measured(float(at.lists.threshold.mean()), interval)
 
 
-@metric(
+@like(
+    "threshold_adjusted",
     "Threshold at capacity",
-    "neither",
-    "score",
     "the k-th largest score",
-    (0, 1),
     how="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
     covers=f"{intervals.POPULATION}: the score from which on there is this share of its rows",
 )
@@ -207,29 +205,15 @@ def least_gain(at: WorthAtCapacity) -> Measured:
     return _threshold(at)
 
 
-def _whole_value(at: RowsAtCapacity) -> float:
-    whole = float(at.weight @ at.value)
-    if whole <= 0 or float(at.value.min()) < 0:
-        raise Undefined("missing the rows of label 1 costs nothing")
-    return whole
-
-
-@metric(
-    "Capture of value at capacity",
-    "higher",
-    "share",
-    "value detection rate at k",
-    (0, 1),
-    interval="normal",
-    how=LINEAR,
-    covers=LISTED,
-)
+@like("utility_at_capacity", "Capture of value at capacity", "value detection rate at k", unit="share", range=(0, 1))
 def value_capture(at: RowsAtCapacity) -> Estimate:
     """Share of the rows with label 1 that are acted on, each counted by what missing it costs.
 
     Sum of the cost of a miss over rows of label 1 acted on / the same over all rows of label 1.
     """
-    whole = _whole_value(at)
+    whole = float(at.weight @ at.value)
+    if whole <= 0 or float(at.value.min()) < 0:
+        raise Undefined("missing the rows of label 1 costs nothing")
     share = float((at.weight * at.value) @ at.listed.acted) / whole
     return at.estimate(share, (at.adds_value - share * at.weight * at.value) / whole).within(0.0, 1.0)
 
@@ -237,22 +221,18 @@ def value_capture(at: RowsAtCapacity) -> Estimate:
 def _other(at: RowsAtCapacity, ranking: str) -> RowsAtCapacity:
     if ranking == AMOUNT_RANKING:
         need_amounts(at.utilities)
-    other = at.in_order_of(ranking)
-    if other is None:
+    if ranking not in at.listed.beside:
         need_rows_to_hold_out(at.lists.rows)
         raise Undefined("there is no list in that order")
-    return other
+    return RowsAtCapacity(at.utilities, at.listed.beside[ranking], at.whole)
 
 
-@metric(
+@like(
+    "utility_at_capacity",
     "Utility at capacity, ranked by score",
-    "neither",
-    "utility",
     "worked by hand: utility_at_capacity with the rows in order of their scores",
+    better="neither",
     size_free=False,
-    interval="normal",
-    how=LINEAR,
-    covers=LISTED,
 )
 def eu_score_ranking(at: RowsAtCapacity) -> Estimate:
     """Mean utility per row if the places go to the highest scores among the rows that reach their own threshold.
@@ -275,15 +255,12 @@ def eu_amount_ranking(at: RowsAtCapacity) -> Estimate:
     return _other(at, AMOUNT_RANKING).utility
 
 
-@metric(
+@like(
+    "utility_at_capacity",
     "Gain over ranking by score",
-    "higher",
-    "utility",
     "utility_at_capacity - eu_score_ranking, paired",
     size_free=False,
-    interval="normal",
     how=f"{LINEAR}; paired",
-    covers=LISTED,
 )
 def gain_over_score_ranking(at: RowsAtCapacity) -> Estimate:
     """Utility per row that is won by giving the places by expected gain, over giving them by the score alone.

@@ -167,7 +167,7 @@ def accuracy(c: ClassTable) -> Estimate:
     return c.units.mean(row_right(c, 1)).within(0.0, 1.0)
 
 
-@metric("Top-k accuracy", "higher", "share", "share of rows", (0, 1), interval="wilson")
+@like("accuracy", "Top-k accuracy", "share of rows")
 def top_accuracy(c: ClassTable, *, k: TopK = 3) -> Estimate:
     """Share of rows whose label is among the k most probable classes.
 
@@ -286,15 +286,12 @@ def ece_classwise(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") ->
     return float(np.mean(c.each_class(lambda t: calibration.ece(t, bins=bins, strategy=strategy).value)))
 
 
-@metric(
+@like(
+    "ece_classwise",
     "ECE of each class, averaged, calibrated",
-    "neither",
-    "probability",
     f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
-    (0, 1),
-    size_free=False,
-    interval=None,
-    covers=_NO_INTERVAL,
+    better="neither",
+    shown=False,
 )
 def ece_classwise_null(c: ClassTable, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean ece_classwise that a perfectly calibrated model with these probabilities shows, by chance alone.
@@ -324,15 +321,7 @@ def auc_pairs(c: ClassTable) -> float:
     return float(np.mean([of_pair(j, k) for j in seen.tolist() for k in seen.tolist() if j != k]))
 
 
-@metric(
-    "Ranked probability score",
-    "lower",
-    "squared probability",
-    "Epstein 1969",
-    (0, math.inf),
-    interval="normal",
-    how=intervals.MEAN,
-)
+@like("brier", "Ranked probability score", "Epstein 1969", range=(0, math.inf), shown=False)
 def rps(c: ClassTable) -> Estimate:
     """Mean over rows of sum over j < K of (P(y <= j) - 1[y <= j])^2: for classes that stand in order.
 

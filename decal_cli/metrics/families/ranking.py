@@ -119,7 +119,7 @@ def auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     auc, error = delong(t).value, delong(t).error
     fewer = t.fewer_rows
     if fewer < FEW or min(auc, 1 - auc) < _ROUNDING or error == 0:
-        return intervals.wilson(auc, 1.0, fewer, confidence)
+        return intervals.wilson(auc, fewer, confidence)
     reach = intervals.quantile(confidence) * error / (auc * (1 - auc))
     low, high = expit(log_odds(np.array(auc)) + np.array([-reach, reach]))
     return float(low), float(high)

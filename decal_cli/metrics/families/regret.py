@@ -18,7 +18,7 @@ from decal_cli.learn.held_out import ByAmount, Method, smoothed_gain, switches
 from decal_cli.learn.probe import Probed, no_signal
 from decal_cli.learn.regions import Regions, bin_losses
 from decal_cli.metrics import confidence as intervals
-from decal_cli.metrics import decisions, grouping, regret_cells
+from decal_cli.metrics import decisions, grouping
 from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.decisions import Decisions, Featured, Recalibrating
 from decal_cli.metrics.declare import Measured, family, for_rows, like, metric
@@ -41,15 +41,11 @@ def _scaled(task: Task, interval: Interval) -> Interval:
     return task.u_delta * interval[0], task.u_delta * interval[1]
 
 
-@metric(
+@like(
+    "cfdl",
     "Calibration regret",
-    "lower",
-    "utility",
     cite("Perez-Lebel et al. 2025", "def. 3.6"),
-    (0, 1),
-    size_free=False,
     shown=True,
-    how=regret_cells.CLIPPED_TEXT,
     covers=intervals.OF_BINS_BELOW,
 )
 def regret_calibration(q: Regrets, *, bins: Bins = BINS) -> Measured:

@@ -317,17 +317,7 @@ def brier(t: Table) -> Estimate:
     return t.mean_of(squared).within(0.0, 1.0)
 
 
-@metric(
-    "Log loss",
-    "lower",
-    "nats",
-    f"logarithmic score: {cite('Good 1952')}",
-    (0, math.inf),
-    shown=True,
-    interval="normal",
-    how=intervals.MEAN,
-    rarer=5,
-)
+@like("brier", "Log loss", f"logarithmic score: {cite('Good 1952')}", unit="nats", range=(0, math.inf), rarer=5)
 def log_loss(t: Table, *, eps: Clip = 0.0) -> Estimate:
     """Mean negative natural logarithm of the probability that the score gives to the label.
 
@@ -363,14 +353,11 @@ def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> Measured:
     return less_chance(t, "mcb", corp_parts(t, loss).mcb, loss)
 
 
-@metric(
+@like(
+    "corp_mcb",
     "Discrimination (isotonic)",
-    "higher",
-    "squared probability",
-    f"{cite('Dimitriadis et al. 2021')} (CORP)",
-    (0, math.log(2)),
-    shown=True,
-    how=_REPLAYED,
+    better="higher",
+    range=(0, math.log(2)),
     covers=(
         "what the best monotone recalibration would save in the population, 0 where it is constant; the "
         "value, fitted and judged on the same rows, is too large"
@@ -404,7 +391,7 @@ def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> Measured:
         neg2, pos2 = float((t.n2 - t.pos2).sum()), float(t.pos2.sum())
         squares = pos2 * (1 - rate) ** 2 + neg2 * rate**2
         rows = rate * (1 - rate) * t.total**2 / squares if squares > 0 else t.effective_rows
-        low, high = intervals.wilson(rate, 1.0, rows, confidence)
+        low, high = intervals.wilson(rate, rows, confidence)
         ends = [constant_loss(rate, LOSSES[loss]) for rate in (low, high)]
         # It is largest at one half, and falls to either side.
         return max(min(ends), 0.0), _MAX_LOSS[loss] if low < 0.5 < high else max(ends)
@@ -412,13 +399,12 @@ def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> Measured:
     return Measured(corp_parts(t, loss).unc, interval)
 
 
-@metric(
+@like(
+    "corp_mcb",
     "Refinement loss",
-    "lower",
-    "squared probability",
     cite("Tasche 2021", "prop. 2.6"),
-    (0, 0.25),
-    how=_REPLAYED,
+    range=(0, 0.25),
+    shown=False,
     covers=(
         "what the best monotone recalibration would leave in the population; the value, fitted and judged on "
         "the same rows, is too small"
@@ -461,13 +447,10 @@ def irreducible_loss(t: Table, regions: Regions) -> Measured:
     return Measured(value, interval)
 
 
-@metric(
+@like(
+    "refinement_loss",
     "Refinement loss, lower bound",
-    "lower",
-    "squared probability",
     cite("Tasche 2021", "prop. 5.5"),
-    (0, 0.25),
-    how=_REPLAYED,
     covers="the population's value of the bound, not the refinement loss",
 )
 def refinement_lower(t: Table) -> Measured:
@@ -536,12 +519,10 @@ def _of_line(estimate: MeanEstimate) -> Measured:
     return Measured(estimate.mean, lambda confidence, _: intervals.normal(estimate, confidence))
 
 
-@metric(
+@like(
+    "calibration_slope",
     "Calibration intercept",
-    "zero",
-    "slope",
-    cite("Cox 1958"),
-    how=_SANDWICH,
+    better="zero",
     covers="the intercept of the population's best logistic curve",
 )
 def calibration_intercept(t: Table) -> Measured:
@@ -572,7 +553,7 @@ def observed_expected(t: Table) -> Measured:
 
     def interval(confidence: float, seed: Seed) -> Interval:
         if ratio == 0:
-            return 0.0, intervals.wilson(0.0, 1.0, t.effective_rows, confidence)[1] / expected
+            return 0.0, intervals.wilson(0.0, t.effective_rows, confidence)[1] / expected
 
         def residual(score: Floats) -> Floats:
             return np.stack((-ratio * score / expected, (1 - ratio * score) / expected))

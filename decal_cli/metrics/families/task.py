@@ -175,14 +175,11 @@ def external_regret(d: Decisions) -> Estimate:
     return d.mean(d.worth[best] - d.won, d.stakes[best] - d.stakes)
 
 
-@metric(
+@like(
+    "swap_regret",
     "Calibration decision loss for this task",
-    "lower",
-    "utility",
     cite("Hu and Wu 2024", "def. 2.14"),
-    (0, 1),
     size_free=False,
-    how=regret_cells.CLIPPED_TEXT,
     covers=intervals.OF_LEVELS_BELOW,
 )
 def cfdl(q: Regrets, *, levels: AtLevels = "auto") -> Measured:
@@ -221,7 +218,7 @@ def accuracy(d: Acting) -> Estimate:
     return d.share(d.right, True)
 
 
-@metric("Sensitivity", "higher", "share", "recall, true positive rate", (0, 1), interval="wilson")
+@like("accuracy", "Sensitivity", "recall, true positive rate")
 def sensitivity(d: Acting) -> Estimate:
     """Share of the rows with label 1 that are decided 1.
 
@@ -230,7 +227,7 @@ def sensitivity(d: Acting) -> Estimate:
     return d.share(d.acts, d.positive, "no row has label 1")
 
 
-@metric("Specificity", "higher", "share", "true negative rate", (0, 1), interval="wilson")
+@like("accuracy", "Specificity", "true negative rate")
 def specificity(d: Acting) -> Estimate:
     """Share of the rows with label 0 that are decided 0.
 
@@ -239,7 +236,7 @@ def specificity(d: Acting) -> Estimate:
     return d.share(~d.acts, ~d.positive, "no row has label 0")
 
 
-@metric("Positive predictive value", "higher", "share", "precision", (0, 1), interval="wilson")
+@like("accuracy", "Positive predictive value", "precision")
 def ppv(d: Acting) -> Estimate:
     """Share of the rows decided 1 whose label is 1.
 
@@ -248,7 +245,7 @@ def ppv(d: Acting) -> Estimate:
     return d.share(d.positive, d.acts, "no row is decided 1")
 
 
-@metric("Negative predictive value", "higher", "share", "share of label 0 among decisions 0", (0, 1), interval="wilson")
+@like("accuracy", "Negative predictive value", "share of label 0 among decisions 0")
 def npv(d: Acting) -> Estimate:
     """Share of the rows decided 0 whose label is 0.
 
@@ -268,13 +265,11 @@ INTERVENTIONS = 100.0
 """Rows that interventions avoided are counted of."""
 
 
-@metric(
+@like(
+    "accuracy",
     "Selection rate",
-    "neither",
-    "share",
     "positive prediction rate; of a credit score that rejects, the reject rate",
-    (0, 1),
-    interval="wilson",
+    better="neither",
 )
 def selection_rate(d: Acting) -> Estimate:
     """Share of the rows that are decided 1.
@@ -284,7 +279,7 @@ def selection_rate(d: Acting) -> Estimate:
     return d.share(d.acts, True)
 
 
-@metric("False positive rate", "lower", "share", "fall-out, 1 - specificity", (0, 1), interval="wilson")
+@like("accuracy", "False positive rate", "fall-out, 1 - specificity", better="lower")
 def false_positive_rate(d: Acting) -> Estimate:
     """Share of the rows with label 0 that are decided 1.
 
@@ -293,13 +288,11 @@ def false_positive_rate(d: Acting) -> Estimate:
     return d.share(d.acts, ~d.positive, "no row has label 0")
 
 
-@metric(
+@like(
+    "net_benefit",
     "Standardised net benefit",
-    "higher",
-    "share",
     cite("Kerr et al. 2016"),
-    (-math.inf, 1),
-    interval="normal",
+    shown=False,
     how="ratio of two means: normal, from its linearised standard error",
 )
 def net_benefit_standardised(d: Acting) -> Estimate:
