@@ -542,7 +542,7 @@ def decided(rows: Rows, task: BinaryTask, population: Population) -> bool:
     """Whether it is known how every row is decided by both scores, which cells may not tell."""
     t, at = rows.table, task.decision_threshold
     ends = (at, population.as_made(at))
-    return not isinstance(t, CellTable) or all(t.straddled(each) is None for each in ends)
+    return not isinstance(t, CellTable) or not len(t.straddled(*ends))
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ from decal_cli.tables.isotonic import pool
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Table
-from decal_cli.tables.units import Estimate, Independent, Units
+from decal_cli.tables.units import Estimate, Independent, Interval, Units
 from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
@@ -75,6 +75,10 @@ class Setup(NamedTuple):
     def rng(self) -> np.random.Generator:
         """The generator of the metrics of regret, for the same folds and draws."""
         return Seed(self.seed).generator("regret")
+
+    def point(self, each: Estimate, interval: Callable[[Estimate, float], Interval]) -> tuple[float, ...]:
+        """A value, and the ends of its interval if they are asked for."""
+        return (each.value, *(() if self.confidence is None else interval(each, self.confidence)))
 
     @property
     def tasks(self) -> list[BinaryTask]:
@@ -202,7 +206,7 @@ def _of_estimates(s: Setup, name: str, estimates: Iterable[Estimate], brier: flo
     sums, influence, units = np.zeros(3), 0.0, None
     for k, each in enumerate(estimates):
         if k in shown:
-            points.append((each.value, *(() if s.confidence is None else each.normal(s.confidence))))
+            points.append(s.point(each, Estimate.normal))
         if prior is not None:
             sums, units = sums + prior[k] * np.array((each.value, each.extra, each.missed)), each.units
             influence = influence + prior[k] * each.influence
@@ -220,8 +224,7 @@ def _rate(s: Setup, name: str, keyed: Keyed, metric: OfDecisions) -> MetricCurve
     points, reason = [], None
     for decided in _decided(keyed, s.grid.at, s.grid.shown):
         try:
-            share = metric(decided)
-            points.append((share.value, *(() if s.confidence is None else share.wilson(s.confidence))))
+            points.append(s.point(metric(decided), Estimate.wilson))
         except Undefined as undefined:
             points.append((np.nan,) * (1 if s.confidence is None else 3))
             reason = undefined.reason

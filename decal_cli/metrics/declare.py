@@ -278,28 +278,17 @@ def like(name: str, title: str, source: str = "", **others: Any) -> Callable[[F]
     return declare
 
 
-def for_classes(name: str, **others: Any) -> Callable[[F], F]:
-    """Declare what a metric of two classes is for rows of several; what is not given is as it is there.
+def form_of(name: str, rows: Literal["of_classes", "of_rows"], **others: Any) -> Callable[[F], F]:
+    """Declare what a metric is for rows of several classes, or where every row has utilities of its own.
 
-    The function has the metric's parameters, and asks by annotation for a ClassTable. Its docstring is the sentence
-    that users read of it.
+    What is not given is as it is there. The function has the metric's parameters, and asks by annotation for such rows.
+    Its docstring is the sentence that users read of it.
     """
-    return _form(name, "of_classes", others)
 
-
-def for_rows(name: str, **others: Any) -> Callable[[F], F]:
-    """Declare what a metric that needs a task is where every row has utilities of its own, as `for_classes` does.
-
-    The function asks by annotation for RowUtilities, and for what is held out by them.
-    """
-    return _form(name, "of_rows", {"range": (-math.inf, math.inf), **others})
-
-
-def _form(name: str, rows: str, others: dict[str, Any]) -> Callable[[F], F]:
     def declare(function: F) -> F:
         of_two = METRICS[name]
         how = of_two.how if others["interval"] else _HOW[None]
-        form: dict[str, Any] = {rows: of_two.like(function, **{"how": how, **others})}
+        form: dict[str, Any] = {rows: of_two.like(function, how=how, **others)}
         METRICS[name] = replace(of_two, **form)
         return function
 

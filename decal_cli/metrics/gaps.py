@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Literal, NamedTuple
+from functools import wraps
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,9 @@ from decal_cli.tables.classes import MIN_LEVEL_ROWS, ClassLevels, ClassTable
 from decal_cli.tables.design import residual_products
 from decal_cli.tables.resample import TIE, as_whole
 from decal_cli.tables.table import BINS, Floats, Ints, Table
+from decal_cli.tables.units import run_of_each
 
+F = TypeVar("F")
 N_NULL_DRAWS = 400
 MAX_NULL_LEVELS = 4096
 """Above this many levels, labels are drawn on as many equal-mass cells; the scores in one cell hardly differ."""
@@ -92,7 +95,7 @@ def debiased_square(levels: Table) -> float:
 
 def spread(t: Table, gap: Floats) -> Floats:
     """Each level with the gap of its equal-mass bin."""
-    return np.repeat(gap, np.diff(t.bin_starts(), append=len(t)))
+    return np.asarray(gap[run_of_each(t.bin_starts(), len(t))])
 
 
 def smoothed(t: Table) -> Floats:
@@ -194,9 +197,19 @@ def at_levels(t: Table, levels: Levels) -> Table:
     return t if used == "exact" else t.bins()
 
 
-def as_score(c: ClassTable) -> Table | None:
-    """Two classes as a score; None of more."""
-    return c.one_vs_rest(1) if len(c.classes) == 2 else None
+def as_score(of_two: Callable[..., Any]) -> Callable[[Callable[..., F]], Callable[..., F]]:
+    """A function of several classes that is, of two, what another one is of their score."""
+
+    def declare(function: Callable[..., F]) -> Callable[..., F]:
+        @wraps(function)
+        def of_classes(c: ClassTable, *given: Any, **parameters: Any) -> F:
+            if len(c.classes) == 2:
+                return cast(F, of_two(c.one_vs_rest(1), *given, **parameters))
+            return function(c, *given, **parameters)
+
+        return of_classes
+
+    return declare
 
 
 def on_exact_levels(c: ClassTable, levels: Levels) -> bool:
@@ -280,8 +293,8 @@ def worlds(levels: Table, rng: np.random.Generator) -> Worlds:
     starts = np.arange(len(levels)) if float(np.median(rows)) >= _CROWDED else levels.bin_starts()
     sums, error = np.add.reduceat(gap, starts), np.add.reduceat(noise, starts, axis=-1).std(axis=0)
     kept = shrunken(sums, LESS[:, None] * error)
-    share = levels.n / np.repeat(np.add.reduceat(levels.n, starts), np.diff(starts, append=len(levels)))
-    less = np.repeat(kept, np.diff(starts, append=len(levels)), axis=-1) * share
+    run = run_of_each(starts, len(levels))
+    less = kept[:, run] * (levels.n / np.add.reduceat(levels.n, starts)[run])
     calibrated, drawn = (float(_squares(levels, p).sum()) for p in (levels.score, chance))
     bend = float((unit * (1 - 2 * levels.score) * gap).sum()) * levels.total
     return Worlds(gap, less, noise, (calibrated / max(drawn, 1e-300), bend / max(drawn, 1e-300)))
@@ -397,13 +410,13 @@ def interval_of_agents(
     """
     levels = t if len(t) <= MAX_WORLD_CELLS else t.cells.bins(MAX_WORLD_CELLS)
     bins = levels.bins() if len(levels) > _OWN else levels
-    lengths = np.diff(levels.bin_starts(), append=len(levels)) if bins is not levels else np.ones(len(levels), np.int64)
+    starts = np.arange(len(levels)) if bins is levels else levels.bin_starts()
     gap, one_over = observed(bins), concentration(bins)
     error = np.sqrt((gap**2 + bins.score * (1 - bins.score)) * one_over)
     factors = FACTORS * (1 + quantile(confidence) * float(np.sqrt(error @ error / max(gap @ gap, 1e-300))))
     less = shrunken(gap, LESS[:, None] * error)
     worlds = np.concatenate((np.minimum(factors, 1e6)[:, None] * gap, less))
-    chances = np.clip(levels.score + np.repeat(worlds, lengths, axis=-1), 0.0, 1.0)
+    chances = np.clip(levels.score + worlds[:, run_of_each(starts, len(levels))], 0.0, 1.0)
     rows = levels.n * 1.0
     truths = statistic(levels.score, np.broadcast_to(rows, chances.shape), rows * chances)
     seen = float(statistic(levels.score, rows[None], levels.pos[None] * 1.0)[0])
@@ -427,8 +440,4 @@ def _drawn(
     pos, neg = unit * rng.poisson(rows / unit * chance, shape), unit * rng.poisson(rows / unit * (1 - chance), shape)
     n = pos + neg
     some = n.sum(axis=-1) > 0
-    return (
-        statistic(score, n[some], pos[some])
-        if some.all()
-        else np.resize(statistic(score, n[some], pos[some]), N_WORLD_DRAWS)
-    )
+    return np.resize(statistic(score, n[some], pos[some]), N_WORLD_DRAWS)

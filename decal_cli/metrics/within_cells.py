@@ -7,6 +7,7 @@ A cell whose rows tie moves nothing; where all do, every metric is that of the r
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -46,8 +47,7 @@ class InCells(NamedTuple):
         """Cells that an edge of a bin falls into, whose rows may lie on either side of it."""
         t, bins, strategy = self.t, self.parameters.get("bins", 15), self.parameters.get("strategy", "mass")
         if strategy == "width":
-            cells = [t.straddled(k / bins) for k in range(1, bins)]
-            return np.array([cell for cell in cells if cell is not None], dtype=np.int64)
+            return t.straddled(*(k / bins for k in range(1, bins)))
         edges = t.quantiles(bins)[1:-1]
         at = np.searchsorted(t.score, edges, side="left")
         cut = np.unique(at[t.score[np.minimum(at, len(t) - 1)] == edges])
@@ -68,8 +68,8 @@ class InCells(NamedTuple):
         """What the rows of cells that decision thresholds cut are worth."""
 
         def of_step(step: BinaryTask) -> float:
-            cell = self.t.straddled(step.decision_threshold)
-            return 0.0 if cell is None else float(sum(worth[cell] for worth in self.worth(step.threshold)))
+            cut = self.t.straddled(step.decision_threshold)
+            return float(sum(worth[cut].sum() for worth in self.worth(step.threshold)))
 
         return self.task.u_delta * self.task.in_steps(of_step)
 
@@ -210,15 +210,13 @@ def _at_threshold(name: str) -> Reach:
     def reach(c: InCells) -> float:
         metric, total = METRICS[name], 0.0
         for threshold in c.task.decision_thresholds:
-            cell = c.t.straddled(threshold)
-            if cell is None:
-                continue
-            value = float(metric.function(*c.inputs.all_of(metric.needs), **c.parameters))
-            ends = []
-            for zeros, ones in ((False, False), (False, True), (True, False), (True, True)):
-                moved = c.inputs.having(c.t.moved(cell, zeros, ones, threshold))
-                ends.append(float(metric.function(*moved.all_of(metric.needs), **c.parameters)))
-            total += max(abs(end - value) for end in ends)
+            for cell in c.t.straddled(threshold):
+                value = float(metric.function(*c.inputs.all_of(metric.needs), **c.parameters))
+                ends = []
+                for zeros, ones in itertools.product((False, True), repeat=2):
+                    moved = c.inputs.having(c.t.moved(cell, zeros, ones, threshold))
+                    ends.append(float(metric.function(*moved.all_of(metric.needs), **c.parameters)))
+                total += max(abs(end - value) for end in ends)
         return total
 
     return reach
@@ -248,9 +246,8 @@ def _share(c: InCells) -> float:
 @_of("regret_calibration")
 def _binned_regret(c: InCells) -> float:
     """|c - t*| of a bin, times the rows that it decides wrongly, changes by at most 2 for each row that moves."""
-    rows = 4 * float(c.t.n[c.cut].sum())
-    cut = {cell for at in c.task.decision_thresholds if (cell := c.t.straddled(at)) is not None}
-    return c.task.u_delta * (rows + sum(float(c.t.n[cell]) for cell in cut)) / c.t.total
+    cut, decided = c.cut, np.unique(c.t.straddled(*c.task.decision_thresholds))
+    return c.task.u_delta * float(4 * c.t.n[cut].sum() + c.t.n[decided].sum()) / c.t.total
 
 
 @_of("regret_grouping_worst")
@@ -270,7 +267,7 @@ def of_curves(t: Table, thresholds: Iterable[float]) -> tuple[float, float] | No
     c = InCells(t, Inputs(), {})
     decided = refined = 0.0
     for threshold in thresholds:
-        cell, (neg, pos) = t.straddled(threshold), c.worth(threshold)
-        decided = max(decided, 0.0 if cell is None else float(neg[cell] + pos[cell]))
+        cut, (neg, pos) = t.straddled(threshold), c.worth(threshold)
+        decided = max(decided, float((neg + pos)[cut].sum()))
         refined = max(refined, float(np.minimum(neg, pos).max()))
     return decided, refined

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables.design import INDEPENDENT, Clustered, Design, weighted
-from decal_cli.tables.table import CELLS, Floats, Loss, Table
+from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 from decal_cli.tables.units import Estimate
 
 GRID = 1 << 16
@@ -120,10 +120,10 @@ class CellTable(Table):
         """Whether a score of exactly 0 or 1 is wrong."""
         return not bool(np.isfinite(self.sums[:, N_POWERS]).all())
 
-    def straddled(self, threshold: float) -> int | None:
-        """The cell that has scores on both sides of a threshold, as far as is known; None where there is none."""
-        at = int(np.searchsorted(self.least, threshold, side="left")) - 1
-        return at if at >= 0 and threshold <= self.greatest[at] else None
+    def straddled(self, *thresholds: float) -> Ints:
+        """The cells that have scores on both sides of a threshold, as far as is known; of each of these one at most."""
+        at = np.searchsorted(self.least, thresholds, side="left") - 1
+        return at[(at >= 0) & (thresholds <= self.greatest[at])]
 
     def moved(self, cell: int, below: bool, above: bool, threshold: float) -> Table:
         """The table where the negatives of a cell lie above a threshold in it, or not, and so do the positives."""

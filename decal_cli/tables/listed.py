@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from decal_cli.tables.local_rate import NOWHERE, LocalMeans, Neighbours
 from decal_cli.tables.rows import Rows, of_rows
 from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.units import run_of_each
 
 _ROUNDING = 1e-12
 """Places that differ from a whole number by so little, relatively, differ by rounding."""
@@ -162,9 +163,8 @@ def listed(rows: Rows, capacity: Capacity, act_from: float | None, rank: Floats 
     next_rank = np.where(full, height[np.minimum(following, len(at) - 1)], np.nan)
     acted = np.add.reduceat(n * chance, firsts)
     lists = Lists(capacity, rows, rank, room, acted, next_rank, threshold)
-    level = np.repeat(at, np.diff(levels, append=len(s)))
     place = np.empty(len(order), dtype=np.int64)
-    place[order] = level
+    place[order] = run_of_each(levels, len(s))
     of_row = number[place]
     # A share of the rows grows with them, and a count does not; of weighted rows, both grow with the weight.
     brought = share if capacity.among is not None or rows.weighted else np.zeros(len(share))

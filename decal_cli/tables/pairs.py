@@ -171,7 +171,7 @@ class CellPairs(PairTable):
 
     def decided_at(self, threshold: float) -> bool:
         """Whether every row is known to be decided at a threshold, by both models."""
-        return all(side.straddled(threshold) is None for side in self.sides)
+        return not any(len(side.straddled(threshold)) for side in self.sides)
 
 
 _NOTHING = 1e-12

@@ -242,9 +242,9 @@ class Table(Counted, Remembering):
             raise Undefined("the resample is empty")
         return Table(self.score[some], n[some], pos[some], design.taken(some))
 
-    def null(self, rng: np.random.Generator, chance: Floats | None = None) -> Table:
-        """These scores with labels drawn as if every score, or this chance, were the true probability."""
-        pos, design = self.design.relabelled(self, rng, self.score if chance is None else chance)
+    def null(self, rng: np.random.Generator) -> Table:
+        """These scores with labels drawn as if every score were the true probability."""
+        pos, design = self.design.relabelled(self, rng, self.score)
         return Table(self.score, self.n, pos, design)
 
 

@@ -32,6 +32,7 @@ from decal_cli.tables.design import INDEPENDENT, CountedRows, Design, RowsOfCell
 from decal_cli.tables.pairs import CellPairs, PairTable, Sums
 from decal_cli.tables.rows import Groups, Rows
 from decal_cli.tables.table import Floats, Ints, Table
+from decal_cli.tables.units import run_of_each, starts_of
 
 CLUSTER = "cluster"
 """Numbers of clusters, where rows were counted by them too."""
@@ -236,9 +237,8 @@ class DistinctScores(Counts):
         # In an order that does not depend on that of the files: sums of floats do.
         of_clusters = [self.columns[CLUSTER]] if CLUSTER in self.columns else []
         order = np.lexsort((*reversed(columns), *of_clusters, *reversed(keys)))
-        keys = tuple(key[order] for key in keys)
-        starts = np.flatnonzero(np.append(True, np.logical_or.reduce([key[1:] != key[:-1] for key in keys])))
-        keys = tuple(key[starts] for key in keys)
+        starts = starts_of([key[order] for key in keys])
+        keys = tuple(key[order[starts]] for key in keys)
         n, pos, *squares = (np.add.reduceat(values[order], starts) for values in columns)
         design = self._clustered(order, starts, keys)
         if not squares:
@@ -251,7 +251,7 @@ class DistinctScores(Counts):
         if CLUSTER not in self.columns:
             return None
         unit = np.tile(self.columns[CLUSTER][order].astype(np.int64), 2)
-        cell = np.tile(np.searchsorted(starts, np.arange(len(order)), side="right") - 1, 2)
+        cell = np.tile(run_of_each(starts, len(order)), 2)
         label = np.repeat([0, 1], len(order))
         both = (self.rows, *(self.sums if self.weighted else ()))
         rows, *of_weights = (np.concatenate((np.maximum(of - ones, 0.0)[order], ones[order])) for of, ones in both)
@@ -379,7 +379,7 @@ class CellCounts(Counts):
             # What has the same keys, in an order that does not depend on that of the files: sums of floats do.
             order = np.lexsort((*(of[name] for name in reversed(SUMS)), *keys))
         label, high, low = (key[order] for key in keys)
-        starts = np.flatnonzero(np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1])))
+        starts = starts_of((low, high))
         first, last = low[starts], high[starts]
         apart = last[:-1] <= first[1:]
         if not apart.all():
@@ -389,7 +389,7 @@ class CellCounts(Counts):
                 f"{self.origin.shown}: cells {cells} overlap",
                 f"aggregate all files with the same {Hint('threshold')} options",
             )
-        place = (np.cumsum(np.isin(np.arange(len(low)), starts)) - 1) + len(starts) * label.astype(np.int64)
+        place = run_of_each(starts, len(low)) + len(starts) * label.astype(np.int64)
 
         def added(names: Sequence[str]) -> Floats:
             flat = [np.bincount(place, of[name][order], 2 * len(starts)) for name in names]
@@ -407,7 +407,7 @@ class CellCounts(Counts):
         # In an order that does not depend on that of the files: sums of floats do.
         order = np.lexsort((of["n"], of["label"], place))
         place, label = place[order], of["label"][order]
-        starts = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
+        starts = starts_of([place])
         cell_a, cell_b = np.divmod(place[starts], len(of_b))
         n, pos, n2, pos2 = (
             np.add.reduceat(values[order] * ones, starts)

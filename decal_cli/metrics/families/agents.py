@@ -32,7 +32,7 @@ from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import Measured, Witness, family, for_classes, like, metric, null_of
+from decal_cli.metrics.declare import Measured, Witness, family, form_of, like, metric, null_of
 from decal_cli.metrics.gaps import AtLevels, Levels, as_score, at_levels, levels_or_cells, need_rows, on_exact_levels
 from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
 from decal_cli.tables.memo import once
@@ -762,43 +762,40 @@ def _class_cdl(c: ClassTable, levels: Levels) -> WorstRule:
     return over_frequencies(_class_levels(c, levels))
 
 
+@as_score(worst_task)
 def _cdl_witness(c: ClassTable, *, levels: Levels = "auto") -> Witness:
-    t = as_score(c)
-    if t is not None:
-        return worst_task(t, "cdl", levels=levels)
     rule, used = _class_cdl(c, levels), _class_levels(c, levels)
     loss = lost_over_frequencies(used, rule.utility) if len(rule.utility) else 0.0
     return _class_witness(rule.utility, loss, "cfdl" if levels == "auto" else f"cfdl(levels={levels})")
 
 
-@for_classes(
+@form_of(
     "cdl",
+    "of_classes",
     interval=None,
     covers=_NO_INTERVAL,
     witness=_cdl_witness,
     source=f"{cite('Hu and Wu 2024', 'thm. 3.11')}, the linear program by cuts",
     slow=True,
 )
+@as_score(cdl)
 def class_cdl(c: ClassTable, *, levels: Levels = "auto") -> float:
     """The most that any decision maker with payoffs in [0, 1] loses by acting on probabilities instead of frequencies.
 
     A linear program over all proper scoring rules, on levels of equal probabilities; where these hold few rows, on
     8 to 32 cells of about equally many rows, fewer of more classes.
     """
-    t = as_score(c)
-    return float(cdl(t, levels=levels)) if t is not None else _class_cdl(c, levels).loss
+    return _class_cdl(c, levels).loss
 
 
-@for_classes("cdl_null", interval=None, covers=_NOT_DRAWN, slow=True)
+@form_of("cdl_null", "of_classes", interval=None, covers=_NOT_DRAWN, slow=True)
+@as_score(cdl_null)
 @once
 def class_cdl_null(c: ClassTable, seed: Seed, *, levels: Levels = "auto") -> float:
     """Mean cdl that a perfectly calibrated model with these probabilities shows, by chance alone.
 
     The classes of the rows of each level or cell are drawn from its probabilities, 20 times.
     """
-    t = as_score(c)
-    if t is not None:
-        return cdl_null(t, seed, levels=levels).value
     used = _class_levels(c, levels)
     drawn = calibrated_counts(c, used.of_row, used.score, N_RULE_DRAWS, seed.generator("classes"))
     return float(np.mean([most_over_frequencies(used._replace(counts=each)) for each in drawn]))
@@ -821,31 +818,28 @@ def _attained(c: ClassTable, utility: Floats) -> float:
     return float((utility @ c.count(c.label, len(c.classes))).max() / c.total) - won
 
 
+@as_score(partial(worst_task, quantity="u_cal"))
 def _u_cal_witness(c: ClassTable) -> Witness:
-    t = as_score(c)
-    if t is not None:
-        return worst_task(t, "u_cal")
     rule, _ = _class_u_cal(c)
     return _class_witness(rule.utility, _attained(c, rule.utility), "external_regret")
 
 
-@for_classes(
+@form_of(
     "u_cal",
+    "of_classes",
     interval=None,
     covers=_NO_INTERVAL,
     witness=_u_cal_witness,
     source=f"{cite('Kleinberg et al. 2023', 'thm. 17')}, the linear program by cuts; per row, with payoffs in [0, 1]",
     slow=True,
 )
+@as_score(u_cal)
 def class_u_cal(c: ClassTable) -> float:
     """The most that any decision maker with payoffs in [0, 1] loses by acting on probabilities instead of base rates.
 
     A linear program over all proper scoring rules, on up to 1,000 / K levels of equal probabilities. Of more, the agent
     is looked for on 32 to 64 cells and evaluated on all rows: what is printed is lost, and a little more may be.
     """
-    t = as_score(c)
-    if t is not None:
-        return float(u_cal(t))
     rule, exact = _class_u_cal(c)
     return rule.loss if exact else max(_attained(c, rule.utility), 0.0)
 

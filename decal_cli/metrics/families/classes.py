@@ -15,7 +15,7 @@ from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import decide
-from decal_cli.metrics.declare import Measured, family, for_classes, like, metric, null_of
+from decal_cli.metrics.declare import Measured, family, form_of, like, metric, null_of
 from decal_cli.metrics.families import calibration
 from decal_cli.metrics.families.calibration import Bins, By, ece_exact, span
 from decal_cli.metrics.families.ranking import components, delong
@@ -135,13 +135,13 @@ def row_brier(c: ClassTable) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", c.score, c.score) - 2 * c.of_label + 1)
 
 
-@for_classes("brier", range=(0, 2), interval="normal")
+@form_of("brier", "of_classes", range=(0, 2), interval="normal")
 def brier(c: ClassTable) -> Estimate:
     """Mean over rows of sum over classes (p_k - 1[y = k])^2: for two classes twice the Brier score of one of them."""
     return c.units.mean(row_brier(c)).within(0.0, 2.0)
 
 
-@for_classes("log_loss", interval="normal")
+@form_of("log_loss", "of_classes", interval="normal")
 def log_loss(c: ClassTable, *, eps: Clip = 0.0) -> Estimate:
     """Mean negative natural logarithm of the probability that the row gives to its label."""
     chance = np.clip(c.of_label, eps, 1 - eps) if eps else c.of_label
@@ -161,7 +161,7 @@ def row_right(c: ClassTable, k: int) -> Floats:
     return (above + ties < k).astype(np.float64)
 
 
-@for_classes("accuracy", interval="wilson", shown=True)
+@form_of("accuracy", "of_classes", interval="wilson", shown=True)
 def accuracy(c: ClassTable) -> Estimate:
     """Share of rows whose most probable class is the label."""
     return c.units.mean(row_right(c, 1)).within(0.0, 1.0)
@@ -188,7 +188,7 @@ def _aucs(c: ClassTable) -> Floats:
     return np.array(c.each_class(of_class))
 
 
-@for_classes("auc", interval=None, covers=_NO_INTERVAL)
+@form_of("auc", "of_classes", interval=None, covers=_NO_INTERVAL)
 def auc(c: ClassTable) -> Estimate:
     """Mean over classes of the AUC of each class against the rest; classes that no row has are not counted."""
     value = float(np.nanmean(_aucs(c)))
@@ -376,15 +376,13 @@ def aurc(c: ClassTable) -> Estimate:
     interval=None,
     covers="nothing: where levels or cells hold few rows, it is noise",
 )
+@as_score(lambda t, *, levels="auto": 2 * ece_exact(at_levels(t, levels)).value)
 def cal_l1(c: ClassTable, *, levels: AtCells = "auto") -> float:
     """Mean over rows of sum over classes |p_k - h_k|, h the frequencies of the classes among rows of equal p.
 
     levels: as for cdl: exact levels, or cells of about equally many rows, 8 to 32 and fewer of more classes, which
     scores the mean probabilities of its rows; for two classes equal-mass bins. As many levels or fewer are cells each.
     """
-    t = as_score(c)
-    if t is not None:
-        return 2 * ece_exact(at_levels(t, levels)).value
     used = levels_or_cells(c, levels)
     rows = used.counts.sum(axis=1, keepdims=True)
     return float(np.abs(used.counts - rows * used.score).sum() / rows.sum())

@@ -21,7 +21,7 @@ from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import decisions, grouping
 from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.decisions import Decisions, Featured, Recalibrating
-from decal_cli.metrics.declare import Measured, family, for_rows, like, metric
+from decal_cli.metrics.declare import Measured, family, form_of, like, metric
 from decal_cli.metrics.families.task import MEAN_PAYOFF
 from decal_cli.metrics.regret_cells import Regrets, ScoreRegrets, worst_of_rows
 from decal_cli.tables.resample import TIE
@@ -397,7 +397,7 @@ family(
 )
 
 
-@for_rows("regret_grouping_worst", interval=None)
+@form_of("regret_grouping_worst", "of_rows", range=(-math.inf, math.inf), interval=None)
 def row_regret_grouping_worst(u: RowUtilities, *, bins: Bins = BINS) -> float:
     """Utility per decision that knowing every label would add to recalibration: an upper limit, not an estimate.
 

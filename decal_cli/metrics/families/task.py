@@ -24,7 +24,7 @@ from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.design import Design
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Table
-from decal_cli.tables.units import Estimate
+from decal_cli.tables.units import Estimate, run_of_each
 from decal_cli.task import Task
 
 family(
@@ -395,7 +395,7 @@ def ks(t: Table) -> Measured:
         # The positives of each cell if its bin had one frequency: the walk of the cells themselves is rough by noise.
         starts = cells.bin_starts(int(np.clip(cells.fewer_rows / _ROWS_OF_BIN, 2, BINS)))
         bins = cells.merge_levels(starts)
-        pos = np.repeat(bins.pos / bins.n, np.diff(starts, append=len(cells))) * cells.n
+        pos = (bins.pos / bins.n)[run_of_each(starts, len(cells))] * cells.n
         unit = gaps.concentration(cells) * cells.n
         neg, shape = cells.n - pos, (gaps.N_WORLD_DRAWS, len(cells))
         walk = _walk(pos, neg)
