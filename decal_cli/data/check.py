@@ -1,7 +1,7 @@
 """Checks of columns: numbers, labels, probabilities of several classes, groups, clusters and periods.
 
-A check gives values, shape (T,), and the mask of rows that lack one, None for none, which is built only once something
-is wrong. Errors are of the first row that is wrong.
+A check gives values, shape (T,), and writes down which rows lack one (`Origin.lacking`). Masks are built only once
+something is wrong. Errors are of the first row that is wrong.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ from decal_cli.roles import ROW_UTILITIES, Columns
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.table import BLOCK, Floats
 
-Checked = tuple[np.ndarray, np.ndarray | None]
-"""Values, and the mask of the missing ones."""
 MISSING_LABEL = 255
 MOST_LABELS = 64
 NO_GROUP = "(missing)"
@@ -50,8 +48,8 @@ _DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?")
 _TIME, _DATE_LENGTH = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:.*)?"), len("2026-01-31")
 
 
-Scores = tuple[Floats, np.ndarray | None, list[str]]
-"""Scores in [0, 1], the mask of those that are missing, and notes on how they were read."""
+Scores = tuple[Floats, list[str]]
+"""Scores in [0, 1], NaN where one is missing, and notes on how they were read."""
 
 
 def scores_of(parts: Origin, model: ClassColumns, columns: Columns) -> Scores:
@@ -71,15 +69,14 @@ def scores_of(parts: Origin, model: ClassColumns, columns: Columns) -> Scores:
         percentages = int(np.count_nonzero(texts.each([sign for _, sign in signs], False, bool)))
     else:
         values = floats(parts, name)
-    score, missing = checked_scores(values, name, parts, columns)
-    notes = []
+    score, notes = checked_scores(values, name, parts, columns), []
     if columns.margin:
         low, high = number(np.nanmin(values)), number(np.nanmax(values))
         notes.append(f"{name}: margins from {low} to {high} were rescaled to [0, 1]")
     if percentages:
         of_rows = f"all {parts.n_rows:,}" if percentages == parts.n_rows else f"{percentages:,} of {parts.n_rows:,}"
         notes.append(f"{name}: read {of_rows} values as percentages, such as 90% as 0.9")
-    return score, missing, notes
+    return score, notes
 
 
 def may_be_text(columns: Columns) -> bool:
@@ -96,24 +93,22 @@ def holds_texts(source: Source, name: str) -> bool:
     return first is not None and is_text(first.schema.field(name).type)
 
 
-def _known_span(values: np.ndarray) -> tuple[float, float, np.ndarray | None]:
-    """Least and greatest of the values that are not missing, and the mask of those that are."""
-    missing = None
+def _known_span(values: np.ndarray) -> tuple[float, float, np.ndarray]:
+    """Least and greatest of the values that are not missing, and the mask of those that are, of no length for none."""
+    missing = np.zeros(0, dtype=bool)
     if np.isnan(values.min(initial=np.inf)):
         missing = np.isnan(values)
         values = values[~missing]
     return float(values.min(initial=np.inf)), float(values.max(initial=-np.inf)), missing
 
 
-def checked_scores(values: np.ndarray, name: str, origin: Origin, columns: Columns) -> Checked:
+def checked_scores(values: np.ndarray, name: str, origin: Origin, columns: Columns) -> np.ndarray:
     """Scores in [0, 1].
 
     Errors: infinite, outside [0, 1] (unless --logit or --margin takes them there), or missing unless they may be
     dropped.
     """
     low, high, missing = _known_span(values)
-    if low > high:
-        return values, origin.lacking(missing, name, "score", columns)
     any_size = columns.logit or columns.margin
     if np.isinf(low) or np.isinf(high):
         fix = "clip them to a finite range where they are written" if any_size else "correct or remove the row"
@@ -140,10 +135,11 @@ def checked_scores(values: np.ndarray, name: str, origin: Origin, columns: Colum
             )
         with np.errstate(invalid="ignore"):
             origin.refuse((values < 0) | (values > 1), name, values, "score {} is outside [0, 1]", fix)
-    return values, origin.lacking(missing, name, "score", columns)
+    origin.lacking(missing, name, "score", columns)
+    return values
 
 
-def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Columns) -> Checked:
+def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Columns) -> np.ndarray:
     """Weights over the power of two nearest to their mean, which rounds none.
 
     Errors: not in (0, inf), or far below the mean; missing unless they may be dropped.
@@ -153,18 +149,18 @@ def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Colu
         with np.errstate(invalid="ignore"):
             bad = (values <= 0) | np.isinf(values)
         origin.refuse(bad, name, values, "weight {} is not positive and finite", "correct the weight or remove the row")
-    missing = origin.lacking(missing, name, "weight", columns)
+    origin.lacking(missing, name, "weight", columns)
     if low > high:
-        return values, missing
+        return values
     # First over one that is near the largest: the sum of weights as they are may be no float.
     weight = np.ldexp(values, -math.frexp(high)[1])
-    mean = float((weight if missing is None else weight[~missing]).mean())
+    mean = float((weight[~missing] if len(missing) else weight).mean())
     lost = f"weight is less than {MIN_SHARE_OF_MEAN:g} of the mean weight{{times}}, and sums would lose it"
     origin.refuse(weight < MIN_SHARE_OF_MEAN * mean, name, values, lost, "drop such rows, or correct the weights")
-    return np.ldexp(weight, -round(math.log2(mean))), missing
+    return np.ldexp(weight, -round(math.log2(mean)))
 
 
-def amounts_of(parts: Origin, chosen: Chosen) -> tuple[dict[str, Floats], np.ndarray | None]:
+def amounts_of(parts: Origin, chosen: Chosen) -> dict[str, Floats]:
     """What decisions on each row are worth: the columns by role, shape (T,), of utilities (T, A K).
 
     Errors: DecalError, for a negative amount or cost, an infinite one, a missing one unless it may be dropped, and
@@ -177,7 +173,6 @@ def amounts_of(parts: Origin, chosen: Chosen) -> tuple[dict[str, Floats], np.nda
             f"give {Hint('utility_columns')} with a column for each action and class",
         )
     amounts: dict[str, Floats] = {}
-    lacking: list[np.ndarray] = []
     for role in roles:
         what = _AMOUNTS[role]
         values = {name: floats(parts, name) for name in chosen.names(role)}
@@ -189,8 +184,8 @@ def amounts_of(parts: Origin, chosen: Chosen) -> tuple[dict[str, Floats], np.nda
             if role != "utility_columns":
                 either = f"correct it, or give {Hint('utility_columns')}: utilities may have either sign"
                 parts.refuse(negative, name, column, f"{what} {{}} is negative", either)
-        masks = [parts.lacking(np.isnan(column), name, what, chosen) for name, column in values.items()]
-        lacking += [mask for mask in masks if mask is not None]
+        for name, column in values.items():
+            parts.lacking(np.isnan(column), name, what, chosen, of="amount")
         several = role == "utility_columns"
         amounts[role] = np.column_stack([*values.values()]) if several else next(iter(values.values()))
         if several and not chosen.models and len(values) == 4:
@@ -201,7 +196,7 @@ def amounts_of(parts: Origin, chosen: Chosen) -> tuple[dict[str, Floats], np.nda
             shown = ", ".join(f"{name} {number(column[at])}" for name, column in values.items())
             problem = f"wrong decisions are worth more than right ones ({shown})"
             parts.refuse(swapped, next(iter(values)), tn, problem, "name the columns in the order tn,fn,fp,tp")
-    return amounts, np.logical_or.reduce(lacking) if lacking else None
+    return amounts
 
 
 def _class_scores(parts: Origin, model: ClassColumns, columns: Columns) -> Scores:
@@ -223,7 +218,7 @@ def _class_scores(parts: Origin, model: ClassColumns, columns: Columns) -> Score
                 part_floats(part, name, score[part.start : part.start + part.table.num_rows, k])
     for k in range(score.shape[1]):
         values, name = score[:, k], model.columns[min(k, len(model.columns) - 1)]
-        parts.lacking(np.isnan(values), name, "probability", columns)
+        parts.lacking(np.isnan(values), name, "probability", columns, of="score")
         with np.errstate(invalid="ignore"):
             outside = (values < 0) | (values > 1 + MAX_OFF)
         parts.refuse(outside, name, values, "probability {} is outside [0, 1]", "name probabilities")
@@ -245,7 +240,7 @@ def _class_scores(parts: Origin, model: ClassColumns, columns: Columns) -> Score
     if most > ROUNDING:
         score /= total[:, None]
         notes.append(f"{model.model}: probabilities were divided by their sum, which is off 1 by at most {most:.1g}")
-    return score, missing if missing.any() else None, notes
+    return score, notes
 
 
 class Labels:
@@ -337,26 +332,28 @@ class Labels:
         )
 
 
-def labels_of(parts: Origin, name: str, columns: Columns, classes: Sequence[str] = ()) -> Checked:
+def labels_of(parts: Origin, name: str, columns: Columns, classes: Sequence[str] = ()) -> np.ndarray:
     """uint8 (T,) labels, MISSING_LABEL where missing; numbers of several classes, int64 (T,), -1 where missing."""
     if classes:
         return _class_labels(parts, name, columns, classes)
     labels = Labels(name, columns.positive)
     label = labels.read(parts)
     labels.need_positive(parts.shown)
-    return label, _some_missing(label == MISSING_LABEL, parts, name, columns) if label.max() == MISSING_LABEL else None
+    if label.max() == MISSING_LABEL:
+        _some_lacking(label == MISSING_LABEL, parts, name, columns)
+    return label
 
 
-def _some_missing(missing: np.ndarray, parts: Origin, name: str, columns: Columns) -> np.ndarray | None:
-    """The mask of missing labels. Errors: DecalError, where every label is missing, or they may not be dropped."""
+def _some_lacking(missing: np.ndarray, parts: Origin, name: str, columns: Columns) -> None:
+    """Write down which labels are missing. Errors: DecalError, where all are, or they may not be dropped."""
     if missing.all():
         raise DecalError(
             f"{parts[0].source.shown}, column {quote(name)}: every label is missing", "name another column"
         )
-    return parts.lacking(missing, name, "label", columns)
+    parts.lacking(missing, name, "label", columns)
 
 
-def _class_labels(parts: Origin, name: str, columns: Columns, classes: Sequence[str]) -> Checked:
+def _class_labels(parts: Origin, name: str, columns: Columns, classes: Sequence[str]) -> np.ndarray:
     if columns.logit or columns.margin or columns.positive is not None:
         raise DecalError(
             f"{Hint('logit')}, {Hint('margin')} and {Hint('positive')} are for scores of two classes", "drop them"
@@ -372,7 +369,8 @@ def _class_labels(parts: Origin, name: str, columns: Columns, classes: Sequence[
             f"{parts.place(name, row)}: label is {quote(known[texts.codes[row]])}, and no column is of that class",
             f"the classes are {listed(list(classes))}",
         )
-    return label, _some_missing(label < 0, parts, name, columns)
+    _some_lacking(label < 0, parts, name, columns)
+    return label
 
 
 def _by_number(text: str) -> tuple[int, float, str]:
@@ -423,13 +421,14 @@ def _settled(known: list[str], some_missing: bool, place: str) -> list[str]:
     return known
 
 
-def clusters(parts: Origin, name: str, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """A column of clusters: their names in order, (T,) numbers of them, and the mask of missing ones, None for none.
+def clusters(parts: Origin, name: str, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """A column of clusters: their names in order, and (T,) numbers of them.
 
     Errors: DecalError, for a missing value that may not be dropped, or only one cluster.
     """
     texts = Texts(parts, name)
-    missing = parts.lacking(texts.codes < 0, name, "cluster", columns)
+    missing = texts.codes < 0
+    parts.lacking(missing, name, "cluster", columns)
     names = _names(texts, parts)
     if len(set(names)) < 2:
         one = f"is {quote(names[0])}" if names else "is missing"
@@ -437,20 +436,20 @@ def clusters(parts: Origin, name: str, columns: Columns) -> tuple[np.ndarray, np
             f"{parts.of_column(name)}: the cluster of every row {one}",
             "name the column of what was sampled independently, such as the patient",
         )
-    order = sorted({*names, NO_GROUP} if missing is not None else set(names))
+    order = sorted({*names, NO_GROUP} if missing.any() else set(names))
     number = {each: k for k, each in enumerate(order)}
-    return np.array(order), texts.each([number[each] for each in names], number.get(NO_GROUP, -1), np.int64), missing
+    return np.array(order), texts.each([number[each] for each in names], number.get(NO_GROUP, -1), np.int64)
 
 
-def periods(parts: Origin, name: str, columns: Columns) -> Checked:
-    """A column of periods: (T,) numbers of them, times as their days; and the mask of missing ones, None for none.
+def periods(parts: Origin, name: str, columns: Columns) -> np.ndarray:
+    """A column of periods: (T,) numbers of them, times as their days.
 
     Errors: DecalError, for a missing value that may not be dropped.
     """
     texts = Texts(parts, name)
-    missing = parts.lacking(texts.codes < 0, name, "day", columns)
+    parts.lacking(texts.codes < 0, name, "day", columns)
     names = _names(texts, parts)
     if all(map(_TIME.fullmatch, names)):
         names = [each[:_DATE_LENGTH] for each in names]
     _, rank = np.unique([*names, NO_GROUP], return_inverse=True)
-    return rank[texts.codes], missing
+    return rank[texts.codes]

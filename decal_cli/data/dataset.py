@@ -209,30 +209,21 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
         )
     digests = Digests(sources)
     parts = parts_of(sources, chosen)
-    incomplete: dict[str, np.ndarray] = {}
-
-    def kept(role: str, values: Any, missing: np.ndarray | None) -> Any:
-        """The values, once it is written down which rows lack one."""
-        incomplete.update({} if missing is None else {f"missing {role}": missing})
-        return values
-
     classes = chosen.models[0].classes if chosen.models else ()
-    label = kept("label", *labels_of(parts, chosen.label, chosen, classes))
+    label = labels_of(parts, chosen.label, chosen, classes)
     weight = cluster = period = names = None
     if chosen.weight is not None:
-        values = floats(parts, chosen.weight)
-        weight = kept("weight", *checked_weights(values, chosen.weight, parts, chosen))
+        weight = checked_weights(floats(parts, chosen.weight), chosen.weight, parts, chosen)
     if chosen.cluster is not None:
-        names, *numbered = clusters(parts, chosen.cluster, chosen)
-        cluster = kept("cluster", *numbered)
+        names, cluster = clusters(parts, chosen.cluster, chosen)
     if chosen.per is not None:
-        period = kept("day", *periods(parts, chosen.per, chosen))
+        period = periods(parts, chosen.per, chosen)
     time = None
     if chosen.time is not None:
         time, _ = times_of(parts, chosen.time)
         if len(time) and time.min() == time.max():
             raise DecalError(f"{parts.of_column(chosen.time)}: every time is the same", "name another column")
-    amounts = kept("amount", *amounts_of(parts, chosen))
+    amounts, of_all = amounts_of(parts, chosen), parts.incomplete
     features = None
     if chosen.features:
         features = FeatureReader(sources, chosen.features, parts, all_columns=chosen.every_feature)
@@ -243,10 +234,11 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
     if classes and (absent := [name for k, name in enumerate(classes) if not (label == k).any()]):
         notes.append(f"no row has class {listed(absent)}")
     for scored in chosen.scored:
-        score, unscored, of_scores = scores_of(parts, scored, chosen)
-        reasons = incomplete if unscored is None else {"missing score": unscored, **incomplete}
+        parts.incomplete = {}
+        score, of_scores = scores_of(parts, scored, chosen)
         rows = Rows(score, label, weight, cluster, period, classes=classes, **beside)
-        model, note = _complete(Predictions(scored.model, scored.columns, rows, chosen.features), reasons, parts)
+        model = Predictions(scored.model, scored.columns, rows, chosen.features)
+        model, note = _complete(model, parts.incomplete | of_all, parts)
         models.append(model)
         notes += [*of_scores, *note]
     inputs = digests.inputs(parts, None if classes else label)

@@ -93,11 +93,11 @@ class NewRows:
 
     def _batch(self, part: Part, called: Mapping[str, Mapping[str, str]]) -> Batch:
         parts, columns = Origin([part]), self.columns
-        score, missing = np.zeros(parts.n_rows), None
+        score = np.zeros(parts.n_rows)
         if names := columns.proba or columns.score:
             model = ClassColumns(", ".join(names[:2]), names, columns.proba)
-            score, missing, _ = scores_of(parts, model, columns)
-        known = np.ones(len(score), dtype=bool) if missing is None else ~missing
+            score, _ = scores_of(parts, model, columns)
+        known = ~parts.incomplete.get("missing score", np.zeros(len(score), dtype=bool))
         features = self._features(part, parts) if columns.features else None
         groups = {column: group(parts, column, called[column]) for column in columns.group}
         rows = Unlabelled(score, classes=columns.proba, groups=groups, features=features)

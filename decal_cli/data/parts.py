@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +87,14 @@ class _Deferred:
 
 
 class Origin(list[Part]):
-    """The parts of a data set, and where each row stands in the user's files."""
+    """The parts of a data set, where each row stands in the user's files, and which rows lack a value.
+
+    incomplete: by what they lack, such as 'missing score', the mask of rows, (T,), where there are some.
+    """
+
+    def __init__(self, parts: Iterable[Part] = ()) -> None:
+        super().__init__(parts)
+        self.incomplete: dict[str, np.ndarray] = {}
 
     @property
     def n_rows(self) -> int:
@@ -131,10 +138,10 @@ class Origin(list[Part]):
         problem = problem.replace("{}", number(values[row]), 1).replace("{times}", times)
         raise DecalError(f"{self.place(name, row)}: {problem}", fix)
 
-    def lacking(self, missing: np.ndarray | None, name: str, role: str, columns: Columns) -> np.ndarray | None:
-        """The mask of rows that lack a value, None where there is none. Errors: they may not be dropped."""
-        if missing is None or not missing.any():
-            return None
+    def lacking(self, missing: np.ndarray, name: str, role: str, columns: Columns, of: str = "") -> None:
+        """Write down which rows lack a value, as what `of` says. Errors: DecalError, where they may not be dropped."""
+        if not missing.any():
+            return
         if columns.missing == "error":
             count, at = int(np.count_nonzero(missing)), np.flatnonzero(missing)[:FIRST_ROWS]
             parts = [(self.part_of(int(row)), int(row)) for row in at]
@@ -146,7 +153,8 @@ class Origin(list[Part]):
                 f"{self.of_column(name)}: {role} missing in {count:,} of {self.n_rows:,} rows{which}",
                 missing_fix(role),
             )
-        return missing
+        why = f"missing {of or role}"
+        self.incomplete[why] = missing | self.incomplete.get(why, False)
 
 
 def missing_fix(role: str) -> str:

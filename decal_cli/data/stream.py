@@ -79,21 +79,22 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, 
     chosen = _chosen(sources, columns, arrival, with_score)
     digests = Digests(sources)
     parts = parts_of(sources, chosen)
-    label, missing = labels_of(parts, chosen.label, replace(chosen, missing="drop"))
+    label = labels_of(parts, chosen.label, replace(chosen, missing="drop"))
     kept, notes, labelled = np.ones(parts.n_rows, dtype=bool), list[str](), parts.n_rows
     score = cluster = arrived = groups = None
 
-    def drop(rows: np.ndarray | None, why: str) -> None:
+    def drop(rows: np.ndarray, why: str) -> None:
         """Leave out these rows, and say so."""
-        if rows is not None and rows.any():
+        if rows.any():
             kept[rows] = False
             notes.append(f"dropped {int(rows.sum()):,} of {parts.n_rows:,} rows ({why})")
 
     if chosen.score:
-        score, unscored, of_scores = scores_of(parts, chosen.scored[0], columns)
+        score, of_scores = scores_of(parts, chosen.scored[0], columns)
         notes += of_scores
-        drop(unscored, "missing score")
-    if missing is not None:
+        drop(np.isnan(score), "missing score")
+    missing = label == MISSING_LABEL
+    if missing.any():
         labelled = int(np.flatnonzero(~missing)[-1]) + 1
         gap = missing & (np.arange(parts.n_rows) < labelled)
         if gap.any() and columns.missing == "error":
@@ -109,7 +110,8 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, 
         label = np.where(label == MISSING_LABEL, 0, label).astype(np.uint8)
     if chosen.cluster is not None:
         cluster = group(parts, chosen.cluster)
-        drop(parts.lacking(cluster == NO_GROUP, chosen.cluster, "cluster", columns), "missing cluster")
+        parts.lacking(cluster == NO_GROUP, chosen.cluster, "cluster", columns)
+        drop(cluster == NO_GROUP, "missing cluster")
     if not kept[:labelled].any():
         raise DecalError(f"{parts.shown}: no row {'with a label ' if kept.any() else ''}is left", "name other columns")
     time, clock = _time(parts, chosen.time, kept)

@@ -296,7 +296,7 @@ def class_reliability(axes: Any, c: ClassTable, name: str) -> None:
     Of many classes, those with the largest ECE have a colour.
     """
     diagonal(axes)
-    errors = c.each_class(("ece", BINS, "mass"), lambda t: ece(t).value)
+    errors = c.each_class(lambda t: ece(t).value)
     order = sorted(range(len(c.classes)), key=lambda k: -errors[k])
     named = sorted(order[:MAX_NAMED])
     for k in order[MAX_NAMED:]:

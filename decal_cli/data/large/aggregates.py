@@ -91,7 +91,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     if columns.cluster is not None:
         # Where clusters are counted apart, the cells of all rows have none.
         of_some = replace(columns, missing="drop" if BY_CLUSTER in values else "error")
-        names, cluster, _ = clusters(parts, columns.cluster, of_some)
+        names, cluster = clusters(parts, columns.cluster, of_some)
         values[CLUSTER] = cluster.astype(np.float64)
     counts = kind(values, parts)
     counts.check()
@@ -99,7 +99,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     groups = {called.get(name, name): group(parts, name) for name in columns.group}
     named = [group(parts, name) for name in naming]
     models = _both_models(columns, named, parts.shown) if paired else _models(columns, named, parts.shown)
-    amounts, _ = amounts_of(parts, Chosen(**vars(replace(columns, missing="error"))))
+    amounts = amounts_of(parts, Chosen(**vars(replace(columns, missing="error"))))
     total, width = int(counts.rows[0].sum()), len(numbers) + len(groups) + len(stakes)
     held = hold and can_hold(total, width)
     if stakes and not held:

@@ -83,7 +83,7 @@ class BatchReader:
         origin, chosen = Origin([part]), self.chosen
         columns = {}
         for name in chosen.score:
-            columns[name], _ = checked_scores(floats([part], name), name, origin, chosen)
+            columns[name] = checked_scores(floats([part], name), name, origin, chosen)
         if chosen.weight is not None:
             columns[chosen.weight] = floats([part], chosen.weight)
             checked_weights(columns[chosen.weight], chosen.weight, origin, chosen)
