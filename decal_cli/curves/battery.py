@@ -6,15 +6,13 @@ expected under a prior is a weighted sum of these estimates, and has an interval
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import CURVE_KINDS, Expectation, MetricCurve
@@ -42,19 +40,15 @@ from decal_cli.metrics.gaps import at_levels
 from decal_cli.metrics.regret_cells import ScoreRegrets, SwitchGains
 from decal_cli.tables import resample as draw
 from decal_cli.tables.design import Design
-from decal_cli.tables.estimate import one_missed
+from decal_cli.tables.estimate import one_missed, ratio
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Table
+from decal_cli.tables.threads import meanwhile
 from decal_cli.tables.units import Estimate, Independent, Interval, Units
 from decal_cli.task import BinaryTask
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
-A = TypeVar("A")
-B = TypeVar("B")
 OfDecisions = Callable[[Acting], Estimate]
 
 MAX_ONE_THREAD = 1 << 14
@@ -109,8 +103,7 @@ class Keyed(NamedTuple):
 
 def levels_of(t: Table, share_known: bool, key: Floats | None = None) -> Keyed:
     """The levels of a table by their score or another key, shape (m,): a unit for each level and label."""
-    pos = np.asarray(t.pos, dtype=np.float64)
-    units = t.design.units_of(np.stack((t.n - pos, pos)), share_known)
+    units = t.design.units_of(np.stack(t.of_labels), share_known)
     return Keyed(units, np.tile(t.score if key is None else key, 2))
 
 
@@ -135,7 +128,8 @@ def curves_of(
 
 
 def _without_features(s: Setup) -> Iterator[MetricCurve]:
-    recalibrated, calibration_regret = _meanwhile(s, lambda: _recalibration(s), lambda: _calibration_regret(s))
+    # With a third thread they would wait for the interpreter's lock longer than they run.
+    recalibrated = meanwhile(partial(_recalibration, s), len(s.table) > MAX_ONE_THREAD)
     known, pools = s.table.design.share_known, s.table.isotonic
     segments, fitted = levels_of(s.segments, known), levels_of(pools, known, pools.pos / pools.n)
     now = _of_decisions(s, "brier", segments, _lost, s.table.mean_of(scores.squared).value)
@@ -152,32 +146,12 @@ def _without_features(s: Setup) -> Iterator[MetricCurve]:
     levels = at_levels(s.table, "auto")
     best = levels_of(levels, known, levels.pos / levels.n)
     yield _of_estimates(s, "cfdl", gains(best.units, np.tile(levels.score, 2), best.key, s.grid.at, learned=False))
-    yield calibration_regret()
+    yield _calibration_regret(s)
     yield _rate(s, "sensitivity", segments, sensitivity)
     yield _rate(s, "false_positive_rate", segments, false_positive_rate)
     precision = _rate(s, "ppv", segments, ppv)
     yield precision
     yield precision.times(1 / max(s.table.base_rate, 1e-300), CURVE_KINDS["lift"])
-
-
-def _meanwhile(s: Setup, first: Callable[[], A], second: Callable[[], B]) -> tuple[Callable[[], A], Callable[[], B]]:
-    """Two calls for later; on a large table a second thread makes them meanwhile, one after the other.
-
-    With a third thread they would wait for the interpreter's lock longer than they run.
-    """
-    if len(s.table) <= MAX_ONE_THREAD:
-        return first, second
-    thread = _second_thread(os.getpid())
-    futures = thread.submit(first), thread.submit(second)
-    return futures[0].result, futures[1].result
-
-
-@cache
-def _second_thread(process: int) -> ThreadPoolExecutor:
-    """The second thread of this process (a fork has none); it is kept, and its memory, for the next model or group."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(1)
 
 
 def _lost(d: Acting) -> Estimate:
@@ -270,11 +244,8 @@ def _loss_ratio(loss: Floats, gain: MetricCurve) -> MetricCurve:
     """What is lost after recalibration, on held-out rows, over what is lost now, which the interval holds fixed."""
     if gain.reason is not None:
         return MetricCurve(CURVE_KINDS["loss_ratio"], gain.value, reason=gain.reason)
-
-    def ratio(won: Floats) -> Floats:
-        return np.divide(np.maximum(loss - won, 0.0), loss, out=np.full_like(loss, np.nan), where=loss > 0)
-
-    points = [ratio(each) for each in (gain.value, gain.high, gain.low) if each is not None]
+    won = [each for each in (gain.value, gain.high, gain.low) if each is not None]
+    points = [ratio(np.maximum(loss - each, 0.0), loss, np.nan) for each in won]
     return MetricCurve.of(CURVE_KINDS["loss_ratio"], points, None if (loss > 0).all() else "nothing is lost as it is")
 
 
@@ -291,7 +262,7 @@ def _calibration_regret(s: Setup) -> MetricCurve:
     # All t* share the draws of the rows of each bin, of which as large a part stays below each t*.
     bins, at, weight, rng = s.table.bins(BINS), s.grid.at[:, None], s.grid.weight[:, None], s.rng()
     joint = SwitchGains(*(np.concatenate(each) for each in zip(*(each.parts for each in cells), strict=True)))
-    neg, pos = (_drawn(rng, *each) for each in ((bins.n - bins.pos, bins.n2 - bins.pos2), (bins.pos, bins.pos2)))
+    neg, pos = (_drawn(rng, *each) for each in zip(bins.of_labels, bins.squares_of_labels, strict=True))
     total = np.maximum((neg + pos).sum(axis=1), 1e-300)[:, None, None]
     gain = (pos[:, None] - at * (neg + pos)[:, None]) / total
     lost = joint._replace(up=weight * joint.up, down=weight * joint.down).lost(gain)
@@ -299,9 +270,9 @@ def _calibration_regret(s: Setup) -> MetricCurve:
     return replace(curve, expectation=replace(curve.expectation, interval=(max(low, 0.0), max(high, 0.0))))
 
 
-def _drawn(rng: np.random.Generator, weight: ArrayLike, squares: ArrayLike) -> Floats:
+def _drawn(rng: np.random.Generator, weight: Floats, squares: Floats) -> Floats:
     """Poisson draws of weights, shape (RESAMPLES, m)."""
-    many = (np.tile(np.asarray(values, dtype=np.float64), intervals.RESAMPLES) for values in (weight, squares))
+    many = (np.tile(values, intervals.RESAMPLES) for values in (weight, squares))
     return draw.weighted_poisson(rng, *many)[0].reshape(intervals.RESAMPLES, -1)
 
 

@@ -28,6 +28,7 @@ from decal_cli.declarations.defaults import SEED
 from decal_cli.declarations.document import Said, Share, Size
 from decal_cli.learn.regions import Curve, fits_of_other_folds
 from decal_cli.metrics.confidence import quantile
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
@@ -86,25 +87,13 @@ class BrierDifference:
     def _segment_of(self, thresholds: Floats) -> NDArray[np.int64]:
         return np.clip(np.searchsorted(self.edge, thresholds, side="left") - 1, 0, len(self.alpha) - 1)
 
-    def _error(self, t: Floats, value: Floats, k: NDArray[np.int64]) -> Floats:
-        costs = np.stack([1 - t, t], axis=1)
-        second = (self.squares[k] * costs**2).sum(axis=1)
-        first = (self.signed[k] * costs).sum(axis=1)
-        variance = second - 2 * value * first + value**2 * self.total2
-        return np.sqrt(np.maximum(variance, 0.0)) / self.total
-
     @cached_property
     def ends(self) -> tuple[Floats, Floats, Floats]:
-        """Thresholds just after each segment's start and at its end, D and its error there, shape (2 s,) each.
-
-        The error counts one more row of each label among those decided differently: near 0 and 1 the rows may not yet
-        hold the rare label, which costs most, and their spread would then miss it.
-        """
+        """Thresholds just after each segment's start and at its end, D and its error there, shape (2 s,) each."""
         k = np.repeat(np.arange(len(self.alpha)), 2)
         t = np.stack([self.edge[:-1], self.edge[1:]], axis=1).ravel()
         value = self.alpha[k] + self.beta[k] * t
-        unseen = self.total2 / self.total**2 * np.hypot(t, 1 - t)
-        return t, value, np.hypot(self._error(t, value, k), unseen)
+        return t, value, _error(t, value, self.signed[k].T, self.squares[k].T, self.total, self.total2)
 
     @cached_property
     def zeros(self) -> Floats:
@@ -180,6 +169,17 @@ class BrierDifference:
         return tuple(crossings)
 
 
+def _error(t: Floats, value: Floats, signed: Floats, squares: Floats, total: float, total2: float) -> Floats:
+    """Of a difference at each threshold; signed, squares: of the rows with label 1 and with label 0, (2, k).
+
+    It counts one more row of each label among those decided differently: near 0 and 1 the rows may not yet hold the
+    rare label, which costs most, and their spread would then miss it.
+    """
+    costs = np.stack((1 - t, t))
+    variance = (squares * costs**2).sum(axis=0) - 2 * value * (signed * costs).sum(axis=0) + value**2 * total2
+    return np.hypot(np.sqrt(np.maximum(variance, 0.0)) / total, total2 / total**2 * np.hypot(t, 1 - t))
+
+
 def brier_difference(pairs: PairTable, names: tuple[str, str] = ("a", "b")) -> BrierDifference:
     """The difference of the two Brier curves of a pair table; O(k log k)."""
     edge, first, last, side = _segments(pairs)
@@ -196,7 +196,7 @@ def brier_difference(pairs: PairTable, names: tuple[str, str] = ("a", "b")) -> B
     lost, signed = (over_segments(*sums, side) * apart * (1, -1) for sums in ((n, pos), (n2, pos2)))
     weight, squares = (np.maximum(over_segments(*sums, abs(side)) * apart, 0.0) for sums in ((n, pos), (n2, pos2)))
     whole, whole2 = weight.sum(axis=1), squares.sum(axis=1)
-    count = np.divide(whole**2, whole2, out=np.zeros_like(whole), where=whole2 > 0)
+    count = ratio(whole**2, whole2)
     total = float(n.sum())
     alpha, at1 = lost[:, 0] / total, lost[:, 1] / total
     return BrierDifference(edge, alpha, at1 - alpha, squares, signed, count, total, float(n2.sum()), names)
@@ -340,26 +340,18 @@ def _curve(decided: Ints, rows: Rows, at: Floats) -> Floats:
 
 
 def _advantage(a: Ints, b: Ints, rows: Rows, at: Floats) -> Floats:
-    """What A loses more than B at each threshold, in standard errors, shape (K,); 0 where they hardly ever differ.
-
-    The error counts one more row of each label among those decided differently: near 0 and 1
-    the rows may not yet hold the rare label, which costs most.
-    """
+    """What A loses more than B at each threshold, in standard errors, shape (K,); 0 where they hardly ever differ."""
     label, weight, effect = rows.label > 0.5, rows.weights, rows.table.design.effect
-    lost, signed, squares, counts = np.zeros((4, len(at)))
-    for which, cost, loser in ((label, 1 - at, b > a), (~label, at, a > b)):
+    sums = []
+    for which, loser in ((label, b > a), (~label, a > b)):
         # With label 1 the one that decides 0 loses, with label 0 the one that decides 1.
         apart = which & (a != b)
         first, last = np.minimum(a, b)[apart], np.maximum(a, b)[apart]
         w, side = weight[apart], np.where(loser[apart], 1.0, -1.0)
         by_rows = (side * w, side * effect * w * w, effect * w * w, np.ones(len(w)))
-        of_lost, of_signed, of_squares, count = (_spread(each, first, last, len(at) + 1) for each in by_rows)
-        lost += cost * of_lost
-        signed += cost * of_signed
-        squares += cost**2 * of_squares
-        counts += count
+        sums.append([_spread(each, first, last, len(at) + 1) for each in by_rows])
+    lost, signed, squares, counts = np.array(sums).swapaxes(0, 1)
     total, total2 = weight.sum(), effect * (weight @ weight)
-    mean = lost / total
-    variance = np.maximum(squares - 2 * mean * signed + mean**2 * total2, 0.0) / total**2
-    error = np.hypot(np.sqrt(variance), total2 / total**2 * np.hypot(at, 1 - at))
-    return np.where(counts >= MIN_DIFFERENT_ROWS, mean / error, 0.0)
+    mean = ((1 - at) * lost[0] + at * lost[1]) / total
+    error = _error(at, mean, signed, squares, total, total2)
+    return np.where(counts.sum(axis=0) >= MIN_DIFFERENT_ROWS, mean / error, 0.0)

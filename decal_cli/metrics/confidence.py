@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from statistics import NormalDist
 from typing import Protocol, TypeVar
 
@@ -14,6 +15,7 @@ from decal_cli.errors import Undefined
 from decal_cli.limits import MIN_RISK
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Floats
+from decal_cli.tables.threads import meanwhile
 from decal_cli.tables.units import Interval as Interval
 from decal_cli.tables.units import quantile as quantile
 from decal_cli.tables.units import wilson as wilson
@@ -133,28 +135,14 @@ def bootstrapped(
 
 def _resamples(cells: Resampled[Draw], rng: np.random.Generator) -> Iterator[Draw]:
     """The draws that are not empty; of many cells the next is made by a second thread while this one is evaluated."""
-    if len(cells) <= MANY:
-        draws = (_resample(cells, rng) for _ in range(RESAMPLES))
-        yield from (draw for draw in draws if draw is not None)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(_resample, cells, rng)
-        for left in range(RESAMPLES - 1, -1, -1):
-            draw = coming.result()
-            if left:
-                coming = pool.submit(_resample, cells, rng)
-            if draw is not None:
-                yield draw
-
-
-def _resample(cells: Resampled[Draw], rng: np.random.Generator) -> Draw | None:
-    """One draw; None where it came out empty, as it may of very few rows."""
-    try:
-        return cells.resample(rng)
-    except Undefined:
-        return None
+    coming = meanwhile(partial(cells.resample, rng), len(cells) > MANY)
+    for left in reversed(range(RESAMPLES)):
+        drawn = []
+        with suppress(Undefined):  # It came out empty, as it may of very few rows.
+            drawn.append(coming())
+        if left:
+            coming = meanwhile(partial(cells.resample, rng), len(cells) > MANY)
+        yield from drawn
 
 
 MAX_ROWS = 1e12

@@ -229,9 +229,9 @@ FAMILIES: dict[str, str] = {}
 """What the metrics of each family say, in a sentence."""
 
 
-def family(name: str, sentence: str) -> None:
-    """The metrics that are declared from here on are of this family."""
-    _family[0], FAMILIES[name] = name, sentence
+def family(name: str, says: str | None) -> None:
+    """The metrics that are declared from here on are of this family; says: begins with a line on what they say."""
+    _family[0], FAMILIES[name] = name, (says or "").partition("\n")[0]
 
 
 def metric(

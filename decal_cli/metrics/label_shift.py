@@ -50,7 +50,7 @@ class LabelShift(NamedTuple):
 
 def binned(t: Table, edges: Floats, label: int | None = None) -> BinShares:
     """The rows of a table, or those of one label, in bins with these edges between them."""
-    weight = np.asarray(t.n if label is None else t.pos if label else t.n - t.pos, dtype=np.float64)
+    weight = np.asarray(t.n, dtype=np.float64) if label is None else t.of_labels[label]
     counts = np.bincount(bin_of(t.score, edges), weight, len(edges) + 1)
     total = float(counts.sum())
     if total <= 0:

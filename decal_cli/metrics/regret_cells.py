@@ -24,6 +24,7 @@ from decal_cli.metrics.gaps import Levels, at_levels, levels_or_cells
 from decal_cli.metrics.grouping import sides
 from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.design import root_of
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.memo import once
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
@@ -364,7 +365,7 @@ class StakesCells:
             lost = worth.max(axis=1) - worth[np.arange(len(counts)), self._of_cell]
             return float(lost.sum() / max(counts.sum(), 1e-300))
         n = counts.sum(axis=1, keepdims=True)
-        share = np.divide(counts, n, out=np.zeros_like(counts), where=n > 0)[self.cell]
+        share = ratio(counts, n)[self.cell]
         worth = np.einsum("akt,tk->at", self.stakes, share)
         lost = worth.max(axis=0) - worth[self.action, np.arange(len(self.action))]
         return float(self.units.weight @ lost / self.units.total)
@@ -383,7 +384,7 @@ class StakesCells:
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
         """Bias-corrected: the classes of each cell drawn again from those seen there."""
         seen, squares = self._counts
-        unit = np.divide(squares, seen, out=np.ones_like(seen), where=seen > 0)
+        unit = ratio(squares, seen, 1.0)
         lost = np.array([self._lost(rng.poisson(seen / unit).astype(np.float64) * unit) for _ in range(self._draws)])
         low, high = intervals.bias_corrected(self.value, lost, confidence)
         # Near 0, where what is lost is cut, the draws are skewed: their spread falls short of their upper tail.

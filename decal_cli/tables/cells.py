@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables.design import INDEPENDENT, Clustered, Design, weighted
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 from decal_cli.tables.units import Estimate
 
@@ -105,8 +106,7 @@ class CellTable(Table):
         of_squares = np.stack((squares[:, 0], _weighted(value, squares), _weighted(square, squares)), axis=1)
 
         def by_cell() -> Floats:
-            n = self.sums[:, 0]
-            return np.divide(_weighted(value, self.sums), n, out=np.zeros_like(n), where=n > 0)
+            return ratio(_weighted(value, self.sums), self.sums[:, 0])
 
         def between(centre: Floats) -> float:
             if not isinstance(self.design, Clustered) or not np.isfinite(first).all():

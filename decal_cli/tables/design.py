@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.limits import MIN_RISK
 from decal_cli.tables import resample as draw
-from decal_cli.tables.estimate import dot
+from decal_cli.tables.estimate import dot, ratio
 from decal_cli.tables.threads import one_thread
 from decal_cli.tables.units import Floats, Independent, Ints, Products, Sampling, Units, run_of_each, starts_of, summed
 
@@ -86,6 +86,17 @@ class Counted:
         return self.design.weighted
 
     @property
+    def of_labels(self) -> tuple[Floats, Floats]:
+        """Rows of label 0 and of label 1 in each cell, or their summed weights, shape (m,) each."""
+        pos = np.asarray(self.pos, dtype=np.float64)
+        return self.n - pos, pos
+
+    @property
+    def squares_of_labels(self) -> tuple[Floats, Floats]:
+        """The same of squared weights."""
+        return self.design.of_labels or self.of_labels
+
+    @property
     def squares_of_rows(self) -> tuple[Counts, Counts]:
         """Sums of squared weights in each cell, of all and of those with label 1; where every row is one, counts."""
         return self.design.own or (self.n, self.pos)
@@ -124,9 +135,8 @@ class Counted:
     @property
     def unit_of_labels(self) -> Floats:
         """The same of label 0 and of label 1, shape (2,): weighted to a known share, rows of the two weigh apart."""
-        n2, pos2 = (float(each.sum(dtype=np.float64)) for each in self.squares_of_rows)
-        weight = np.array((self.negatives, self.positives), dtype=np.float64)
-        return np.maximum((n2 - pos2, pos2), 1e-300) / np.maximum(weight, 1e-300)
+        squares = [float(each.sum()) for each in self.squares_of_labels]
+        return np.maximum(squares, 1e-300) / np.maximum((self.negatives, self.positives), 1e-300)
 
     @cached_property
     def units(self) -> Units:
@@ -162,8 +172,7 @@ class CellUnits(Units):
 
     @cached_property
     def weight(self) -> Floats:
-        pos = np.asarray(self.cells.pos, dtype=np.float64)
-        return np.concatenate((self.cells.n - pos, pos))
+        return np.concatenate(self.cells.of_labels)
 
     @cached_property
     def rows(self) -> float:
@@ -214,8 +223,13 @@ class Design(Sampling):
         """The confidence to ask of normal quantiles; None where none is asked for, or too little for any interval."""
         return confidence
 
+    @property
+    def of_labels(self) -> tuple[()] | tuple[Floats, Floats]:
+        """The same of the rows with label 0 and of those with label 1."""
+        return (self.own[0] - self.own[1], self.own[1]) if self.own else ()
+
     def squares(self, weight: Floats) -> Floats:
-        return np.concatenate((self.own[0] - self.own[1], self.own[1])) if self.own else weight
+        return np.concatenate(self.of_labels) if self.own else weight
 
     def units_of(self, weight: Floats, share_known: bool = False) -> Units:
         """A unit for the rows of each label and cell, that have so much weight, (2, m), with what every two share."""
@@ -249,18 +263,18 @@ class Design(Sampling):
         The weight of a label in a cell becomes (W2/W) * Poisson(W^2/W2): a draw of mean W and variance W2.
         """
         if not self.own:
-            return draw.poisson(rng, cells.n - cells.pos), draw.poisson(rng, cells.pos), self
-        n2, pos2 = self.own
-        neg, neg2 = draw.weighted_poisson(rng, cells.n - cells.pos, n2 - pos2)
-        pos, pos2 = draw.weighted_poisson(rng, cells.pos, pos2)
+            neg, pos = (draw.poisson(rng, each) for each in cells.of_labels)
+            return neg, pos, self
+        of_labels = zip(cells.of_labels, self.of_labels, strict=True)
+        (neg, neg2), (pos, pos2) = (draw.weighted_poisson(rng, *each) for each in of_labels)
         return neg, pos, Design((neg2 + pos2, pos2))
 
     def split(self, cells: Counted, rng: np.random.Generator) -> tuple[Counts, Counts]:
         """The rows of each cell dealt to folds, each row for itself: negatives and positives, shape (FOLDS, m)."""
         if self.own:
-            n2, pos2 = self.own
-            neg = draw.deal_weights(cells.n - cells.pos, n2 - pos2, rng)
-            return neg, draw.deal_weights(cells.pos, pos2, rng)
+            of_labels = zip(cells.of_labels, self.of_labels, strict=True)
+            neg, pos = (draw.deal_weights(*each, rng) for each in of_labels)
+            return neg, pos
         n, pos = np.asarray(cells.n, dtype=np.int64), np.asarray(cells.pos, dtype=np.int64)
         if len(n) == cells.total:
             fold = rng.integers(draw.FOLDS, size=len(n)) == np.arange(draw.FOLDS)[:, None]
@@ -283,9 +297,8 @@ class Design(Sampling):
         """
         if not self.own:
             return self
-        n2, pos2 = self.own
-        neg2, pos2 = neg * _ratio(n2 - pos2, cells.n - cells.pos), pos * _ratio(pos2, cells.pos)
-        return Design((neg2 + pos2, pos2))
+        neg2, pos2 = (ratio(*each) for each in zip(self.of_labels, cells.of_labels, strict=True))
+        return Design((neg * neg2 + pos * pos2, pos * pos2))
 
     def parts(self, cells: Counted, rng: np.random.Generator) -> list[tuple[Counts, Counts, Design]]:
         """The folds: their negatives and positives of each cell, and the design of their rows."""
@@ -293,9 +306,9 @@ class Design(Sampling):
 
     def scattered(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Negatives and positives of each cell, with a standard normal number for the weight of each unit."""
-        n2, pos2 = (np.asarray(values, dtype=np.float64) for values in cells.squares_of_rows)
-        pos = np.sqrt(pos2) * rng.standard_normal(len(n2))
-        return np.sqrt(np.maximum(n2 - pos2, 0.0)) * rng.standard_normal(len(n2)), pos
+        neg2, pos2 = cells.squares_of_labels
+        pos = np.sqrt(pos2) * rng.standard_normal(len(pos2))
+        return np.sqrt(np.maximum(neg2, 0.0)) * rng.standard_normal(len(neg2)), pos
 
     def replicates(
         self, cells: Counted, chance: Floats, times: int, rng: np.random.Generator
@@ -351,10 +364,6 @@ def joined(parts: Sequence[Counted]) -> Design:
         return INDEPENDENT
     n2, pos2 = zip(*(part.squares_of_rows for part in parts), strict=True)
     return Design((np.concatenate(n2).astype(np.float64), np.concatenate(pos2).astype(np.float64)))
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
 
 class RowsOfCells(NamedTuple):
@@ -485,8 +494,7 @@ class Clustered(Design):
         return neg, pos, Clustered(self.rows, self.size, times, self.effect)
 
     def need_folds(self) -> None:
-        if self.clusters < draw.FOLDS:
-            raise Undefined(f"needs at least {draw.FOLDS} clusters to learn from some and judge on others")
+        need_clusters(self.clusters)
 
     def fold_of_clusters(self, rng: np.random.Generator) -> Ints:
         """The fold of each cluster."""
@@ -625,15 +633,10 @@ def design_effect(values: Floats, weight: Floats | None, unit: Ints, squared: Fl
     return dot(together, together) / alone if alone > 0 else 1.0
 
 
-def places(unit: Ints | None, rows: int, rng: np.random.Generator, parts: int) -> Ints:
-    """Random places of rows, from 0; modulo the number of parts they are parts, and clusters stay whole."""
-    if unit is None:
-        return rng.permutation(rows)
-    clusters = int(unit.max()) + 1
+def need_clusters(clusters: int, parts: int = draw.FOLDS) -> None:
+    """Raise Undefined where there are fewer clusters than parts."""
     if clusters < parts:
         raise Undefined(f"needs at least {parts} clusters to learn from some and judge on others")
-    place = rng.permutation(clusters)[unit]
-    return (place * rows // clusters) // parts * parts + place % parts
 
 
 class CountedRows(NamedTuple):

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from decal_cli.tables.estimate import Floats, Ints, ratio
 
 FOLDS = 5
 """Number of folds: a model is fitted on all but one and evaluated on that one."""
@@ -43,11 +42,9 @@ def poisson(rng: np.random.Generator, mean: NDArray[Any]) -> Floats:
 
 def weighted_poisson(rng: np.random.Generator, weight: Floats, squares: Floats) -> tuple[Floats, Floats]:
     """Sums of weights and of their squares, of means weight and squares: (W2/W) * Poisson(W^2/W2)."""
-    some = weight > 0
-    unit = np.divide(squares, weight, out=np.zeros_like(weight), where=some)
-    mean = np.divide(weight, unit, out=np.zeros_like(weight), where=some)
+    unit = ratio(squares, weight)
     # numpy draws otherwise from 10 on; rounding must not carry a mean of 10 below it.
-    count = poisson(rng, mean * (1 + TIE))
+    count = poisson(rng, ratio(weight, unit) * (1 + TIE))
     return unit * count, unit**2 * count
 
 
@@ -89,5 +86,4 @@ def deal_weights(weight: Floats, squares: Floats, rng: np.random.Generator) -> F
     some = (weight > 0) & (squares > 0)
     rows = np.zeros(len(weight), dtype=np.int64)
     rows[some] = as_whole(weight[some] ** 2 / squares[some])
-    unit: Floats = np.divide(weight, rows, out=np.zeros_like(weight), where=rows > 0)
-    return deal(rows, rng) * unit
+    return deal(rows, rng) * ratio(weight, rows)

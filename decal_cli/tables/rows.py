@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.hints import Hint
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.design import places
+from decal_cli.tables.design import need_clusters
 from decal_cli.tables.features import Features, Matrix, mixed_bits
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.resample import BLOCKS, FOLDS
@@ -118,7 +118,12 @@ class Rows(Unlabelled):
 
         Errors: Undefined, where there are fewer clusters than parts.
         """
-        return places(self.unit, len(self), rng, parts)
+        if self.unit is None:
+            return rng.permutation(len(self))
+        clusters = int(self.unit.max()) + 1
+        need_clusters(clusters, parts)
+        place = rng.permutation(clusters)[self.unit]
+        return (place * len(self) // clusters) // parts * parts + place % parts
 
     @property
     def too_few_to_hold_out(self) -> bool:

@@ -64,6 +64,11 @@ def beside(work: Callable[[], T]) -> Callable[[], T]:
     return result
 
 
+def meanwhile(work: Callable[[], T], worth: bool) -> Callable[[], T]:
+    """The same where that is worth a thread; elsewhere the work is done when its result is asked for."""
+    return beside(work) if worth else work
+
+
 def sort(values: NDArray[np.uint64]) -> None:
     """Sort in place. Of many, the halves are sorted at once, and a sort that knows runs merges them."""
     if len(values) < _MANY:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.estimate import Floats, MeanEstimate, dot, with_missed
+from decal_cli.tables.estimate import Floats, MeanEstimate, dot, ratio, with_missed
 
 Ints = NDArray[np.int64]
 MAX_ROUNDING = 1e-13
@@ -331,7 +331,7 @@ class Units:
 def _heavier(squares: NDArray[Any], weight: NDArray[Any]) -> Floats:
     """How many times heavier a row of each label is than of all, by sums of squared weights and of weights, (k,)."""
     mean = float(squares.sum()) / float(weight.sum())
-    return np.divide(squares, weight * mean, out=np.ones(len(weight)), where=weight > 0)
+    return ratio(squares, weight * mean, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

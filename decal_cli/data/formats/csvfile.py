@@ -152,15 +152,15 @@ class CsvSource(Source):
         import pyarrow as pa
         import pyarrow.csv as pacsv
 
-        try:
-            options = self._options(numbers, texts, quoted_newlines=False)
+        def read(**how: Any) -> Any:
             with self.raw.text() as stream:
-                return pacsv.read_csv(stream, **options)
+                return pacsv.read_csv(stream, **self._options(numbers, texts, **how))
+
+        try:
+            return read(quoted_newlines=False)
         except pa.ArrowInvalid:
             # Fast parsing in parallel blocks assumes no newline within quotes and no row longer than a block.
-            options = self._options(numbers, texts, quoted_newlines=True, block=MAX_ROW_BYTES)
-            with self.raw.text() as stream:
-                return pacsv.read_csv(stream, **options)
+            return read(quoted_newlines=True, block=MAX_ROW_BYTES)
 
     def _texts(self, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
         """The different texts of columns, batch by batch."""

@@ -35,6 +35,7 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Measured, Witness, family, form_of, like, metric, null_of
 from decal_cli.metrics.gaps import AtLevels, Levels, as_score, at_levels, levels_or_cells, need_rows, on_exact_levels
 from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.memo import once
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
@@ -230,7 +231,7 @@ def of_constant(t: Table) -> LossCurve:
 
 def losses_of_levels(score: Floats, n: Floats, pos: Floats, kinks: int) -> Floats:
     """cdl (two kinks) or v_cdl (one) of tables with these levels; n and pos of shape (..., m)."""
-    rate = np.divide(pos, n, out=np.zeros(pos.shape), where=n > 0)[..., None, :]
+    rate = ratio(pos, n)[..., None, :]
 
     def convex(mu: Floats) -> Floats:
         return np.asarray(np.einsum("...ki,...i->...k", np.maximum(mu[:, None] - rate, 0.0), n))
@@ -463,10 +464,7 @@ class _Choice:
         self._rank(np.flatnonzero((self.first == action) | (self.second == action)))
 
 
-family(
-    "agents",
-    "The largest loss of an agent with payoffs in [0, 1] that acts on the scores, over all decision tasks at once.",
-)
+family("agents", __doc__)
 
 
 _MAX_DENSE_LEVELS = 64
@@ -516,13 +514,9 @@ def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto")
 
 def _moved(score: Floats, kink: Kink) -> float:
     """The kink on its open side, at most half way to the next score."""
-    if kink.side == 0:
-        return kink.at
-    if kink.side > 0:
-        after = int(np.searchsorted(score, kink.at, side="right"))
-        return kink.at + min(_MAX_MOVE, ((float(score[after]) if after < len(score) else 1.0) - kink.at) / 2)
-    before = int(np.searchsorted(score, kink.at, side="left")) - 1
-    return kink.at - min(_MAX_MOVE, (kink.at - (float(score[before]) if before >= 0 else 0.0)) / 2)
+    below, above = (int(np.searchsorted(score, kink.at, side=side)) for side in ("left", "right"))
+    beside = score[above:][:1].min(initial=1.0) if kink.side > 0 else score[:below][-1:].max(initial=0.0)
+    return kink.at + kink.side * min(_MAX_MOVE, abs(float(beside) - kink.at) / 2)
 
 
 def _losses(levels: Table, rate: Floats, kinks: int) -> Floats:

@@ -21,10 +21,7 @@ from decal_cli.metrics.families.regret import need_amounts
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.units import Estimate
 
-family(
-    "capacity",
-    "Limited capacity: what the rows that can be acted on are worth, where one can act on so many of them only.",
-)
+family("capacity", __doc__)
 
 
 _WILSON = f"{intervals.WILSON}, with the error of a share whose threshold moves with the rows"

@@ -119,11 +119,7 @@ def area_influence(t: Table) -> tuple[Floats, Floats]:
     return base, base + logs
 
 
-family(
-    "classes",
-    "Rows with a probability for each of several classes: what two-class metrics are for them, and what only they "
-    "have.",
-)
+family("classes", __doc__)
 
 
 TopK = Annotated[int, "how many of the most probable classes are looked at", Between(0, 10_000)]

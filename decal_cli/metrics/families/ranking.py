@@ -102,8 +102,7 @@ def delong(t: Table) -> Area:
 
 def components(t: Table) -> tuple[Floats, Floats]:
     """For each level: share of the negatives that a positive there beats, and of the positives that beat a negative."""
-    pos = np.asarray(t.pos, dtype=np.float64)
-    neg = np.asarray(t.n, dtype=np.float64) - pos
+    neg, pos = t.of_labels
     beaten = (np.cumsum(neg) - neg / 2) / t.negatives
     return beaten, 1 - (np.cumsum(pos) - pos / 2) / t.positives
 

@@ -31,10 +31,7 @@ from decal_cli.tables.table import BINS, Table
 from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, Task
 
-family(
-    "regret",
-    "Regret: utility lost by acting on the score as it is; the part that recalibration removes, and the rest.",
-)
+family("regret", __doc__)
 
 
 def _scaled(task: Task, interval: Interval) -> Interval:

@@ -358,10 +358,7 @@ def cheapest_merge(t: Table) -> float:
     return float(best[-1]) / t.total
 
 
-family(
-    "smooth",
-    "Calibration errors that are continuous in the scores: no bins, and a small change of scores changes them little.",
-)
+family("smooth", __doc__)
 
 
 Method = Annotated[

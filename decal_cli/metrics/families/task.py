@@ -27,10 +27,7 @@ from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.tables.units import Estimate, run_of_each
 from decal_cli.task import Task
 
-family(
-    "task",
-    "The value of the decisions made with the scores, for a task; payoffs are in the task's own utility units.",
-)
+family("task", __doc__)
 
 
 MEAN_PAYOFF = "mean of a per-row payoff: normal, from its standard error"
@@ -355,9 +352,8 @@ def _by_rows(t: Table) -> Table:
     """The table with every label as frequent as its rows are: what two distributions differ by knows no prevalence."""
     if not t.design.share_known:
         return t
-    zero, one = t.unit_of_labels
-    pos, neg = t.pos / one, (t.n - t.pos) / zero
-    pos2, neg2 = t.pos2 / one**2, (t.n2 - t.pos2) / zero**2
+    neg, pos = (each / unit for each, unit in zip(t.of_labels, t.unit_of_labels, strict=True))
+    neg2, pos2 = (each / unit**2 for each, unit in zip(t.squares_of_labels, t.unit_of_labels, strict=True))
     return Table(t.score, neg + pos, pos, Design((neg2 + pos2, pos2)))
 
 
