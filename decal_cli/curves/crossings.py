@@ -351,7 +351,7 @@ def _advantage(a: Ints, b: Ints, rows: Rows, at: Floats) -> Floats:
         by_rows = (side * w, side * effect * w * w, effect * w * w, np.ones(len(w)))
         sums.append([_spread(each, first, last, len(at) + 1) for each in by_rows])
     lost, signed, squares, counts = np.array(sums).swapaxes(0, 1)
-    total, total2 = weight.sum(), effect * (weight @ weight)
+    total, total2 = float(weight.sum()), effect * float(weight @ weight)
     mean = ((1 - at) * lost[0] + at * lost[1]) / total
     error = _error(at, mean, signed, squares, total, total2)
     return np.where(counts.sum(axis=0) >= MIN_DIFFERENT_ROWS, mean / error, 0.0)

@@ -167,8 +167,7 @@ class Dataset:
     @property
     def all_notes(self) -> tuple[str, ...]:
         """The notes, and of which kinds the features are, once they were read."""
-        note = None if self.features is None else self.features.note
-        return self.notes if note is None else (*self.notes, note)
+        return (*self.notes, *(self.features.notes if self.features else ()))
 
 
 def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:

@@ -208,19 +208,19 @@ class FeatureReader:
         return self.known
 
     @property
-    def note(self) -> str | None:
-        """How many columns hold what, once they were read; None where they are numbers without gaps, as one expects."""
+    def notes(self) -> tuple[str, ...]:
+        """How many columns hold what, once they were read; () where they are numbers without gaps, as one expects."""
         if self.known is None:
-            return None
+            return ()
         nothing = self.unlearnable
         if self.known.plain and set(self.known.kinds) <= {"number"} and not self.all_columns and not nothing:
-            return None
+            return ()
         gaps = int(self.known.gaps.sum()) + int((self.known.codes == MISSING_CODE).any(axis=0).sum())
         columns = f"{gaps:,} column{'s' if gaps > 1 else ''}"
         note = f"features: {kinds_text(self.known.kinds)}" + (f"; {columns} with missing values" if gaps else "")
         if nothing:
             note += f"; nothing can be learned from {listed(nothing)}: each row has its own value, or all have one"
-        return note
+        return (note,)
 
     @property
     def unlearnable(self) -> tuple[str, ...]:

@@ -47,21 +47,6 @@ class AtCapacity:
         """Summed weight."""
         return float(self.weight.sum())
 
-    @cached_property
-    def acted(self) -> float:
-        """Summed weight of the rows that are acted on."""
-        return float(self.weight @ self.listed.acted)
-
-    @cached_property
-    def captured(self) -> float:
-        """Summed weight of those of label 1 among them."""
-        return float((self.weight * self.label) @ self.listed.acted)
-
-    @cached_property
-    def positives(self) -> float:
-        """Summed weight of all rows of label 1."""
-        return float(self.weight @ self.label)
-
     def adds(self, values: Floats, at_next: Floats) -> Floats:
         """What each row adds to the sum of these, (T,), over the rows acted on; at_next: their means, of full lists."""
         following = self.listed.at_next(at_next)
@@ -81,13 +66,14 @@ class AtCapacity:
         """A value to which each row adds this part to first order, shape (T,)."""
         return self.rows.units.linear(value, lambda: parts / self.weight * self.total)
 
-    def share(self, whole: float, adds_part: Floats, adds_whole: Floats, empty: str) -> Estimate:
-        """What is captured, as a share of a sum; by what each row adds to both. Errors: Undefined, where that is 0."""
+    def captured_of(self, whole: float, adds_whole: Floats, empty: str) -> Estimate:
+        """Rows of label 1 that are acted on, as a share of a sum; by what each row adds to that. Errors: Undefined."""
         if whole <= 0:
             raise Undefined(empty)
-        value = min(self.captured / whole, 1.0)
+        value = min(float((self.weight * self.label) @ self.listed.acted) / whole, 1.0)
         rows = self.rows.table.effective_rows * whole / self.total
-        return replace(self.estimate(value, (adds_part - value * adds_whole) / whole), low=0.0, high=1.0, rows=rows)
+        parts = (self.adds_captured - value * adds_whole) / whole
+        return replace(self.estimate(value, parts), low=0.0, high=1.0, rows=rows)
 
 
 class WorthAtCapacity(AtCapacity):

@@ -97,7 +97,7 @@ def bracket(
     rng: np.random.Generator,
     confidence: float,
     missed: float,
-    calibration: Callable[[Floats], Floats] | None = None,
+    calibration: Callable[[Floats], Floats | float] = lambda rate: 0.0,
 ) -> Brackets:
     """Intervals of the bounds; `calibration` gives a regret of the bins' frequencies to add to each.
 
@@ -107,7 +107,7 @@ def bracket(
     loss, rate = jittered(bins, rng)
     plug_in, draws = estimated_bounds(regions, task), task_bounds(loss, rate, bins.share, task)
     raised = estimated_bounds(regions, task, missed)
-    value, added = (0.0, 0.0) if calibration is None else (float(calibration(bins.rate)), calibration(rate))
+    value, added = float(calibration(bins.rate)), calibration(rate)
     ends = []
     for bound, top, drawn_bound in zip(plug_in, raised, draws, strict=True):
         # Bias-corrected and normal, of what cannot be negative.

@@ -59,8 +59,7 @@ def intervals(
     intervals: dict[MetricSpec, Interval] = {}
     for spec, value in values.items():
         apart = difference(spec, a, b, pairs)
-        units = pairs if pairs is not None else None if apart is None else apart.units
-        if apart is not None and units is not None and units.effective_rows >= FEWEST_ROWS:
+        if apart is not None and (apart.units if pairs is None else pairs).effective_rows >= FEWEST_ROWS:
             # What does not depend on the model differs by rounding at most.
             centre = 0.0 if abs(value) <= MAX_ROUNDING else value
             intervals[spec] = replace(apart, value=centre).normal(confidence)

@@ -257,10 +257,10 @@ class RowRegrets(Regrets):
     def _taken(self) -> Ints:
         return self.u.response(self.u.rows.score)
 
-    def _cells(self, cell: Ints, action: Ints, table: Table | None) -> Cells:
+    def _cells(self, cell: Ints, action: Ints, table: Table | ClassTable) -> Cells:
         """table: the cells, where rows have scores."""
         rows, score = self.u.rows, self.u.rows.score
-        if isinstance(self.u, RowUtilities) and table is not None:
+        if isinstance(self.u, RowUtilities) and isinstance(table, Table):
             return RowCells(self.u, table, cell, action == 1)
         of_classes = score if score.ndim > 1 else np.column_stack((1 - score, score))
         square = rows.units.sampling.squares(rows.units.weight)
@@ -268,22 +268,23 @@ class RowRegrets(Regrets):
 
     def swaps(self) -> Lost:
         actions, cell = np.unique(self._taken, return_inverse=True)
-        decided = replace(self.u.rows, score=actions[cell].astype(np.float64)) if not self.u.rows.classes else None
-        return self._cells(cell, self._taken, None if decided is None else decided.table)
+        if self.u.rows.classes:
+            return self._cells(cell, self._taken, self.table)
+        return self._cells(cell, self._taken, replace(self.u.rows, score=actions[cell].astype(np.float64)).table)
 
     def bins(self, bins: int) -> Cells:
         rows = self.u.rows
         if rows.classes:
             worth = np.sort(self.u.expected_each(rows.score), axis=0)
             cell, _ = cells_of_margins(self._taken, worth[-1] - worth[-2], rows.weight, bins)
-            return self._cells(cell, self._taken, None)
+            return self._cells(cell, self._taken, self.table)
         return self._cells(_of_row(rows, rows.table.bin_starts(bins)), self._taken, rows.table.bins(bins))
 
     def levels(self, levels: Levels) -> Cells:
         rows = self.u.rows
         if rows.classes:
             used = levels_or_cells(rows.class_table, levels)
-            return self._cells(used.of_row, self.u.response(used.score[used.of_row]), None)
+            return self._cells(used.of_row, self.u.response(used.score[used.of_row]), self.table)
         cells = at_levels(rows.table, levels)
         starts = np.arange(len(rows.table)) if cells is rows.table else rows.table.bin_starts()
         of_row = _of_row(rows, starts)

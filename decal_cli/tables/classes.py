@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from decal_cli.tables.memo import Remembering, once
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
-from decal_cli.tables.units import Units, units_of_rows
+from decal_cli.tables.units import Units, summed, units_of_rows
 
 T = TypeVar("T")
 NEARLY = 1e-12
@@ -61,15 +61,19 @@ class ClassTable(Remembering):
         return len(self.label)
 
     @cached_property
+    def weights(self) -> Floats:
+        """Weights, ones where there are none."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @cached_property
     def total(self) -> float:
         """Rows, or their summed weight."""
-        return float(len(self)) if self.weight is None else float(self.weight.sum())
+        return float(self.weights.sum())
 
     @cached_property
     def effective_rows(self) -> float:
         """Rows; of weighted or clustered rows, as many as say as much by themselves."""
-        rows = self.total if self.weight is None else self.total**2 / float((self.weight**2).sum())
-        return rows if self.unit is None else rows / self.effect
+        return self.total**2 / float((self.weights**2).sum()) / self.effect
 
     @cached_property
     def units(self) -> Units:
@@ -78,9 +82,8 @@ class ClassTable(Remembering):
 
     def count(self, number: Ints, size: int, squares: bool = False) -> Floats:
         """Rows, or their summed weight or squared weights, of each number from 0 to size - 1, shape (size,)."""
-        weight = self.weight if self.weight is None or not squares else self.weight**2
-        counts = np.bincount(number, weight, size).astype(np.float64)
-        return self.effect * counts if squares else counts
+        weight = self.effect * self.weights**2 if squares else self.weights
+        return np.bincount(number, weight, size).astype(np.float64)
 
     @property
     def effect(self) -> float:
@@ -169,7 +172,7 @@ class ClassTable(Remembering):
         if len(rows) > most:
             rows = self.in_content_order()[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
         counts = np.zeros((len(rows), len(self.classes)))
-        counts[np.arange(len(rows)), self.label[rows]] = 1.0 if self.weight is None else self.weight[rows]
+        counts[np.arange(len(rows)), self.label[rows]] = self.weights[rows]
         return ClassLevels(rows, self.score[rows], counts)
 
     @once
@@ -178,10 +181,8 @@ class ClassTable(Remembering):
         return self._merged(self._cells(most))
 
     def _merged(self, number: Ints) -> ClassLevels:
-        weight = np.ones(len(self)) if self.weight is None else self.weight
         size = int(number.max()) + 1
-        n = np.bincount(number, weight, size)
-        score = np.array([np.bincount(number, weight * column, size) for column in self.score.T]).T / n[:, None]
+        score = summed(number, self.weights, self.score.T, size).T / self.count(number, size)[:, None]
         classes = len(self.classes)
         counts = self.count(number * classes + self.label, size * classes).reshape(size, classes)
         return ClassLevels(number, score / score.sum(axis=1, keepdims=True), counts)

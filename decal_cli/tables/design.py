@@ -273,8 +273,8 @@ class Design(Sampling):
         """The rows of each cell dealt to folds, each row for itself: negatives and positives, shape (FOLDS, m)."""
         if self.own:
             of_labels = zip(cells.of_labels, self.of_labels, strict=True)
-            neg, pos = (draw.deal_weights(*each, rng) for each in of_labels)
-            return neg, pos
+            zeros, ones = (draw.deal_weights(*each, rng) for each in of_labels)
+            return zeros, ones
         n, pos = np.asarray(cells.n, dtype=np.int64), np.asarray(cells.pos, dtype=np.int64)
         if len(n) == cells.total:
             fold = rng.integers(draw.FOLDS, size=len(n)) == np.arange(draw.FOLDS)[:, None]

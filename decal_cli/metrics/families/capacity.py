@@ -30,7 +30,6 @@ LISTED = f"{intervals.POPULATION}, where the same share of its rows can be acted
 
 
 _NO_POSITIVES = "no row has label 1"
-_NO_ONE = "no row is acted on"
 
 
 @metric(
@@ -50,7 +49,7 @@ def capture(at: AtCapacity) -> Estimate:
     Rows of label 1 acted on / rows of label 1. Rows that tie for the last places share them by expectation; with a
     task, rows below its decision threshold are not acted on, even if places are free.
     """
-    return at.share(at.positives, at.adds_captured, at.weight * at.label, _NO_POSITIVES)
+    return at.captured_of(float(at.weight @ at.label), at.weight * at.label, _NO_POSITIVES)
 
 
 @like("capture", "Precision at capacity", "precision at k")
@@ -59,7 +58,7 @@ def precision_at_capacity(at: AtCapacity) -> Estimate:
 
     Rows of label 1 acted on / rows acted on; ties and the decision threshold as for capture.
     """
-    return at.share(at.acted, at.adds_captured, at.adds_acted, _NO_ONE)
+    return at.captured_of(float(at.weight @ at.listed.acted), at.adds_acted, "no row is acted on")
 
 
 def _lift_interval(at: AtCapacity, *, confidence: float) -> Interval:
@@ -84,9 +83,10 @@ def lift(at: AtCapacity) -> Estimate:
 
     precision_at_capacity / base rate. 1: no better than a random choice of as many rows.
     """
-    if at.positives <= 0:
+    base_rate = at.rows.units.mean(at.label)
+    if base_rate.value <= 0:
         raise Undefined(_NO_POSITIVES)
-    return (precision_at_capacity(at) / at.rows.units.mean(at.label)).within(0.0, math.inf)
+    return (precision_at_capacity(at) / base_rate).within(0.0, math.inf)
 
 
 @metric(

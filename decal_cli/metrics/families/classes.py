@@ -56,7 +56,7 @@ def _promises(c: ClassTable, decision: ClassDecision) -> Promises:
     decided = decide(c, decision)
     order = np.argsort(decided.promise, kind="stable")
     promise = decided.promise[order]
-    return Promises(order, promise, c.units.weight[order] * (promise - decided.won[order]), starts_of([promise]))
+    return Promises(order, promise, c.weights[order] * (promise - decided.won[order]), starts_of([promise]))
 
 
 @once
@@ -77,7 +77,7 @@ def _draws_of_promises(c: ClassTable, decision: ClassDecision, seed: Seed, null:
             part = slice(first, first + BLOCK)
             for column, of_class in zip(c.score[part].T, squares, strict=True):
                 expected[part] += column * of_class[action[part]]
-        variance = c.units.weight[order] ** 2 * (expected[order] - promise**2)
+        variance = c.weights[order] ** 2 * (expected[order] - promise**2)
     else:
         variance = gap**2
     spread = np.sqrt(np.maximum(np.add.reduceat(c.effect * variance, starts) / c.total**2, 0.0))
