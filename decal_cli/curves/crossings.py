@@ -93,7 +93,7 @@ class BrierDifference:
         k = np.repeat(np.arange(len(self.alpha)), 2)
         t = np.stack([self.edge[:-1], self.edge[1:]], axis=1).ravel()
         value = self.alpha[k] + self.beta[k] * t
-        return t, value, _error(t, value, self.signed[k].T, self.squares[k].T, self.total, self.total2)
+        return t, value, error_of(t, value, self.signed[k].T, self.squares[k].T, self.total, self.total2)
 
     @cached_property
     def zeros(self) -> Floats:
@@ -169,7 +169,7 @@ class BrierDifference:
         return tuple(crossings)
 
 
-def _error(t: Floats, value: Floats, signed: Floats, squares: Floats, total: float, total2: float) -> Floats:
+def error_of(t: Floats, value: Floats, signed: Floats, squares: Floats, total: float, total2: float) -> Floats:
     """Of a difference at each threshold; signed, squares: of the rows with label 1 and with label 0, (2, k).
 
     It counts one more row of each label among those decided differently: near 0 and 1 the rows may not yet hold the
@@ -353,5 +353,5 @@ def _advantage(a: Ints, b: Ints, rows: Rows, at: Floats) -> Floats:
     lost, signed, squares, counts = np.array(sums).swapaxes(0, 1)
     total, total2 = float(weight.sum()), effect * float(weight @ weight)
     mean = ((1 - at) * lost[0] + at * lost[1]) / total
-    error = _error(at, mean, signed, squares, total, total2)
+    error = error_of(at, mean, signed, squares, total, total2)
     return np.where(counts.sum(axis=0) >= MIN_DIFFERENT_ROWS, mean / error, 0.0)

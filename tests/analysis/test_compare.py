@@ -24,7 +24,7 @@ from decal_cli.analysis.compare import (
     swap,
 )
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.curves.crossings import BrierDifference, Crossing, band, brier_difference
+from decal_cli.curves.crossings import BrierDifference, Crossing, band, brier_difference, error_of
 from decal_cli.data import Dataset, from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.metrics import parse
@@ -50,7 +50,9 @@ def difference_at(curves: BrierDifference, threshold: float) -> tuple[float, flo
     at = np.array([threshold])
     k = curves._segment_of(at)
     value = curves.alpha[k] + curves.beta[k] * at
-    return float(value[0]), float(curves._error(at, value, k)[0])
+    return float(value[0]), float(
+        error_of(at, value, curves.signed[k].T, curves.squares[k].T, curves.total, curves.total2)[0]
+    )
 
 
 @given(any_pairs, st.booleans(), st.floats(0.001, 1.0))
