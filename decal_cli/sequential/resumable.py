@@ -76,7 +76,7 @@ def read(hint: Any, value: Any, held: Any = None) -> Any:
     if origin is dict:
         return _read_dict(args, value, held)
     if origin is not None:
-        before = held if held and len(held) == len(value) else [None] * len(value)
+        before = held if held is not None and len(held) == len(value) else [None] * len(value)
         return origin(read(args[0], *pair) for pair in zip(value, before, strict=True))
     if dataclasses.is_dataclass(hint):
         hints = get_type_hints(hint)
