@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_VALUES, MIB
@@ -113,6 +113,12 @@ def canonical_json(document: Any, indent: int = 0) -> str:
     else:
         body = json.dumps(document, ensure_ascii=False, allow_nan=False)
     return body if indent else body + "\n"
+
+
+def spelled_out(hint: Any) -> Any:
+    """The type behind a name: from NumPy 2.5 on `NDArray[...]` is a name of its own, and no longer an array's type."""
+    name = get_origin(hint)
+    return name.__value__[get_args(hint)] if hasattr(name, "__value__") else hint
 
 
 def consistent(*conditions: object) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from decal_cli.documents import canonical_json, digest_of, json_of
+from decal_cli.documents import canonical_json, digest_of, json_of, spelled_out
 from decal_cli.errors import DecalError
 from decal_cli.hints import Verb
 from decal_cli.learn.methods import METHODS
@@ -262,6 +262,7 @@ def _decoded(value: Any) -> Any:
 
 def _is_a(hint: Any, value: Any) -> bool:
     """Whether a value is what a field was declared as: a number, text, a typed array, a model, a tuple of these."""
+    hint = spelled_out(hint)
     origin = get_origin(hint)
     if origin is np.ndarray:
         (scalar,) = get_args(get_args(hint)[1])

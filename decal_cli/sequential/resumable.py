@@ -10,6 +10,8 @@ from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from decal_cli.documents import spelled_out
+
 
 class Resumable:
     """An object whose state is the attributes that its class annotates, other than class variables.
@@ -62,6 +64,7 @@ def read(hint: Any, value: Any, held: Any = None) -> Any:
 
     and what is resumable goes on. Errors: as for `Resumable.restore`.
     """
+    hint = spelled_out(hint)
     origin, args = get_origin(hint), get_args(hint)
     if isinstance(held, Resumable):
         held.restore(value)
