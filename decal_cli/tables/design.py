@@ -135,6 +135,8 @@ class Counted:
     @property
     def unit_of_labels(self) -> Floats:
         """The same of label 0 and of label 1, shape (2,): weighted to a known share, rows of the two weigh apart."""
+        if self.design.plain:
+            return np.ones(2)
         squares = [float(each.sum()) for each in self.squares_of_labels]
         return np.maximum(squares, 1e-300) / np.maximum((self.negatives, self.positives), 1e-300)
 
