@@ -22,7 +22,6 @@ FOREIGN = {
     ZIP: "a zip archive (a spreadsheet or .npz?)",
     b"\xd0\xcf\x11\xe0": "an old Excel file",
     b"\x93NUMPY": "a .npy file",
-    b"SQLite format 3": "an SQLite database",
     b"\x89HDF": "an HDF5 file",
     b"ORC": "an ORC file",
     b"FEA1": "a Feather file of version 1",
@@ -32,6 +31,8 @@ FOREIGN = {
     b"\x80\x04\x95": "a Python pickle",
     b"\x80\x05\x95": "a Python pickle",
 }
+DATABASES = {"sqlite": ("SQLite", 0, b"SQLite format 3\0"), "duckdb": ("DuckDB", 8, b"DUCK")}
+"""Files that engines read: the engine's name, from which byte on they say so, and how."""
 N_BATCH_ROWS = 1 << 16
 PIECE_BYTES = 1 << 20
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -120,6 +121,10 @@ def _recognised(source: Raw) -> Source:
         return ParquetSource(source)
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return ArrowSource(source, head)
+    for engine, (name, at, magic) in DATABASES.items():
+        if head[at:].startswith(magic) and b"\0" in head:
+            fix = f"name a table of it: {Hint('engine', repr(f'{engine}:{source.shown}?table=NAME'))}"
+            raise DecalError(f"{source.shown}: is a {name} database", fix)
     for magic, kind in FOREIGN.items():
         if head.startswith(magic) and (b"\0" in head or not head.isascii()):
             if magic == ZIP and source.path.endswith(".eval"):

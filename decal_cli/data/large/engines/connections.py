@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from decal_cli.data.formats.sources import DATABASES
 from decal_cli.data.large.engines.address import Address
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.statement import source_of, types_of
@@ -157,11 +158,12 @@ def called(query: str, names: Iterable[str]) -> str | None:
     return None if found is None or not either else found[1]
 
 
-def _check_begins(address: Address, magic: bytes, name: str, after: int = 0) -> None:
+def _check_file(address: Address, engine: str) -> None:
     """Raise a DecalError where a file is no database: what an engine does with it would depend on what it is."""
+    name, at, magic = DATABASES[engine]
     try:
         with open(address.target, "rb") as file:
-            found = file.read(after + len(magic))[after:]
+            found = file.read(at + len(magic))[at:]
     except OSError as error:
         raise DecalError(f"{address.shown}: {error.strerror or error}", f"name a {name} file") from None
     if found != magic:
@@ -180,7 +182,7 @@ class DuckDB(Connection):
 
         in_memory = address.target == ":memory:"
         if not in_memory:
-            _check_begins(address, b"DUCK", "DuckDB", 8)
+            _check_file(address, "duckdb")
         self.address = address
         extensions = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
         self.connection = duckdb.connect(config={**extensions, "python_enable_replacements": False})
@@ -416,7 +418,7 @@ class SQLite(Opened):
     def __init__(self, address: Address, query: str | None) -> None:
         import sqlite3
 
-        _check_begins(address, b"SQLite format 3\0", "SQLite")
+        _check_file(address, "sqlite")
         path = Path(address.target).absolute().as_uri()
         super().__init__(sqlite3.connect(f"{path}?mode=ro", uri=True), address.shown)
         self.address = address
