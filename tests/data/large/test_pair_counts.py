@@ -126,7 +126,8 @@ def compared(path: Path | str, **more: Any) -> tuple[dict[str, Any], list[str]]:
 
 def csv_rows(text: str) -> list[dict[str, Any]]:
     """The rows of a document as CSV, with their numbers."""
-    return pd.read_csv(io.StringIO(text)).astype(object).fillna("").to_dict("records")
+    rows = pd.read_csv(io.StringIO(text)).to_dict("records")
+    return [{key: "" if pd.isna(value) else value for key, value in row.items()} for row in rows]
 
 
 def few_pairs(monkeypatch: pytest.MonkeyPatch, pairs: int) -> None:

@@ -388,7 +388,8 @@ class Opened(Connection):
 
         with self._asked(statement) as cursor:
             if hasattr(cursor, "fetch_arrow_table"):
-                return cursor.fetch_arrow_table()
+                # DuckDB 1.5 has both, and warns of this one.
+                return getattr(cursor, "to_arrow_table", cursor.fetch_arrow_table)()
             names, rows = [each[0] for each in cursor.description], cursor.fetchall()
             # Some drivers hand over rows as dictionaries, if asked to.
             rows = [[*row.values()] if isinstance(row, dict) else row for row in rows]
