@@ -103,8 +103,8 @@ def of_rows(rows: Rows, seed: int, method: Method = "chosen") -> HeldOutScores:
     levels, level, fitted, chosen = zip(*(recalibrated_levels(rows, fold, method) for fold in folds), strict=True)
     fold, of_levels = _of_deals(folds), np.concatenate(fitted)
     recalibrated = of_levels[fold, np.concatenate(level)]
-    units, score = rows.units.dealt(deals), np.tile(rows.score, deals)
-    return HeldOutScores(units, score, recalibrated, fold, sum(chosen, ()), levels[0], of_levels)
+    score = rows.score if deals == 1 else np.tile(rows.score, deals)
+    return HeldOutScores(rows.units.dealt(deals), score, recalibrated, fold, sum(chosen, ()), levels[0], of_levels)
 
 
 def recalibrated_levels(
@@ -302,9 +302,10 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> ByAmount:
     rows = utilities.rows
     need_rows_to_hold_out(rows)
     keys = [column for values in rows.amounts.values() for column in np.atleast_2d(values.T)]
-    order = np.lexsort((rows.weights, *([] if rows.unit is None else [rows.unit]), rows.label, *keys))
-    fold = np.empty(len(rows), dtype=np.int64)
-    fold[order] = rows.take(order).places(Seed(seed).generator("amounts")) % FOLDS
+    some = [each for each in (rows.weight, rows.unit) if each is not None]
+    order, fold = np.lexsort((*some, rows.label, *keys)), np.empty(len(rows), dtype=np.int64)
+    sorted_rows = rows if rows.unit is None else rows.take(order)
+    fold[order] = sorted_rows.places(Seed(seed).generator("amounts")) % FOLDS
     least = np.array(least_amounts(utilities, [fold != k for k in range(FOLDS)]))
     return ByAmount(utilities.benefit >= least[fold])
 

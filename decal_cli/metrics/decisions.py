@@ -28,7 +28,7 @@ from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import Floats, Ints, Table
-from decal_cli.tables.units import Estimate, Units, units_of_rows
+from decal_cli.tables.units import Estimate, Independent, Units, units_of_rows
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
 MAX_UNSEEN = 1 << 12
@@ -76,7 +76,8 @@ class Decisions:
 
         Such a row has the action and the stakes of a row that is there, and any label.
         """
-        labels, rows = self.stakes.shape[1], len(self.units)
+        labels, rows, sampling = self.stakes.shape[1], len(self.units), self.units.sampling
+        assert isinstance(sampling, Independent)  # each unit is a row
         like = np.linspace(0, rows - 1, min(rows, MAX_UNSEEN)).astype(np.int64)
         label = np.append(self.units.label, np.repeat(np.arange(labels), len(like)))
         action = np.append(self.action, np.tile(self.action[like], labels))
@@ -88,7 +89,7 @@ class Decisions:
             self.units,
             label=label,
             weight=np.append(self.units.weight, np.zeros(count)),
-            sampling=self.units.sampling.followed(self.units.weight),
+            sampling=sampling.followed(count),
             kind=np.append(np.zeros(rows, dtype=np.int64), 1 + (action * labels + label)[rows:]),
         )
         return Decisions(units, stakes, action)
@@ -304,7 +305,7 @@ def _by_scores(units: Units, stakes: Task | ClassDecision | RowStakes, *scores: 
     """The best actions of a task, or of rows with stakes of their own, by scores of the rows in all deals."""
     if isinstance(stakes, RowStakes):
         deals, of_rows = len(units) // len(stakes.rows), stakes
-        utility = of_rows.utility if of_rows.utility.ndim == 2 else np.tile(of_rows.utility, deals)
+        utility = of_rows.utility if of_rows.utility.ndim == 2 or deals == 1 else np.tile(of_rows.utility, deals)
         actions = [np.concatenate([of_rows.response(part) for part in np.split(score, deals)]) for score in scores]
     elif isinstance(stakes, ClassDecision):
         utility = np.array(stakes.utility, dtype=np.float64)

@@ -40,10 +40,10 @@ def utilities_of(
         elif factor != 1:
             worse = np.maximum(worse, 0.0)
         return np.asarray(utility + (1 - factor) * worse)
-    nothing = np.zeros(len(next(iter(amounts.values()))))
-    missed = amounts.get("amount", amounts.get("cost_fn_column", nothing + (cost_fn or 0.0)))
-    alarm = amounts.get("cost_fp_column", nothing + (cost_fp or 0.0))
-    return np.array(((nothing, nothing - missed), (nothing - factor * alarm, nothing)))
+    utility = np.zeros((2, 2, len(next(iter(amounts.values())))))
+    utility[0, 1] -= amounts.get("amount", amounts.get("cost_fn_column", cost_fn or 0.0))
+    utility[1, 0] -= factor * amounts.get("cost_fp_column", np.float64(cost_fp or 0.0))
+    return utility
 
 
 class InPlace(NamedTuple):
@@ -141,7 +141,7 @@ class RowStakes:
 class RowUtilities(RowStakes):
     """The same of two actions, to act or not, and labels 0 and 1: each row has a threshold."""
 
-    @property
+    @cached_property
     def benefit(self) -> Floats:
         """What acting is worth on a row of label 1: the cost of missing it, shape (T,)."""
         return self.utility[1, 1] - self.utility[0, 1]
@@ -151,7 +151,7 @@ class RowUtilities(RowStakes):
         """Indices that sort the rows by their benefit, the largest first."""
         return np.argsort(-self.benefit)
 
-    @property
+    @cached_property
     def cost(self) -> Floats:
         """What acting costs on a row of label 0, shape (T,)."""
         return self.utility[0, 0] - self.utility[1, 0]

@@ -213,6 +213,8 @@ class Rows(Unlabelled):
         rows = replace(self, features=self.features()) if callable(self.features) else self
         ordered = rows.take(rows.order)
         vars(ordered).update(_ordered=ordered)
+        if "table" in vars(self) and self.unit is None:
+            vars(ordered).update(table=self.table)
         return ordered
 
     def by_group(self) -> Iterator[tuple[str | None, Rows]]:

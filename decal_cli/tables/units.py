@@ -53,10 +53,6 @@ class Sampling(ABC):
         place[order] = run_of_each(starts, len(order))
         return Parts(self, weight, place)
 
-    def followed(self, weight: Floats) -> Sampling:
-        """The same, where units may follow that no row is of."""
-        return Parts(self, weight, np.arange(len(weight)))
-
 
 @dataclass(frozen=True, eq=False)
 class Parts(Sampling):
@@ -81,6 +77,11 @@ class Independent(Sampling):
 
     def reduced(self, order: Ints, starts: Ints, weight: Floats) -> Independent:
         return replace(self, square=np.add.reduceat(self.square[order], starts))
+
+    def followed(self, count: int) -> Independent:
+        """The same, followed by so many units that no row is of: without weight, their cluster adds nothing."""
+        of_units = {name: np.append(each, np.zeros(count, each.dtype)) for name, each in vars(self).items()}
+        return replace(self, **of_units)
 
     def squares(self, weight: Floats) -> Floats:
         return self.square
@@ -485,10 +486,11 @@ def units_of_rows(
 ) -> Units:
     """A unit for each row. rows: as many independent ones say as much."""
     label = np.asarray(label, dtype=np.int64)
-    weight = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64)
+    square = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64) ** 2
+    weight = square if weight is None else np.asarray(weight, dtype=np.float64)
     if cluster is None:
-        return Units(label, weight, Independent(weight**2), share_known)
-    return Units(label, weight, InClusters(weight**2, cluster), share_known, rows)
+        return Units(label, weight, Independent(square), share_known)
+    return Units(label, weight, InClusters(square, cluster), share_known, rows)
 
 
 def mean_over(values: Floats, weight: Floats, unit: Ints | None) -> MeanEstimate:

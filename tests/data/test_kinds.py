@@ -274,7 +274,9 @@ def test_an_embedding_column_is_a_matrix(tmp_path: Path, kind: pa.DataType) -> N
         assert model.rows.matrix.dtype == np.float64 and model.rows.matrix.tolist() == LISTS, form
 
 
-@pytest.mark.parametrize(("kind", "form"), [(pa.list_(pa.float32()), "parquet"), (pa.list_(pa.float32(), 2), "feather")])
+@pytest.mark.parametrize(
+    ("kind", "form"), [(pa.list_(pa.float32()), "parquet"), (pa.list_(pa.float32(), 2), "feather")]
+)
 def test_an_embedding_that_is_null_is_missing(tmp_path: Path, kind: pa.DataType, form: str) -> None:
     path = write_columns(tmp_path, {**FOUR_ROWS, "emb": pa.array([LISTS[0], None, *LISTS[2:]], kind)}, form)
     (model,) = read([path], Columns(features=("emb",))).models
