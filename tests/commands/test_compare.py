@@ -1,4 +1,4 @@
-"""`decal compare` and the rules on delta(..) as a user meets them."""
+"""`decal compare` as a user meets it: files that are joined, and splices; answers.txt has what the lines say."""
 
 import csv
 import io
@@ -41,29 +41,6 @@ def test_markdown_is_as_it_was_when_somebody_looked(decal: Decal) -> None:
     if os.environ.get("GOLDEN") == "write":
         golden.write_text(text)
     assert text == golden.read_text()
-
-
-class TestTwoColumns:
-    def test_csv_and_markdown(self, decal: Decal) -> None:
-        asked = ("brier", "ece_debiased(bins=10)", "observed_expected")
-        done = decal("compare", *PAIR, *(word for name in asked for word in ("-m", name)), "-f", "csv")
-        table = list(csv.DictReader(io.StringIO(done.out)))
-        assert [row["metric"] for row in table] == [*asked]
-        apart = [abs(float(table[2][side]) - 1) for side in "ab"]
-        assert table[2]["better"] == ("p_profanity", "p_hatesonar")[apart[1] < apart[0]]
-        assert table[0]["better"] == "p_profanity" and table[0]["by_chance"] == "false"
-        assert [row["method"] for row in table] == ["analytic", "bootstrap", "bootstrap"]
-        out = decal("compare", *PAIR, *QUICK, "-f", "markdown").out
-        assert "| Brier score (`brier`) | ↓ | 0.2395 | 0.2504 | +0.0109 [" in out
-        assert "p_profanity better, not by chance |" in out
-
-    def test_missing_scores_are_dropped_jointly_and_said(self, decal: Decal) -> None:
-        named = (FOX, "--score", "p_profanity", "--score", "p_svm_waseem", "--label", "y", *QUICK)
-        assert "score missing in 10 of 1,519 rows" in refusal(decal("compare", *named))
-        done = decal("compare", *named, "--missing", "drop")
-        assert done.code == 0
-        assert "p_svm_waseem: dropped 10 of 1,519 rows (missing score)" in done.out
-        assert "compared on the 1,509 rows of 1,519 that both models have" in done.out
 
 
 class TestTwoFiles:

@@ -1,6 +1,5 @@
 """`decal demo` writes the file of README's examples and prints what README shows."""
 
-import tomllib
 from pathlib import Path
 
 import sklearn
@@ -23,9 +22,3 @@ def test_a_file_of_the_users_is_left_as_it_is(decal: Decal, tmp_path: Path) -> N
     (tmp_path / "mine" / FILE).write_text("p,y\n")
     assert "another file than that of the example" in refusal(decal("demo", "mine"))
     assert "name another one" in refusal(decal("demo", f"mine/{FILE}"))
-
-
-def test_a_wheel_has_this_file() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert included == {f"fixtures/{FILE}": f"decal_cli/fixtures/{FILE}"}

@@ -84,16 +84,10 @@ class TestFit:
         assert not (tmp_path / "m.json").exists()
         assert "auto takes what `decal recommend` advises" in refusal(decal("fit", "auto", "good.csv", "-o", "m.json"))
 
-    def test_the_place_of_the_model_is_looked_at_first(self, decal: Decal, tmp_path: Path) -> None:
+    def test_a_model_is_written_over_with_force_alone(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "m.json").write_text("mine")
-        line = refusal(decal("fit", "isotonic", "nowhere.csv", "-o", "m.json"))
-        assert "m.json: is there already; add --force" in line
+        refusal(decal("fit", "isotonic", "nowhere.csv", "-o", "m.json"))
         assert (tmp_path / "m.json").read_text() == "mine"
-        assert "there is no folder" in refusal(decal("fit", "isotonic", BINARY, *P_AND_Y, "-o", "no/m.json"))
-        margins = decal("fit", "isotonic", BINARY, "--score", "x1", "--label", "y", "--margin", "-o", "margins.json")
-        assert "give --logit" in refusal(margins) and not (tmp_path / "margins.json").exists()
-        without = decal("fit", "isotonic", BINARY, *P_AND_Y)
-        assert without.code == 2 and "--output" in without.err
         assert decal("fit", "isotonic", BINARY, *P_AND_Y, "-o", "m.json", "--force").code == 0
         from_text((tmp_path / "m.json").read_text(), "m.json")
 
@@ -131,12 +125,6 @@ class TestApply:
         ours, expected = (pq.read_table(tmp_path / f"{name}.out.parquet") for name in ("texts", "numbers"))
         assert ours["p"].to_pylist() == texts
         assert ours["p_isotonic"].to_pylist() == expected["p_isotonic"].to_pylist()
-
-    def test_it_says_that_these_are_the_rows_it_was_fitted_to(self, decal: Decal, folder: Path) -> None:
-        done = decal("apply", folder / "isotonic.json", BINARY, "-o", "out.csv")
-        assert "The model was fitted to these rows" in done.err
-        other = decal("apply", folder / "isotonic.json", "-", "-o", "other.csv", stdin=b"p\n0.5\n")
-        assert other.code == 0 and "fitted to" not in other.err
 
     def test_it_writes_over_nothing_without_force_and_onto_its_own_input_with_it(
         self, decal: Decal, folder: Path, tmp_path: Path
@@ -212,16 +200,6 @@ class TestApply:
         assert decal("fit", "isotonic", *named, "-o", "i.json").code == 0
         pacsv.write_csv(new.select(["p"]), tmp_path / "scores.csv")
         assert decal("apply", "i.json", "scores.csv", "-o", "yes.csv").code == 0
-
-    def test_the_output_and_the_model_are_looked_at_first(self, decal: Decal, folder: Path, tmp_path: Path) -> None:
-        model = folder / "isotonic.json"
-        assert "end the name with .csv or .parquet" in refusal(decal("apply", model, BINARY, "-o", "out.json"))
-        assert "there is no folder" in refusal(decal("apply", model, BINARY, "-o", "no/out.csv"))
-        assert "model file no.json: No such file" in refusal(decal("apply", "no.json", BINARY, "-o", "out.csv"))
-        (tmp_path / "m.json").write_bytes(b"PAR1\xff\xfe")
-        assert "is not UTF-8 text" in refusal(decal("apply", "m.json", BINARY, "-o", "out.csv"))
-        without = decal("apply", model, BINARY)
-        assert without.code == 2 and "--output" in without.err
 
 
 class TestStopped:

@@ -1,18 +1,16 @@
-"""What `decal gate` passes and fails, and the exit codes that say so."""
+"""Names, baselines and settings of `decal gate`; answers.txt has what passes and fails, with the exit codes."""
 
 import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.command import BINARY, FIXTURES, FOX, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, FIXTURES, Decal, refusal, valid_json
 from tests.helpers.seeded import write_amounts
 
 NAMED = (BINARY, "--score", "p", "--label", "y")
@@ -22,20 +20,6 @@ OWN = ("--amount", "amount", "--cost-fp", "5")
 
 
 class TestGate:
-    @pytest.mark.parametrize(
-        ("rules", "code"),
-        [
-            (["brier<=0.2"], 0),
-            (["brier<=0.2", "auc>=0.9"], 1),
-            (["regret<=0.02"], 2),
-            (["regret<=0.02", "auc>=0.9"], 2),
-            (["log_loss<=0.7", "upper(regret_calibration)<=0.02", "ece(bins=20)<=0.2"], 0),
-        ],
-    )
-    def test_exit_codes(self, decal: Decal, rules: list[str], code: int) -> None:
-        arguments = [part for rule in rules for part in ("--rule", rule)]
-        assert decal("gate", *NAMED, "--threshold", "0.3", *arguments).code == code
-
     def test_rules_from_the_settings_and_a_baseline(self, decal: Decal, tmp_path: Path) -> None:
         assert decal("evaluate", *NAMED, "-f", "json", "-o", "report.json").code == 0
         valid_json((tmp_path / "report.json").read_text())
@@ -44,19 +28,6 @@ class TestGate:
         )
         assert decal("gate", BINARY).code == 0
         assert decal("gate", BINARY, "--rule", "brier<baseline").code == 1
-
-    def test_github_junit_and_json(self, decal: Decal) -> None:
-        rules = ("--rule", "brier<=0.1", "--rule", "auc>=0.5", "--rule", "regret<=1")
-        github = decal("gate", *NAMED, *rules, "--format", "github").out.splitlines()
-        assert github[0].startswith("::error title=decal gate brier<=0.1::")
-        assert github[1].startswith("::notice ")
-        assert "cannot judge" in github[2]
-        began = time.perf_counter()
-        suite = ElementTree.fromstring(decal("gate", *NAMED, *rules, "--format", "junit").out.encode())[0]
-        assert 0 < float(suite.get("time", 0)) < time.perf_counter() - began
-        assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
-        gates = decal.json("gate", *NAMED, *rules)["gates"]
-        assert [gate["passed"] for gate in gates] == [False, True, None]
 
     @pytest.mark.parametrize(
         "name",
@@ -82,13 +53,6 @@ class TestGate:
         alone = listed.removeprefix("other, ") if name > "other" else listed.removesuffix(", other")
         assert judged(alone) == [(model, name, 0.2)]
 
-    def test_groups(self, decal: Decal) -> None:
-        rules = ("--rule", "gap(brier)<=0.01", "--rule", "brier@group=B<=0.2002")
-        assert decal("gate", *NAMED, "--group", "group", *rules).code == 0
-
-    def test_no_rule_at_all(self, decal: Decal) -> None:
-        assert "--rule" in refusal(decal("gate", *NAMED))
-
     def test_a_bug_exits_3_and_never_1(self, decal: Decal) -> None:
         code = (
             "import sys, decal_cli.api.verbs as verbs\nfrom decal_cli.commands.app import run\n"
@@ -99,25 +63,12 @@ class TestGate:
         assert done.returncode == 3
         assert "a bug in decal" in done.stderr
 
-    def test_what_is_not_shown_fails_or_passes_as_is_said(self, decal: Decal, tmp_path: Path) -> None:
+    def test_settings_say_what_becomes_of_what_is_not_shown(self, decal: Decal, tmp_path: Path) -> None:
         asked = ("gate", *NAMED, "--rule", "auc>=0.75")
-        line = (
-            "auc>=0.75  0.7429 [0.7198, 0.7647]: short by 0.0071; not shown with 2,000 rows, about 39,000 would show it"
-        )
-        assert decal(*asked).code == 1 and f"FAIL {line}\n" in decal(*asked).out
-        passed = decal(*asked, "--undecided", "pass")
-        assert passed.code == 0 and f"PASS {line}, and counts as passed\n" in passed.out
         (tmp_path / "decal.toml").write_text('undecided = "pass"\n')
         assert decal(*asked).code == 0 and decal(*asked, "--undecided", "fail").code == 1
-        assert decal("gate", *NAMED, "--rule", "auc>=0.8").code == 1
         (tmp_path / "decal.toml").write_text('undecided = "maybe"\n')
         assert 'it must be "fail" or "pass"' in refusal(decal(*asked))
-
-    def test_the_line_of_a_clear_failure(self, decal: Decal) -> None:
-        done = decal("gate", *NAMED, "--rule", "auc>=0.8")
-        assert "FAIL auc>=0.8  0.7429 [0.7198, 0.7647]: short by 0.057, and 2,000 rows show it\n" in done.out
-        bare = decal("gate", *NAMED, "--rule", "auc>=0.8", "--no-intervals")
-        assert "FAIL auc>=0.8  0.7429: short by 0.057\n" in bare.out
 
 
 OTHER_DECISIONS = {
@@ -155,35 +106,3 @@ def test_a_baseline_that_is_no_number_cannot_be_judged_by(decal: Decal, tmp_path
     path.write_text(re.sub(r'("brier": \{\s*"value": )[^,]+', lambda match: match[1] + value, path.read_text()))
     done = decal("gate", *NAMED, "-r", "brier<=baseline", "--baseline", "base.json")
     assert done.code == 2 and "brier is not a number in the baseline" in done.out
-
-
-@pytest.mark.parametrize(
-    ("rows", "rule", "reason"),
-    [
-        ((*AMOUNTS, *OWN), "utility_share>=0", "all rows share"),
-        ((*AMOUNTS, *OWN, "--capacity", "5"), "capacity_threshold>0.1", "cannot judge"),
-        ((*AMOUNTS, "-t", "0.3", "--capacity", "5"), "value_capture>0.1", "cannot judge"),
-        ((*CLASSES, "--abstain", ".3"), "positives>=3", "cannot judge"),
-        ((*CLASSES, "--abstain", ".3"), "grouping_loss<=.1", "for scores of two classes"),
-        ((FOX, "--score", "p_profanity", "--label", "y"), "delta(brier)<=0", "needs exactly two models"),
-    ],
-)
-def test_what_these_rows_cannot_tell_cannot_be_judged(
-    decal: Decal, tmp_path: Path, rows: tuple[object, ...], rule: str, reason: str
-) -> None:
-    write_amounts(tmp_path / "a.csv")
-    done = decal("gate", *rows, "-r", rule)
-    assert done.code == 2 and "cannot judge" in done.out and reason in done.text
-
-
-def test_rules_on_the_difference_of_two_models_stand_beside_others(decal: Decal) -> None:
-    rules = ("delta(brier)<=0", "upper(delta(brier))<=0.03", "upper(delta(gain_recalibration))<=1")
-    words = [word for rule in rules for word in ("--rule", rule)]
-    pair = (FOX, "--score", "p_profanity", "--score", "p_hatesonar", "--label", "y", "-t", "0.3")
-    gates = decal.json("gate", *pair, *words)["gates"]
-    assert [gate["passed"] for gate in gates] == [False, True, None]
-    assert {gate["model"] for gate in gates} == {"p_hatesonar - p_profanity"}
-    words = ("--rule", "delta(brier)<=0", "--rule", "delta(brier)@group=B<=0", "--rule", "brier@model=q<=0.3")
-    gates = decal.json("gate", *NAMED, "--score", "q", "--group", "group", *words)["gates"]
-    assert [gate["model"] for gate in gates] == ["q - p"] * 4 + ["q"] * 3 and all(gate["passed"] for gate in gates)
-    assert [gate["group"] for gate in gates] == [None, "A", "B", "B", None, "A", "B"]

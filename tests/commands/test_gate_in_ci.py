@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,13 +20,7 @@ JUNIT: dict[str, tuple[set[str], list[str]]] = {
     "testsuites": ({"name", "time", "tests", "failures", "disabled", "errors"}, ["testsuite"]),
     "testsuite": (
         {
-            "name",
-            "tests",
-            "failures",
-            "errors",
-            "time",
-            "disabled",
-            "skipped",
+            *("name", "tests", "failures", "errors", "time", "disabled", "skipped"),
             "timestamp",
             "hostname",
             "id",
@@ -59,16 +54,18 @@ def follows_the_schema(element: ElementTree.Element) -> bool:
 class TestSeveralFormats:
     def test_in_one_run(self, decal: Decal, tmp_path: Path) -> None:
         files = ("-f", "junit=out.xml", "-f", "json=out.json", "-f", "markdown=out.md")
+        began = time.perf_counter()
         done = decal("gate", *SCORED, *MIXED, *files)
         assert done.code == 2 and "FAIL brier<=0.1  0.1970 [" in done.out and "PASS auc>=0.5  0.7429 [" in done.out
         suite = ElementTree.parse(tmp_path / "out.xml").getroot()
         assert follows_the_schema(suite)
+        assert [suite[0].get(key) for key in ("tests", "failures", "errors")] == ["4", "1", "1"]
         assert [len(case) for case in suite[0]] == [2, 1, 1, 1]
         assert [case[0].tag for case in suite[0]] == ["failure", "system-out", "error", "system-out"]
         assert suite[0][3][0].text == "passed: 2000: within by 1,500\nvalue: 2000.0\nbound: 500.0"
         numbers = dict(line.split(": ") for line in (suite[0][0][1].text or "").splitlines())
         assert float(numbers["low"]) < float(numbers["value"]) < float(numbers["high"]) and numbers["bound"] == "0.1"
-        assert float(suite[0].get("time", "0")) > 0
+        assert 0 < float(suite[0].get("time", "0")) < time.perf_counter() - began
         gates = valid_json((tmp_path / "out.json").read_text())["gates"]
         assert [gate["passed"] for gate in gates] == [False, True, None, True]
         assert "brier<=0.1" in (tmp_path / "out.md").read_text()
@@ -77,18 +74,6 @@ class TestSeveralFormats:
         (tmp_path / "rows.csv").write_bytes(BINARY.read_bytes())
         asked = ("rows.csv", "--score", "p", "--label", "y", "--rule", "brier<=1", "--write-baseline", "rows.csv")
         assert "one of the files to be read" in refusal(decal("gate", *asked))
-
-
-class TestRules:
-    def test_rows_and_positives(self, decal: Decal) -> None:
-        rules = ("--rule", "rows>=3000", "--rule", "positives@group=B>=50")
-        document = decal.json("gate", *SCORED, "--group", "group", *rules)
-        assert [(gate["group"], gate["passed"]) for gate in document["gates"]] == [
-            (None, False),
-            ("A", False),
-            ("B", False),
-            ("B", True),
-        ]
 
 
 def test_a_baseline_is_written_where_every_rule_passes(decal: Decal, tmp_path: Path) -> None:

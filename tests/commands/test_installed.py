@@ -44,8 +44,3 @@ def test_rows_come_from_a_pipe_without_being_asked_for(installed: Decal) -> None
 
 def test_nothing_piped_in_is_nothing_to_read(installed: Decal) -> None:
     assert "there is nothing to read" in refusal(installed("evaluate"))
-
-
-def test_completion_knows_the_commands(installed: Decal) -> None:
-    ended = installed(_DECAL_COMPLETE="complete_bash", COMP_WORDS="decal ev", COMP_CWORD="1")
-    assert "evaluate" in ended.out

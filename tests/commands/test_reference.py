@@ -1,4 +1,4 @@
-"""`decal evaluate --reference`: what it prints follows from its numbers, and bad input is one line."""
+"""`decal evaluate --reference` and packs: what is printed follows from its numbers."""
 
 import csv
 from pathlib import Path
@@ -6,28 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.command import BINARY, Decal
+from tests.helpers.command import BINARY, FOX, Decal
 
 NAMED = ("--score", "p", "--label", "y", "--metric", "brier")
-
-
-def rewritten(path: Path, keep: float, seed: int = 1) -> Path:
-    """The shipped rows with so much of those of label 1."""
-    rng = np.random.default_rng(seed)
-    with BINARY.open() as file:
-        rows = list(csv.reader(file))
-    kept = [row for row in rows[1:] if row[-1] == "0" or rng.uniform() < keep]
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([rows[0], *kept])
-    return path
+PACKED = (BINARY, "--score", "p", "--label", "y", "--threshold", "0.3", "--pack")
 
 
 def test_fewer_labels_1_are_told_from_the_scores(decal: Decal, tmp_path: Path) -> None:
-    fewer = rewritten(tmp_path / "fewer.csv", 0.3)
-    done = decal("evaluate", fewer, *NAMED, "--reference", BINARY)
-    assert done.code == 0
+    """Three in ten of the shipped rows of label 1."""
+    rng = np.random.default_rng(1)
+    head, *rows = BINARY.read_text().splitlines(keepends=True)
+    kept = [row for row in rows if row.endswith(",0\n") or rng.uniform() < 0.3]
+    (tmp_path / "fewer.csv").write_text(head + "".join(kept))
+    done, document = decal.text_and_json("evaluate", "fewer.csv", *NAMED, "--reference", BINARY)
     assert "no more than the share of labels 1 differs" in done.out
-    document = decal.json("evaluate", fewer, *NAMED, "--reference", BINARY)
     (shift,) = document["reference"]["models"]
     assert shift["interval"][0] <= shift["share"] <= shift["interval"][1]
     assert shift["reference_share"] == pytest.approx(0.3165)
@@ -35,10 +27,36 @@ def test_fewer_labels_1_are_told_from_the_scores(decal: Decal, tmp_path: Path) -
 
 
 def test_scores_that_mean_something_else_are_noticed(decal: Decal, tmp_path: Path) -> None:
-    other = tmp_path / "other.csv"
     with BINARY.open() as file:
-        rows = list(csv.DictReader(file))
-    lines = ["p,y"] + [f"{0.5 + (float(row['p']) - 0.5) / 4},{row['y']}" for row in rows]
-    other.write_text("\n".join(lines) + "\n")
-    done = decal("evaluate", other, *NAMED, "--reference", BINARY)
-    assert "are not those of the reference" in done.out
+        rows = [f"{0.5 + (float(row['p']) - 0.5) / 4},{row['y']}\n" for row in csv.DictReader(file)]
+    (tmp_path / "other.csv").write_text("p,y\n" + "".join(rows))
+    assert "are not those of the reference" in decal("evaluate", "other.csv", *NAMED, "--reference", BINARY).out
+
+
+def test_credit_measures_are_those_of_the_ranking_and_of_the_reference(decal: Decal) -> None:
+    document = decal.json("evaluate", *PACKED, "credit", "--reference", BINARY)
+    values = {key: result["value"] for key, result in document["metrics"].items()}
+    assert values["gini"] == pytest.approx(2 * values["auc"] - 1, abs=1e-12)
+    assert values["ks"] == pytest.approx(0.3733, abs=1e-4)
+    assert values["psi"] == document["reference"]["models"][0]["psi"]
+
+
+def test_fairness_compares_groups_and_draws_them(decal: Decal, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    document = decal.json("evaluate", *PACKED, "fairness", "--group", "group", "--plot", "groups.svg")
+    assert (tmp_path / "groups.svg").read_bytes().startswith(b"<?xml")
+    reports = {report["group"]: report["metrics"] for report in document["reports"]}
+    for gap in document["pack"]["gaps"]:
+        between = reports[gap["high"]][gap["metric"]]["value"] - reports[gap["low"]][gap["metric"]]["value"]
+        assert gap["difference"] == pytest.approx(between, abs=1e-12)
+        assert gap["clear"] == (gap["interval"][0] > 0)
+
+
+def test_clinical_scores_by_outcome_are_of_all_rows_and_many_models_fit_the_width(decal: Decal) -> None:
+    document = decal.json("evaluate", *PACKED, "clinical")
+    assert sum(each["rows"] for each in document["by_outcome"]) == document["rows"]
+    many = ("--score", "p_*", "--label", "y", "--missing", "drop", "--no-intervals")
+    done = decal("evaluate", FOX, *many, COLUMNS="60")
+    table = [line for line in done.out.splitlines() if not line.startswith(("decal:", "fixtures", "/"))]
+    assert max(map(len, table)) <= 60
+    assert "p_svm_waseem: dropped 10 of 1,519 rows (missing score)" in done.out

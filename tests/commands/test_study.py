@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.commands.app import run
-from tests.helpers.command import FOX, Done, refusal, run_here, start_installed, valid_json
+from tests.helpers.command import FOX, Done, run_here, start_installed, valid_json
 
 METHODS = ("--method", "isotonic", "--method", "refit", "--thresholds", "0.1,0.2,0.3,0.4,0.6")
 SEEDS = 2
@@ -229,26 +229,3 @@ def test_without_features_each_method_says_once_what_it_needs(
     assert study["reasons"] == dict.fromkeys(needing, "needs features: name the columns with --features")
     text = (tmp_path / "decal-study" / "summary.md").read_text()
     assert text.count("needs features") == 1 and ", ".join(needing) in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((FOX, "-o", "a file"), "a file: is a file"),
-        ((FOX, "-o", "foreign"), "foreign: holds files, and no study (thesis.tex, ...)"),
-    ],
-)
-def test_what_cannot_be_studied_gets_one_line_and_leaves_nothing(
-    arguments: tuple[object, ...],
-    words: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a file").write_text("")
-    (tmp_path / "foreign").mkdir()
-    (tmp_path / "foreign" / "thesis.tex").write_text("")
-    code = run(["study", *map(str, arguments)])
-    assert words in refusal(Done(code, *capsys.readouterr()))
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["a file", "foreign"]

@@ -3,6 +3,7 @@
 import re
 import tomllib
 
+from decal_cli.commands.demo import FILE
 from tests.helpers.command import ROOT
 from tests.helpers.release import PROJECT, versions
 
@@ -34,6 +35,14 @@ def test_the_recipe_needs_what_the_project_needs() -> None:
     assert sorted(listed("run")) == sorted(["python >=${{ python_min }}", *map(spaced, PROJECT["dependencies"])])
     assert set(map(spaced, PYPROJECT["build-system"]["requires"])) <= set(listed("host"))
     assert listed("entry_points") == [f"{name} = {what}" for name, what in PROJECT["scripts"].items()]
+
+
+def test_an_installed_package_brings_every_page_the_licence_and_the_file_of_the_demo() -> None:
+    wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["shared-data"] == {"man": "share/man/man1"}
+    assert wheel["force-include"] == {f"fixtures/{FILE}": f"decal_cli/fixtures/{FILE}"}
+    assert PROJECT["license"] == "BSD-3-Clause"
+    assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
 
 
 def test_the_image_is_small_and_runs_without_rights() -> None:

@@ -97,3 +97,14 @@ def write_amounts(path: Path) -> None:
         p, q = 1 / (1 + np.exp(1 - 2 * z)), 1 / (1 + np.exp(1 - z - rng.normal()))
         lines.append(f"{p:.4f},{q:.4f},{y},{amount:.2f},{fee:.2f},0,{-amount:.2f},{-fee:.2f},0,{k % 80}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_visits(path: Path, patients: int, visits: int) -> None:
+    """Visits of patients that go right or wrong together, and two scores."""
+    rng = np.random.default_rng(patients)
+    unit = np.repeat(np.arange(patients), visits)
+    p = np.round(_logistic(rng.normal(size=len(unit))), 3)
+    y = (rng.random(len(unit)) < _logistic(3 * p - 1.5 + 2 * rng.normal(size=patients)[unit])).astype(int)
+    q = np.round(np.clip(p + rng.normal(size=len(unit)) / 10, 0, 1), 3)
+    rows = (f"a{g},{a},{b},{label}" for g, a, b, label in zip(unit, p, q, y, strict=True))
+    path.write_text("\n".join(["patient,p,q,y", *rows]) + "\n", encoding="utf-8")
