@@ -20,6 +20,8 @@ MAX_IN_MEMORY_BYTES = 1024 * MIB
 """Of files of which every row is held; of larger ones rows are counted, where the command can."""
 HELD_BYTES_OF_ROW = 20
 """What a row takes whose score and label are held and sorted, however few bytes a compressed file has for it."""
+HELD_TIMES_OF_ROW = 6
+"""How many times as much a row takes that has costs of its own or probabilities of several classes."""
 HELD_SHARE_OF_MEMORY = 0.25
 """Of the memory: of larger files a sample of rows is drawn, where single rows are needed."""
 N_SAMPLE_ROWS = 200_000

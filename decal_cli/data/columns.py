@@ -14,7 +14,7 @@ from typing import Any
 from decal_cli.data.words import label_text, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.roles import ALL_COLUMNS, DECLARATIONS, ROLES, Columns, several
+from decal_cli.roles import ALL_COLUMNS, DECLARATIONS, ROLES, ROW_UTILITIES, Columns, several
 
 MAX_CLASSES = 10_000
 
@@ -117,9 +117,19 @@ class Chosen(Columns):
 
     @property
     def as_they_stand(self) -> bool:
-        """Whether rows are taken one by one as they are: in no other population, for two classes, at no capacity."""
+        """Whether rows are taken one by one as they are: in no other population, at no capacity."""
         moved = self.prevalence is not None or self.sampled_negatives is not None
-        return not (moved or self.margin or self.models or self.capacity)
+        return not (moved or self.margin or self.capacity)
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The columns of scores, or of the probabilities of several classes."""
+        return tuple(name for model in self.scored for name in model.columns)
+
+    @property
+    def worths(self) -> tuple[str, ...]:
+        """The columns of what decisions on a row are worth."""
+        return tuple(dict.fromkeys(name for role in ROW_UTILITIES for name in self.names(role)))
 
     @property
     def scored(self) -> tuple[ClassColumns, ...]:

@@ -26,7 +26,7 @@ from decal_cli.data.parts import loaded_parts
 from decal_cli.data.words import quote, shell_word
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.limits import HELD_BYTES_OF_ROW, HELD_SHARE_OF_MEMORY, MAX_IN_MEMORY_BYTES
+from decal_cli.limits import HELD_BYTES_OF_ROW, HELD_SHARE_OF_MEMORY, HELD_TIMES_OF_ROW, MAX_IN_MEMORY_BYTES
 from decal_cli.roles import Columns
 from decal_cli.tables.design import MIN_CLUSTERS, design_effect
 
@@ -114,6 +114,8 @@ def _read(sources: Sequence[Source], columns: Columns, counting: Counting | None
     chosen = chosen_columns(sources, columns)
     # What holding every row takes, as far as their formats tell: files may be compressed, and rows are not.
     held = max(sum(source.raw.size for source in sources), HELD_BYTES_OF_ROW * (rows_in(sources) or 0))
+    if chosen.worths or chosen.models:
+        held *= HELD_TIMES_OF_ROW
     most = HELD_SHARE_OF_MEMORY * memory()
     if counting is not None and can_count(chosen, counting.pairs):
         # Cells of two scores show less than rows do, so rows are held for as long as they can be.

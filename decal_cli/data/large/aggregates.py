@@ -346,9 +346,13 @@ def repeated(source: Source, columns: Sequence[str], numbers: Sequence[str], num
     return Repeated(source, table.drop_columns([COUNT]), times.astype(np.int64), numbered)
 
 
-def too_many(shown: str, rows: int, columns: int) -> DecalError:
-    """The error for rows that no memory holds, where more is asked of them than cells of the score tell."""
-    return DecalError(
+class TooManyRows(DecalError):
+    """Rows that no memory holds, where more is asked of them than cells of the score tell."""
+
+
+def too_many(shown: str, rows: int, columns: int) -> TooManyRows:
+    """The error for so many rows, with so many columns."""
+    return TooManyRows(
         f"{shown}: {rows:,} rows with {columns} columns are more than is held in memory",
         "ask for fewer columns, or give a sample of the rows",
     )

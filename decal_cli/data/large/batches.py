@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.check import MISSING_LABEL, Labels, checked_scores, checked_weights
+from decal_cli.data.check import (
+    MISSING_LABEL,
+    Labels,
+    amounts_of,
+    checked_scores,
+    checked_weights,
+    labels_of,
+    scores_of,
+)
 from decal_cli.data.columns import Chosen
 from decal_cli.data.formats.files import Source, no_rows
 from decal_cli.data.parts import Origin, Part, Texts, floats
@@ -25,7 +33,8 @@ def rows_in(sources: Sequence[Source]) -> int | None:
 class BatchReader:
     """Batches of files, checked; it knows which labels it has seen.
 
-    read_inputs: path, rows and rows of label 1 of every file, once all were read. progress: is told how far it is.
+    read_inputs: path, rows and rows of label 1 (None of several classes) of every file, once all were read. progress:
+    is told how far it is.
     """
 
     def __init__(
@@ -37,11 +46,14 @@ class BatchReader:
         self.sources, self.chosen = sources, chosen
         self.progress, self.total = progress, rows_in(sources)
         self.labels = Labels(chosen.label, chosen.positive)
-        self.read_inputs: list[tuple[str, int, int]] = []
+        self.read_inputs: list[tuple[str, int, int | None]] = []
 
     @property
     def schema(self) -> Any:
-        """The columns of a batch: scores and weights as numbers, labels as 0 and 1, all others as texts."""
+        """The columns of a batch: scores and weights as numbers, labels as 0 and 1, all others as texts.
+
+        Of several classes every label is 0, and probabilities are only checked.
+        """
         import pyarrow as pa
 
         texts = dict.fromkeys((*self.chosen.group, *self.chosen.names("cluster")), pa.string())
@@ -56,7 +68,7 @@ class BatchReader:
         """
         import pyarrow.compute as pc
 
-        read: list[tuple[str, int, int]] = []
+        read: list[tuple[str, int, int | None]] = []
         before = 0
         for number, source in enumerate(self.sources):
             rows = ones = 0
@@ -72,7 +84,7 @@ class BatchReader:
             if not rows:
                 raise no_rows(source.shown)
             before += rows
-            read.append((source.raw.path, rows, ones))
+            read.append((source.raw.path, rows, None if self.chosen.models else ones))
         self.labels.need_positive(self.sources[0].shown)
         self.read_inputs = read
 
@@ -88,7 +100,14 @@ class BatchReader:
             columns[chosen.weight] = floats([part], chosen.weight)
             checked_weights(columns[chosen.weight], chosen.weight, origin, chosen)
         arrays = {name: pa.array(values, pa.float64()) for name, values in columns.items()}
-        label = self.labels.read(origin)
+        amounts_of(origin, chosen)
+        for model in chosen.models:
+            scores_of(origin, model, chosen)
+        if chosen.models:
+            absent = labels_of(origin, chosen.label, chosen, chosen.models[0].classes) < 0
+            label = np.where(absent, MISSING_LABEL, 0).astype(np.uint8)
+        else:
+            label = self.labels.read(origin)
         origin.lacking(label == MISSING_LABEL, chosen.label, "label", chosen)
         arrays[chosen.label] = pa.array(label.view(np.int8), mask=label == MISSING_LABEL)
         for name in self.schema.names[len(arrays) :]:

@@ -157,7 +157,7 @@ class _Batches(_Files):
                 raise
             raise self.error from None
 
-    def inputs(self) -> list[tuple[str, int, int]]:
+    def inputs(self) -> list[tuple[str, int, int | None]]:
         """Path, rows and rows of label 1 of every file."""
         return self.reader.read_inputs
 
@@ -210,7 +210,7 @@ class _ParquetFiles(_Files):
                 f"{self.reader.sources[0].shown}: {str(error).splitlines()[0]}", "write it again"
             ) from None
 
-    def inputs(self) -> list[tuple[str, int, int]]:
+    def inputs(self) -> list[tuple[str, int, int | None]]:
         """Path, rows and rows of label 1 of every file."""
         label = _DIALECT.name(self.chosen.label)
         whole = self.chosen.positive is None and is_whole(self.types(TABLE)[self.chosen.label])

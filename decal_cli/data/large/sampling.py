@@ -1,7 +1,7 @@
 """Rows that are too many to hold -> Dataset of a sample of them: the same rows from any file, engine and order.
 
-A row is drawn where the hash of its scores and features is among the least of its label. Where one label is rare, more
-of it is drawn, and rows have weights.
+A row is drawn where the hash of its scores, features and costs is among the least: of its label, where there are two.
+Where one label is rare, more of it is drawn, and rows have weights.
 
 The hash takes whole numbers and powers of two only, which are exact in any order, so that files and every engine, in
 SQL, compute it alike. A number x is cut in three pieces of 31 bits, from x / 2^20 downwards; a text counts as the first
@@ -37,11 +37,12 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import N_SAMPLE_ROWS
 from decal_cli.numbers import plain
+from decal_cli.roles import ROW_UTILITIES
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints, Table
 
-DRAWABLE = {"score", "label", "weight", "group", "features"}
+DRAWABLE = {"score", "proba", "label", "weight", "group", "features", *ROW_UTILITIES}
 """Roles of which a sample of single rows can be drawn."""
 RARE_SHARE = 0.1
 """A label of fewer rows than this share is drawn more often."""
@@ -104,8 +105,10 @@ def can_draw(chosen: Chosen) -> bool:
     return chosen.as_they_stand and not chosen.logit and chosen.roles().keys() <= DRAWABLE
 
 
-def quotas(counts: Sequence[int]) -> tuple[int, int]:
-    """How many rows of label 0 and of label 1 are drawn, of so many."""
+def quotas(counts: Sequence[int]) -> tuple[int, ...]:
+    """How many rows of label 0 and of label 1 are drawn, of so many; of several classes, how many of all."""
+    if len(counts) == 1:
+        return (min(counts[0], N_SAMPLE_ROWS),)
     zeros, ones = counts
     total, rare = zeros + ones, min(counts)
     if total <= N_SAMPLE_ROWS:
@@ -130,7 +133,7 @@ def draw(
     import pyarrow as pa
 
     digests, reader = Digests(sources), BatchReader(sources, replace(chosen, group=()), progress)
-    strata = (_Stratum(), _Stratum())
+    strata = (_Stratum(),) if chosen.models else (_Stratum(), _Stratum())
     for number, table, batch in reader.read((*chosen.texts, *chosen.features)):
         label = plain_array(batch.column(chosen.label).fill_null(-1))
         table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
@@ -138,7 +141,7 @@ def draw(
         for code, stratum in enumerate(strata):
             stratum.add(part, label == code)
     counts = counts or [stratum.count for stratum in strata]
-    kept = [stratum.least(quota, chosen.score) for stratum, quota in zip(strata, quotas(counts), strict=True)]
+    kept = [stratum.least(quota, chosen.scores) for stratum, quota in zip(strata, quotas(counts), strict=True)]
     provenance = tuple(Input(*item, digest) for item, digest in zip(reader.read_inputs, digests.wait(), strict=True))
     return replace(_of_drawn(sources, kept, counts, chosen), inputs=provenance)
 
@@ -159,11 +162,12 @@ def _of_drawn(
     data = dataset(drawn, chosen)
     sizes = [sum(len(keys) for _, keys, _ in parts) for parts in kept]
     different = len(np.unique(np.concatenate([keys for parts in kept for _, keys, _ in parts])))
-    notes = [*_notes(sizes, counts), *data.notes]
+    of = " and ".join(["scores", *(["costs"] if chosen.worths else []), *(["features"] if chosen.features else [])])
+    notes = [*_notes(sizes, counts, of), *data.notes]
     some = sizes != list(counts)
     if some and different < _FEW_DIFFERENT * sum(sizes):
         notes.append(
-            f"only {different:,} of the rows drawn differ in their scores and features: they vary less than the sample "
+            f"only {different:,} of the rows drawn differ in their {of}: they vary less than the sample "
             f"looks; name more columns with {Hint('features').words}"
         )
     models = tuple(_weighted(model, sizes, counts) for model in data.models) if some else data.models
@@ -203,7 +207,7 @@ def _of_levels(t: Table) -> tuple[Rows, tuple[int, int]]:
     return Rows(np.concatenate(scores), np.concatenate(labels)), counts
 
 
-def _notes(sizes: Sequence[int], counts: Sequence[int], of: str = "scores and features") -> Iterator[str]:
+def _notes(sizes: Sequence[int], counts: Sequence[int], of: str) -> Iterator[str]:
     drawn, total = sum(sizes), sum(counts)
     if drawn == total:
         return
@@ -277,10 +281,14 @@ def _cut(parts: Sequence[Kept], masks: Sequence[np.ndarray]) -> list[Kept]:
     return [(of, keys[mask], table.filter(pa.array(mask))) for (of, keys, table), mask in cut if mask.any()]
 
 
+def _hashed_names(chosen: Chosen) -> list[str]:
+    return sorted({*chosen.scores, *chosen.worths, *chosen.features})[:N_HASHED_COLUMNS]
+
+
 def _hashes(table: Any, chosen: Chosen, written: bool) -> Ints:
     """The hash of each row. written: whether numbers stand in the table as texts."""
     sums = np.zeros(table.num_rows, dtype=np.int64)
-    for at, name in enumerate(sorted({*chosen.score, *chosen.features})[:N_HASHED_COLUMNS]):
+    for at, name in enumerate(_hashed_names(chosen)):
         column = table.column(name)
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         for piece, values in enumerate(_pieces(column, written)):
@@ -400,9 +408,9 @@ class _Drawing(Given):
     def __init__(self, source: str, chosen: Chosen, dialect: Dialect, types: Mapping[str, str]) -> None:
         self.positive = chosen.positive
         self.label = chosen.label
-        self.hashed = sorted({*chosen.score, *chosen.features})[:N_HASHED_COLUMNS]
+        self.hashed = _hashed_names(chosen)
         kinds = {name: kind_of(types[name]) for name in (*chosen.group, *chosen.features)}
-        kinds |= dict.fromkeys((*chosen.score, *((chosen.weight,) if chosen.weight else ())), "number")
+        kinds |= dict.fromkeys(chosen.numbers, "number")
         super().__init__(source, dialect, kinds | {chosen.label: "other"})
 
     def statement(self, cutoffs: Sequence[int]) -> str:

@@ -178,9 +178,9 @@ def test_rows_of_too_many_values_are_refused_in_one_line(
     decal: Decal, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counting, "MAX_LEVELS", 20)
-    words = ("-s", "p", "-y", "y", "--amount", "amount", "--cost-fp", "1")
+    words = ("-s", "p", "-y", "y", "--margin")
     line = refusal(decal("evaluate", "--engine", f"duckdb:{folder}/file.db?table=rows", *words))
-    assert "more than 20 different values of y, p, amount; round them in --query" in line
+    assert "more than 20 different values of y, p; round them in --query" in line
 
 
 EXACT = ("brier", "log_loss", "expected_utility")

@@ -12,6 +12,7 @@ import decal_cli as decal
 from decal_cli.data import reading
 from decal_cli.data.formats import sources
 from decal_cli.data.large import sampling
+from decal_cli.data.large.engines import counting
 
 ASKED: dict[str, Any] = {"score": "p", "label": "y", "features": ["x", "z", "c"], "threshold": 0.3}
 METRICS = ("brier", "auc", "expected_utility", "grouping_loss")
@@ -55,6 +56,40 @@ def test_the_same_rows_are_drawn_from_any_format_order_and_partition(tmp_path: P
         assert sum(each["rows"] for each in answer["inputs"]) == 6000
         for key, result in answers[0]["metrics"].items():
             assert answer["metrics"][key]["value"] == pytest.approx(result["value"], rel=1e-9), key
+
+
+COSTS: dict[str, Any] = {"score": "p", "label": "y", "cost_fn_column": "miss", "cost_fp": 10}
+CLASSES: dict[str, Any] = {"proba": "p_*", "label": "k", "decision": decal.Decision.abstain(0.3)}
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(("asked", "of"), [(COSTS, "scores and costs"), (CLASSES, "scores")])
+def test_costs_of_rows_and_several_classes_are_told_by_a_sample(
+    asked: dict[str, Any], of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, data = np.random.default_rng(3), rows()[["p", "y"]]
+    data["miss"] = np.round(rng.lognormal(3, 1, len(data)), 2)
+    data["p_a"], data["p_b"], data["p_c"] = data["p"] / 2, data["p"] / 2, 1 - data["p"]
+    data["k"] = np.where(data["y"] == 1, rng.choice(["a", "b"], len(data)), "c")
+    data.to_parquet(tmp_path / "rows.parquet")
+    metrics = ["expected_utility"]
+    whole = decal.evaluate(data, metrics=metrics, **asked).to_dict()["metrics"]["expected_utility"]
+    answer = decal.evaluate(tmp_path / "rows.parquet", metrics=metrics, **asked).to_dict()
+    drawn = answer["metrics"]["expected_utility"]
+    assert any(note.startswith(f"a sample of 1,000 of 6,000 rows, by a hash of {of}:") for note in answer["notes"])
+    assert drawn["interval"][0] < whole["value"] < drawn["interval"][1] and drawn["value"] != whole["value"]
+    if of != "scores":
+        monkeypatch.setattr(counting, "MAX_LEVELS", 2000)
+        with duckdb.connect(tmp_path / "file.db") as connection:
+            connection.execute("create table preds as select * from data")
+        engine = decal.evaluate(f"duckdb:{tmp_path}/file.db?table=preds", metrics=metrics, **asked).to_dict()
+        assert engine["metrics"]["expected_utility"]["value"] == pytest.approx(drawn["value"], rel=1e-9)
+    # Rows that are not drawn are checked too.
+    wrong = {"miss": -1.0} if of != "scores" else {"p_a": 0.9, "p_b": 0.9}
+    data.loc[5000, list(wrong)] = list(wrong.values())
+    data.to_parquet(tmp_path / "wrong.parquet")
+    with pytest.raises(decal.DecalError, match="row 5001"):
+        decal.evaluate(tmp_path / "wrong.parquet", metrics=metrics, **asked)
 
 
 @pytest.mark.usefixtures("few")

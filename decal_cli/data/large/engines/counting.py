@@ -14,7 +14,7 @@ from decal_cli.data.arrays import table_digest
 from decal_cli.data.columns import Chosen, choose
 from decal_cli.data.dataset import Dataset, as_used
 from decal_cli.data.formats.files import Held, RawData
-from decal_cli.data.large.aggregates import COUNT, aggregates, dataset_of_counted, repeated
+from decal_cli.data.large.aggregates import COUNT, TooManyRows, aggregates, dataset_of_counted, repeated
 from decal_cli.data.large.engines.address import address_of
 from decal_cli.data.large.engines.connections import Connection, Engine, Opened, connected
 from decal_cli.data.large.engines.dialects import DIALECTS, Dialect, is_whole
@@ -158,7 +158,7 @@ class EngineRows(NamedTuple):
         given = Given(self.source, self.dialect, kinds)
         answer = self.connection.answer(given.counted(MAX_LEVELS + 1))
         if answer.num_rows > MAX_LEVELS:
-            raise DecalError(
+            raise TooManyRows(
                 f"{self.shown}: rows have more than {MAX_LEVELS:,} different values of {listed(list(kinds))}",
                 f"round them in {Hint('query')}, or draw a sample of rows there",
             )
@@ -241,10 +241,15 @@ def read_engine(
         types = connection.types(rows.source)
         chosen = choose(list(types), columns, shown)
         whole = columns.margin or any(chosen.names(role) for role in OF_WHOLE_ROWS)
-        if whole or (chosen.features and not (all(types.values()) and can_draw(chosen))):
-            return as_used(rows.whole(chosen, types), columns)
+        drawn = all(types.values()) and can_draw(chosen) and not chosen.proba
+        if whole or (chosen.features and not drawn):
+            try:
+                return as_used(rows.whole(chosen, types), columns)
+            except TooManyRows:
+                if not drawn:
+                    raise
         data = rows.counted(chosen, thresholds, pairs)
-        if chosen.features:
+        if chosen.features or whole:
             return replace(drawn_rows(connection, rows.source, chosen, rows.dialect, data), inputs=data.inputs)
         return as_used(data, columns)
 
