@@ -237,7 +237,9 @@ class Design(Sampling):
         """A unit for the rows of each label and cell, that have so much weight, (2, m), with what every two share."""
         flat, label = weight.ravel(), np.repeat((0, 1), weight.shape[1])
         squares = self.squares(flat)
-        sampling: Sampling = Independent(squares) if self.gram is None else Products(squares, self.gram)
+        sampling: Sampling = self if self.clustered else Independent(squares)
+        if self.gram is not None:
+            sampling = Products(squares, self.gram)
         return Units(label, flat, sampling, share_known, float(flat.sum()) ** 2 / float(squares.sum()))
 
     def need_folds(self) -> None:

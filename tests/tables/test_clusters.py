@@ -56,6 +56,17 @@ def test_the_error_of_a_difference_is_the_sandwich(weighted: bool, ties: bool) -
     assert difference_of(parse("brier"), pairs).error == pytest.approx(sandwich(apart, weight, unit), rel=1e-9)
 
 
+@pytest.mark.parametrize(("clusters", "weighted", "few"), [(40, True, True), (400, False, False), (400, True, False)])
+def test_the_error_of_a_mean_over_levels_is_the_sandwich(clusters: int, weighted: bool, few: bool) -> None:
+    rows = clustered(clusters, weighted, ties=False)
+    table, unit = rows.table, rows.unit
+    assert unit is not None and (len(table) <= design.MAX_GRAM_CELLS) is few
+    units = table.design.units_of(np.stack(table.of_labels))
+    acts = table.score >= 0.3
+    won = units.mean(np.concatenate((acts * -0.3, acts * 0.7)))
+    assert won.error == pytest.approx(sandwich((rows.score >= 0.3) * (rows.label - 0.3), rows.weights, unit), rel=1e-9)
+
+
 def test_bins_of_clusters_vary_together() -> None:
     rows = clustered(ties=False)
     levels, unit = rows.table.bins(5), rows.unit
