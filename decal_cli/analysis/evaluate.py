@@ -140,13 +140,16 @@ class Report(MetricReport):
     over_time: GainsOverTime | None = None
     """Gains by the age of the fit, where fits learn from earlier rows only."""
 
-    def foretold(self, gain: str) -> Result:
-        """What a method would win: unknown of rows of one label, which say which constant action suits them."""
+    @property
+    def promised(self) -> Mapping[str, Result]:
+        """The results, where no method wins anything on rows of one label: they say which constant action suits them."""
         if self.by_class is None:
             one_label = self.positives in (0, self.rows)
         else:
             one_label = sum(each.rows > 0 for each in self.by_class.classes) < 2
-        return Result(None, None, "needs rows of both labels") if one_label else self.results[gain]
+        unknown = Result(None, None, "needs rows of both labels")
+        gains = [key for key in self.results if one_label and key.startswith("gain_")]
+        return {**self.results, **dict.fromkeys(gains, unknown)}
 
     def known(self, key: str) -> Estimated | None:
         """The value with its interval; None where it is undefined, or was not measured."""

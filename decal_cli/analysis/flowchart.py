@@ -374,7 +374,8 @@ class ActNow:
 
     method: as `decal fit` knows it; None for "done". gain: what it is expected to win after its cost, per decision; 0
     for "done". chance: that it wins anything, of "done" that no method wins more than the tolerance; None where no
-    error is known. costly: whether a cost was taken off the gain.
+    error is known. costly: whether a cost was taken off the gain. decision: the constant decision to take in place of
+    the score, where the action is "done" and that is worth more.
     """
 
     action: Now
@@ -382,6 +383,7 @@ class ActNow:
     gain: float
     chance: float | None
     costly: Hidden[bool] = False
+    decision: int | str | None = None
 
 
 @dataclass(frozen=True)
@@ -426,11 +428,11 @@ class Advice:
         if action == "recalibrate" or action == "post-train":
             net, chance = evidence.net(action) or 0.0, evidence.chance(action, evidence.free)
             return ActNow(action, evidence.fits[action], net, chance, action in evidence.costs)
-        if self.action == "cannot-tell" and not evidence.features:
-            # What features would win is unknown.
-            return ActNow("done", None, 0.0, None)
-        chances = [evidence.chance(each, evidence.free + evidence.tolerated) for each in GAINS]
-        return ActNow("done", None, 0.0, min((1 - chance for chance in chances if chance is not None), default=None))
+        # What features would win is unknown.
+        known = () if self.action == "cannot-tell" and not evidence.features else GAINS
+        chances = [evidence.chance(each, evidence.free + evidence.tolerated) for each in known]
+        chance = min((1 - chance for chance in chances if chance is not None), default=None)
+        return ActNow("done", None, 0.0, chance, decision=None if self.instead is None else self.instead.decision)
 
     @property
     def same(self) -> tuple[Now, str | None, str | None]:
@@ -453,12 +455,12 @@ class Advice:
 
     @cached_property
     def interim(self) -> Interim | None:
-        """What wins at once: a constant decision where no threshold beats it, else the adjusted threshold."""
+        """What wins at once: a constant decision where no threshold is known to beat it, else the adjusted one."""
         gain, threshold = self.evidence.item(RECALIBRATION), self.evidence.item(NEW_THRESHOLD)
-        if self.evidence.useless:
+        if self.evidence.useless or gain.value is None:
             instead = self.instead
             return None if instead is None else Interim(None, instead.decision, instead.gain, instead.interval)
-        if gain.value is None or not gain.value > 0 or threshold.value is None:
+        if not gain.value > 0 or threshold.value is None:
             return None
         return Interim(threshold.text or repr(threshold.value), None, gain.value, gain.interval)
 

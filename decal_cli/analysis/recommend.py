@@ -347,9 +347,8 @@ NO_DECISION = DecalError(
 def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
     task = plan.binary
     # Where rows have thresholds of their own, no share of what these scores can give is defined.
-    keys = [key for key in EVIDENCE_KEYS if key in report.results and (not plan.by_row or key != HEADROOM)]
-    foretold = (*GAINS.values(), BEYOND)
-    results = {key: report.foretold(key) if key in foretold else report.results[key] for key in keys}
+    known = report.promised
+    results = {key: known[key] for key in EVIDENCE_KEYS if key in known and (not plan.by_row or key != HEADROOM)}
     return Evidence(
         items={
             key: Item(key, result.value, result.interval, result.reason, result.text) for key, result in results.items()

@@ -119,7 +119,7 @@ class TriedOn:
             achieved = self._result(self._won(performance.applied))
         except Undefined as undefined:
             achieved = Result(None, None, undefined.reason)
-        trial = Trial(chosen, self.report.foretold(GAINS[action]), achieved, self.costs.get(action, 0.0))
+        trial = Trial(chosen, self.report.promised[GAINS[action]], achieved, self.costs.get(action, 0.0))
         if performance is None:
             return trial
         return replace(trial, applied=performance.applied, seconds=performance.seconds)

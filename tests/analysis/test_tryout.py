@@ -286,4 +286,6 @@ def test_rows_of_one_label_promise_nothing_and_try_nothing(decal: Decal, tmp_pat
     assert "No method could be fitted to these rows" in text and "keep the score as it is" not in text
     assert text.count("needs both classes") == 1
     assert "Always act: that wins 213 [188, 239] per 1,000 decisions over acting on the score" in text
-    assert "recalibrated 0 " in text
+    assert "recalibrated 0 " not in text and "score as it is -213" in text
+    advice = valid_json(decal("recommend", *named, "-f", "json").out)["recommendation"]
+    assert (advice["act_now"]["decision"], advice["interim"]["decision"], advice["gain"]) == (1, 1, None)

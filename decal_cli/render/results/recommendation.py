@@ -372,8 +372,8 @@ class AdvisedModel:
         """The ways of acting, of all rows on a share of them, where so many rows can be acted on only."""
         report = self.report
         if not self.ranked:
-            return ways_of(report.results, report.counts)
-        known = {way.key: way for way in ways_of(report.results, report.counts)}
+            return ways_of(report.promised, report.counts)
+        known = {way.key: way for way in ways_of(report.promised, report.counts)}
         assert report.worth is not None  # there are scores at a capacity
         never, always, room = known.get("never"), known.get("always"), self.room
         none = "act on none" if never is None else never.name
@@ -467,7 +467,7 @@ class AdvisedModel:
     def worth(self) -> Iterator[b.Block]:
         """What each way of acting is worth and what it does, and the costs in words."""
         report, terms, counts = self.report, self.terms, self.report.counts
-        ways = _named(report.results, counts)
+        ways = _named(report.promised, counts)
         worth = dict(zip(ways, _alike(report.results, [way.worth for way in ways], self.factor), strict=True))
         done = {} if counts is None else of_thousand(ways, counts.total)
         actions = self.actions if counts is None and report.shares and len(self.actions) <= MAX_ACTIONS else ()
