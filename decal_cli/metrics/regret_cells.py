@@ -263,8 +263,7 @@ class RowRegrets(Regrets):
         if isinstance(self.u, RowUtilities) and isinstance(table, Table):
             return RowCells(self.u, table, cell, action == 1)
         of_classes = score if score.ndim > 1 else np.column_stack((1 - score, score))
-        square = rows.units.sampling.squares(rows.units.weight)
-        return StakesCells(rows.units, square, self.u.utility, of_classes, cell, action)
+        return StakesCells(rows.units, self.u.utility, of_classes, cell, action)
 
     def swaps(self) -> Lost:
         actions, cell = np.unique(self._taken, return_inverse=True)
@@ -333,13 +332,12 @@ def _by_margin(c: ClassTable, decision: ClassDecision, bins: int) -> tuple[Ints,
 
 @dataclass(frozen=True, eq=False)
 class StakesCells:
-    """Rows in cells. square: squared weights, (T,). stakes: (A, K), or (A, K, T) where every row has its own.
+    """Rows in cells. stakes: (A, K), or (A, K, T) where every row has its own.
 
     score: of each class, (T, K); cell: the number of each row's; action: what it gets, (T,).
     """
 
     units: Units
-    square: Floats
     stakes: Floats
     score: Floats
     cell: Ints
@@ -347,10 +345,12 @@ class StakesCells:
 
     @cached_property
     def _counts(self) -> tuple[Floats, Floats]:
-        """Rows of each cell by class, (m, K), by weight and by squared weight."""
+        """Rows of each cell by class, (m, K), by weight and by squared weight, which counts the design effect in."""
         classes = self.score.shape[1]
         place, shape = self.cell * classes + self.units.label, (int(self.cell.max()) + 1, classes)
-        sums = (np.bincount(place, each, shape[0] * classes) for each in (self.units.weight, self.square))
+        square = self.units.sampling.squares(self.units.weight)
+        square = square * (self.units.total**2 / self.units.effective_rows / square.sum())
+        sums = (np.bincount(place, each, shape[0] * classes) for each in (self.units.weight, square))
         rows, squares = (each.reshape(shape).astype(np.float64) for each in sums)
         return rows, squares
 
@@ -419,8 +419,8 @@ class ClassRegrets(Regrets):
         return np.array(self.decision.utility, dtype=np.float64)
 
     def _cells(self, cell: Ints, of_cell: Ints) -> Cells:
-        c, square = self.table, self.table.effect * self.table.units.weight**2
-        return StakesCells(c.units, square, self._utility, c.score, cell, of_cell[cell])
+        c = self.table
+        return StakesCells(c.units, self._utility, c.score, cell, of_cell[cell])
 
     def swaps(self) -> Lost:
         return Swaps(Decisions.of_classes(self.table, self.decision))

@@ -11,6 +11,8 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, measure_all, parse
 from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.gaps import noise, variance_terms
+from decal_cli.metrics.inputs import stakes_on
+from decal_cli.metrics.regret_cells import RowRegrets
 from decal_cli.tables import design
 from decal_cli.tables.design import Clustered, design_effect
 from decal_cli.tables.pairs import pair_up
@@ -210,3 +212,7 @@ def test_the_same_of_several_classes() -> None:
     alone, together = (widths(rows, Inputs(rows, decision, 0)) for rows in (once, often))
     off = {key: together[key] / alone[key] for key in alone if alone[key] > 0 and key not in WIDER}
     assert len(off) > 8 and {key: ratio for key, ratio in off.items() if not 0.75 < ratio < 1.35} == {}
+    by_row = [RowRegrets(stakes_on(rows, decision)) for rows in (once, often)]
+    cells = [(each.swaps(), each.bins(5)) for each in by_row]
+    own = [[np.ptp(each.interval(np.random.default_rng(0), 0.95)) for each in of_rows] for of_rows in cells]
+    assert np.divide(own[1], own[0]) == pytest.approx(1.0, abs=0.25)
