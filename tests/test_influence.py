@@ -44,6 +44,7 @@ class Weighted(NamedTuple):
 
 
 DELONG = "DeLong's variance divides by one row less of each label"
+KISH = "a share rests on no more rows than the weights of its own say, and here its error says more"
 EFFECT = "the error of rows alike, times the root of the design effect"
 CHANCE = "the share of label 1 counts as chance, though it is known"
 _BINARY = {"score": "p", "threshold": 0.4}
@@ -51,7 +52,13 @@ CLASSES = {"proba": "m:*", "abstain": 0.4}
 STAKES = {"score": "p", "amount": "a", "cost_fp_column": "b"}
 WORLDS = [
     Weighted("rows", TWO_CLASSES, {"auc": DELONG}, _BINARY),
-    Weighted("weights", TWO_CLASSES, {"auc": DELONG}, _BINARY, weights=True),
+    Weighted(
+        "weights",
+        TWO_CLASSES,
+        {"auc": DELONG, "specificity": KISH, "false_positive_rate": KISH},
+        _BINARY,
+        weights=True,
+    ),
     Weighted(
         "clusters",
         TWO_CLASSES,

@@ -142,7 +142,7 @@ class Report(MetricReport):
 
     @property
     def promised(self) -> Mapping[str, Result]:
-        """The results, where no method wins anything on rows of one label: they say which constant action suits them."""
+        """The results; what methods win is unknown of rows of one label, which say which constant action suits them."""
         if self.by_class is None:
             one_label = self.positives in (0, self.rows)
         else:

@@ -298,7 +298,7 @@ class Acting(Decisions):
         if among.value <= 0:
             raise Undefined(empty)
         share = (self.units.mean(np.logical_and(part, whole)) / among).within(0.0, 1.0)
-        return replace(share, rows=self.units.rows_of(np.broadcast_to(whole, len(self.units))))
+        return replace(share, rows=self.units.rows_of(np.broadcast_to(whole, len(self.units))), of_rows=True)
 
 
 def _by_scores(units: Units, stakes: Task | ClassDecision | RowStakes, *scores: Floats) -> list[Decisions]:

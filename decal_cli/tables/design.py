@@ -198,8 +198,6 @@ class Design(Sampling):
 
     effect: float = 1.0
     """How many rows say as much as one independent row; squared weights count it in."""
-    clustered = False
-    """Whether rows were sampled in clusters, which are what is independent."""
     share_known = False
     """Whether weights make the share of label 1 what it is known to be."""
     gram: Floats | None = None

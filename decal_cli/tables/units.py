@@ -31,6 +31,9 @@ Interval = tuple[float, float]
 class Sampling(ABC):
     """How units were sampled: what makes their weights vary."""
 
+    clustered = False
+    """Whether rows were sampled in clusters, which are what is independent."""
+
     @abstractmethod
     def squares(self, weight: Floats) -> Floats:
         """Each unit's own part of the variance: the sum of the squared weights of its rows, shape (m,)."""
@@ -62,6 +65,10 @@ class Parts(Sampling):
     weight: Floats
     place: Ints
 
+    @property
+    def clustered(self) -> bool:  # type: ignore[override]
+        return self.of.clustered
+
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         return self.of.covariance(influence[:, self.place], self.weight)
 
@@ -92,6 +99,7 @@ class InClusters(Independent):
     """Rows were sampled in clusters. cluster: the number of each unit's, shape (m,); square: as of independent rows."""
 
     cluster: Ints
+    clustered = True
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         sums = summed(self.cluster, weight, influence)
@@ -111,6 +119,7 @@ class Products(Sampling):
 
     square: Floats
     products: Floats
+    clustered = True
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         return np.asarray(influence @ self.products @ influence.T)
@@ -343,7 +352,7 @@ class Estimate:
     variance that its units do not show to first order. missed: squared distance to it of a row that could have been
     missed; that of the farthest kind of unit where it is nan. rows: effective rows that a share of 0 or 1 rests on,
     which shows no variance; of all units where it is nan. known: the variance that its units show, where that is
-    counted already; nan where it follows from the influence.
+    counted already; nan where it follows from the influence. of_rows: whether it is a share of rows, each in it or not.
     """
 
     value: float
@@ -355,6 +364,7 @@ class Estimate:
     missed: float = math.nan
     rows: float = math.nan
     known: float = math.nan
+    of_rows: bool = False
 
     @cached_property
     def influence(self) -> Floats:
@@ -422,11 +432,13 @@ class Estimate:
 
     def wilson(self, confidence: float) -> Interval:
         """Wilson's score interval of a share, which rests on as many rows as its error says."""
-        share = min(max(self.value, 0.0), 1.0)
-        rows = self.units.effective_rows if math.isnan(self.rows) else self.rows
+        share, units = min(max(self.value, 0.0), 1.0), self.units
+        rows = units.effective_rows if math.isnan(self.rows) else self.rows
         # A share that is 0 or 1 but for rounding shows no variance.
         if share * (1 - share) > MAX_ROUNDING and self.seen > 0:
-            rows = share * (1 - share) / self.seen**2
+            most = rows if self.of_rows and not (units.share_known or units.sampling.clustered) else math.inf
+            # Where the few heavy rows agree, the light ones show hardly any.
+            rows = min(share * (1 - share) / self.seen**2, most)
         return wilson(share, rows, confidence)
 
 

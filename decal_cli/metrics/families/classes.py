@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -157,10 +158,14 @@ def row_right(c: ClassTable, k: int) -> Floats:
     return (above + ties < k).astype(np.float64)
 
 
+def _share(c: ClassTable, k: int) -> Estimate:
+    return replace(c.units.mean(row_right(c, k)), low=0.0, high=1.0, of_rows=True)
+
+
 @form_of("accuracy", "of_classes", interval="wilson", shown=True)
 def accuracy(c: ClassTable) -> Estimate:
     """Share of rows whose most probable class is the label."""
-    return c.units.mean(row_right(c, 1)).within(0.0, 1.0)
+    return _share(c, 1)
 
 
 @like("accuracy", "Top-k accuracy", "share of rows")
@@ -169,7 +174,7 @@ def top_accuracy(c: ClassTable, *, k: TopK = 3) -> Estimate:
 
     Of equal probabilities the class that is named first counts as the more probable one.
     """
-    return c.units.mean(row_right(c, k)).within(0.0, 1.0)
+    return _share(c, k)
 
 
 @once
