@@ -181,10 +181,13 @@ class _Sampler:
 
     def _measured(self, choice: MetricSpec, size: int, bound: float, side: int) -> _Error | None:
         """On so many rows, on average over samples of the pilot; None where the mean lies on the other side."""
-        rng = np.random.default_rng(self.plan.seed)
+        rng, unit = np.random.default_rng(self.plan.seed), self.rows.unit
+        unit = np.arange(len(self.rows)) if unit is None else unit
+        clusters = int(unit.max()) + 1
         values, reaches = [], []
         for _ in range(SAMPLES):
-            part = self.rows.take(np.sort(rng.choice(len(self.rows), size, replace=False)))
+            drawn = rng.choice(clusters, round(size / len(self.rows) * clusters), replace=False)
+            part = self.rows.take(np.isin(unit, drawn))
             result = measure_all([choice], self.plan.inputs(part), self.plan.confidence)[choice]
             if result.value is not None and result.interval is not None:
                 values.append(result.value)

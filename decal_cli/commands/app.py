@@ -24,6 +24,7 @@ from decal_cli.api.nouns import (
     OverTime,
     Rules,
     Statistics,
+    column,
     names_in,
     rule_names,
 )
@@ -299,6 +300,9 @@ def plan(
     score: str | None = option("Score column of the pilot.", None, "-s", metavar="COL"),
     label: str | None = option("Label column of the pilot.", None, "-y", metavar="COL"),
     features: list[str] = option("Feature columns of the pilot, for rules on gain_beyond.", (), metavar="COL"),
+    weight: str | None = column("weight"),
+    cluster: str | None = column("cluster"),
+    positive: str | None = column("positive"),
     auc: float | None = option("Without a pilot: the AUC to expect, of calibrated scores.", metavar="AUC"),
     prevalence: float | None = option("Without a pilot: the share of label 1 to expect.", metavar="SHARE"),
     half_width: float | None = option("Half-width that the interval of each rule's metric is to have.", metavar="X"),
@@ -321,14 +325,20 @@ def plan(
     if (pilot is None) == (auc is None or prevalence is None):
         raise DecalError("rows are planned from what is known of them", "give --pilot FILE, or --auc and --prevalence")
     rules = [parse_rule(text) for text in rule]
+    of_pilot = {
+        "score": score, "label": label, "features": features, "weight": weight, "cluster": cluster, "positive": positive
+    }  # fmt: skip
+    given = {key: value for key, value in of_pilot.items() if value}
     if pilot is None:
+        if given:
+            raise DecalError(f"{Hint(next(iter(given))).words} is of a pilot, and there is none", f"drop it, or give {Hint('pilot')}")
         source: Any = made_up_pilot(auc or 0.0, prevalence or 0.0)
         known = f"calibrated scores with AUC {auc:g} and {100 * (prevalence or 0):g} % of label 1"
         data = Data(source)
     else:
-        known, data = pilot, Data(pilot, score=score or (), label=label, features=features)
-    given = asked(data, decision, statistics, {})
-    planned = plan_rows(given.rows(given.plan.edges), given.plan, rules, half_width, known)
+        known, data = pilot, Data(pilot, **given)
+    question = asked(data, decision, statistics, {})
+    planned = plan_rows(question.rows(question.plan.edges), question.plan, rules, half_width, known)
     emit(PlannedRows(planned), format, output)
 
 

@@ -2,9 +2,13 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv as pacsv
+from scipy.special import stdtrit
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.gate import parse_rule
@@ -60,3 +64,27 @@ def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) ->
     assert narrow == pytest.approx(16 * wide, rel=0.1)
     # 2,000 rows give [.7198, .7647], .0225 to either side.
     assert narrow == pytest.approx(2000 * (0.02245 / 0.01) ** 2, rel=0.1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_weights_and_clusters_of_the_pilot_take_more_rows(
+    decal: Decal, tmp_path: Path, weighted: bool, clustered: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(200), 5)
+    score = rng.choice([0.2, 0.5, 0.8], 200)[unit]
+    label = rng.random(1000) < np.clip(score + rng.choice([-0.2, 0.2], 200)[unit], 0, 1)
+    weight = rng.gamma(2, size=1000)
+    columns = {"p": score, "y": np.where(label, "yes", "no"), "w": weight, "c": unit}
+    pacsv.write_csv(pa.table(columns), tmp_path / "pilot.csv")
+    line = ("plan", "--pilot", "pilot.csv", "-s", "p", "-y", "y", "--positive", "yes", "--half-width", ".01")
+    named = ("--weight", "w") * weighted + ("--cluster", "c") * clustered
+    (planned,) = json.loads(decal(*line, "-r", "brier<=.5", "-r", "brier>=0", *named, "-f", "json").out)["plans"][-1:]
+    by = unit if clustered else np.arange(1000)
+    weights, lost = weight if weighted else np.ones(1000), (label - score) ** 2
+    off = np.bincount(by, weights * (lost - np.average(lost, weights=weights)))
+    sizes = np.bincount(by, weights)
+    reach = stdtrit(sizes.sum() ** 2 / (sizes**2).sum() - 1, 0.975) * math.sqrt(off @ off) / sizes.sum()
+    # Two digits of a number of rows, rounded up; and a row that could have been missed.
+    assert 1000 * (reach / 0.01) ** 2 <= planned["rows"][0] <= 1000 * (reach / 0.01) ** 2 * 1.12
