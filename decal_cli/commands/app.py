@@ -331,7 +331,9 @@ def plan(
     given = {key: value for key, value in of_pilot.items() if value}
     if pilot is None:
         if given:
-            raise DecalError(f"{Hint(next(iter(given))).words} is of a pilot, and there is none", f"drop it, or give {Hint('pilot')}")
+            raise DecalError(
+                f"{Hint(next(iter(given))).words} is of a pilot, and there is none", f"drop it, or give {Hint('pilot')}"
+            )
         source: Any = made_up_pilot(auc or 0.0, prevalence or 0.0)
         known = f"calibrated scores with AUC {auc:g} and {100 * (prevalence or 0):g} % of label 1"
         data = Data(source)

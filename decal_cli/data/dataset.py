@@ -28,7 +28,7 @@ from decal_cli.data.formats.files import Source
 from decal_cli.data.parts import Origin, Part, Texts, floats, loaded_parts
 from decal_cli.data.times import times_of
 from decal_cli.data.words import label_text, listed, quote
-from decal_cli.declarations.document import Count, Limit, Positive
+from decal_cli.declarations.document import Count, Hidden, Limit, Positive
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MIN_PREVALENCE
@@ -47,13 +47,14 @@ from decal_cli.task import few_names
 class Input:
     """One input, for provenance. path: '-' is standard input, '<arrays>' the Python API.
 
-    positives: None where labels are of several classes.
+    positives: None where labels are of several classes. unlabelled: rows without a label, where they are dropped.
     """
 
     path: str
     rows: Positive
     positives: Count | None
     sha256: Annotated[str, Limit(pattern="^[0-9a-f]{64}$")]
+    unlabelled: Hidden[int] = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +241,7 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
         model, note = _complete(model, parts.incomplete | of_all, parts)
         models.append(model)
         notes += [*of_scores, *note]
-    inputs = digests.inputs(parts, None if classes else label)
+    inputs = digests.inputs(parts, None if classes else label, of_all.get(NO_LABEL))
     times = () if chosen.time is not None else chosen.free(sources[0].names, TIMES)
     found = inputs, chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features
     return Dataset(*found, clusters=names, unused_times=times)
@@ -281,13 +282,14 @@ class Digests:
             source.raw.check_unchanged()
         return digests
 
-    def inputs(self, parts: Origin, label: np.ndarray | None) -> tuple[Input, ...]:
-        """The inputs as results name them; label: 1 where a row is positive, None of several classes."""
+    def inputs(self, parts: Origin, label: np.ndarray | None, lacks: np.ndarray | None) -> tuple[Input, ...]:
+        """The inputs as results name them; label: 1 where a row is positive, None of several classes. lacks: one."""
         inputs = []
         for part, digest in zip(parts, self.wait(), strict=True):
             of_part = slice(part.start, part.start + part.table.num_rows)
             positives = None if label is None else int(np.count_nonzero(label[of_part] == 1))
-            inputs.append(Input(part.source.raw.path, part.table.num_rows, positives, digest))
+            unlabelled = 0 if lacks is None else int(np.count_nonzero(lacks[of_part]))
+            inputs.append(Input(part.source.raw.path, part.table.num_rows, positives, digest, unlabelled))
         return tuple(inputs)
 
 
@@ -350,7 +352,14 @@ def in_population(dataset: Dataset, columns: Columns) -> Dataset:
         )
     rows = dataset.models[0].rows
     population = _of_classes(rows, columns) if dataset.classes else _of_ones(rows, columns)
-    return replace(dataset.changed(population.counted), population=population)
+    left_out = [
+        f"{model.name}: nothing is said of the {len(model.without_label):,} rows with a score and no label: which "
+        "share of the population they are is not known"
+        for model in dataset.models
+        if model.without_label is not None
+    ]
+    counted = replace(dataset.changed(population.counted), population=population)
+    return replace(counted, notes=(*dataset.notes, *left_out))
 
 
 def _of_ones(rows: Rows, columns: Columns) -> Population:

@@ -116,3 +116,8 @@ def test_pages_say_what_is_open(verb: Callable[..., Any]) -> None:
     expected = known["above"], *known["interval"], *(1000 * end for end in known["expected_utility"])
     assert said and all(map(printed_as, said.groups(), expected))
     assert "Missing labels." in answer.to_text("html")
+    labels = frame["y"].dropna().astype(int)
+    share = f"{labels.sum()} positive of {len(labels)} with a label ({100 * labels.mean():.1f} %)"
+    assert share in text
+    moved = verb(decal.Data(frame, score="p", label="y", missing="drop").at_prevalence(0.1), 0.3)
+    assert f"nothing is said of the {known['rows']} rows with a score and no label" in " ".join(str(moved).split())

@@ -349,7 +349,7 @@ AT_CAPACITY: dict[str, Condition] = {
     r"At capacity <capacity>\.": always,
     r"All else on this page is of decisions without this limit\.": always,
     rf"The limit (costs|wins) ({NUMBER} per 1,000 decisions)\.": _limit,
-    r"Every row that would be acted on has a place, so that the limit changes nothing\.": _no_limit,
+    r"Every row that the score as it is acts on has a place, so that the limit costs it nothing\.": _no_limit,
     r"A perfect ranking, by the labels, would win <amount> with these places; no method can win more\.": _perfect,
     rf"Recalibration by (\S+) changes what acting is expected to win, and so the order: {_RESULT}\.": (
         lambda page, match: _best(page, match[1], "recalibration") and _result(page, match[2], match[1])

@@ -605,7 +605,7 @@ class AdvisedModel:
         now, unlimited = self.ranked[0].utility or 0.0, self.report.results["expected_utility"].value or 0.0
         perfect = next((each for each in self.ranked if each.method == PERFECT), None)
         if self.report.places is not None and not self.report.places.full:
-            yield "Every row that would be acted on has a place, so that the limit changes nothing."
+            yield "Every row that the score as it is acts on has a place, so that the limit costs it nothing."
         else:
             yield f"The limit {'costs' if unlimited >= now else 'wins'} {self.say(abs(unlimited - now))}."
         if perfect is not None and perfect.gain is not None:

@@ -158,7 +158,10 @@ def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -
     """What was read, which columns were taken, and the decision; actions: names that the user gave them."""
     for item in evaluation.inputs:
         positives = item.positives
-        share = "" if positives is None else f", {positives:,} positive ({100 * positives / item.rows:.1f} %)"
+        labels, share = item.rows - item.unlabelled, ""
+        if positives is not None and labels:
+            of = f" of {labels:,} with a label" if item.unlabelled else ""
+            share = f", {positives:,} positive{of} ({100 * positives / labels:.1f} %)"
         yield f"{item.path}: {item.rows:,} rows{share}"
     if evaluation.columns:
         yield "; ".join(
