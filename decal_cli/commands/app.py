@@ -325,9 +325,8 @@ def plan(
     if (pilot is None) == (auc is None or prevalence is None):
         raise DecalError("rows are planned from what is known of them", "give --pilot FILE, or --auc and --prevalence")
     rules = [parse_rule(text) for text in rule]
-    of_pilot = {
-        "score": score, "label": label, "features": features, "weight": weight, "cluster": cluster, "positive": positive
-    }  # fmt: skip
+    of_pilot: dict[str, Any] = {"score": score, "label": label, "features": features}
+    of_pilot |= {"weight": weight, "cluster": cluster, "positive": positive}
     given = {key: value for key, value in of_pilot.items() if value}
     if pilot is None:
         if given:

@@ -122,7 +122,7 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, 
                 f"{parts.of_column(arrival)} holds {of_arrival}, and time is counted in {clock}",
                 f"give both as dates or both as numbers, with {Hint('time')}",
             )
-    inputs = digests.inputs(parts, label)
+    inputs = digests.inputs(parts, label, missing)
     if chosen.group:
         groups = group(parts, chosen.group[0])
         if len(np.unique(groups)) > MAX_STREAM_GROUPS:

@@ -58,9 +58,11 @@ def _limited(report: Report, found: re.Match[str]) -> bool:
     return shows(listed[1:4], _flat(now)) and adds_up and shows((listed[9],), (whole["value"],))
 
 
-def _gain(key: str, verb: str) -> Callable[[Report, re.Match[str]], bool]:
+def _gain(key: str, verb: str, limited: bool | None) -> Callable[[Report, re.Match[str]], bool]:
     def fits(report: Report, found: re.Match[str]) -> bool:
-        gain = report["metrics"][key]
+        gain, at_limit = report["metrics"][key], report["metrics"].get("utility_at_capacity", {"value": None})
+        if limited is not None and limited is (at_limit["value"] is None):
+            return False
         low, high = gain["interval"] or (gain["value"], gain["value"])
         clear = {"would win": low > 0 or (gain["interval"] is None and gain["value"] >= 0), "would lose": high < 0}
         return clear.get(verb, low <= 0 <= high) and shows(
@@ -104,8 +106,12 @@ SENTENCES: tuple[tuple[str, Callable[[Report, re.Match[str]], bool]], ...] = (
     ),
     (r"That is ([\d.]+) % of what the best threshold on these scores would win", _share),
     *(
-        (f"{who} {verb}{':' if verb.startswith('may') else ''} {_AMOUNT}", _gain(key, verb))
-        for who, key in (("Recalibration", "gain_recalibration"), ("Beyond that, the features", "gain_beyond"))
+        (f"{who} {verb}{':' if verb.startswith('may') else ''} {_AMOUNT}", _gain(key, verb, limited))
+        for who, key, limited in (
+            ("Recalibration", "gain_recalibration", False),
+            ("Without the limit, recalibration", "gain_recalibration", True),
+            ("Beyond that, the features", "gain_beyond", None),
+        )
         for verb in ("would win", "would lose", "may win or lose")
     ),
     (
@@ -161,7 +167,9 @@ _COLUMNS = {
 def _columns(report: Report, text: str) -> Iterator[str]:
     """Each number of the columns is that of the JSON, and inside its own interval."""
     for name, (key, per) in _COLUMNS.items():
-        for line in re.findall(rf"(?:^|  +){name} +{_AMOUNT}(?=\s|$)", text.partition("\n\n")[2], re.MULTILINE):
+        for line in re.findall(
+            rf"(?:^|  +){name}(?: without limit)? +{_AMOUNT}(?=\s|$)", text.partition("\n\n")[2], re.MULTILINE
+        ):
             texts = tuple(part or None for part in line)
             if not shows(texts, _flat(report["metrics"][key]), per):
                 yield f"{name} is printed as {line}, but is {report['metrics'][key]}"

@@ -768,6 +768,7 @@ class Opening:
         self.models = sorted((report for report in evaluation.reports if report.group is None), key=_place)
         self.groups = len({report.group for report in evaluation.reports} - {None})
         worths = [report.worth for report in self.models if report.worth is not None]
+        self.limited = any(worth.limited for worth in worths)
         ends = [(PER * low, PER * high) for low, high in (each.now.interval for each in worths if each.now.interval)]
         amounts = [PER * value for each in worths for value in (each.now.value, each.over.value)]
         self.decimals = decimals_for(sorted(ends, key=lambda each: each[0] - each[1])[:1], amounts)
@@ -792,7 +793,7 @@ class Opening:
             yield from _undecided(report)
             return
         acting, best, ideal = model, ", the best constant decision", "perfect knowledge"
-        if worth.limited:
+        if self.limited:
             acting, best, ideal = f"the rows that {model} puts first", "", "without the limit it"
         yield (
             f"Acting on {acting} is worth {self._amount(*worth.now)} per {PER:,} decisions, "
@@ -800,11 +801,11 @@ class Opening:
             f"worth {self._amount(worth.perfect)}."
         )
         share = report.value("utility_share")
-        if share is not None and share > 0 and worth.over.value > 0 and not worth.limited:
+        if share is not None and share > 0 and worth.over.value > 0 and not self.limited:
             yield f"That is {percent(round(share, 2))} of what the best threshold on these scores would win."
         gain, beyond = map(report.known, ("gain_recalibration", "gain_beyond"))
         if gain is not None:
-            yield f"Recalibration {self._would_win(*gain)}."
+            yield f"{self._without_limit('Recalibration')} {self._would_win(*gain)}."
         elif "gain_recalibration" in report.results:
             yield f"What recalibration would win is unknown: it {report.results['gain_recalibration'].reason}."
         if beyond is not None:
@@ -814,6 +815,10 @@ class Opening:
             if worst is not None:
                 most = f": at most {self._amount(worst)}, which is an upper limit and not an estimate"
             yield f"What features would win beyond that is unknown without {Hint('features').words}{most}."
+
+    def _without_limit(self, words: str) -> str:
+        """The beginning of a sentence, which says first that it is of decisions without a limit, where there is one."""
+        return f"Without the limit, {words[0].lower()}{words[1:]}" if self.limited else words
 
     def _against(self, over: Utility) -> str:
         """'6.5 [2.0, 11.0] more than', or less."""
@@ -841,13 +846,14 @@ class Opening:
             yield (
                 f"Of {count} models, {first.model} is worth most: {self._amount(*worth.now)} per {PER:,} decisions; "
                 f"{_constant(worth)} is worth {self._amount(worth.constant)}, "
-                f"{f'{first.model} without the limit' if worth.limited else 'perfect knowledge'} "
+                f"{f'{first.model} without the limit' if self.limited else 'perfect knowledge'} "
                 f"{self._amount(worth.perfect)}."
             )
             lose = [report.model for report in self.models if report.worth and report.worth.over.value <= 0]
             if lose:
                 more = f" and {len(lose) - MAX_NAMED} more" if len(lose) > MAX_NAMED else ""
-                yield f"No better than the best constant decision: {', '.join(lose[:MAX_NAMED])}{more}."
+                than = "acting on none" if self.limited else "the best constant decision"
+                yield f"No better than {than}: {', '.join(lose[:MAX_NAMED])}{more}."
             yield from self._most_to_win()
         if self.groups:
             yield f"The table has {'each model and' if count > 1 else 'all rows, and'} each of {self.groups:,} groups."
@@ -857,6 +863,7 @@ class Opening:
         known = [(gain, report.model) for report in whole if (gain := report.known("gain_recalibration"))]
         winning = [each for each in known if (each[0].interval or each[0])[0] > 0]
         wins = "Recalibration clearly wins" if any(gain.interval for gain, _ in known) else "Recalibration wins"
+        wins = self._without_limit(wins)
         if winning:
             most, model = max(winning, key=lambda each: each[0].value)
             of_all = f"for {len(winning)} of them" if len(winning) < len(known) else "for all of them"
@@ -866,20 +873,24 @@ class Opening:
         if not any(report.features for report in whole):
             yield f"What features would win is unknown without {Hint('features').words}."
 
+    def _heading(self, key: str, wins: str = "") -> str:
+        """What a metric is called; wins: what is said of it, where it is a gain, which is one without a limit."""
+        section, name = SHORT[key]
+        return f"{name}{wins}{' without limit' * self.limited}" if section == WORTH else name
+
     def _numbers(self, report: Report) -> Iterator[Block]:
         """The numbers that say most, in sections that stand side by side; apart from them, those of small trees."""
         rows, apart, worth = [], [], report.worth
-        limited = worth is not None and worth.limited
         if worth is not None:
-            names = ("acting on none", "without limit") if limited else (f"always {worth.action}", "perfect")
+            names = ("acting on none", "without limit") if self.limited else (f"always {worth.action}", "perfect")
             now = ("as it is", self._amount(*worth.now))
             others = zip(names, map(self._amount, (worth.constant, worth.perfect)), strict=True)
             rows = [Row((words(name), written(amount)), WORTH) for name, amount in (now, *others)]
         for key, result in report.results.items():
-            section, name = SHORT.get(key, ("", ""))
-            if not section or result.value is None or (limited and key in SKIPPED_AT_LIMIT):
+            section, _ = SHORT.get(key, ("", ""))
+            if not section or result.value is None or (self.limited and key in SKIPPED_AT_LIMIT):
                 continue
-            cell = self._cell(key, result)
+            cell, name = self._cell(key, result), self._heading(key)
             if section == TREES:
                 apart.append(f"{name} {cell.text}")
             else:
@@ -911,10 +922,7 @@ class Opening:
             each = None if report.worth is None else getattr(report.worth, name)
             return words(DASH) if each is None else written(self._amount(*each))
 
-        def heading(key: str) -> str:
-            section, name = SHORT[key]
-            return f"{name} {'win' if name == 'features' else 'wins'}" if section == WORTH else name
-
+        over = "over acting on none" if self.limited else "over best constant"
         return table(
             sorted(self.reports, key=lambda report: (order.get(report.model, len(order)), report.group is not None)),
             [
@@ -922,12 +930,14 @@ class Opening:
                 self.groups > 0 and (left("group"), lambda each: each.group or "all rows"),
                 self.groups > 0 and (Column("rows", drops=2), lambda each: f"{each.rows:,}"),
                 decided and (Column(f"worth per {PER:,}", breaks=(9,)), lambda each: amount(each, "now")),
-                decided and (Column("over best constant", breaks=(9,)), lambda each: amount(each, "over")),
+                decided and (Column(over, breaks=(9,)), lambda each: amount(each, "over")),
                 *(
                     (
                         # Where there is little room, those that decide least go first.
                         Column(
-                            heading(key), breaks=(9,), drops={"ece": 1, "ece_top": 1, "brier": 2, "auc": 2}.get(key, 0)
+                            self._heading(key, " win" if key == "gain_beyond" else " wins"),
+                            breaks=(9,),
+                            drops={"ece": 1, "ece_top": 1, "brier": 2, "auc": 2}.get(key, 0),
                         ),
                         lambda each, key=key: self._cell(key, each.results.get(key)),
                     )
