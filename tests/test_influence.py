@@ -70,6 +70,7 @@ WORLDS = [
     Weighted("classes", OF_CLASSES, {}, CLASSES),
     Weighted("weights and clusters of classes", OF_CLASSES, {}, CLASSES, weights=True, clusters=True),
     Weighted("stakes", OF_STAKES, {}, STAKES, weights=True, clusters=True),
+    Weighted("stakes at a prevalence", OF_STAKES, {}, STAKES | {"prevalence": 0.2}, weights=True),
     Weighted("prevalence", MEANS, dict.fromkeys(MEANS[:2], CHANCE), _BINARY | {"prevalence": 0.2}, weights=True),
 ]
 

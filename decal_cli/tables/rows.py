@@ -211,7 +211,7 @@ class Rows(Unlabelled):
     @cached_property
     def _ordered(self) -> Self:
         rows = replace(self, features=self.features()) if callable(self.features) else self
-        ordered = rows.take(rows.order)
+        ordered = replace(rows.take(rows.order), share_known=rows.share_known)
         vars(ordered).update(_ordered=ordered)
         if "table" in vars(self) and self.unit is None:
             vars(ordered).update(table=self.table)
