@@ -15,6 +15,7 @@ import pytest
 
 from tests.helpers.command import BINARY, FIXTURES, Decal, Done, few_rows, refusal, run_here, valid_json
 from tests.helpers.seeded import write_amounts, write_seeded, write_visits
+from tests.helpers.stream import stream_columns, write_stream
 
 
 def lines_of(name: str) -> Iterator[tuple[str, str]]:
@@ -48,6 +49,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "lacking.csv").write_text("\n".join(["p,q,y", *lacking]))
     for name, patients, visits in (("visits", 60, 6), ("few_patients", 12, 6), ("fewer_patients", 4, 30)):
         write_visits(path / f"{name}.csv", patients, visits)
+    games = {"game": [f"game {row // 10}" for row in range(1500)], "back": [f"game {row % 50}" for row in range(1500)]}
+    write_stream(path / "stream.csv", stream_columns() | games)
+    write_stream(path / "calm.csv", stream_columns(shift=0.0))
     assert run_here(path, ("fit", "isotonic", BINARY, "-s", "p", "-y", "y", "-o", "isotonic.json")).code == 0
     return path
 

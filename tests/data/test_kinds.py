@@ -131,28 +131,32 @@ def test_the_kind_is_that_of_all_files(tmp_path: Path) -> None:
         assert read(files, Columns(features=("x",))).models[0].rows.typed.kinds == ("number",)
 
 
-def test_a_star_takes_every_column_without_another_role(tmp_path: Path) -> None:
-    columns = {**FOUR_ROWS, "w": [1.0] * 4, "g": list("abab"), "x": [1, 2, 3, 4], "t": list("uvuv")}
-    path = write_columns(tmp_path, columns, "parquet")
-    data = read([path], Columns(weight="w", group=("g",), features=("*",)))
-    assert data.columns["features"] == ("x", "t") and data.all_notes == ()
-    assert data.models[0].rows.typed.kinds == ("number", "category")
-    assert data.all_notes == ("features: 1 number, 1 category",), "said once they were read"
+NUMBERS = {**FOUR_ROWS, "x": [1, 2, 3, 4]}
+GAPPY = {**FOUR_ROWS, "x": [1, None, 3, 4], "t": ["u", "v", None, "v"], "z": [1, 2, 1, 1]}
 
 
-def test_numbers_alone_need_no_word_unless_all_columns_were_taken(tmp_path: Path) -> None:
-    path = write_columns(tmp_path, {**FOUR_ROWS, "x": [1, 2, 3, 4]}, "parquet")
-    for pattern, notes in (("x*", ()), ("*", ("features: 1 number",))):
-        data = read([path], Columns(features=(pattern,)))
-        _ = data.models[0].rows.typed
-        assert data.all_notes == notes
-
-
-def test_gaps_are_counted(tmp_path: Path) -> None:
-    path = write_columns(tmp_path, {**FOUR_ROWS, "x": [1, None, 3, 4], "t": ["u", "v", None, "v"], "z": [1, 2, 1, 1]})
-    data = read([path], Columns(features=("*",)))
+@pytest.mark.parametrize(
+    ("columns", "roles", "names", "note"),
+    [
+        (NUMBERS, Columns(features=("x*",)), ("x",), None),
+        (NUMBERS, Columns(features=("*",)), ("x",), "1 number"),
+        (GAPPY, Columns(features=("*",)), ("x", "t", "z"), "2 numbers, 1 category; 2 columns with missing values"),
+        (
+            {**NUMBERS, "w": [1.0] * 4, "g": list("abab"), "t": list("uvuv")},
+            Columns(weight="w", group=("g",), features=("*",)),
+            ("x", "t"),
+            "1 number, 1 category",
+        ),
+    ],
+    ids=["numbers alone need no word", "unless all columns were taken", "gaps are counted", "other roles stay out"],
+)
+def test_kinds_are_told_once_they_were_read(
+    tmp_path: Path, columns: Any, roles: Columns, names: tuple[str, ...], note: str | None
+) -> None:
+    data = read([write_columns(tmp_path, columns)], roles)
+    assert data.columns["features"] == names and data.all_notes == ()
     _ = data.models[0].rows.typed
-    assert data.all_notes == ("features: 2 numbers, 1 category; 2 columns with missing values",)
+    assert data.all_notes == (() if note is None else (f"features: {note}",))
 
 
 def test_arrays_and_frames_are_as_files() -> None:
@@ -247,14 +251,6 @@ def test_groups_of_several_files_are_one_column(tmp_path: Path) -> None:
     assert read([one, two], Columns(group=("g",))).models[0].rows.groups["g"].tolist() == ["1", "2", "(missing)"]
 
 
-def test_features_stay_unread_until_they_are_asked_for(tmp_path: Path) -> None:
-    path = write_columns(tmp_path, {**FOUR_ROWS, "x1": [1.0, 2.0, float("inf"), 4.0]})
-    (model,) = read([path], Columns(features=("x1",))).models
-    assert model.rows.features is not None
-    with pytest.raises(DecalError, match=r"column 'x1', row 3 \(line 4\): feature is inf"):
-        _ = model.rows.matrix
-
-
 def test_features_are_read_once_for_all_models(tmp_path: Path) -> None:
     path = write_columns(tmp_path, {"p_a": [0.5], "p_b": [0.5], "y": [1], "x": [3]}, "parquet")
     a, b = read([path], Columns(score=("p_*",), features=("x",))).models
@@ -266,21 +262,14 @@ LISTS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.large_list(pa.float64()), pa.list_(pa.float32(), 2)])
-def test_an_embedding_column_is_a_matrix(tmp_path: Path, kind: pa.DataType) -> None:
+@pytest.mark.parametrize("second", [LISTS[1], None], ids=["whole", "one is null"])
+def test_an_embedding_column_is_a_matrix(tmp_path: Path, kind: pa.DataType, second: list[float] | None) -> None:
+    lists = [LISTS[0], second, *LISTS[2:]]
     for form in ("parquet", "feather", "arrow-stream", "jsonl"):
-        path = write_columns(tmp_path, {**FOUR_ROWS, "emb": pa.array(LISTS, kind)}, form)
+        path = write_columns(tmp_path, {**FOUR_ROWS, "emb": pa.array(lists, kind)}, form)
         (model,) = read([path], Columns(features=("emb",))).models
-        assert model.feature_names == ("emb",)
-        assert model.rows.matrix.dtype == np.float64 and model.rows.matrix.tolist() == LISTS, form
-
-
-@pytest.mark.parametrize(
-    ("kind", "form"), [(pa.list_(pa.float32()), "parquet"), (pa.list_(pa.float32(), 2), "feather")]
-)
-def test_an_embedding_that_is_null_is_missing(tmp_path: Path, kind: pa.DataType, form: str) -> None:
-    path = write_columns(tmp_path, {**FOUR_ROWS, "emb": pa.array([LISTS[0], None, *LISTS[2:]], kind)}, form)
-    (model,) = read([path], Columns(features=("emb",))).models
-    np.testing.assert_array_equal(model.rows.matrix, [LISTS[0], [np.nan] * 2, *LISTS[2:]])
+        assert model.feature_names == ("emb",) and model.rows.matrix.dtype == np.float64
+        np.testing.assert_array_equal(model.rows.matrix, [each or [np.nan] * 2 for each in lists], form)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import gzip
 import io
 import os
 import re
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -141,12 +140,8 @@ def test_an_endless_stream_of_text_ends_at_the_limit(byte: bytes, monkeypatch: p
     assert stream.given <= 16 << 20
 
 
-def test_dev_zero_and_a_pipe(tmp_path: Path) -> None:
+def test_dev_zero() -> None:
     assert "/dev/zero: is binary" in reading_error("/dev/zero")
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    threading.Thread(target=lambda: pipe.write_bytes(b"p,y\n0.5,1\n0.25,0\n"), daemon=True).start()
-    assert len(read([str(pipe)], Columns()).models[0].rows) == 2
 
 
 def test_a_compressed_file_that_must_be_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
