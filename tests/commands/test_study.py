@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.commands.app import run
 from tests.helpers.command import FOX, Done, run_here, start_installed, valid_json
 
 METHODS = ("--method", "isotonic", "--method", "refit", "--thresholds", "0.1,0.2,0.3,0.4,0.6")
@@ -32,17 +31,20 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def line(rows: Path, folder: Path, seeds: int = SEEDS, workers: int = 1) -> list[str]:
+def line(rows: Path, folder: Path, seeds: int = SEEDS, workers: int = 1) -> tuple[object, ...]:
     """The command line of a study of two scores."""
     named = ("-s", "p_profanity", "-s", "p_hatesonar", "-y", "y", "--features", "x*", *METHODS)
-    return ["study", str(rows), *named, "--seeds", str(seeds), "--workers", str(workers), "-o", str(folder)]
+    return ("study", rows, *named, "--seeds", seeds, "--workers", workers, "-o", folder)
+
+
+PROFANITY = ("study", FOX, "-s", "p_profanity", "-y", "y", "--workers", "1")
 
 
 @pytest.fixture(scope="module")
 def undisturbed(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """A study that nothing disturbed."""
     folder = tmp_path_factory.mktemp("study") / "whole"
-    return folder, run_here(folder.parent, tuple(line(rows, folder)))
+    return folder, run_here(folder.parent, line(rows, folder))
 
 
 def finished(folder: Path) -> int:
@@ -87,37 +89,32 @@ def test_it_writes_points_tables_and_pictures(undisturbed: tuple[Path, Done]) ->
     assert valid_json((folder / "summary.json").read_text())["study"]["points"] == UNITS * 5
 
 
-def test_the_same_command_again_measures_nothing_and_says_the_same(
-    rows: Path, undisturbed: tuple[Path, Done], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_command_again_measures_nothing_and_says_the_same(rows: Path, undisturbed: tuple[Path, Done]) -> None:
     folder, done = undisturbed
     before = {name: (folder / name).read_bytes() for name in [*FILES, "units.jsonl"]}
-    monkeypatch.setenv("COLUMNS", "100")
-    assert run(line(rows, folder)) == 0
-    out, err = capsys.readouterr()
-    assert out == done.out
-    assert err.splitlines()[0] == f"decal: {UNITS} units to measure, {UNITS} of them measured before"
+    again = run_here(folder.parent, line(rows, folder))
+    assert (again.code, again.out) == (0, done.out)
+    assert again.err.splitlines()[0] == f"decal: {UNITS} units to measure, {UNITS} of them measured before"
     assert {name: (folder / name).read_bytes() for name in before} == before
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_figures_of_the_paper_get_a_page_of_their_own_and_go_with_it(
-    rows: Path, undisturbed: tuple[Path, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rows: Path, undisturbed: tuple[Path, Done], tmp_path: Path
 ) -> None:
     folder = tmp_path / "figures"
     folder.mkdir()
     (folder / "units.jsonl").write_bytes((undisturbed[0] / "units.jsonl").read_bytes())
-    assert run([*line(rows, folder), "--figures"]) == 0
+    assert run_here(tmp_path, (*line(rows, folder), "--figures")).code == 0
     page = (folder / "figures.md").read_text()
     pictures = sorted(path.name for path in folder.glob("*-u*.png"))
     assert len(pictures) == 22 and all(f"]({name})" in page for name in pictures), "two methods lack fig. 20"
     assert page.count("| refit |") == 4 and page.count("## r2 with the gain") == 4
-    assert run(line(rows, folder)) == 0
+    assert run_here(tmp_path, line(rows, folder)).code == 0
     assert not list(folder.glob("*-u*.png")) and not (folder / "figures.md").exists()
-    capsys.readouterr()
 
 
-def stopped(arguments: list[str], folder: Path, number: int, at: int) -> tuple[int, str]:
+def stopped(arguments: tuple[object, ...], folder: Path, number: int, at: int) -> tuple[int, str]:
     """Exit code and standard error of a study that gets a signal, as from a terminal, once so many units are done."""
     process = start_installed(folder.parent, *arguments)
     while finished(folder) < at and process.poll() is None:
@@ -131,9 +128,7 @@ def stopped(arguments: list[str], folder: Path, number: int, at: int) -> tuple[i
 
 
 @pytest.mark.long
-def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(
-    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(rows: Path, tmp_path: Path) -> None:
     """By two processes, then by one; one that nothing disturbed writes the same."""
     folder, whole, seeds = tmp_path / "stopped", tmp_path / "whole", 5
     code, error = stopped(line(rows, folder, seeds, workers=2), folder, signal.SIGINT, 1)
@@ -149,8 +144,9 @@ def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(
     # What a kill in the middle of a line leaves behind.
     with (folder / "units.jsonl").open("ab") as file:
         file.write(b'{"key": "cut o')
-    assert run(line(rows, folder, seeds)) == run(line(rows, whole, seeds)) == 0
-    assert f"{2 * seeds} units to measure, {second} of them measured before" in capsys.readouterr().err
+    gone_on, undisturbed = (run_here(tmp_path, line(rows, each, seeds)) for each in (folder, whole))
+    assert gone_on.code == undisturbed.code == 0
+    assert f"{2 * seeds} units to measure, {second} of them measured before" in gone_on.err
     same_but_for_times(whole, folder)
 
 
@@ -174,32 +170,25 @@ def test_the_processes_of_a_study_end_with_the_one_that_started_them(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_pictures_of_a_larger_study_go_when_a_smaller_one_takes_its_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pictures_of_a_larger_study_go_when_a_smaller_one_takes_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "study"
-    line = ["study", str(FOX), "-s", "p_profanity", "-y", "y", "--thresholds", "0.3,0.6", "-o", str(folder)]
-    line += ["--seeds", "1", "--workers", "1"]
-    assert run([*line, "--method", "isotonic"]) == 0
+    words = (*PROFANITY, "--thresholds", "0.3,0.6", "--seeds", "1", "-o", "study")
+    assert run_here(tmp_path, (*words, "--method", "isotonic")).code == 0
     assert {item.name for item in folder.glob("*.png")} == {"recalibration.png", "time.png"}
     (folder / "mine.png").write_bytes(b"")
-    assert run([*line, "--method", "platt"]) == 0
+    done = run_here(tmp_path, (*words, "--method", "platt"))
+    assert done.code == 0 and "Too few scores for intervals" in done.out
     assert {item.name for item in folder.glob("*.png")} == {"mine.png"}
     assert ".png" not in (folder / "summary.md").read_text()
-    out = capsys.readouterr().out
-    assert "Too few scores for intervals" in out
 
 
-def test_a_study_in_which_nothing_can_be_fitted_is_an_error_with_the_reasons(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "study"
-    line = ["study", str(FOX), "-s", "p_profanity", "-y", "y", "--seeds", "1", "--workers", "1", "-o", str(folder)]
-    assert run([*line, "--method", "glar", "--method", "refit"]) == 2
-    out, err = capsys.readouterr()
+def test_a_study_in_which_nothing_can_be_fitted_is_an_error_with_the_reasons(tmp_path: Path) -> None:
+    words = ("--seeds", "1", "-o", "study", "--method", "glar", "--method", "refit")
+    done = run_here(tmp_path, (*PROFANITY, *words))
     needs = "needs features: name the columns with --features"
-    assert out == "" and f"no method could be fitted (glar, refit: {needs}); give what they need" in err
-    assert [item.name for item in folder.iterdir()] == ["units.jsonl"]
+    assert (done.code, done.out) == (2, "")
+    assert f"no method could be fitted (glar, refit: {needs}); give what they need" in done.err
+    assert [item.name for item in (tmp_path / "study").iterdir()] == ["units.jsonl"]
 
 
 def alive(session: int) -> list[int]:
@@ -209,16 +198,14 @@ def alive(session: int) -> list[int]:
     return [int(pid) for pid, its, state in rows if int(its) == session and not state.startswith("Z")]
 
 
-def test_without_features_each_method_says_once_what_it_needs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_without_features_each_method_says_once_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    line = ["study", str(FOX), "-s", "p_profanity", "-y", "y", "--thresholds", "0.3,0.6,0.9", "--seeds", "2"]
-    assert run([*line, "--workers", "1", "--format", "json"]) == 0
-    out, err = capsys.readouterr()
-    study = valid_json(out)["study"]
-    assert "decal: there are no pictures: matplotlib is not installed; pip install 'decal[plot]'" in err.splitlines()
+    words = ("--thresholds", "0.3,0.6,0.9", "--seeds", "2", "--format", "json")
+    done = run_here(tmp_path, (*PROFANITY, *words))
+    study = valid_json(done.out)["study"]
+    assert (
+        "decal: there are no pictures: matplotlib is not installed; pip install 'decal[plot]'" in done.err.splitlines()
+    )
     assert not list(tmp_path.glob("decal-study/*.png"))
     assert json.loads((tmp_path / "decal-study" / "summary.json").read_text())["study"] == study
     assert set(study["seconds"]) == {

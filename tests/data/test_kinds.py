@@ -142,13 +142,20 @@ GAPPY = {**FOUR_ROWS, "x": [1, None, 3, 4], "t": ["u", "v", None, "v"], "z": [1,
         (NUMBERS, Columns(features=("*",)), ("x",), "1 number"),
         (GAPPY, Columns(features=("*",)), ("x", "t", "z"), "2 numbers, 1 category; 2 columns with missing values"),
         (
+            {**FOUR_ROWS, "t": ["true", "false"] * 2, "z": pa.nulls(4)},
+            Columns(features=("*",)),
+            ("t", "z"),
+            "1 boolean, 1 only missing values; 1 column with missing values; nothing can be learned from z: each row "
+            "has its own value, or all have one",
+        ),
+        (
             {**NUMBERS, "w": [1.0] * 4, "g": list("abab"), "t": list("uvuv")},
             Columns(weight="w", group=("g",), features=("*",)),
             ("x", "t"),
             "1 number, 1 category",
         ),
     ],
-    ids=["numbers alone need no word", "unless all columns were taken", "gaps are counted", "other roles stay out"],
+    ids=["numbers need no word", "unless all were taken", "gaps are counted", "no value", "other roles stay out"],
 )
 def test_kinds_are_told_once_they_were_read(
     tmp_path: Path, columns: Any, roles: Columns, names: tuple[str, ...], note: str | None
