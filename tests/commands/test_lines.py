@@ -52,6 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     games = {"game": [f"game {row // 10}" for row in range(1500)], "back": [f"game {row % 50}" for row in range(1500)]}
     write_stream(path / "stream.csv", stream_columns() | games)
     write_stream(path / "calm.csv", stream_columns(shift=0.0))
+    write_stream(path / "wrong.csv", {"p": ["0.01"] * 900, "y": ["1"] * 900})
     for method, rows in (("isotonic", (BINARY,)), ("stack", ("rows.csv", "--features", "x*"))):
         assert run_here(path, ("fit", method, *rows, "-s", "p", "-y", "y", "-o", f"{method}.json")).code == 0
     return path

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from simulation.late_labels import overlapping
 from tests.fuzz.states import ABSENT, KINDS, SHORTER, TWICE, forged_state, places, true_state, value_at, write_rows
 from tests.helpers.command import Decal, refusal, valid_json
 from tests.helpers.stream import ON_LINE, stream_columns, write_stream
@@ -36,31 +35,6 @@ def without_losses(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 @pytest.fixture
 def drifting(tmp_path: Path) -> Path:
     return write_stream(tmp_path / "stream.csv", stream_columns())
-
-
-def test_calibrated_forecasts_whose_labels_come_late_raise_no_alarm(decal: Decal, tmp_path: Path) -> None:
-    """Five-step and thirty-step forecasts: in six streams at most one alarm; and none before a label is known."""
-    line = ("-s", "p", "-y", "y", "-t", ".5", "--method", "running-mean")
-    raised = 0
-    for seed in range(3):
-        for delay in (5, 30):
-            drawn = overlapping(delay, 900, 0.0, np.random.default_rng([4, seed]))
-            columns = {"p": [f"{each:.6f}" for each in drawn.score], "y": [str(each) for each in drawn.label]}
-            path = write_stream(tmp_path / "late.csv", columns)
-            document = decal.json("online", path, *line, "--delay", str(delay))
-            raised += document["alarm"] is not None
-            assert 0 < document["p_value"] <= 1
-            assert document["p_value"] == pytest.approx(10 ** -document["log10_e"])
-    assert raised <= 1
-    wrong = {"p": ["0.01"] * 900, "y": ["1"] * 900}
-    done = decal(
-        "online", write_stream(tmp_path / "wrong.csv", wrong), *line, "--delay", "40", "-r", "e_calibration<20"
-    )
-    text = done.text
-    assert done.code == 1
-    # A block of one row, then blocks of 40: the fifth enters with all its labels when the seventh begins.
-    assert "alarm. At row 202 the p-value reached 0.05, which that of a calibrated score ever does" in text
-    assert "the p-value is 10^-" in text and "of every other block an e-process each" in text
 
 
 @pytest.mark.usefixtures("losses")
@@ -222,11 +196,11 @@ NEVER, START, N_TIMES = 2**63 - 1, 1_700_000_000, 1500
 TIMED = ("online", "times.parquet", "-s", "p", "-y", "y", "-t", ".5", "--time", "t", "--method", "running-mean")
 
 
-def write(folder: Path, time: pa.Array, **more: pa.Array) -> None:
+def write(folder: Path, **times: pa.Array) -> None:
     rng = np.random.default_rng(1)
-    score = rng.random(len(time))
-    label = (rng.random(len(time)) < score).astype(int)
-    pq.write_table(pa.table({"t": time, **more, "p": score, "y": label}), folder / "times.parquet")
+    score = rng.random(len(times["t"]))
+    label = (rng.random(len(score)) < score).astype(int)
+    pq.write_table(pa.table({**times, "p": score, "y": label}), folder / "times.parquet")
 
 
 def seconds(unit: str, *last: int, rows: int = N_TIMES) -> pa.Array:
@@ -243,27 +217,24 @@ FAR = {
     "the least of all": (pa.array([-NEVER, *range(N_TIMES)], pa.timestamp("us")), 1, "in the year -290308"),
     "a number for never": (pa.array([*range(N_TIMES - 1), NEVER]), 1500, "beyond 2^53"),
     "nanoseconds as numbers": (pa.array(range(START * 10**9, START * 10**9 + 50)), 1, "beyond 2^53"),
+    "a label that never comes": (seconds("us", NEVER), 1500, "the time lies in the year 294247"),
 }
 
 
 @pytest.mark.parametrize("case", FAR)
 def test_a_time_that_stands_for_never_is_named_with_its_row(decal: Decal, tmp_path: Path, case: str) -> None:
     time, row, words = FAR[case]
-    write(tmp_path, time)
-    error = refusal(decal(*TIMED, "--state", "s.json"))
-    assert words in error and f"column 't', row {row}:" in error
+    column, late = ("came", ("--delay", "came")) if "label" in case else ("t", ())
+    write(tmp_path, **{"t": seconds("us"), column: time})
+    error = refusal(decal(*TIMED, *late, "--state", "s.json"))
+    assert words in error and f"column '{column}', row {row}:" in error
     assert not (tmp_path / "s.json").exists()
-
-
-def test_labels_that_never_come_are_named_too(decal: Decal, tmp_path: Path) -> None:
-    write(tmp_path, seconds("us"), came=seconds("us", NEVER))
-    assert "column 'came', row 1500: the time lies in the year 294247" in refusal(decal(*TIMED, "--delay", "came"))
 
 
 @pytest.mark.parametrize("written", ["timestamps", "texts"])
 def test_times_a_nanosecond_apart_are_not_one_instant(decal: Decal, tmp_path: Path, written: str) -> None:
     first = np.datetime64("2024-01-01T00:00:00", "ns") + np.arange(N_TIMES)
-    write(tmp_path, pa.array(first if written == "timestamps" else [str(each) for each in first]))
+    write(tmp_path, t=pa.array(first if written == "timestamps" else [str(each) for each in first]))
     by_time = decal.json(*TIMED, "--every", "500")
     assert by_time["last_time"] == "2024-01-01 00:00:00.000001499"
     by_row = decal.json(*TIMED[:8], *TIMED[10:], "--every", "500")

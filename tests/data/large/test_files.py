@@ -32,21 +32,27 @@ def ask(path: Any, **more: Any) -> dict[str, Any]:
     return decal.evaluate(path, **{**asked, "metrics": METRICS, **more}).to_dict()
 
 
-@pytest.mark.parametrize(("ending", "weight"), [("parquet", "w"), ("csv", None), ("feather", None)])
+@pytest.mark.parametrize(
+    ("ending", "asked"),
+    [("feather", {}), ("parquet", {"weight": "w"}), ("csv", {"missing": "drop", "group": ()})],
+    ids=str,
+)
 def test_levels_are_those_of_rows_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: str | None, ending: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, asked: dict[str, Any]
 ) -> None:
     path, data = tmp_path / f"rows.{ending}", rows()
+    if "missing" in asked:
+        data.loc[5:40:7, "p"] = None
+        data.loc[100:300:50, "y"] = None
     {"parquet": data.to_parquet, "feather": data.to_feather, "csv": lambda p: data.to_csv(p, index=False)}[ending](path)
-    whole = ask(path, weight=weight)
+    whole = ask(path, **asked)
     counted(monkeypatch)
-    streamed = ask(path, weight=weight)
+    streamed = ask(path, **asked)
     assert any("were counted" in note for note in streamed["notes"])
     assert streamed["inputs"] == whole["inputs"]
     for expected, got in zip(whole["reports"], streamed["reports"], strict=True):
-        assert [got[key] for key in ("model", "group", "rows", "positives")] == [
-            expected[key] for key in ("model", "group", "rows", "positives")
-        ]
+        for key in ("model", "group", "rows", "positives", "dropped"):
+            assert got[key] == expected[key], key
         for key in METRICS:
             assert got["metrics"][key]["value"] == pytest.approx(expected["metrics"][key]["value"], rel=1e-12), key
             interval = expected["metrics"][key]["interval"]
@@ -83,22 +89,6 @@ def test_a_folder_is_one_input_and_its_paths_name_groups(tmp_path: Path, monkeyp
         assert named["path"] == str(folder)
         assert named == of_folder["inputs"][0]
         assert named["rows"] == len(data)
-
-
-def test_rows_without_values_are_dropped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = rows(3)
-    data.loc[5:40:7, "p"] = None
-    data.loc[100:300:50, "y"] = None
-    path = tmp_path / "rows.parquet"
-    data.to_parquet(path)
-    whole = ask(path, missing="drop", group=())
-    counted(monkeypatch)
-    streamed = ask(path, missing="drop", group=())
-    for expected, got in zip(whole["reports"], streamed["reports"], strict=True):
-        assert (got["rows"], got["positives"], got["dropped"]) == tuple(
-            expected[key] for key in ("rows", "positives", "dropped")
-        )
-        assert got["metrics"]["brier"]["value"] == pytest.approx(expected["metrics"]["brier"]["value"], rel=1e-12)
 
 
 @pytest.mark.parametrize(
