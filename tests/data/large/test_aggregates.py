@@ -51,30 +51,6 @@ def test_verbs_that_need_rows_say_so() -> None:
         decal_cli.evaluate(counts, aggregated=True, features="site")
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"n": [2, -1]}, "column 'n', row 2: -1 is not positive"),
-        ({"n": [2, 0]}, "column 'n', row 2: 0 is not positive"),
-        ({"n": [2, 1.5]}, "column 'n', row 2: 1.5 is not a whole number of rows"),
-        ({"pos": [3, 1]}, "column 'pos', row 1: 3 is more than n"),
-        ({"pos": [float("nan"), 1]}, "column 'pos', row 1: nan is missing or not finite"),
-        ({"score": [0.5, float("inf")]}, "column 'score', row 2: inf is missing or not finite"),
-        ({"score": [0.5, 1.5]}, "column 'score', row 2: 1.5 is outside"),
-        ({"n2": [1, 1]}, "no column 'pos2'"),
-        (
-            {"n2": [1, 1], "pos2": [0, 0], "rows": [2, 2], "rows_pos": [0, 0]},
-            "column 'n2', row 1: 1 cannot be the sum of squared weights",
-        ),
-    ],
-)
-def test_counts_that_cannot_be_are_named(change: dict[str, list[float]], problem: str) -> None:
-    counts = {"score": [0.2, 0.4], "n": [2, 2], "pos": [1, 1], **change}
-    with pytest.raises(DecalError) as error:
-        decal_cli.evaluate(counts, aggregated=True)
-    assert problem in str(error.value)
-
-
 def test_files_of_different_kinds_are_not_added(tmp_path: Path) -> None:
     levels(rows()).to_csv(tmp_path / "plain.csv", index=False)
     levels(rows(), weighted=True).to_csv(tmp_path / "weighted.csv", index=False)
@@ -98,13 +74,3 @@ def test_what_the_engine_found_wrong_is_told_by_the_reader(decal: Decal, tmp_pat
     assert "5 rows" in out and "score: dropped 2 of 5 rows (missing score)" in out
     path = export("select 1.5 as p, 1 as y")
     assert "score 1.5 is outside [0, 1]" in refusal(decal("evaluate", path, "--aggregated", "--missing", "drop"))
-
-
-def test_null_of_an_export_is_nothing_wrong(decal: Decal, tmp_path: Path) -> None:
-    (tmp_path / "counts.csv").write_text(
-        "score,n,pos,bad,value\n0.2,5,1,\\N,\\N\n0.7,4,3,NULL,NULL\n", encoding="utf-8"
-    )
-    told = decal("evaluate", tmp_path / "counts.csv", "--aggregated", "-m", "brier").out
-    assert "9 rows, 4 positive" in " ".join(told.split())
-    (tmp_path / "counts.csv").write_text("score,n,pos,bad,value\n0.2,5,1,mischief,\n", encoding="utf-8")
-    assert "'mischief' is not known" in refusal(decal("evaluate", tmp_path / "counts.csv", "--aggregated"))

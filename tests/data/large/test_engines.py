@@ -233,36 +233,6 @@ def test_the_sample_is_that_of_the_file(
     assert_close(reports(of_engine), reports(of_file))
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("--engine", "mysql://me:s3cret@host/db"), "names no engine"),
-        (("--engine", "duckdb:none.db?table=preds"), "No such file or directory"),
-        (("--engine", "duckdb:none.db?tabel=preds"), "'tabel' is not a parameter"),
-        (("--engine", "sqlite:none.db?table=preds"), "No such file or directory; name a SQLite file"),
-        (("--engine", f"sqlite:{__file__}?table=preds"), "is not a SQLite database"),
-        (("--engine", "duckdb:?table=a&table=b"), "given twice"),
-        (("--engine", "duckdb:"), "name a table, or give --query"),
-        (("--engine", "duckdb:?table=a", "--query", "select 1"), "one table or from one query"),
-        (("--engine", "duckdb:?table=a", "preds.csv"), "give files, or --engine without files"),
-        (("--query", "select 1"), "give files, or --engine"),
-        (("--engine", "duckdb:?table=a", "--from", "lm-eval"), "--from needs the rows"),
-        (("--engine", "postgresql://me:s3cret@host:x/db?table=a"), "is not a URL"),
-        (("--engine", "postgresql://me:12/s3cret@host/db?table=a"), "is not a URL"),
-        (("--engine", "postgresql://me:12?s3cret@host/db?table=a"), "is not a URL"),
-        (("--engine", "postgresql://me:12#s3cret@host/db?table=a"), "is not a URL"),
-        (("--engine", "postgresql://me:12@host/s3cret@host/db?table=a"), "is not a URL"),
-        (("--engine", "postgresql://me:s3cret%zz@127.0.0.1:1/db?table=a"), "invalid percent-encoded"),
-        (("--engine", "postgresql://me:s3cret@127.0.0.1:1/db?table=a"), "refused"),
-        (("--engine", "postgresql://me:s3cret@127.0.0.1:1/db?table=a&s3cret=1"), "invalid"),
-    ],
-)
-def test_an_engine_that_cannot_be_asked(decal: Decal, words: tuple[str, ...], text: str) -> None:
-    line = refusal(decal("evaluate", *words, *SAID))
-    assert text in line
-    assert "s3cret" not in line.replace('"s3cret"', "")
-
-
 def test_an_error_names_the_extra(decal: Decal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     line = refusal(decal("evaluate", "--engine", "postgresql://host/db?table=a", *SAID))

@@ -89,30 +89,6 @@ def test_what_cells_do_not_know_is_not_shown(files: Path, monkeypatch: pytest.Mo
     assert other["metrics"]["expected_utility"]["difference"]["value"] is None
 
 
-def changed(**columns: list[Any]) -> dict[str, list[Any]]:
-    """Levels of two pairs, some columns of which are others."""
-    names = {"model_a": ["p", "p"], "model_b": ["q", "q"]}
-    counts: dict[str, list[Any]] = {"score_a": [0.2, 0.4], "score_b": [0.1, 0.4], "n": [2, 2], "pos": [1, 1]}
-    return names | counts | columns
-
-
-@pytest.mark.parametrize(
-    ("counts", "given", "problem"),
-    [
-        (changed(score_b=[0.1, 1.5]), {}, "column 'score_b', row 2: 1.5 is outside"),
-        (changed(model_a=["p", "r"]), {}, "column 'model_a': several models, p, r"),
-        (changed(), {"score": ["q", "p"]}, "counts rows by the scores p, q, and score= names q, p"),
-        (changed(), {"score": ["q"]}, "counts rows by"),
-        ({"score": [0.2], "n": [1], "pos": [0]}, {}, "rows were counted by one score at a time"),
-        (changed(bad=[None, "missing score"]), {}, "score missing in 2 rows"),
-    ],
-)
-def test_pairs_that_cannot_be_are_one_line(counts: dict[str, Any], given: dict[str, Any], problem: str) -> None:
-    with pytest.raises(DecalError) as error:
-        decal_cli.compare(pa.table(counts), aggregated=True, **given)
-    assert problem in str(error.value) and "\n" not in str(error.value)
-
-
 def many_rows() -> pd.DataFrame:
     return two_models(1500).to_pandas().assign(id=range(1500))
 
