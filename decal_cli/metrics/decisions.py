@@ -122,7 +122,7 @@ class Decisions:
             low, high = (self.units.sums(each) / self.units.total for each in (low, high))
         return estimate.within(float(low), float(high))
 
-    @property
+    @cached_property
     def utility(self) -> Estimate:
         """Mean utility per row of the decisions as they are made."""
         return self.mean(self.won, self.stakes)

@@ -100,7 +100,10 @@ class RowCells:
     def __init__(self, utilities: RowUtilities, cells: Table, of_row: Ints, acts: NDArray[np.bool_]) -> None:
         self.cells = cells
         self.rate: Floats = cells.pos / cells.n
-        order = np.argsort(of_row, kind="stable")
+        by_threshold = utilities.by_threshold
+        # Numbers of 16 bits are sorted by their digits.
+        number = of_row.astype(np.int16) if len(cells) < 1 << 15 else of_row
+        order = by_threshold[np.argsort(number[by_threshold], kind="stable")]
         starts = np.searchsorted(of_row[order], np.arange(1, len(cells)))
         size = utilities.rows.weights * utilities.u_delta / utilities.rows.weights.sum()
         self.bins = [_bin(utilities.threshold, size, acts, which) for which in np.split(order, starts)]
@@ -134,9 +137,9 @@ class RowCells:
 
 
 def _bin(thresholds: Floats, sizes: Floats, acts: NDArray[np.bool_], which: Ints) -> _Bin:
+    """Of these rows, by their threshold."""
     # Rows that are never acted on, and those that always are, cannot be decided wrongly.
     which = which[(thresholds[which] > 0) & (thresholds[which] < 1)]
-    which = which[np.argsort(thresholds[which])]
     threshold, size = thresholds[which], sizes[which]
     sums = np.zeros((2, 2, len(which) + 1))
     for row, mine in enumerate((~acts[which], acts[which])):

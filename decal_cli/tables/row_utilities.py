@@ -151,6 +151,11 @@ class RowUtilities(RowStakes):
         """Indices that sort the rows by their benefit, the largest first."""
         return np.argsort(-self.benefit)
 
+    @property
+    def by_threshold(self) -> Ints:
+        """Indices that sort the rows by their threshold: of rows that cost alike, it falls with the benefit."""
+        return np.argsort(self.threshold) if np.ptp(self.cost) else self.by_benefit
+
     @cached_property
     def cost(self) -> Floats:
         """What acting costs on a row of label 0, shape (T,)."""
