@@ -116,11 +116,3 @@ class TestSplice:
         assert decal("compare", *PAIR, *QUICK, "--write-splice", "out.csv", "--force").code == 0
         assert (tmp_path / "out.csv").read_text().startswith("row,y,p_splice\n1,")
         assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
-
-    def test_where_curves_do_not_cross_there_is_none_to_write(self, decal: Decal, tmp_path: Path) -> None:
-        rows = "".join(f"{0.9 if k % 2 else 0.1},{0.6 if k % 2 else 0.4},{k % 2}\n" for k in range(40))
-        (tmp_path / "preds.csv").write_text("p_a,p_b,y\n" + rows)
-        named = ("preds.csv", "--score", "p_a", "--score", "p_b", *QUICK)
-        assert "do not cross" in decal("compare", *named).out
-        assert "no splice to write" in refusal(decal("compare", *named, "--write-splice", "out.csv"))
-        assert not (tmp_path / "out.csv").exists()

@@ -12,9 +12,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.learn.methods import METHODS
 from decal_cli.learn.model_file import from_text
-from tests.helpers.command import BINARY, FOX, Decal, refusal, run_here, start_installed, valid_json
+from tests.helpers.command import BINARY, FOX, Decal, refusal, run_here, start_installed
 
 P_AND_Y = ("--score", "p", "--label", "y")
 PROFANITY = ("--score", "p_profanity", "--label", "y", "--features", "x*", "--threshold", "0.3")
@@ -59,37 +58,12 @@ def test_fit_apply_evaluate_is_one_story(decal: Decal, tmp_path: Path) -> None:
     assert new["brier"]["value"] < old["brier"]["value"]
 
 
-class TestFit:
-    def test_without_a_task_there_is_no_gain_and_no_regret(self, decal: Decal) -> None:
-        document = decal.json("fit", "beta", BINARY, *P_AND_Y, "-o", "m.json")
-        assert document["fit"]["gain"] is None and document["task"] is None
-        assert set(document["fit"]["metrics"]) == {"brier", "log_loss", "auc", "ece", "c_emp"}
-
-    def test_auto_is_what_recommend_advises(self, decal: Decal, tmp_path: Path) -> None:
-        rng = np.random.default_rng(0)
-        score = rng.random(3000)
-        pacsv.write_csv(pa.table({"p": score, "y": (rng.random(3000) < score**3).astype(int)}), tmp_path / "off.csv")
-        named = ("off.csv", "-t", "0.5")
-        advised = decal.json("recommend", *named)["recommendation"]["fit"]
-        assert advised in METHODS
-        done = decal("fit", "auto", *named, "-o", "m.json", "-f", "json")
-        assert valid_json(done.out)["fit"]["method"] == advised, done.err
-
-    def test_auto_says_where_there_is_nothing_to_fit(self, decal: Decal, tmp_path: Path) -> None:
-        rng = np.random.default_rng(0)
-        score = rng.choice([0.02, 0.98], 4000)
-        pacsv.write_csv(pa.table({"p": score, "y": (rng.random(4000) < score).astype(int)}), tmp_path / "good.csv")
-        line = refusal(decal("fit", "auto", "good.csv", "-t", "0.5", "-o", "m.json"))
-        assert "there is nothing to fit; the advice is: " in line
-        assert not (tmp_path / "m.json").exists()
-        assert "auto takes what `decal recommend` advises" in refusal(decal("fit", "auto", "good.csv", "-o", "m.json"))
-
-    def test_a_model_is_written_over_with_force_alone(self, decal: Decal, tmp_path: Path) -> None:
-        (tmp_path / "m.json").write_text("mine")
-        refusal(decal("fit", "isotonic", "nowhere.csv", "-o", "m.json"))
-        assert (tmp_path / "m.json").read_text() == "mine"
-        assert decal("fit", "isotonic", BINARY, *P_AND_Y, "-o", "m.json", "--force").code == 0
-        from_text((tmp_path / "m.json").read_text(), "m.json")
+def test_a_model_is_written_over_with_force_alone(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text("mine")
+    refusal(decal("fit", "isotonic", "nowhere.csv", "-o", "m.json"))
+    assert (tmp_path / "m.json").read_text() == "mine"
+    assert decal("fit", "isotonic", BINARY, *P_AND_Y, "-o", "m.json", "--force").code == 0
+    from_text((tmp_path / "m.json").read_text(), "m.json")
 
 
 class TestApply:
