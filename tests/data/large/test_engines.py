@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,18 +25,9 @@ from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
 from tests.helpers.command import Decal, refusal, valid_json
 from tests.helpers.counted_rows import CREATE, ENGINE_ROWS, ENGINE_TUPLES, assert_close, reports
-from tests.helpers.server import PASSWORD, Server, programs, running
+from tests.helpers.server import PASSWORD, Server
 
 SAID = ("--score", "p", "--label", "y", "--threshold", "0.3")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    folder = programs()
-    if folder is None:
-        pytest.skip("no Postgres is installed (apt-get install postgresql)")
-    with running(folder) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import duckdb
 import pytest
 
 from tests.helpers.command import Decal, refusal
-from tests.helpers.server import PASSWORD, Server, programs, running
+from tests.helpers.server import PASSWORD, Server
 
 SAID = ("--score", "p", "--label", "y", "--threshold", "0.3", "-m", "brier")
 SOUND = ("select * from preds", "select p, y from preds; ", "with x as (select * from preds) select * from x -- all")
@@ -151,23 +150,12 @@ def test_what_only_reads_is_read(decal: Decal, database: Path) -> None:
     refusal(decal("evaluate", "--engine", f"duckdb:{database}", "--query", "select * from other", *SAID))
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    folder = programs()
-    if folder is None:
-        pytest.skip("no Postgres is installed (apt-get install postgresql)")
-    with running(folder) as started:
-        with started.connect() as connection:
-            connection.execute("CREATE EXTENSION dblink")
-            connection.execute("CREATE SEQUENCE counter")
-        yield started
-
-
 @pytest.fixture(autouse=True)
 def preds(request: pytest.FixtureRequest) -> None:
     """The table, where a test needs the server, as it was before."""
     if "server" in request.fixturenames:
         with request.getfixturevalue("server").connect() as connection:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS dblink; CREATE SEQUENCE IF NOT EXISTS counter")
             connection.execute("DROP TABLE IF EXISTS preds")
             connection.execute("CREATE TABLE preds (p DOUBLE PRECISION, y INTEGER)")
             connection.execute("INSERT INTO preds VALUES (.2, 0), (.8, 1), (.9, 0)")
