@@ -108,6 +108,7 @@ def _help_all(context: Any, asked: bool) -> None:
     if asked:
         context.command.whole = True
         print(context.get_help())
+        context.command.whole = False
         raise typer.Exit
 
 

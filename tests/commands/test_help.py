@@ -27,37 +27,25 @@ from tests.helpers.command import BINARY, DECAL, FIXTURES, FOX, ROOT, Decal, run
 from tests.helpers.results import as_text
 
 COMMANDS = command_tree().commands
-FIRST = dict.fromkeys(COMMANDS, "Decision") | {
-    "sql": "Statement",
-    "apply": "Input",
-    "demo": "Arguments",
-    "methods": "Arguments",
-    "metrics": "Arguments",
-}
-
-
-def headings_of(text: str) -> list[str]:
-    return re.findall(r"^(\w[\w -]*?)(?: \(.*\))?:$", text, re.MULTILINE)
+FIRST = dict.fromkeys(COMMANDS, "Decision") | dict.fromkeys(("demo", "methods", "metrics"), "Arguments")
+FIRST |= {"sql": "Statement", "apply": "Input"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_fits_a_screen_and_begins_with_the_decision(decal: Decal, name: str) -> None:
-    text = decal(name, "--help", COLUMNS="100").out
-    assert len(text.splitlines()) <= 60 and len(re.findall(r"^  -", text, re.MULTILINE)) <= 24
-    headings = headings_of(text)
+def test_help_fits_a_screen_begins_with_the_decision_and_says_how_many_more_options_there_are(
+    decal: Decal, name: str
+) -> None:
+    whole, brief = (decal(name, option, COLUMNS="100").out for option in ("--help-all", "--help"))
+    n_brief, n_whole = (len(re.findall(r"^  -", text, re.MULTILINE)) for text in (brief, whole))
+    assert len(brief.splitlines()) <= 60 and n_brief <= 24
+    headings = re.findall(r"^(\w[\w -]*?)(?: \(.*\))?:$", brief, re.MULTILINE)
     assert headings[:2] == ["Example" if len(help.examples(COMMANDS[name])) == 1 else "Examples", FIRST[name]]
     shared = [heading for heading in headings if heading in help.SHARED]
     assert shared == sorted(shared, key=help.SHARED.index)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_all_has_every_option_and_help_says_how_many_more_there_are(decal: Decal, name: str) -> None:
-    whole, brief = (decal(name, option, COLUMNS="100").out for option in ("--help-all", "--help"))
     options = {flag for each in COMMANDS[name].params for flag in each.opts if flag.startswith("-")}
     assert options <= set(re.findall(r"--?[a-z][a-z-]*", whole))
-    more = re.search(r"^  (\d+) more options: decal (\w+) --help-all, or man decal-\2$", brief, re.MULTILINE)
-    n_shown = [len(re.findall(r"^  -", text, re.MULTILINE)) for text in (whole, brief)]
-    assert n_shown[0] - n_shown[1] == (0 if more is None else int(more[1]))
+    more = re.search(r"^(\d+) more options: decal (\w+) --help-all, or man decal-\2$", brief, re.MULTILINE)
+    assert n_whole - n_brief == (0 if more is None else int(more[1]))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

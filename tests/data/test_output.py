@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,6 +21,7 @@ from hypothesis import strategies as st
 from decal_cli.data import Writer, format_of
 from decal_cli.data.output import as_file, whole_file
 from decal_cli.errors import DecalError
+from tests.helpers.files import ARROW_KINDS
 
 WATCHED = ("output.py", "signals.py", "contextlib.py")
 """The modules that are at work while a file is written."""
@@ -105,27 +105,9 @@ def rows_of(content: bytes) -> list[list[str]]:
 
 
 class TestParquet:
-    KINDS: dict[str, Any] = {  # noqa: RUF012
-        "lists": pa.array([["a", None], [], None]),
-        "vectors": pa.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], pa.list_(pa.float32(), 2)),
-        "record": pa.array([{"a": [1]}, None, {"a": None}]),
-        "category": pa.array(["u", None, "v"]).dictionary_encode(),
-        "numbered": pa.array([7, None, 7]).dictionary_encode(),
-        "at": pa.array([1, None, 2**40], pa.timestamp("us", "UTC")),
-        "price": pa.array([Decimal("1.10"), None, Decimal("-2.00")]),
-        "wide": pa.array([Decimal("9" * 30), None, Decimal(1)], pa.decimal128(38, 0)),
-        "raw": pa.array([b"\0\xff", None, b""]),
-        "big": pa.array([2**64 - 1, None, 0], pa.uint64()),
-        "small": pa.array([-128, None, 127], pa.int8()),
-        "half": pa.array([np.float16(0.5), None, np.float16(2)], pa.float16()),
-        "text": pa.array(['"', None, "\r\n,;\t\u2028"]),
-        "yes": pa.array([True, None, False]),
-        "none": pa.nulls(3),
-    }
-
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", ARROW_KINDS)
     def test_every_kind_of_column_keeps_its_values(self, kind: str) -> None:
-        table = pa.table({"before": [1, 2, 3], kind: self.KINDS[kind], "after": [4, 5, 6]})
+        table = pa.table({"before": [1, 2, 3], kind: ARROW_KINDS[kind], "after": [4, 5, 6]})
         back = parquet(out("out.parquet", table, table))
         assert back.column_names == ["before", kind, "after", "new"]
         assert back[kind].to_pylist() == 2 * table[kind].to_pylist()
@@ -180,7 +162,7 @@ class TestCsv:
 
     @pytest.mark.parametrize("kind", ["category", "at", "price", "yes", "none", "small", "big", "half"])
     def test_other_kinds_are_written_as_text(self, kind: str) -> None:
-        rows = rows_of(out("out.csv", pa.table({kind: TestParquet.KINDS[kind], "k": [1, 2, 3]})))
+        rows = rows_of(out("out.csv", pa.table({kind: ARROW_KINDS[kind], "k": [1, 2, 3]})))
         assert len(rows) == 4 and all(len(row) == 3 for row in rows)
         assert rows[2][0] == "", "a null is an empty cell"
         expected = {"category": "u", "at": "1970-01-01 00:00:00.000001Z", "price": "1.10", "yes": "true", "none": ""}
@@ -189,7 +171,7 @@ class TestCsv:
     @pytest.mark.parametrize("kind", ["lists", "vectors", "record"])
     def test_lists_and_objects_are_refused_with_the_way_out(self, kind: str) -> None:
         with pytest.raises(DecalError) as caught:
-            out("out.csv", pa.table({kind: TestParquet.KINDS[kind]}))
+            out("out.csv", pa.table({kind: ARROW_KINDS[kind]}))
         assert f"column '{kind}' holds lists or objects, which CSV cannot" in str(caught.value)
         assert ".parquet" in caught.value.fix
 

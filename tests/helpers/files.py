@@ -3,6 +3,8 @@
 import gzip
 import json
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,26 @@ from decal_cli.data import Columns, Dataset, read
 from decal_cli.errors import DecalError
 
 FOUR_ROWS = {"p": [0.25, 0.5, 1.0, 0.0], "y": [0, 1, 1, 0]}
+ARROW_KINDS: dict[str, Any] = {
+    "lists": pa.array([["a", None], [], None]),
+    "vectors": pa.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], pa.list_(pa.float32(), 2)),
+    "record": pa.array([{"a": [1]}, None, {"a": None}]),
+    "category": pa.array(["u", None, "v"]).dictionary_encode(),
+    "numbered": pa.array([7, None, 7]).dictionary_encode(),
+    "at": pa.array([1, None, 2**40], pa.timestamp("us", "UTC")),
+    "nanosecond": pa.array([1, None, 2**60], pa.timestamp("ns", "UTC")),
+    "day": pa.array([date(2024, 2, 29), None, date(1, 1, 1)]),
+    "price": pa.array([Decimal("1.10"), None, Decimal("-2.00")]),
+    "wide": pa.array([Decimal("9" * 30), None, Decimal(1)], pa.decimal128(38, 0)),
+    "raw": pa.array([b"\0\xff", None, b""]),
+    "big": pa.array([2**64 - 1, None, 0], pa.uint64()),
+    "small": pa.array([-128, None, 127], pa.int8()),
+    "half": pa.array([np.float16(0.5), None, np.float16(2)], pa.float16()),
+    "text": pa.array(['"', None, "\r\n,;\t\u2028"]),
+    "yes": pa.array([True, None, False]),
+    "none": pa.nulls(3),
+}
+"""Columns of three rows of every kind that Parquet holds."""
 
 
 def as_csv(table: pa.Table, path: Path) -> None:
