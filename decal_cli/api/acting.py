@@ -41,7 +41,7 @@ from decal_cli.task import RowTask
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from decal_cli.analysis.study import Summary
+    from decal_cli.analysis.study_summary import Summary
 
 IN_MEMORY = "the model"
 """What a model that was not read from a file is called in messages."""
@@ -257,6 +257,7 @@ def study(
     """
     from decal_cli.analysis import study as studies
     from decal_cli.analysis.study import folder_of
+    from decal_cli.analysis.study_summary import summarise
 
     given = asked(files, decision, statistics, fields, halvings or Halvings())
     (halved,) = given.others
@@ -279,4 +280,4 @@ def study(
     folder, columns = Path(folder_of(os.fspath(halved.folder))), columns_of(given)
     with AROUND.get().counting() as count:
         result = studies.run(list(dict.fromkeys(paths)), columns, setting, range(halved.seeds), folder, workers, count)
-        return StudyAnswer(Studied(studies.summarise(result)), library_of(None), result.notes)
+        return StudyAnswer(Studied(summarise(result)), library_of(None), result.notes)

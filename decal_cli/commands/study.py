@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from decal_cli.analysis.study import Summary
-from decal_cli.analysis.study import columns_of as point_columns
+from decal_cli.analysis.study_summary import Summary
+from decal_cli.analysis.study_summary import columns_of as point_columns
 from decal_cli.api.acting import study
 from decal_cli.api.nouns import Data, Decision, Halvings, Statistics
 from decal_cli.commands.streams import say

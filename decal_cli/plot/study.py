@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, GAINS
-from decal_cli.analysis.study import BASE, BEYOND_SUFFIX, PREDICTORS, Relation, StudyPoints, Summary, short_title
+from decal_cli.analysis.study import PREDICTORS
+from decal_cli.analysis.study_summary import BASE, BEYOND_SUFFIX, Relation, StudyPoints, Summary, short_title
 from decal_cli.learn.methods import parse
 from decal_cli.plot.page import new_figure, on_axes, saved
 from decal_cli.plot.style import COLOURS, GREY, drawable, looks, style_of

@@ -9,15 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, GAINS
-from decal_cli.analysis.study import (
+from decal_cli.analysis.study import CHOSEN, OF_CLASSES, OF_SCORES, PREDICTORS
+from decal_cli.analysis.study_summary import (
     BASE,
     BEYOND_SUFFIX,
-    CHOSEN,
     MIN_CLUSTERS,
     MIN_POINTS,
-    OF_CLASSES,
-    OF_SCORES,
-    PREDICTORS,
     Policies,
     Relation,
     Summary,

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from decal_cli.analysis.study import Summary, summarise
+from decal_cli.analysis.study_summary import Summary, summarise
 from decal_cli.plot.study import (
     STUDY_PICTURES,
     _local_lines,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from decal_cli.analysis.study import (
-    Study,
+from decal_cli.analysis.study import Study
+from decal_cli.analysis.study_summary import (
     StudyPoints,
     Summary,
     advised,
