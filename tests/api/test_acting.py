@@ -38,6 +38,12 @@ def test_apply_adds_the_same_column_to_any_frame(fitted: decal.FitAnswer, kind: 
     expected = decal.apply(fitted, FRAME)["p_stack"].to_numpy()
     assert np.array_equal(np.asarray(scored["p_stack"]), expected)
     assert not np.array_equal(expected, FRAME["p"].to_numpy())
+    if kind in ("pandas", "polars", "pyarrow"):  # rows without a score have no new one
+        frame = FRAMES[kind](FRAME.assign(p=FRAME["p"].where(FRAME["p"] < 0.5)))
+        with pytest.raises(decal.DecalError, match="missing='drop'"):
+            fitted.apply(frame)
+        new = np.asarray(fitted.apply(frame, missing="drop")["p_stack"], dtype=np.float64)
+        assert np.array_equal(np.isnan(new), FRAME["p"] >= 0.5)
 
 
 def test_a_saved_model_scores_frames_and_files(fitted: decal.FitAnswer, tmp_path: Path) -> None:
@@ -52,15 +58,6 @@ def test_what_is_shown_of_a_fit_is_its_gain(fitted: decal.FitAnswer) -> None:
     shown = re.search(r"gain per 1,000 decisions on held-out rows: (\S+) \[", repr(fitted))
     assert shown is not None
     assert float(shown[1]) == pytest.approx(1000 * fitted.to_dict()["fit"]["gain"]["value"], rel=0.01)
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-def test_rows_without_a_score_have_no_new_one(fitted: decal.FitAnswer, kind: str) -> None:
-    frame = FRAMES[kind](FRAME.assign(p=FRAME["p"].where(FRAME["p"] < 0.5)))
-    with pytest.raises(decal.DecalError, match="missing='drop'"):
-        fitted.apply(frame)
-    new = np.asarray(fitted.apply(frame, missing="drop")["p_stack"], dtype=np.float64)
-    assert np.array_equal(np.isnan(new), FRAME["p"] >= 0.5)
 
 
 def test_arrays_are_fitted_and_applied_by_the_names_of_their_roles() -> None:

@@ -89,16 +89,6 @@ def test_amounts_and_actions_are_said_in_the_users_terms() -> None:
         decal.Terms(per="year")
 
 
-def test_a_gate_writes_a_baseline_where_every_rule_passed(tmp_path: Path) -> None:
-    path = tmp_path / "base.json"
-    with pytest.raises(decal.DecalError, match="not every rule passed"):
-        decal.gate(FRAME, score="p", label="y", rules="brier<=0").write_baseline(path)
-    assert not path.exists()
-    decal.gate(FRAME, score="p", label="y", rules="brier<=1").write_baseline(path)
-    again = decal.gate(FRAME, score="p", label="y", rules="brier<=baseline", baseline=path)
-    assert again.passed is True
-
-
 def test_advice_names_keywords_on_its_page_and_in_its_data() -> None:
     answer = decal.recommend(FRAME, score="p", label="y", threshold=0.3)
     assert "features=" in str(answer) and "--" not in str(answer).replace("---", "")
@@ -132,9 +122,13 @@ def test_the_data_of_a_comparison_has_what_its_page_tells() -> None:
         )
 
 
-def test_a_gate_takes_an_answer_as_its_baseline() -> None:
-    before = decal.evaluate(FRAME, score="p", label="y")
-    for baseline in (before, before.to_dict()):
+def test_a_gate_takes_a_file_an_answer_and_its_data_as_baseline(tmp_path: Path) -> None:
+    before, path = decal.evaluate(FRAME, score="p", label="y"), tmp_path / "base.json"
+    with pytest.raises(decal.DecalError, match="not every rule passed"):
+        decal.gate(FRAME, score="p", label="y", rules="brier<=0").write_baseline(path)
+    assert not path.exists()
+    decal.gate(FRAME, score="p", label="y", rules="brier<=1").write_baseline(path)
+    for baseline in (path, before, before.to_dict()):
         gated = decal.gate(FRAME, score="p", label="y", rules="brier<=baseline", baseline=baseline)
         assert gated.passed is True and gated.outcomes[0].bound == pytest.approx(before["brier"].value)
     assert decal.gate(FRAME, score="p", label="y", rules="regret<=0.1").passed is None

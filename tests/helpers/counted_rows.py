@@ -1,5 +1,6 @@
 """Rows that engines hold in tests, and what their documents say."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.command import valid_json
+from tests.helpers.command import Decal, valid_json
 
 CREATE = {
     "duckdb": 'CREATE TABLE preds (p DOUBLE, q DECIMAL(9, 6), y VARCHAR, w DOUBLE, "the site" VARCHAR)',
@@ -59,6 +60,14 @@ def with_database(rows: pa.Table, folder: Path) -> Path:
     with duckdb.connect(folder / "file.db") as connection:
         connection.execute(f"CREATE TABLE preds AS SELECT * FROM '{folder}/preds.parquet'")
     return folder
+
+
+def export_counts(decal: Decal, folder: Path, words: Sequence[str], parts: Mapping[str, str]) -> None:
+    """Files of what `decal sql` asks of file.db, each with the counts that a condition chooses."""
+    asked = decal("sql", *words).out.rstrip().removesuffix(";")
+    with duckdb.connect(folder / "file.db") as connection:
+        for file, which in parts.items():
+            connection.execute(f"COPY (SELECT * FROM ({asked}) WHERE {which}) TO '{folder}/{file}'")
 
 
 def reports(done: Any) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import decal_cli
 from decal_cli.errors import DecalError
 from tests.helpers.command import Decal, refusal
+from tests.helpers.counted_rows import export_counts
 
 
 def rows(seed: int = 0, count: int = 400) -> pd.DataFrame:
@@ -62,9 +62,7 @@ def test_files_of_different_kinds_are_not_added(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_what_the_engine_found_wrong_is_told_by_the_reader(decal: Decal, tmp_path: Path, form: str) -> None:
     def export(query: str) -> Path:
-        asked = decal("sql", "--query", query, "-s", "p", "-y", "y").out.rstrip().removesuffix(";")
-        with duckdb.connect() as connection:
-            connection.execute(f"COPY ({asked}) TO '{tmp_path}/counts.{form}'")
+        export_counts(decal, tmp_path, ("--query", query, "-s", "p", "-y", "y"), {f"counts.{form}": "true"})
         return tmp_path / f"counts.{form}"
 
     rows = "(values (0.2, 0), (0.7, 1), (0.7, 1), (null, 0), (null, 1)) as preds (p, y)"

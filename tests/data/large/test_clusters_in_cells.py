@@ -18,7 +18,7 @@ from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
 from tests.helpers.command import Decal, refusal
-from tests.helpers.counted_rows import with_database
+from tests.helpers.counted_rows import export_counts, with_database
 
 OF_DECISIONS = ("expected_utility", "net_benefit", "accuracy", "ppv", "selection_rate", "eu_always")
 OF_SUMS = ("brier", "log_loss", "observed_expected", "auc", "ece_debiased", "corp_unc")
@@ -130,11 +130,9 @@ def test_an_engine_and_an_exported_statement_count_clusters_by_cell(
     assert any("coarse cells" in note for note in coarse["notes"])
     words = ("-s", "p", "-s", "q", "-y", "y", "--group", "site", "--cluster", "c", "--cells", "-t", "0.3")
     weighing = () if weight is None else ("--weight", weight)
-    asked = decal("sql", "--table", "preds", *words, *weighing).out.rstrip().removesuffix(";")
-    files = [tmp_path / f"{site}.parquet" for site in "ab"]
-    with duckdb.connect(tmp_path / "file.db") as connection:
-        for site, file in zip("ab", files, strict=True):
-            connection.execute(f"COPY (SELECT * FROM ({asked}) WHERE site = '{site}') TO '{file}'")
+    parts = {f"{site}.parquet": f"site = '{site}'" for site in "ab"}
+    export_counts(decal, tmp_path, ("--table", "preds", *words, *weighing), parts)
+    files = [tmp_path / file for file in parts]
     counted = {"label": None, "aggregated": True, "group": "site"}
     near(held, ask(files, **counted), off=5e-3)
     independent = ask(files, **counted, cluster=None)["reports"][0]
@@ -219,11 +217,8 @@ def test_exported_counts_by_cluster_and_score_add_up(decal: Decal, tmp_path: Pat
     expected = ask(path, score="p", weight=weight, group="site")
     weighing = () if weight is None else ("--weight", weight)
     words = ("--table", "preds", "-s", "p", "-y", "y", "--group", "site", "--cluster", "c", *weighing)
-    asked = decal("sql", *words).out.rstrip().removesuffix(";")
     parts = {"counts.csv": "true", "low.parquet": "score < 0.2", "high.parquet": "score >= 0.2"}
-    with duckdb.connect(tmp_path / "file.db") as connection:
-        for file, which in parts.items():
-            connection.execute(f"COPY (SELECT * FROM ({asked}) WHERE {which}) TO '{tmp_path}/{file}'")
+    export_counts(decal, tmp_path, words, parts)
     one, *added = (tmp_path / file for file in parts)
     for files in ([one], added):
         got = ask(files, label=None, score="score", weight=None, group="site", aggregated=True)

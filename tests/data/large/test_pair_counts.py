@@ -18,7 +18,7 @@ from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
 from tests.helpers.command import Decal
-from tests.helpers.counted_rows import assert_close, with_database
+from tests.helpers.counted_rows import assert_close, export_counts, with_database
 
 EXACT = ("brier", "log_loss", "expected_utility", "net_benefit", "accuracy")
 SUMS: dict[str, Any] = {"threshold": 0.3, "metrics": EXACT}
@@ -57,11 +57,8 @@ def test_an_exported_statement_compares_two_models(
     decal: Decal, files: Path, form: str, options: tuple[str, ...]
 ) -> None:
     columns = ("-s", "p", "-s", "q", "-y", "y", "--weight", "w", "--group", "site")
-    asked = decal("sql", "--table", "preds", *columns, "--pairs", *options).out.rstrip().removesuffix(";")
-    with duckdb.connect(files / "file.db") as connection:
-        connection.execute(f"COPY ({asked}) TO '{files}/counts.{form}'")
-        for site in ("a", "b"):
-            connection.execute(f"COPY (SELECT * FROM ({asked}) WHERE site = '{site}') TO '{files}/{site}.parquet'")
+    parts = {f"counts.{form}": "true", "a.parquet": "site = 'a'", "b.parquet": "site = 'b'"}
+    export_counts(decal, files, ("--table", "preds", *columns, "--pairs", *options), parts)
     shared: dict[str, Any] = {"score": ["p", "q"], "group": "site", **SUMS}
     expected = comparison(decal_cli.compare(files / "preds.parquet", label="y", weight="w", **shared))
     whole = decal_cli.compare(files / f"counts.{form}", aggregated=True, **shared)
