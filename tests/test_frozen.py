@@ -5,21 +5,25 @@ from pathlib import Path
 import pytest
 import sklearn
 
-from tests.helpers import frozen
+from tests.helpers import frozen, printed
 from tests.helpers.frozen import (
     ABSENT,
     Meant,
     differences,
     flattened,
+    loose_in,
     meant_differences,
     read_record,
+    read_texts,
     reason_of,
     record_what_is_meant,
     run_frozen_case,
+    run_printed_case,
     truth,
     write_inputs,
 )
-from tests.helpers.frozen_cases import CASES
+from tests.helpers.frozen_cases import CASES, PRINTED
+from tests.helpers.printed import Texts, same_line, text_differences
 
 OLDER = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9)
 LEARNED = {
@@ -31,6 +35,13 @@ LEARNED = {
     "recommend engine, features",
     "recommend, methods",
     "fit blend",
+    "table, mixed features",
+    "advice, world 3, features",
+    "advice, world 5, features",
+    "table, regimes",
+    "fit stack-forest",
+    "fit stack-boosting",
+    "fit boosted, classes",
 }
 """Cases whose numbers rest on boosted trees of scikit-learn."""
 
@@ -67,19 +78,61 @@ def expected() -> frozen.Record:
     return truth()
 
 
+@pytest.fixture(scope="module")
+def texts() -> dict[str, Texts]:
+    return read_texts()
+
+
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=[pytest.mark.long] if case in SLOW else []) for case in CASES]
 )
-def test_numbers_are_those_of_the_record(case: str, inputs: Path, expected: frozen.Record) -> None:
+def test_numbers_and_texts_are_those_of_the_record(
+    case: str, inputs: Path, expected: frozen.Record, texts: dict[str, Texts]
+) -> None:
     if case in LEARNED and OLDER:
         pytest.skip("the boosted trees of older versions of scikit-learn are others")
-    found = differences(case, expected[case], run_frozen_case(inputs, CASES[case]))
+    run = run_frozen_case(inputs, CASES[case])
+    found = differences(case, expected[case], run.leaves)
     shown = "\n".join(f"{each.key}: was {each.was}, is {each.now}" for each in found[:30])
     assert not found, f"{len(found)} values differ from the record of '{case}':\n{shown}"
+    _compare(case, texts[case], run.texts, loose_in(case, expected[case]))
+
+
+@pytest.mark.parametrize("case", PRINTED)
+def test_what_a_line_prints_writes_and_draws_is_that_of_the_record(
+    case: str, inputs: Path, texts: dict[str, Texts]
+) -> None:
+    if case in LEARNED and OLDER:
+        pytest.skip("the boosted trees of older versions of scikit-learn are others")
+    _compare(case, texts[case], run_printed_case(inputs, PRINTED[case]))
+
+
+def _compare(case: str, was: Texts, now: Texts, loose: printed.Loose = ()) -> None:
+    found = text_differences(was, now, loose)
+    shown = "\n".join(found)
+    assert not found, f"what '{case}' prints differs; see `python -m tests.helpers.frozen --help`:\n{shown}"
+    assert "ufdd" not in str(now), "an option that is not said in words"
 
 
 def test_the_record_holds_every_case() -> None:
     assert list(frozen.read_record(frozen.FROZEN_RECORD)) == list(CASES)
+    assert list(read_texts()) == [*CASES, *PRINTED]
+
+
+@pytest.mark.parametrize(
+    ("now", "same"),
+    [
+        ("worth -12 [-14.0, 3], p < .05 for n=1,234", True),
+        ("worth -13 [-14.1, 3], p < .05 for n=1,234", True),
+        ("worth -14 [-14.0, 3], p < .05 for n=1,234", False),
+        ("worth -12 [-14.2, 3], p < .05 for n=1,234", False),
+        ("worth -12 [-14.0, 3], p < .05  for n=1,234", False),
+        ("worth -12 [-14.0, 3], q < .05 for n=1,234", False),
+        ("worth -12 [-14.0, 3], p < .05 for n=1,234 rows", False),
+    ],
+)
+def test_words_are_equal_and_numbers_but_for_one_in_the_last_digit(now: str, same: bool) -> None:
+    assert same_line("worth -12 [-14.0, 3], p < .05 for n=1,234", now) == same
 
 
 def test_every_meant_difference_is_listed_with_its_reason_and_every_line_is_needed() -> None:

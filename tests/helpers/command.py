@@ -145,10 +145,11 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 @contextlib.contextmanager
-def blank_pictures() -> Iterator[None]:
-    """Within it, pictures are empty: one takes longer to draw than all else on a page."""
+def blank_pictures(look: Callable[[Any], None] = lambda figure: None) -> Iterator[None]:
+    """Within it, pictures are empty: one takes longer to draw than all else on a page. look: is handed each figure."""
 
     def blank(figure: object, file: Any, **_: object) -> None:
+        look(figure)
         content = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>'
         if isinstance(file, str | os.PathLike):
             Path(file).write_bytes(content)

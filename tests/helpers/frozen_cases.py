@@ -110,6 +110,195 @@ CASES: dict[str, str] = {
     "--method rolling-isotonic --method hedge",
 }
 
+_ADVISE = "recommend rows.csv"
+_BOTH = "--score p --score q --label y"
+_BIKE = "fixtures/bike_stream.parquet --score p --label y --time t --threshold .4"
+PRINTED: dict[str, str] = {
+    # Tables as they are by themselves, with the metrics that are shown where none are named.
+    "table": f"{_FIRST} {_TWO} --threshold .4",
+    "table, no task": f"{_FIRST} {_TWO} --weight w",
+    "table, few rows, no intervals": f"evaluate few.csv {_TWO} --threshold .02 --no-intervals",
+    "table, groups": f"{_FIRST} {_TWO} --group g --cost-fp 1 --cost-fn 4",
+    "advice, terms": f"{_ADVISE} {_TWO} --group g --cost-fp 1 --cost-fn 4 --unit EUR --decisions 1000000/year "
+    "--names no,yes",
+    "table, two models": f"{_FIRST} {_BOTH} --odds 1:3 --cluster c",
+    "table, two models, features": f"evaluate first.csv {_BOTH} --threshold .4 --features x1",
+    "table, seven models": "evaluate fixtures/fox_news_new.parquet --score p_* --label y --threshold .3 --missing drop "
+    "--no-intervals",
+    "table, features": f"{_FIRST} {_TWO} --features x1,x2 --threshold .4",
+    "table, capacity": f"{_FIRST} {_TWO} --capacity 12 --per day --threshold .3",
+    "table, prevalence": f"{_FIRST} {_TWO} --prevalence .1 --threshold .2",
+    "table, stakes": f"{_FIRST} {_TWO} {_STAKES} --confidence .9",
+    "table, stakes, groups": f"{_FIRST} {_TWO} {_COLUMNS} --group g",
+    "table, three actions": f"{_FIRST} {_TWO} {_TREAT}",
+    "table, three classes": f"{_FIRST} {_THREE} --abstain .4",
+    "table, three classes, no task": f"{_FIRST} {_THREE} --group g",
+    "table, clinical": f"{_FIRST} {_TWO} --pack clinical --threshold .3",
+    "table, credit": f"{_FIRST} {_BOTH} --pack credit --threshold .3",
+    "table, fairness": f"{_FIRST} {_TWO} --group g --pack fairness --threshold .4 --plot groups.svg",
+    "table, fairness, five groups": f"{_FIRST} {_TWO} --group day --pack fairness --threshold .4",
+    "table, many groups": f"{_FIRST} {_TWO} --group c --threshold .4 -m brier -m auc --no-intervals",
+    "table, regimes": f"{_FIRST} {_TWO} --features x1 --threshold .4 --regimes",
+    "table, engine": f"evaluate {_TWO} {_DATABASE} --threshold .4",
+    "table, cells": "evaluate cells.parquet --aggregated --threshold .4",
+    "table, mixed features": f"evaluate mixed.csv {_TWO} --features x1,kind,town,note --missing drop --threshold .4",
+    "table, json lines, margins": "evaluate mixed.jsonl.gz --score m --margin --label word --positive yes "
+    "--threshold .4",
+    "table, logits, no label": "evaluate mixed.csv --score l --logit --label y --missing drop --threshold .4",
+    "table, coarse cells": "evaluate coarse.parquet --aggregated --threshold .3 -m auc -m brier -m ece -m sm_cal -m ks "
+    "-m average_precision -m c_emp -m ece_debiased -m gain_recalibration -m regret_calibration -m cdl -m u_cal "
+    "-m log_loss -m expected_utility -m calibration_slope",
+    "table, parameters": f"{_FIRST} {_TWO} -m 'ece(bins=7,strategy=width)' -m 'rule_regret(rule=spherical)' "
+    "-m 'rule_regret(rule=v)' -m 'sm_ece(method=relplot)' -m 'u_cal(actions=3)' -m net_benefit_standardised",
+    "table, parameters, features": f"evaluate first.csv {_TWO} --features x1 -m kendall -m spearman -m features_pvalue",
+    "table, numbers per place": f"{_FIRST} {_TWO} --amount amount --cost-fp 1 --capacity 60 -m least_gain "
+    "-m value_capture -m gain_over_amount_ranking -m gain_over_score_ranking -m shadow_price -m lift",
+    "table, two files by class": f"{_FIRST} {_THREE} --proba b:* --utility '1,0,0;0,1,0;0,0,1;.7,.7,.5' --prevalence "
+    "lo=.2,mid=.3,hi=.5",
+    "table, log": "evaluate fixtures/logs/sums.eval --from inspect --threshold .3",
+    # Advice.
+    "advice": f"{_ADVISE} {_TWO} --threshold .4 -o advice.md",
+    "advice, range": f"{_ADVISE} {_TWO} --threshold .2:.5",
+    "advice, range of costs": f"{_ADVISE} {_TWO} --cost-fp 1 --cost-fn 3:8",
+    "advice, no task": f"{_ADVISE} {_TWO}",
+    "advice, costs, wishes": f"{_ADVISE} {_TWO} --threshold .4 --features x1 --cost post-train=.01 "
+    "--cost recalibrate=.001 --satisfied-at -.1 --tolerance .002",
+    "advice, two models, groups": f"{_ADVISE} {_BOTH} --threshold .4 --group g",
+    "advice, time": f"{_ADVISE} {_TWO} --threshold .4 --time day",
+    "advice, stakes, capacity": f"{_ADVISE} {_TWO} {_STAKES} --capacity 60",
+    "advice, clear": "recommend fixtures/binary_n2000.csv --score p --label y --threshold .1 --satisfied-at -.05 "
+    "--cost recalibrate=.002",
+    "advice, clear, wishes": "recommend fixtures/fox_news.parquet --score p_profanity --label y --threshold .3 "
+    "--missing drop --satisfied-at -.5 --unit EUR --decisions 1000/day",
+    **{
+        f"advice, world {k}": f"recommend world{k}.csv {_TWO} --threshold {threshold}"
+        for k, threshold in enumerate((".05", ".3", ".5", ".05", ".3", ".5", ".1", ".2"))
+    },
+    "advice, world 3, features": f"recommend world3.csv {_TWO} --threshold .3 --features x*",
+    "advice, world 5, features": f"recommend world5.csv {_TWO} --threshold .3 --features x*",
+    "advice, few rows": f"recommend few.csv {_TWO} --threshold .4",
+    "advice, method": f"{_ADVISE} {_TWO} --threshold .4 --method platt --method threshold --weight w",
+    "advice, classes": f"{_ADVISE} {_THREE} --abstain .4 --method vector",
+    # Gates and plans.
+    "gate, formats": f"gate rows.csv {_BOTH} --threshold .4 --rule auc>=.7 --rule 'upper(ece)<=.001' --family holm "
+    "--undecided pass --format junit=gate.xml --format sarif=gate.sarif --format markdown=gate.md --format github",
+    "gate, groups": f"gate rows.csv {_TWO} --group g --rule 'gap(auc)<=.01' --rule 'auc@group=n<=.6' "
+    "--rule 'max(brier)<=.2'",
+    "gate, many groups": f"gate rows.csv {_TWO} --group c --rule brier<=.4 --rule auc>=.2",
+    "gate, anytime": f"gate rows.csv {_TWO} --threshold .4 --anytime --rule brier<=.3 --rule accuracy>=.7 "
+    "--rule 'expected_utility>=-.3' -f markdown",
+    "gate, anytime, baseline": f"gate rows.csv {_TWO} --threshold .4 --anytime --rule 'drop(brier)<=.2' "
+    "--baseline first.csv --undecided fail",
+    "gate, refused": f"gate few.csv {_TWO} --rule net_benefit>=0 --format junit=gate.xml",
+    "gate, drop": "gate rows.csv --score q --label y --baseline rows.csv --rule 'drop(auc)<=.5'",
+    "plan": f"plan --pilot rows.csv {_TWO} --threshold .4 --rule 'gain_recalibration<=.01' --rule auc>=.6",
+    "plan, no pilot": "plan --auc .8 --prevalence .1 --threshold .2 --half-width .02 --rule auc>=.7",
+    # Two models.
+    "comparison": f"compare rows.csv {_BOTH} --threshold .4 --plot curves.png",
+    "comparison, spliced": "compare fixtures/fox_news.parquet -s p_profanity -s p_hatesonar --label y -m brier "
+    "--no-intervals --write-splice spliced.csv",
+    "comparison, no task, groups": f"compare rows.csv {_BOTH} --group g --weight w",
+    "comparison, coarse pairs": "compare coarse_pairs.parquet --aggregated --threshold .3 -m brier -m auc -m ece "
+    "-m expected_utility",
+    "comparison, two files": "compare first.csv rows.csv --id x1 --score p --score q --label y --missing drop -m brier",
+    "comparison, classes": "compare rows.csv --proba a:* --proba b:* --label z --abstain .4",
+    "comparison, stakes": f"compare rows.csv {_BOTH} {_STAKES}",
+    # Curves.
+    "curves": f"sweep rows.csv {_BOTH} {_GRID} --features x1 --threshold .4 --plot curves.svg --picture brier "
+    "--picture decision --picture waterfall --picture reliability --picture grouping --picture roc",
+    "curves, in the terminal": f"sweep rows.csv {_BOTH} --threshold .4 {_GRID} --plot - --picture all",
+    "curves, prior": f"sweep rows.csv {_TWO} --thresholds .1:.9:.1 --prior prior.csv --all",
+    "curves, prevalence": f"sweep rows.csv {_BOTH} --threshold .3 --prevalence-range .05:.45:.1 --plot curves.pdf",
+    "curves, capacity": f"sweep rows.csv {_TWO} --threshold .3 --capacity-range .1:.5:.1 --plot curves.png --group g",
+    "curves, stakes": f"sweep rows.csv {_TWO} {_STAKES} --vary cost-fp=.5:2:.5 --plot curves.png",
+    "curves, three actions": f"sweep rows.csv {_TWO} {_TREAT} --vary treat:0=-10:-1:3 --plot curves.png "
+    "--picture actions --picture utility",
+    "curves, three classes": f"sweep rows.csv {_THREE} --vary abstain=.1:.5:.1 --plot curves.png "
+    "--picture risk-coverage --picture reliability --picture actions",
+    # Over time.
+    "online, state": f"online {_BIKE} --delay 1d --state state.json --rule 'e_calibration<20' --rule 'lower(gain)<.01' "
+    "--plot replay.png --every month",
+    "online, further": "online first.csv --score p --label y --threshold .4 --state more.json --warm-up 50 && "
+    "online rows.csv --score p --label y --threshold .4 --state more.json --skip-known --rule 'e_calibration<20' "
+    "--format junit && apply more.json few.csv -o -",
+    "online, predictions": f"online rows.csv {_TWO} --odds 1:2 --delay 20 --warm-up 100 -o predicted.parquet",
+    "online, no score": "online rows.csv --label y --odds 1:2 --every 100 --warm-up 50 --confidence .9",
+    "online, page": f"online rows.csv {_TWO} --threshold .4 --group g --warm-up 80 --unit EUR -o online.html "
+    "--method online-platt --method fading-isotonic",
+    # Pages and cards.
+    "page": f"report first.csv {_BOTH} --threshold .4 -o page.html",
+    "page, groups": f"report first.csv {_TWO} --odds 1:3 --group g -o page.html",
+    "page, features": f"report first.csv {_TWO} --threshold .4 --features x1 --cost post-train=.01 -o page.html",
+    "page, stakes": f"report rows.csv {_TWO} {_STAKES} -o page.html",
+    "page, three classes": f"report rows.csv {_THREE} --proba b:* --abstain .4 -o page.html",
+    "page, three actions": f"report rows.csv {_TWO} {_TREAT} -o page.html",
+    "card": f"report rows.csv {_TWO} --threshold .4 --group g --card",
+    "card, no task": f"report rows.csv {_TWO} --card -o card.html",
+    "card, three classes": f"report rows.csv {_THREE} --abstain .4 --card",
+    "card, stakes, time": f"report first.csv {_BOTH} {_STAKES} --time x1 --card",
+    # Methods.
+    **{
+        f"fit {method}": f"fit {method} rows.csv {_TWO} --threshold .4 -o model.json --force && "
+        "apply model.json few.csv -o -"
+        for method in (
+            "platt",
+            "temperature",
+            "beta",
+            "quadratic",
+            "spline",
+            "histogram",
+            "scaling-binning",
+            "meta-cal",
+            "venn-abers",
+            "threshold",
+        )
+    },
+    **{
+        f"fit {method}": f"fit {method} rows.csv {_TWO} --features x1,x2 --group g --threshold .4 -o model.json "
+        "--force && apply model.json few.csv -o -"
+        for method in ("glar", "multicalibration", "refit", "stack")
+    },
+    **{
+        f"fit {method}": f"fit {method} rows.csv {_THREE} --abstain .4 -o model.json --force && "
+        "apply model.json few.csv -o -"
+        for method in ("structured-matrix", "ensemble-temperature", "vector", "dirichlet")
+    },
+    "fit auto": "fit auto fixtures/fox_news.parquet --score p_profanity --label y --threshold .3 -o model.json --force",
+    **{
+        f"fit {method}": f"fit {method} mixed.csv {_TWO} --features x1,kind,town --missing drop --threshold .4 "
+        "-o model.json --force && apply model.json mixed.csv --missing drop -o scored.csv --force"
+        for method in ("stack-forest", "stack-boosting", "probing")
+    },
+    "fit stack, texts": f"fit stack mixed.csv {_TWO} --features note,town --missing drop -o model.json --force && "
+    "apply model.json mixed.csv --missing drop -o scored.parquet --force",
+    "fit boosted, classes": f"fit stack-boosting rows.csv {_THREE} --features x1,x2 --abstain .4 -o model.json "
+    "--force && apply model.json few.csv -o -",
+    # A study, statements, and what explains itself.
+    "study": f"study rows.csv {_BOTH} --features x1 --method isotonic --method refit --thresholds .2,.4,.6 --seeds 2 "
+    "--workers 1 -o study --figures",
+    "study, clusters": f"study rows.csv first.csv {_TWO} --cluster c --method platt --thresholds .3,.5 --seeds 1 "
+    "--workers 1 -o clusters",
+    "study, stakes": f"study rows.csv {_TWO} {_STAKES} --method isotonic --seeds 1 --workers 1 -o stakes",
+    **{
+        f"statement, {dialect}": f"sql --dialect {dialect} --table preds --score p --label y --group g --cluster c "
+        "--weight w"
+        for dialect in ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite", "mysql")
+    },
+    "statement, cells": "sql --table preds --score p --label y --cells --threshold .3 --logit",
+    "statement, pairs": "sql --table preds --score p --score q --label y --pairs --cells --positive yes",
+    **{
+        f"statement, {method}": f"fit {method} rows.csv {_TWO} --threshold .4 -o model.json --force && "
+        "sql --model model.json --table preds"
+        for method in ("isotonic", "beta", "quadratic", "threshold")
+    },
+    "metrics": "metrics",
+    "methods": "methods",
+    "explained, method": "methods stack-boosting && methods probing",
+    "explained": "metrics regret_calibration && metrics ece && methods glar && methods hedge",
+    "help": "evaluate --help-all && gate --help",
+}
+"""Lines that are run as they stand: kept is what they print, write and draw."""
+
 UNSTABLE: list[tuple[str, str, float]] = [
     ("*", "*_null*", 0.05),
     ("evaluate weights, clusters, groups", "reports.[12].metrics.gain_*.interval.?", 0.1),

@@ -94,22 +94,28 @@ def _swapped(
 
 
 @cache
-def _faults_by_room() -> dict[str, dict[str, list[Fault]]]:
-    """Room -> kind -> faults."""
-    by_room: dict[str, dict[str, list[Fault]]] = {}
+def _faults_by_room() -> dict[str, list[Fault]]:
+    """Room -> faults, each once."""
+    by_room: dict[str, list[Fault]] = {}
     for file in sorted((ROOT / "decal_cli").rglob("*.py")):
         path = file.relative_to(ROOT)
         for fault in faults_in(path, file.read_text(encoding="utf-8")):
-            by_room.setdefault(path.parts[1], {}).setdefault(fault.kind, []).append(fault)
-    return by_room
+            by_room.setdefault(path.parts[1], []).append(fault)
+    return {room: [*dict.fromkeys(faults)] for room, faults in by_room.items()}
 
 
 def chosen_faults(count: int, seed: int) -> list[Fault]:
-    """Of as many rooms as there are, kinds alike often."""
-    rng, by_room = random.Random(seed), _faults_by_room()
-    rooms = [room for room, kinds in by_room.items() if sum(map(len, kinds.values())) >= 5]
-    order = [room for _ in range(count // len(rooms) + 1) for room in rng.sample(rooms, len(rooms))][:count]
-    return [rng.choice(by_room[room][rng.choice(sorted(by_room[room]))]) for room in order]
+    """Of as many rooms as there are, kinds alike often, none twice."""
+    rng, left = random.Random(seed), {room: [*faults] for room, faults in _faults_by_room().items() if len(faults) >= 5}
+    chosen: list[Fault] = []
+    while any(left.values()) and len(chosen) < count:
+        for room in rng.sample(sorted(left), len(left)):
+            kinds = sorted({fault.kind for fault in left[room]})
+            if kinds:
+                kind = rng.choice(kinds)
+                chosen.append(rng.choice([fault for fault in left[room] if fault.kind == kind]))
+                left[room].remove(chosen[-1])
+    return chosen[:count]
 
 
 def mirrors(path: Path) -> list[str]:

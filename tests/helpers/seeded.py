@@ -83,6 +83,19 @@ def write_counts(folder: Path, name: str, by: Sequence[str], label: str | None =
         connection.execute(f"COPY ({query}) TO '{folder / name}' (FORMAT parquet)")
 
 
+def write_world(path: Path, seed: int) -> None:
+    """Calibrated, distorted, backward or useless scores, rare or common labels, and a useful feature or none."""
+    rng = np.random.default_rng(seed)
+    rows = int(rng.choice([150, 400, 900]))
+    features = np.round(rng.normal(size=(rows, 2)), 2)
+    signal = rng.choice([-1.0, 0.0, 1.0, 2.0]) * features[:, 0] + rng.choice([-4.0, -1.0, 0.0])
+    chance = _logistic(signal + rng.choice([0.0, 1.5]) * features[:, 1])
+    label = (rng.random(rows) < chance).astype(int)
+    label[:2] = 0, 1
+    score = np.round(_logistic(rng.choice([0.5, 1.0, 2.0]) * signal), 3)
+    pacsv.write_csv(pa.table({"p": score, "y": label, "x0": features[:, 0], "x1": features[:, 1]}), path)
+
+
 def _logistic(logit: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-logit))
 

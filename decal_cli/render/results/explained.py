@@ -131,7 +131,7 @@ def method_explained(method: Method) -> Explained:
     """One method in full."""
     facts = [
         ("kind", KIND_HEADINGS[method.kind]),
-        ("needs", needs_text(NEEDS[need] for need in method.needs)),
+        ("needs", needs_text(said(NEEDS[need]) for need in method.needs)),
         ("uses", ", ".join((*method.uses, "where they are given")) if method.uses else ""),
         ("source", method.source),
         *parameter_facts(method.parameters),
