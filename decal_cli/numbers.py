@@ -129,7 +129,7 @@ def within(value: float, interval: Interval | None = None, like: Interval | None
         text = f"{value:,.{decimals_for((), (value,))}f}"
         return unsigned_zero(text.rstrip("0").rstrip(".") if "." in text else text)
     decimals = decimals_for((interval, like), (value,))
-    decimals += any(each and abs(each) < 0.5 / 10**decimals for each in interval or ())
+    decimals += any(each and abs(each) <= 0.5 / 10**decimals for each in interval or ())
     return bracketed(unsigned_zero(f"{each:,.{decimals}f}") for each in (value, *(interval or ())))
 
 

@@ -8,6 +8,7 @@ gets a line in meant_differences.csv, with the number that decides in its reason
 you would read the difference of a golden file.
 """
 
+import contextlib
 import csv
 import io
 import json
@@ -25,6 +26,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import decal_cli
 from tests.helpers.command import FIXTURES, ROOT, run_here
 from tests.helpers.frozen_cases import CASES, PRINTED, UNSTABLE
 from tests.helpers.printed import (
@@ -133,6 +135,13 @@ def run_frozen_case(folder: Path, line: str) -> Run:
 
 def run_printed_case(folder: Path, line: str) -> Texts:
     """What a line leaves as it stands: its exit code, streams and files, and its last result in every format."""
+    if line.startswith("python "):
+        with contextlib.chdir(folder):
+            try:
+                answer = eval(line.removeprefix("python "), {"decal": decal_cli})
+            except decal_cli.DecalError as error:
+                return {"error": str(error)}
+        return {"output": settled(f"{answer!r}\n{answer}"), "html": settled(answer._repr_html_())}
     before, code, out, err = files_of(folder), 0, "", ""
     with watched() as seen:
         for command in line.split(" && "):

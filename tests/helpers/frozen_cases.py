@@ -113,6 +113,7 @@ CASES: dict[str, str] = {
 _ADVISE = "recommend rows.csv"
 _BOTH = "--score p --score q --label y"
 _BIKE = "fixtures/bike_stream.parquet --score p --label y --time t --threshold .4"
+_ROWS, _PAIR = "'rows.csv', score='p', label='y'", "'rows.csv', score=['p', 'q'], label='y'"
 PRINTED: dict[str, str] = {
     # Tables as they are by themselves, with the metrics that are shown where none are named.
     "table": f"{_FIRST} {_TWO} --threshold .4",
@@ -141,6 +142,8 @@ PRINTED: dict[str, str] = {
     "table, regimes": f"{_FIRST} {_TWO} --features x1 --threshold .4 --regimes",
     "table, engine": f"evaluate {_TWO} {_DATABASE} --threshold .4",
     "table, cells": "evaluate cells.parquet --aggregated --threshold .4",
+    "table, as many as are named": f"evaluate first.csv {_TWO} --features x1,x2,amount,alarm,tn,fn,fp,tp -m kendall "
+    "-m brier --no-intervals",
     "table, mixed features": f"evaluate mixed.csv {_TWO} --features x1,kind,town,note --missing drop --threshold .4",
     "table, json lines, margins": "evaluate mixed.jsonl.gz --score m --margin --label word --positive yes "
     "--threshold .4",
@@ -149,7 +152,7 @@ PRINTED: dict[str, str] = {
     "-m average_precision -m c_emp -m ece_debiased -m gain_recalibration -m regret_calibration -m cdl -m u_cal "
     "-m log_loss -m expected_utility -m calibration_slope",
     "table, parameters": f"{_FIRST} {_TWO} -m 'ece(bins=7,strategy=width)' -m 'rule_regret(rule=spherical)' "
-    "-m 'rule_regret(rule=v)' -m 'sm_ece(method=relplot)' -m 'u_cal(actions=3)' -m net_benefit_standardised",
+    "-m 'rule_regret(rule=v)' -m 'sm_ece(method=relplot)' -m ece_exact -m k2 -m net_benefit_standardised",
     "table, parameters, features": f"evaluate first.csv {_TWO} --features x1 -m kendall -m spearman -m features_pvalue",
     "table, numbers per place": f"{_FIRST} {_TWO} --amount amount --cost-fp 1 --capacity 60 -m least_gain "
     "-m value_capture -m gain_over_amount_ranking -m gain_over_score_ranking -m shadow_price -m lift",
@@ -207,6 +210,10 @@ PRINTED: dict[str, str] = {
     "curves": f"sweep rows.csv {_BOTH} {_GRID} --features x1 --threshold .4 --plot curves.svg --picture brier "
     "--picture decision --picture waterfall --picture reliability --picture grouping --picture roc",
     "curves, in the terminal": f"sweep rows.csv {_BOTH} --threshold .4 {_GRID} --plot - --picture all",
+    "curves, as many as are shown": f"sweep rows.csv {_BOTH} --score a:lo --threshold .4 --thresholds .05:.95:.09 "
+    "--plot curves.svg --picture brier --picture decision --picture roc --picture reliability",
+    "curves, one more": f"sweep rows.csv {_BOTH} --score a:lo --score b:lo --thresholds .05:.9:.07 --no-intervals "
+    "--plot curves.svg --picture brier --picture decision",
     "curves, prior": f"sweep rows.csv {_TWO} --thresholds .1:.9:.1 --prior prior.csv --all",
     "curves, prevalence": f"sweep rows.csv {_BOTH} --threshold .3 --prevalence-range .05:.45:.1 --plot curves.pdf",
     "curves, capacity": f"sweep rows.csv {_TWO} --threshold .3 --capacity-range .1:.5:.1 --plot curves.png --group g",
@@ -223,6 +230,8 @@ PRINTED: dict[str, str] = {
     "--format junit && apply more.json few.csv -o -",
     "online, predictions": f"online rows.csv {_TWO} --odds 1:2 --delay 20 --warm-up 100 -o predicted.parquet",
     "online, no score": "online rows.csv --label y --odds 1:2 --every 100 --warm-up 50 --confidence .9",
+    "online, as many windows as are shown": f"online rows.csv {_TWO} --odds 1:2 --warm-up 50 --every 17 --method "
+    "online-platt --rule 'e_calibration<=1e9'",
     "online, page": f"online rows.csv {_TWO} --threshold .4 --group g --warm-up 80 --unit EUR -o online.html "
     "--method online-platt --method fading-isotonic",
     # Pages and cards.
@@ -232,8 +241,8 @@ PRINTED: dict[str, str] = {
     "page, stakes": f"report rows.csv {_TWO} {_STAKES} -o page.html",
     "page, three classes": f"report rows.csv {_THREE} --proba b:* --abstain .4 -o page.html",
     "page, three actions": f"report rows.csv {_TWO} {_TREAT} -o page.html",
-    "card": f"report rows.csv {_TWO} --threshold .4 --group g --card",
-    "card, no task": f"report rows.csv {_TWO} --card -o card.html",
+    "card": f"report rows.csv {_TWO} --threshold .4 --decision-threshold .6 --group g --card",
+    "card, no task": "report rows.csv --score p --label g --positive s --card -o card.html",
     "card, three classes": f"report rows.csv {_THREE} --abstain .4 --card",
     "card, stakes, time": f"report first.csv {_BOTH} {_STAKES} --time x1 --card",
     # Methods.
@@ -278,7 +287,8 @@ PRINTED: dict[str, str] = {
     "--workers 1 -o study --figures",
     "study, clusters": f"study rows.csv first.csv {_TWO} --cluster c --method platt --thresholds .3,.5 --seeds 1 "
     "--workers 1 -o clusters",
-    "study, stakes": f"study rows.csv {_TWO} {_STAKES} --method isotonic --seeds 1 --workers 1 -o stakes",
+    "study, weights": f"study rows.csv {_TWO} --weight w --method isotonic --thresholds .2,.5 --seeds 1 --workers 1 "
+    "-o weights",
     **{
         f"statement, {dialect}": f"sql --dialect {dialect} --table preds --score p --label y --group g --cluster c "
         "--weight w"
@@ -295,9 +305,47 @@ PRINTED: dict[str, str] = {
     "methods": "methods",
     "explained, method": "methods stack-boosting && methods probing",
     "explained": "metrics regret_calibration && metrics ece && methods glar && methods hedge",
-    "help": "evaluate --help-all && gate --help",
+    "help": " && ".join(
+        f"{verb} --help-all && {verb} --help"
+        for verb in (
+            "evaluate",
+            "recommend",
+            "gate",
+            "plan",
+            "compare",
+            "sweep",
+            "online",
+            "report",
+            "sql",
+            "fit",
+            "apply",
+            "study",
+            "demo",
+        )
+    ),
+    # The same in Python.
+    **{
+        f"python, {call}": f"python decal.{call}"
+        for call in (
+            f"evaluate({_ROWS}, threshold=.4)",
+            f"evaluate({_ROWS}, threshold=.4, metrics=['brier'])",
+            f"evaluate({_PAIR}, threshold=.4, group='g')",
+            f"evaluate({_ROWS}, metrics=['net_benefit', 'kendall', 'top_accuracy', 'capture'])",
+            f"recommend({_ROWS}, threshold=.4)",
+            f"recommend({_ROWS}, cost_fp=1, cost_fn=(3, 8))",
+            f"gate({_ROWS}, threshold=.4, rules=['auc>=.7', 'brier<=.3'])",
+            f"compare({_PAIR}, threshold=.4)",
+            "sweep('rows.csv', score=['p', 'q', 'a:lo'], label='y', thresholds=[.2, .4], intervals=False)",
+            "sweep('rows.csv', score=['p', 'q', 'a:lo', 'b:lo'], label='y', thresholds=[.2, .4], intervals=False)",
+            f"fit({_ROWS}, method='isotonic', threshold=.4)",
+            f"online({_ROWS}, threshold=.4, warm_up=100, methods=['online-platt'])",
+            f"evaluate({_ROWS}, threshold=1)",
+            f"evaluate({_ROWS}, missing='none')",
+            f"recommend({_ROWS})",
+        )
+    },
 }
-"""Lines that are run as they stand: kept is what they print, write and draw."""
+"""Lines that are run as they stand, or calls of Python: kept is what they print, write and draw."""
 
 UNSTABLE: list[tuple[str, str, float]] = [
     ("*", "*_null*", 0.05),

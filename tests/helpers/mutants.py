@@ -1,7 +1,7 @@
 """Do the tests notice a fault of one line? `python -m tests.helpers.mutants [COUNT [SEED]]` seeds faults and says.
 
-Each fault is put into a copy of the project. First the tests that mirror the file run, then those that guard every
-number: the frozen record and the loop over rows.
+Each fault is put into a copy of the project. First the tests that mirror the file run, then those that guard all of
+it: the loop over rows, lines that are refused, and the frozen record of numbers and texts.
 """
 
 import ast
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from tests.helpers.command import ROOT
 
 WANTED_SHARE = 0.95
-GUARDS = ["tests/test_row_oracle.py", "tests/test_frozen.py"]
+GUARDS = ["tests/test_row_oracle.py", "tests/commands/test_refusals.py", "tests/test_frozen.py", "-m", "not ci"]
 _LONGEST = 600
 """Seconds of processor time of one run of tests; a fault that makes them run on is noticed."""
 _SWAPPED = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
@@ -124,7 +124,8 @@ def mirrors(path: Path) -> list[str]:
     package, _, name = module.rpartition(".")
     imported = re.compile(rf"^(from {module} import|import {module}|from {package} import .*\b{name}\b)", re.MULTILINE)
     tests = [file for file in sorted((ROOT / "tests").rglob("test_*.py"))]
-    room = [file for file in tests if path.parts[1].removesuffix(".py") in file.relative_to(ROOT / "tests").parts]
+    name_of_room = path.parts[1].removesuffix(".py")
+    room = [file for file in tests if {name_of_room, f"test_{name_of_room}.py"} & {*file.relative_to(ROOT).parts}]
     found = [file for file in room if file.stem == f"test_{path.stem}"]
     found += [file for file in tests if file not in found and imported.search(file.read_text(encoding="utf-8"))]
     return [file.relative_to(ROOT).as_posix() for file in found or room]

@@ -34,7 +34,7 @@ _VOLATILE = re.compile(
 )
 """Digests, times and versions."""
 _MOST_LINES, _WIDEST = 400, 2_000
-"""Lines of a text that are kept, and signs of a line: what comes later says nothing new."""
+"""Lines of a text that are kept, and signs of a line: of what is longer, its numbers are summed up."""
 _MOST_SHOWN = 3
 
 
@@ -87,7 +87,17 @@ def settled(text: str) -> str:
     """A text without what differs from one run to the next, and a page without its style, script and pictures."""
     text = re.sub(r"<(style|script)>.*?</\1>|<meta [^>]*>|data:image[^']*", "", text, flags=re.DOTALL)
     text = _VOLATILE.sub("*", re.sub(r"(</(?:p|tr|h\d|div|li|dd|figure|summary)>)(?!\n)", "\\1\n", text))
-    return "\n".join("(long)" if len(line) > _WIDEST else line for line in text.split("\n")[:_MOST_LINES])
+    lines = text.split("\n")
+    rest = ["\n".join(lines[_MOST_LINES:])] if len(lines) > _MOST_LINES else []
+    return "\n".join(_summed(line) if len(line) > _WIDEST else line for line in (*lines[:_MOST_LINES], *rest))
+
+
+def _summed(text: str) -> str:
+    """How many numbers a text has, their mean, and that of each with its place."""
+    numbers = np.array([float(number.replace(",", "")) for number in _NUMBER.findall(text)])
+    place = np.linspace(0, 1, len(numbers))
+    means = (f"{of.mean() if len(of) else 0:.6g}" for of in (numbers, np.abs(numbers), numbers * place))
+    return f"({len(_NUMBER.sub('', text)):,} signs between {len(numbers):,} numbers of mean {' '.join(means)})"
 
 
 def written(folder: Path, before: dict[str, float]) -> Texts:
