@@ -1,6 +1,8 @@
 """Every number of some seventy runs is what it was when the record was made, but for those that are meant to differ."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sklearn
@@ -62,6 +64,9 @@ SLOW = {
     "compare three actions",
     "fit blend",
     "sweep stakes",
+    "page, groups",
+    "page, features",
+    "fit boosted, classes",
 }
 """Cases of a second and more, each with what quicker ones freeze of its verb and of its capabilities."""
 
@@ -83,9 +88,11 @@ def texts() -> dict[str, Texts]:
     return read_texts()
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.long] if case in SLOW else []) for case in CASES]
-)
+def marked(cases: Iterable[str]) -> list[Any]:
+    return [pytest.param(case, marks=[pytest.mark.long] if case in SLOW else []) for case in cases]
+
+
+@pytest.mark.parametrize("case", marked(CASES))
 def test_numbers_and_texts_are_those_of_the_record(
     case: str, inputs: Path, expected: frozen.Record, texts: dict[str, Texts]
 ) -> None:
@@ -98,7 +105,7 @@ def test_numbers_and_texts_are_those_of_the_record(
     _compare(case, texts[case], run.texts, loose_in(case, expected[case]))
 
 
-@pytest.mark.parametrize("case", PRINTED)
+@pytest.mark.parametrize("case", marked(PRINTED))
 def test_what_a_line_prints_writes_and_draws_is_that_of_the_record(
     case: str, inputs: Path, texts: dict[str, Texts]
 ) -> None:

@@ -94,7 +94,9 @@ def settled(text: str) -> str:
 
 def _summed(text: str) -> str:
     """How many numbers a text has, their mean, and that of each with its place."""
-    numbers = np.array([float(number.replace(",", "")) for number in _NUMBER.findall(text)])
+    read = np.array([float(number.replace(",", "")) for number in _NUMBER.findall(text)])
+    # A digest may look like a number beyond all floats.
+    numbers = read[np.isfinite(read)]
     place = np.linspace(0, 1, len(numbers))
     means = (f"{of.mean() if len(of) else 0:.6g}" for of in (numbers, np.abs(numbers), numbers * place))
     return f"({len(_NUMBER.sub('', text)):,} signs between {len(numbers):,} numbers of mean {' '.join(means)})"
