@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from tests.helpers.command import ROOT
 
 WANTED_SHARE = 0.95
-GUARDS = ["tests/test_row_oracle.py", "tests/commands/test_refusals.py", "tests/test_frozen.py", "-m", "not ci"]
+GUARDS = ["tests/test_row_oracle.py", "tests/commands/test_lines.py", "tests/test_frozen.py", "-m", "not ci"]
 _LONGEST = 600
 """Seconds of processor time of one run of tests; a fault that makes them run on is noticed."""
 _SWAPPED = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
