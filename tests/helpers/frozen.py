@@ -36,8 +36,8 @@ from tests.helpers.printed import (
     files_of,
     settled,
     text_differences,
+    texts_written,
     watched,
-    written,
 )
 from tests.helpers.seeded import write_counts, write_seeded, write_world
 
@@ -83,7 +83,7 @@ class Meant(NamedTuple):
     commit: str
 
 
-class Run(NamedTuple):
+class FrozenRun(NamedTuple):
     """What a case gives: numbers and texts of the JSON by key path, and what stands in every other form."""
 
     leaves: Leaves
@@ -107,7 +107,7 @@ class Difference(NamedTuple):
         return math.isclose(self.was, self.now, rel_tol=next(unstable, RELATIVE), abs_tol=ABSOLUTE)
 
 
-def run_frozen_case(folder: Path, line: str) -> Run:
+def run_frozen_case(folder: Path, line: str) -> FrozenRun:
     """What the last command of the line gives; commands other than apply print JSON."""
     done, texts = None, {}
     for command in line.split(" && "):
@@ -118,7 +118,7 @@ def run_frozen_case(folder: Path, line: str) -> Run:
             done = run_here(folder, (*words, *as_json, *force))
             texts = seen.texts()
         if done.code not in (0, 1):
-            return Run({"exit": float(done.code), "refused": done.err.strip()}, {})
+            return FrozenRun({"exit": float(done.code), "refused": done.err.strip()}, {})
     assert done is not None
     # In every format they would be ten times as long, and say the same.
     left_out = {*_ROTATING} - {_ROTATING[len(line) % len(_ROTATING)]}
@@ -130,7 +130,7 @@ def run_frozen_case(folder: Path, line: str) -> Run:
             {key: _number_or_text(cell) for key, cell in row.items()} for row in csv.DictReader(io.StringIO(done.out))
         ]
     leaves = {"exit": float(done.code), **dict(flattened(document))}
-    return Run(leaves, {"error": settled(done.err), **texts})
+    return FrozenRun(leaves, {"error": settled(done.err), **texts})
 
 
 def run_printed_case(folder: Path, line: str) -> Texts:
@@ -149,7 +149,7 @@ def run_printed_case(folder: Path, line: str) -> Texts:
             code, out, err = done.code, f"{out}{done.out}", f"{err}{done.err}"
     texts = seen.texts()
     streams = {"exit": str(code), "output": settled(out), "error": settled(err)}
-    new = {text: name for name, text in {**texts, **written(folder, before), **streams}.items()}
+    new = {text: name for name, text in {**texts, **texts_written(folder, before), **streams}.items()}
     return {name: text for text, name in new.items() if text}
 
 

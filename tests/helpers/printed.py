@@ -25,7 +25,7 @@ from tests.helpers.command import blank_pictures
 Texts = dict[str, str]
 """By where it stands: a format, a file, 'error', 'pictures'."""
 
-RELATIVE, ABSOLUTE = 1e-8, 1e-9
+_RELATIVE, _ABSOLUTE = 1e-8, 1e-9
 """How far a number of many digits may be from the record: what is fitted step by step differs between processors."""
 NARROW = 62
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?")
@@ -102,7 +102,7 @@ def _summed(text: str) -> str:
     return f"({len(_NUMBER.sub('', text)):,} signs between {len(numbers):,} numbers of mean {' '.join(means)})"
 
 
-def written(folder: Path, before: dict[str, float]) -> Texts:
+def texts_written(folder: Path, before: dict[str, float]) -> Texts:
     """The files of a folder that are not as they were."""
     changed = sorted(name for name, at in files_of(folder).items() if before.get(name) != at)
     return {f"file {name}": settled(_read(folder / name)) for name in changed}
@@ -202,7 +202,7 @@ def _near(was: str, now: str, loose: Loose) -> bool:
     one, other = (float(text.replace(",", "")) for text in (was, now))
     mantissa, _, exponent = was.replace(",", "").partition("e")
     unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
-    if abs(one - other) <= max(1.001 * unit, RELATIVE * abs(one), ABSOLUTE):
+    if abs(one - other) <= max(1.001 * unit, _RELATIVE * abs(one), _ABSOLUTE):
         return True
     return any(
         abs(one - size * value) <= 1.001 * unit and abs(one - other) <= share * abs(one) + unit
