@@ -42,7 +42,7 @@ from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints, Table
 
-DRAWABLE = {"score", "proba", "label", "weight", "group", "features", *ROW_UTILITIES}
+DRAWABLE = {"score", "proba", "label", "weight", "group", "cluster", "features", *ROW_UTILITIES}
 """Roles of which a sample of single rows can be drawn."""
 RARE_SHARE = 0.1
 """A label of fewer rows than this share is drawn more often."""
@@ -163,7 +163,7 @@ def _of_drawn(
     sizes = [sum(len(keys) for _, keys, _ in parts) for parts in kept]
     different = len(np.unique(np.concatenate([keys for parts in kept for _, keys, _ in parts])))
     of = " and ".join(["scores", *(["costs"] if chosen.worths else []), *(["features"] if chosen.features else [])])
-    notes = [*_notes(sizes, counts, of), *data.notes]
+    notes = [*_notes(sizes, counts, of, "at most" if chosen.cluster else "about"), *data.notes]
     some = sizes != list(counts)
     if some and different < _FEW_DIFFERENT * sum(sizes):
         notes.append(
@@ -207,13 +207,13 @@ def _of_levels(t: Table) -> tuple[Rows, tuple[int, int]]:
     return Rows(np.concatenate(scores), np.concatenate(labels)), counts
 
 
-def _notes(sizes: Sequence[int], counts: Sequence[int], of: str) -> Iterator[str]:
+def _notes(sizes: Sequence[int], counts: Sequence[int], of: str, about: str = "about") -> Iterator[str]:
     drawn, total = sum(sizes), sum(counts)
     if drawn == total:
         return
     text = f"a sample of {drawn:,} of {total:,} rows, by a hash of {of}: intervals allow for it"
     if _alike(sizes, counts):
-        yield f"{text}, and are about {plain(math.sqrt(total / drawn))} times as wide as those of all rows"
+        yield f"{text}, and are {about} {plain(math.sqrt(total / drawn))} times as wide as those of all rows"
         return
     of_label = [f"{sizes[k]:,} of {counts[k]:,} rows with label {k}" for k in (0, 1)]
     yield f"{text}; it has {' and '.join(of_label)}, with weights that undo it"
@@ -409,7 +409,7 @@ class _Drawing(Given):
         self.positive = chosen.positive
         self.label = chosen.label
         self.hashed = _hashed_names(chosen)
-        kinds = {name: kind_of(types[name]) for name in (*chosen.group, *chosen.features)}
+        kinds = {name: kind_of(types[name]) for name in (*chosen.group, *chosen.names("cluster"), *chosen.features)}
         kinds |= dict.fromkeys(chosen.numbers, "number")
         super().__init__(source, dialect, kinds | {chosen.label: "other"})
 

@@ -59,16 +59,19 @@ def test_the_same_rows_are_drawn_from_any_format_order_and_partition(tmp_path: P
 
 
 COSTS: dict[str, Any] = {"score": "p", "label": "y", "cost_fn_column": "miss", "cost_fp": 10}
+CLUSTERS: dict[str, Any] = {**COSTS, "cluster": "c"}
 CLASSES: dict[str, Any] = {"proba": "p_*", "label": "k", "decision": decal.Decision.abstain(0.3)}
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize(("asked", "of"), [(COSTS, "scores and costs"), (CLASSES, "scores")])
+@pytest.mark.parametrize(
+    ("asked", "of"), [(COSTS, "scores and costs"), (CLUSTERS, "scores and costs"), (CLASSES, "scores")]
+)
 def test_costs_of_rows_and_several_classes_are_told_by_a_sample(
     asked: dict[str, Any], of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng, data = np.random.default_rng(3), rows()[["p", "y"]]
-    data["miss"] = np.round(rng.lognormal(3, 1, len(data)), 2)
+    data["miss"], data["c"] = np.round(rng.lognormal(3, 1, len(data)), 2), np.arange(len(data)) // 20
     data["p_a"], data["p_b"], data["p_c"] = data["p"] / 2, data["p"] / 2, 1 - data["p"]
     data["k"] = np.where(data["y"] == 1, rng.choice(["a", "b"], len(data)), "c")
     data.to_parquet(tmp_path / "rows.parquet")

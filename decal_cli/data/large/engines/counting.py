@@ -242,14 +242,14 @@ def read_engine(
         chosen = choose(list(types), columns, shown)
         whole = columns.margin or any(chosen.names(role) for role in OF_WHOLE_ROWS)
         drawn = all(types.values()) and can_draw(chosen) and not chosen.proba
-        if whole or (chosen.features and not drawn):
+        if whole or (chosen.features and not (drawn and chosen.cluster is None)):
             try:
                 return as_used(rows.whole(chosen, types), columns)
             except TooManyRows:
                 if not drawn:
                     raise
         data = rows.counted(chosen, thresholds, pairs)
-        if chosen.features or whole:
+        if whole or chosen.features:
             return replace(drawn_rows(connection, rows.source, chosen, rows.dialect, data), inputs=data.inputs)
         return as_used(data, columns)
 
