@@ -40,7 +40,7 @@ SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 12
 HEADING_WIDTH = 16
 BLOCKS = {
-    "loss": "Brier curves: {} lost, (1 - t*) FN + t* FP",
+    "loss": "Brier curves: {} lost, {}",
     "regret": "Regret and gains: {}",
     "decision": "Decisions",
     "capacity": "Where so many rows can be acted on only, those of the highest scores from t* on: {}",
@@ -281,7 +281,7 @@ class Curves(LongTable):
                 curves = [curve for curve in report.curves.values() if curve.kind.block == block]
                 if not curves:
                     continue
-                drawn = self._table(title.format(self.unit), "t*", ((c.kind.heading, c) for c in curves), shown)
+                drawn = self._table(title.format(self.unit, self._lost), "t*", ((c.kind.heading, c) for c in curves), shown)
                 if self.sweep.grid.prior is not None:
                     expected = (self._cell(curve, *_expected(curve)) for curve in curves)
                     drawn = replace(drawn, rows=(*drawn.rows, Row((words("prior"), *expected), apart=True)))
@@ -293,6 +293,12 @@ class Curves(LongTable):
             if len(at) > MAX_SHOWN and at[0] <= FULL[0] and at[-1] >= FULL[1]:
                 yield Notes(_areas(report))
             yield from reasons((curve.kind.heading, curve.reason) for curve in report.curves.values())
+
+    @property
+    def _lost(self) -> str:
+        """What a row loses on average, by the shares of rows with either error."""
+        task, lost = self.sweep.task, "(1 - t*) FN + t* FP"
+        return lost if task is None or task.u_delta == 1 else f"{plain(task.u_delta)} x ({lost})"
 
     def _costs(self) -> str:
         """What the two errors cost at each threshold."""
