@@ -163,12 +163,12 @@ def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
         return (given,)
     if is_table(given):
         return _add(table, _columns_of(given, role))
-    # A list of texts may be the values of a group; features are numbers.
-    texts = ROLES[role].read_as == "texts"
-    if isinstance(given, (list, tuple)) and given and not texts and all(isinstance(g, str) for g in given):
-        return tuple(given)
-    if isinstance(given, tuple) and all(isinstance(g, str) and g in table for g in given):
-        return given
+    if isinstance(given, (list, tuple)) and given and all(isinstance(g, str) for g in given):
+        # As many texts as there are rows may be the values of a group; features are numbers.
+        rows = next((len(each) for each in table.values() if not isinstance(each, _Uncollected)), len(given))
+        known = isinstance(given, tuple) and all(g in table for g in given)
+        if known or len(given) != rows or ROLES[role].read_as != "texts":
+            return tuple(given)
     if role == "features" and not hasattr(given, "__arrow_c_stream__"):
         with translated(SHOWN, f"column {quote(role)}"):
             array = np.asarray(given)

@@ -167,6 +167,8 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.evaluate(P, Y, metrics="breir"), "did you mean brier?"),
         (lambda: decal.evaluate(P, Y, metrics="ece(bin=3)"), "its parameters: bins=15"),
         (lambda: decal.evaluate(FRAME, score="p", label="y", group="cite"), "did you mean 'site'?"),
+        (lambda: decal.evaluate(decal.Data(FRAME, score="p", label="y").by("cite", "group")), "did you mean 'site'?"),
+        (lambda: decal.evaluate(FRAME, score="p", label="y", group=["cite"]), "did you mean 'site'?"),
         (lambda: decal.evaluate(FRAME, score="p_odl", label="y"), "did you mean 'p_old'?"),
         (lambda: decal.evaluate(P, Y, missing="dorp"), "did you mean drop?"),
         (lambda: decal.evaluate(P, Y, threshold="0.3"), "threshold='0.3' is not a number"),

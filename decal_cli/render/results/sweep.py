@@ -281,7 +281,9 @@ class Curves(LongTable):
                 curves = [curve for curve in report.curves.values() if curve.kind.block == block]
                 if not curves:
                     continue
-                drawn = self._table(title.format(self.unit, self._lost), "t*", ((c.kind.heading, c) for c in curves), shown)
+                drawn = self._table(
+                    title.format(self.unit, self._lost), "t*", ((c.kind.heading, c) for c in curves), shown
+                )
                 if self.sweep.grid.prior is not None:
                     expected = (self._cell(curve, *_expected(curve)) for curve in curves)
                     drawn = replace(drawn, rows=(*drawn.rows, Row((words("prior"), *expected), apart=True)))
