@@ -14,14 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.evaluate import Evaluation, Plan, evaluate
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
 from decal_cli.analysis.gate import Rule, choices_of
 from decal_cli.data import Dataset
 from decal_cli.declarations.document import Count, Positive, Share
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.metrics import MetricSpec, Result, measure_all, parse
-from decal_cli.metrics.confidence import Interval, quantile, rows_for
+from decal_cli.metrics.confidence import Interval, quantile, rows_for, two_digits
+from decal_cli.tables.design import MIN_CLUSTERS, confidence_of
 from decal_cli.tables.rows import Rows
 
 POWERS = (0.8, 0.9)
@@ -70,6 +71,7 @@ def plan_rows(
     rules: Sequence[Rule],
     half_width: float | None,
     pilot: str,
+    progress: Progress = lambda text: None,
 ) -> RowPlan:
     """Rows for these rules, for intervals of this half-width, and for clear advice where there is a decision.
 
@@ -91,9 +93,9 @@ def plan_rows(
     if not choices:
         raise DecalError("there is nothing to plan", f"give {Hint('rule', 'brier<=0.2')} or a decision")
     plan = replace(plan, choices=choices, intervals=True)
-    evaluation = evaluate(dataset, plan)
-    results = evaluation.reports[0].results
-    sampler = _Sampler(dataset.models[0].rows, plan)
+    evaluation = evaluate(dataset, plan, progress)
+    results, clusters = evaluation.reports[0].results, evaluation.reports[0].clusters
+    sampler = _Sampler(dataset.models[0].rows, plan, math.inf if clusters is None else clusters.effective, progress)
     planned, unknown = [], []
 
     def add(what: str, choice: MetricSpec, rows: Callable[..., RowsNeeded], *asked: float) -> None:
@@ -126,18 +128,55 @@ def plan_rows(
 
 
 class _Error(NamedTuple):
-    """On so many rows: how far an interval reaches towards a bound, and how far the value is from it."""
+    """On so many rows: how far an interval reaches towards a bound, and how far the value is from it.
+
+    clusters: the effective ones, infinitely many of independent rows; of fewer rows there are as many fewer.
+    """
 
     rows: float
     reach: float
     effect: float
+    clusters: float = math.inf
+
+    def _quantile(self, size: float, confidence: float) -> float:
+        """Standard errors that an interval of so many rows reaches; infinite of too few clusters for any."""
+        sure: float | None = confidence
+        if self.clusters < math.inf:
+            sure = confidence_of(self.clusters * size / self.rows, confidence)
+        return math.inf if sure is None else quantile(sure)
+
+    def reach_of(self, size: float, confidence: float) -> float:
+        """How far an interval of so many rows reaches."""
+        longer = self._quantile(size, confidence) / self._quantile(self.rows, confidence)
+        return self.reach * longer * math.sqrt(self.rows / size)
 
     def power(self, size: float, confidence: float) -> float:
         """How often the interval of so many rows ends before the bound."""
-        if self.reach <= 0:
-            return 1.0
-        reach = self.effect / self.reach * math.sqrt(size / self.rows)
-        return NormalDist().cdf(quantile(confidence) * (reach - 1))
+        reach, standard = self.reach_of(size, confidence), self._quantile(size, confidence)
+        if math.isinf(standard):
+            return 0.0
+        return NormalDist().cdf(standard * (self.effect / reach - 1)) if reach > 0 else 1.0
+
+    def needed(self, confidence: float, power: float) -> int | None:
+        """Rows that show it so often; None for none worth naming."""
+        alone = rows_for(*self[:3], confidence, power)
+        if alone is None:
+            return None
+        return self._least(alone, lambda size: self.power(size, confidence) >= power)
+
+    def needed_within(self, width: float, confidence: float) -> int:
+        """Rows whose interval reaches so far."""
+        alone = two_digits(self.rows * (self.reach / width) ** 2)
+        return self._least(alone, lambda size: self.reach_of(size, confidence) <= width)
+
+    def _least(self, alone: int, enough: Callable[[int], bool]) -> int:
+        """The least number of rows that is enough; alone: of independent ones."""
+        if math.isinf(self.clusters):
+            return alone
+        size = two_digits(MIN_CLUSTERS * self.rows / self.clusters)
+        while not enough(size):
+            size = two_digits(size + 1)
+        return size
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +185,21 @@ class _Sampler:
 
     rows: Rows
     plan: Plan
+    clusters: float
+    """Effective ones, infinitely many of independent rows."""
+    progress: Progress
+
+    def _error(self, size: float, reach: float, effect: float) -> _Error:
+        """Of so many rows like these."""
+        return _Error(size, reach, effect, self.clusters * size / len(self.rows))
 
     def for_bound(self, what: str, choice: MetricSpec, result: Result, bound: float, at_most: bool) -> RowsNeeded:
         """Rows whose interval ends on the side of the bound where the pilot's value is."""
         value, interval = result.value or 0.0, result.interval or (0.0, 0.0)
         side = 1 if value > bound else 0
         effect, reach = abs(value - bound), abs(value - interval[1 - side])
-        first, error = self._needed(choice, _Error(float(len(self.rows)), reach, effect), bound, side)
-        needed = (first, *(rows_for(*error, self.plan.confidence, power) for power in POWERS[1:]))
+        first, error = self._needed(choice, self._error(float(len(self.rows)), reach, effect), bound, side)
+        needed = (first, *(error.needed(self.plan.confidence, power) for power in POWERS[1:]))
         curve: tuple[tuple[int, float], ...] = ()
         if first is not None:
             # Two digits of a number of rows are enough.
@@ -164,7 +210,7 @@ class _Sampler:
 
     def _needed(self, choice: MetricSpec, error: _Error, bound: float, side: int) -> tuple[int | None, _Error]:
         """The rows for the first power, and the error that they were computed from."""
-        needed = rows_for(*error, self.plan.confidence, POWERS[0])
+        needed = error.needed(self.plan.confidence, POWERS[0])
         if choice.declared.size_free:
             return needed, error
         for _ in range(ROUNDS):
@@ -176,7 +222,7 @@ class _Sampler:
             # Half way, on the scale of rows, so that it comes to rest.
             size = round(math.sqrt(size * min(error.rows, len(self.rows) // 2)))
             error = self._measured(choice, size, bound, side) or error
-            needed = rows_for(*error, self.plan.confidence, POWERS[0])
+            needed = error.needed(self.plan.confidence, POWERS[0])
         return needed, error
 
     def _measured(self, choice: MetricSpec, size: int, bound: float, side: int) -> _Error | None:
@@ -185,24 +231,24 @@ class _Sampler:
         unit = np.arange(len(self.rows)) if unit is None else unit
         clusters = int(unit.max()) + 1
         values, reaches = [], []
-        for _ in range(SAMPLES):
+        for sample in range(SAMPLES):
+            self.progress(f"{choice.key} of {size:,} rows, {sample + 1} of {SAMPLES}")
             drawn = rng.choice(clusters, round(size / len(self.rows) * clusters), replace=False)
             part = self.rows.take(np.isin(unit, drawn))
-            result = measure_all([choice], self.plan.inputs(part), self.plan.confidence)[choice]
+            result = measure_all([choice], self.plan.inputs(part), part.sure(self.plan.confidence))[choice]
             if result.value is not None and result.interval is not None:
                 values.append(result.value)
                 reaches.append(abs(result.value - result.interval[1 - side]))
         if not values:
             return None
         effect = (float(np.mean(values)) - bound) * (1 if side else -1)
-        return _Error(float(size), float(np.mean(reaches)), effect) if effect > 0 else None
+        return self._error(float(size), float(np.mean(reaches)), effect) if effect > 0 else None
 
     def for_width(self, what: str, choice: MetricSpec, result: Result, half_width: float) -> RowsNeeded:
         """Rows whose interval is so wide."""
         interval = result.interval or (0.0, 0.0)
-        needed = len(self.rows) * ((interval[1] - interval[0]) / 2 / half_width) ** 2
-        unit = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
-        rows = int(unit * math.ceil(needed / unit - 1e-9))
+        error = self._error(float(len(self.rows)), (interval[1] - interval[0]) / 2, half_width)
+        rows = error.needed_within(half_width, self.plan.confidence)
         return RowsNeeded(what, choice.key, result.value or 0.0, interval, True, half_width, (rows,) * len(POWERS), ())
 
 

@@ -320,6 +320,7 @@ def plan(
     from decal_cli.analysis.gate import parse_rule
     from decal_cli.analysis.plan import made_up_pilot, plan_rows
     from decal_cli.api.asking import asked
+    from decal_cli.api.words import computing
     from decal_cli.render.results.planned import PlannedRows
 
     if (pilot is None) == (auc is None or prevalence is None):
@@ -339,7 +340,8 @@ def plan(
     else:
         known, data = pilot, Data(pilot, **given)
     question = asked(data, decision, statistics, {})
-    planned = plan_rows(question.rows(question.plan.edges), question.plan, rules, half_width, known)
+    with computing() as progress:
+        planned = plan_rows(question.rows(question.plan.edges), question.plan, rules, half_width, known, progress)
     emit(PlannedRows(planned), format, output)
 
 

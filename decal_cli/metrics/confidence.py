@@ -162,7 +162,10 @@ def rows_for(rows: float, half_width: float, effect: float, confidence: float, p
     # No power: beyond the range of floats it is an error, where a product is infinite.
     ratio = (1 + NormalDist().inv_cdf(power) / reach) * half_width / effect
     needed = rows * ratio * ratio
-    if not needed < MAX_ROWS:
-        return None
+    return two_digits(needed) if needed < MAX_ROWS else None
+
+
+def two_digits(needed: float) -> int:
+    """A number of rows rounded up to two digits, which are enough."""
     unit = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
     return int(unit * math.ceil(needed / unit - 1e-9))

@@ -85,6 +85,20 @@ def test_weights_and_clusters_of_the_pilot_take_more_rows(
     weights, lost = weight if weighted else np.ones(1000), (label - score) ** 2
     off = np.bincount(by, weights * (lost - np.average(lost, weights=weights)))
     sizes = np.bincount(by, weights)
-    reach = stdtrit(sizes.sum() ** 2 / (sizes**2).sum() - 1, 0.975) * math.sqrt(off @ off) / sizes.sum()
+    error, effective = math.sqrt(off @ off) / sizes.sum(), sizes.sum() ** 2 / (sizes**2).sum()
+    rows = planned["rows"][0]
+    reach = [stdtrit(effective * n / 1000 - 1, 0.975) * error * math.sqrt(1000 / n) for n in (rows, rows / 1.12)]
     # Two digits of a number of rows, rounded up; and a row that could have been missed.
-    assert 1000 * (reach / 0.01) ** 2 <= planned["rows"][0] <= 1000 * (reach / 0.01) ** 2 * 1.12
+    assert reach[0] <= 0.01 <= reach[1]
+
+
+def test_rows_of_few_clusters_are_as_many_as_an_interval_needs(decal: Decal, tmp_path: Path) -> None:
+    """Of seven clusters 170 rows would show it by the normal quantile, and are one cluster and a half."""
+    rng = np.random.default_rng(0)
+    score = rng.random(1000)
+    columns = {"p": score, "y": rng.random(1000) < score, "c": np.arange(1000) % 7}
+    pacsv.write_csv(pa.table({**columns, "y": columns["y"].astype(int)}), tmp_path / "pilot.csv")
+    line = ("plan", "--pilot", "pilot.csv", "-s", "p", "-y", "y", "-r", "brier<=.3", "-f", "json")
+    alone, clustered = (json.loads(decal(*line, *more).out)["plans"][0] for more in ((), ("--cluster", "c")))
+    assert alone["rows"][0] < 200 and clustered["rows"][0] >= 5 * 1000 / 7
+    assert all(power == 0 for rows, power in clustered["curve"] if rows < 5 * 1000 / 7)
