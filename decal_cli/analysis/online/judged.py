@@ -223,7 +223,8 @@ def _method(spec: OnlineSpec, replay: Replay, account: float) -> MethodOverTime:
 
 def _prior_shift(replay: Replay) -> PriorShift | None:
     rows, positives = replay.warm
-    if rows < replay.plan.warm_up or not replay.windows:
+    # The latest window has none of the rows that it is compared with.
+    if rows < replay.plan.warm_up or sum(each.rows for each in replay.windows[:-1]) < rows:
         return None
     latest = replay.windows[-1]
     before, now = positives / rows, latest.base_rate

@@ -9,6 +9,7 @@ from typing import Any
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.gate import GateRow
 from decal_cli.analysis.online.judged import Judged, MethodOverTime, OnlineAdvice, PriorShift
+from decal_cli.analysis.online.plan import AS_IT_IS
 from decal_cli.analysis.online.replay import StreamClusters, Window
 from decal_cli.data import shown_time
 from decal_cli.declarations.document import Absent, Count, Inside, Positive, Share, Some, Words
@@ -249,6 +250,12 @@ class Replayed(WrittenResult):
         else:
             yield self._cluster_note(judged.clusters, level)
         yield "V-regret, U-calibration, CDL and the distance to calibration are per row."
+        first, *others = [
+            (each.utility, each.worst_v_regret, each.u_cal, each.dist_cal_upper) for each in judged.methods
+        ]
+        idle = [each.title for each, losses in zip(judged.methods[1:], others, strict=True) if losses == first]
+        if idle and judged.methods[0].method == AS_IT_IS:
+            yield f"There are too few rows to learn from for these, which are the score as it is: {', '.join(idle)}."
         if judged.p_value is not None:
             yield (
                 "The p-value holds whenever one looks. Rows enter it in blocks, when their labels are known: of every "
