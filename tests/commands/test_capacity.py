@@ -7,7 +7,7 @@ import pytest
 
 import decal_cli as decal_api
 from decal_cli.metrics import METRICS
-from tests.helpers.command import BINARY, FIXTURES, Decal, few_rows, refusal
+from tests.helpers.command import BINARY, Decal, few_rows, refusal
 
 COLUMNS = (BINARY, "--score", "p", "--label", "y")
 FEW = ("rows.csv", *COLUMNS[1:])
@@ -38,22 +38,6 @@ def test_every_day_has_its_places(decal: Decal, tmp_path: Path) -> None:
     # More places than rows: all are acted on.
     all_of_them = decal("evaluate", "days.csv", "--capacity", "31", "--per", "day")
     assert "90 of 90 places are taken, and no row that would be acted on is without one" in all_of_them.out
-
-
-def test_two_models_are_compared_by_who_is_acted_on(decal: Decal) -> None:
-    line = ("compare", BINARY, "--score", "q", "--score", "p", "--label", "y", "-t", "0.3", "--capacity", "100")
-    document = decal.json(*line, "-m", "precision_at_capacity", "-m", "utility_at_capacity")
-    contest = document["comparison"]["contests"][0]
-    swap, metrics = contest["swap"], contest["metrics"]
-    assert contest["disagreements"] is None
-    for side, other in (("only_a", "a"), ("only_b", "b")):
-        assert swap["both"]["rows"] + swap[side]["rows"] == pytest.approx(100)
-        right = swap["both"]["positives"] + swap[side]["positives"]
-        assert right / 100 == pytest.approx(metrics["precision_at_capacity"][other])
-        assert len(swap[side]["ids"]) == round(swap[side]["rows"])
-    gained = swap["only_b"]["positives"] - swap["only_a"]["positives"]
-    # Of as many rows, each positive more is worth a hit and no false alarm.
-    assert metrics["utility_at_capacity"]["difference"]["value"] == pytest.approx(gained * (0.7 + 0.3) / 2000)
 
 
 def test_a_sweep_goes_over_capacities(decal: Decal) -> None:
@@ -91,13 +75,3 @@ def test_pictures_and_pages_show_the_capacity(decal: Decal, tmp_path: Path) -> N
     assert places == sorted(places)
     most = re.split(r"\d+ more of", text[text.index("The metrics that say most") :])[0]
     assert "Capture at capacity" in most and "Capture of value" not in most
-
-
-def test_what_the_places_of_several_classes_are_worth_stands_beside_what_no_limit_is_worth(decal: Decal) -> None:
-    classes = (str(FIXTURES / "multiclass_n1500_k3.csv"), "--proba", "p_*", "--abstain", ".2", "--capacity", "100")
-    document = decal.json("recommend", *classes)
-    values = {key: document["metrics"][key]["value"] for key in ("expected_utility", "utility_at_capacity")}
-    assert document["metrics"]["capacity_cost"]["value"] == pytest.approx(
-        values["expected_utility"] - values["utility_at_capacity"]
-    )
-    assert [each["method"] for each in document["at_capacity"]] == [None, "temperature", "perfect ranking"]
