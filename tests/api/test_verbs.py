@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.csv
 import pytest
 from sklearn.dummy import DummyClassifier
 
@@ -28,19 +27,6 @@ VERBS = [
     *(decal.evaluate, decal.recommend, decal.gate, decal.compare, decal.sweep, decal.report),
     *(decal.fit, decal.study, decal.online),
 ]
-
-
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return pyarrow.csv.read_csv(FIXTURES / "binary_n2000.csv").to_pandas()
-
-
-def test_groups_and_metrics(frame: pd.DataFrame) -> None:
-    answer = decal.evaluate(frame, score="p", label="y", group="group", metrics=["ece(bins=10)"], intervals=False)
-    assert [report.group for report in answer.reports] == [None, "A", "B"]
-    assert answer.reports[0].results["ece(bins=10)"].interval is None
-    with pytest.raises(DecalError, match="pick one"):
-        answer["ece(bins=10)"]
 
 
 def test_rows_of_pandas_that_are_named_in_two_orders_are_refused() -> None:
@@ -193,6 +179,7 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.compare({"a": P}, Y), "name two score columns: score=['p_a', 'p_b']"),
         (lambda: decal.sweep(P, Y, thresholds=[0.3, 1.4]), "thresholds"),
         (lambda: decal.evaluate(P, Y, metrics="brier")["breir"], "did you mean brier?"),
+        (lambda: decal.evaluate(FRAME, score="p", label="y", group="site")["brier"], "pick one"),
         (lambda: decal.evaluate(P, Y, metrics="brier")["ece"], "metrics=['ece']"),
         (lambda: decal.evaluate(P, Y).plot("relability"), "did you mean reliability?"),
         (lambda: decal.evaluate(P, Y).plot("waterfall"), "give threshold="),

@@ -103,14 +103,6 @@ def test_clusters_are_counted_by_coarse_cell(
         assert got["metrics"][key]["interval"] == pytest.approx(interval, abs=error * (interval[1] - interval[0])), key
 
 
-@pytest.mark.parametrize("engine", ["duckdb"], indirect=True)
-@pytest.mark.usefixtures("undrawn")
-def test_advice_and_a_page_work_from_counts(decal: Decal, engine: str, tmp_path: Path) -> None:
-    words = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes")
-    assert "worth per 1,000 decisions" in decal("recommend", *words).out
-    assert decal("report", *words, "-o", tmp_path / "report.html").code == 0
-
-
 @every
 def test_many_levels_come_as_cells_of_the_same_rows(decal: Decal, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """test_agreement holds their numbers against those of the rows."""
