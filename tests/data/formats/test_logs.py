@@ -83,38 +83,26 @@ def test_the_verbs_read_them(decal: Decal) -> None:
         decal_api.evaluate([0.5, 0.6], [0, 1], log="inspect")
 
 
-def _changed(name: str, path: Path, **changes: object) -> str:
-    log = json.loads((LOGS / name).read_text())
-    path.write_text(json.dumps(log | changes))
-    return str(path)
-
-
 def test_bad_logs_are_one_line(decal: Decal, tmp_path: Path) -> None:
-    def says(path: object, tool: str) -> str:
-        return refusal(decal("evaluate", str(path), "--from", tool))
-
-    assert "is version 3 of Inspect's logs, not 2" in says(
-        _changed("sums.json", tmp_path / "a.json", version=3), "inspect"
+    log, whole, first = (
+        json.loads(Path(JSON).read_text()),
+        Path(EVAL).read_bytes(),
+        Path(SUMS).read_text().split("\n")[0],
     )
-    whole = Path(EVAL).read_bytes()
-    for size in (100, len(whole) // 2):
-        (tmp_path / "cut.eval").write_bytes(whole[:size])
-        assert "is not a whole log of Inspect" in says(tmp_path / "cut.eval", "inspect")
-    (tmp_path / "cut.json").write_bytes(Path(JSON).read_bytes()[:5000])
-    assert "is not a whole log of Inspect" in says(tmp_path / "cut.json", "inspect")
+    silent = json.dumps(json.loads(first) | {"resps": [["ANSWER: 1"]], "filtered_resps": ["ANSWER: 1"]})
+    ungraded = json.dumps(json.loads(first) | {"metrics": ["bleu"], "bleu": 7.5})
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("a.txt", "no log")
-    assert "it has no header.json" in says(tmp_path / "other.zip", "inspect")
-    first, *_ = Path(SUMS).read_text().splitlines()
-    (tmp_path / "cut.jsonl").write_text(first + "\n" + first[:100])
-    assert "line 2: is not JSON" in says(tmp_path / "cut.jsonl", "lm-eval")
-    silent = json.loads(first) | {"resps": [["ANSWER: 1"]], "filtered_resps": ["ANSWER: 1"]}
-    (tmp_path / "silent.jsonl").write_text(json.dumps(silent) + "\n")
-    assert "no answer states a confidence" in says(tmp_path / "silent.jsonl", "lm-eval")
-    (tmp_path / "some.jsonl").write_text(first + "\n" + json.dumps(silent) + "\n")
-    assert "score missing in 1 of 2 rows" in says(tmp_path / "some.jsonl", "lm-eval")
-    ungraded = json.loads(first) | {"metrics": ["bleu"], "bleu": 7.5}
-    (tmp_path / "ungraded.jsonl").write_text(json.dumps(ungraded) + "\n")
-    assert "no metric says whether the answer is right" in says(tmp_path / "ungraded.jsonl", "lm-eval")
-    empty = _changed("sums.json", tmp_path / "empty.json", samples=[])
-    assert "no scorer says" in says(empty, "inspect") or "no rows" in says(empty, "inspect")
+    for tool, content, words in (
+        ("inspect", json.dumps(log | {"version": 3}), "is version 3 of Inspect's logs, not 2"),
+        ("inspect", json.dumps(log | {"samples": []}), "no scorer says"),
+        *(("inspect", cut, "is not a whole log of Inspect") for cut in (whole[:100], whole[: len(whole) // 2])),
+        ("inspect", Path(JSON).read_bytes()[:5000], "is not a whole log of Inspect"),
+        ("inspect", (tmp_path / "other.zip").read_bytes(), "it has no header.json"),
+        ("lm-eval", f"{first}\n{first[:100]}", "line 2: is not JSON"),
+        ("lm-eval", silent, "no answer states a confidence"),
+        ("lm-eval", f"{first}\n{silent}", "score missing in 1 of 2 rows"),
+        ("lm-eval", ungraded, "no metric says whether the answer is right"),
+    ):
+        (tmp_path / "log").write_bytes(content if isinstance(content, bytes) else content.encode())
+        assert words in refusal(decal("evaluate", "log", "--from", tool)), words
