@@ -59,15 +59,19 @@ def mean_of(rows: Sequence[Row], value: Callable[[Row], Exact | int]) -> Exact |
     return sum((row.weight * value(row) for row in rows), Fraction(0)) / total if total else None
 
 
-def regret(rows: Sequence[Row], acts: Callable[[Row], int], cell: Callable[[Row], Hashable]) -> Exact:
-    """What the best action for the labels of each cell adds, per row, to the one taken."""
+def regret(rows: Sequence[Row], acts: Callable[[Row], int] | None, cell: Callable[[Row], Hashable]) -> Exact:
+    """What the best action for the labels of each cell adds, per row, to the one taken.
+
+    Without one taken: what knowing the label is expected to add to that best action.
+    """
     total = Fraction(0)
     for name in {cell(row) for row in rows}:
         inside = [row for row in rows if cell(row) == name]
         share = [mean_of(inside, lambda row, k=k: row.label == k) or Fraction(0) for k in range(len(rows[0].score))]
         for row in inside:
             each = worth_of(row.payoff, share)
-            total += row.weight * (max(each) - each[acts(row)])
+            (known,) = worth_of([[max(of_label) for of_label in zip(*row.payoff, strict=True)]], share)
+            total += row.weight * (known - max(each) if acts is None else max(each) - each[acts(row)])
     return total / sum(row.weight for row in rows)
 
 
@@ -164,6 +168,8 @@ def oracle_values(world: RowWorld, group: str | None = None) -> dict[str, Exact 
         return found | {"accuracy": mean_of(rows, lambda row: row.score.index(max(row.score)) == row.label)}
     found["brier"] /= 2
     found["regret_calibration"] = regret(rows, act, bin_of(world, rows))
+    if world.shared or actions == 2:
+        found["regret_grouping_worst"] = regret(rows, None, bin_of(world, rows))
     if actions > 2:
         return found
 

@@ -12,7 +12,6 @@ from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.row_utilities import RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS
 from decal_cli.task import BinaryTask, RowTask
 
 ALIKE = ("expected_utility", "eu_never", "eu_always", "utility_at_stake", "external_regret", "regret_calibration",
@@ -35,40 +34,9 @@ def value(text: str, rows: Rows, task: RowTask = COSTS) -> float:
     return value_of(parse(text), Inputs(rows, decision=task))
 
 
-def threshold_of(miss: float, alarm: float) -> float:
-    """From which score on acting pays: never where a miss costs nothing."""
-    return np.inf if miss <= 0 else alarm / (alarm + miss)
-
-
 def payoffs_of(rows: Rows, acts: np.ndarray) -> np.ndarray:
     """What each row costs, as a utility."""
-    lost = np.zeros(len(rows))
-    for k in range(len(rows)):
-        if acts[k] and not rows.label[k]:
-            lost[k] = rows.amounts["cost_fp_column"][k]
-        elif not acts[k] and rows.label[k]:
-            lost[k] = rows.amounts["amount"][k]
-    return -lost
-
-
-def acts_on(rows: Rows, score: np.ndarray) -> np.ndarray:
-    at = [threshold_of(*pair) for pair in zip(rows.amounts["amount"], rows.amounts["cost_fp_column"], strict=True)]
-    return np.array([p >= t or abs(p - t) < 1e-12 for p, t in zip(score, at, strict=True)])
-
-
-def test_the_worst_grouping_regret_is_that_of_a_loop_over_rows() -> None:
-    rows = priced(weighted=True).in_order()
-    edges = rows.table.score[rows.table.bin_starts(BINS)]
-    place, most = np.searchsorted(edges, rows.score, side="right"), 0.0
-    for k in np.unique(place):
-        here = place == k
-        rate = np.average(rows.label[here], weights=rows.weights[here])
-        for row in np.flatnonzero(here):
-            miss, alarm = rows.amounts["amount"][row], rows.amounts["cost_fp_column"][row]
-            if miss > 0 and alarm > 0:
-                t = alarm / (alarm + miss)
-                most += rows.weights[row] * (miss + alarm) * (t * (1 - rate) if rate >= t else rate * (1 - t))
-    assert value("regret_grouping_worst", rows) == pytest.approx(most / rows.weights.sum(), abs=1e-10)
+    return -np.where(rows.label == 1, ~acts * rows.amounts["amount"], acts * rows.amounts["cost_fp_column"])
 
 
 def test_amounts_alone_decide_held_out_rows() -> None:
@@ -83,7 +51,9 @@ def test_amounts_alone_decide_held_out_rows() -> None:
         amounts = np.unique(others.amounts["amount"])
         worth = [others.weights @ payoffs_of(others, others.amounts["amount"] >= least) for least in amounts]
         large[here] = rows.amounts["amount"][here] >= amounts[int(np.argmax(worth))]
-    now, by_amount = payoffs_of(rows, acts_on(rows, rows.score)), payoffs_of(rows, large)
+    miss, alarm = rows.amounts["amount"], rows.amounts["cost_fp_column"]
+    acts = (miss > 0) & (rows.score * (alarm + miss) >= alarm - 1e-12)
+    now, by_amount = payoffs_of(rows, acts), payoffs_of(rows, large)
     share = rows.weights / rows.weights.sum()
     assert value("eu_by_amount", rows) == pytest.approx(share @ by_amount, abs=1e-10)
     assert value("gain_over_amount", rows) == pytest.approx(share @ (now - by_amount), abs=1e-10)

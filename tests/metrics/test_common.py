@@ -17,7 +17,6 @@ from decal_cli.metrics.confidence import wilson
 from decal_cli.tables.estimate import MISSED_ROWS
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask, ClassDecision, RowTask
 from simulation.few_positives import PROMISED, WITHOUT_FEATURES, covered, few, intervals
 from tests.helpers.command import Decal
@@ -25,9 +24,9 @@ from tests.helpers.pairs import difference_of
 from tests.helpers.worlds import TASKS, any_rows, any_task, known_rows, needs_seed, rows_by_level
 
 
-def value_or_reason(metric: Metric, table: Table, task: BinaryTask) -> float | str:
+def value_or_reason(metric: Metric, inputs: Inputs) -> float | str:
     try:
-        return value_of(Spec(metric), Inputs.of(table, task))
+        return value_of(Spec(metric), inputs)
     except Undefined as undefined:
         assert undefined.reason
         return undefined.reason
@@ -38,12 +37,12 @@ def bounds(metric: Metric, task: BinaryTask) -> tuple[float, float]:
     return metric.range[0] * unit - 1e-9, metric.range[1] * unit + 1e-9
 
 
-def assert_in_bounds(metric: Metric, table: Table, task: BinaryTask, confidence: float) -> float | str:
+def assert_in_bounds(metric: Metric, inputs: Inputs, task: BinaryTask, confidence: float) -> float | str:
     """Of the value, which is given back, and of the interval."""
     low, high = bounds(metric, task)
-    value = value_or_reason(metric, table, task)
+    value = value_or_reason(metric, inputs)
     assert isinstance(value, str) or low <= value <= high, metric.name
-    interval = interval_of(Spec(metric), Inputs.of(table, task), confidence)
+    interval = interval_of(Spec(metric), inputs, confidence)
     assert interval is None or low <= interval[0] <= interval[1] <= high, metric.name
     return value
 
@@ -53,13 +52,13 @@ def test_of_any_rows_a_metric_is_in_its_bounds_in_any_order_and_when_all_are_dou
     rows: Rows, task: BinaryTask
 ) -> None:
     """The order changes no bit, and doubling none of the values that do not depend on the number of rows."""
-    shuffled = rows.take(np.random.default_rng(0).permutation(len(rows.score))).table
-    twice = rows.take(np.repeat(np.arange(len(rows.score)), 2)).table
+    orders = np.arange(len(rows)), np.random.default_rng(0).permutation(len(rows)), np.repeat(np.arange(len(rows)), 2)
+    same, shuffled, twice = (Inputs.of(rows.take(order).table, task) for order in orders)
     for metric in METRICS.values():
-        value = assert_in_bounds(metric, rows.table, task, 0.9)
-        assert value_or_reason(metric, shuffled, task) == value, metric.name
+        value = assert_in_bounds(metric, same, task, 0.9)
+        assert value_or_reason(metric, shuffled) == value, metric.name
         if metric.size_free:
-            assert_same(metric, value_or_reason(metric, twice, task), value)
+            assert_same(metric, value_or_reason(metric, twice), value)
 
 
 def assert_same(metric: Metric, first: float | str, second: float | str) -> None:
@@ -77,8 +76,7 @@ def test_a_metric_never_writes_into_its_table(name: str) -> None:
     for column in columns:
         column.flags.writeable = False
     for metric in METRICS.values():
-        value_or_reason(metric, table, TASKS[0])
-        interval_of(Spec(metric), Inputs.of(table, TASKS[0]), 0.95)
+        assert_in_bounds(metric, Inputs.of(table, TASKS[0]), TASKS[0], 0.95)
     assert all(np.array_equal(old, new) for old, new in zip(before, columns, strict=True))
 
 
@@ -96,14 +94,20 @@ EDGES = {
     "two rows": rows_by_level({0.2: "0", 0.7: "1"}),
     "scores far too low": rows_by_level({0.0: "000", 0.05: "000000111"}),
     "separated": rows_by_level({0.2: "00", 0.4: "0", 0.7: "11"}),
+    "twelve rows": Rows(np.linspace(0, 1, 12), np.arange(12) % 2),
+    "many tied": rows_by_level({0.4: "01" * 30}),
+    "many of label 1": Rows(np.linspace(0, 1, 60), np.ones(60, dtype=int)),
 }
 
 
 @pytest.mark.parametrize("edge", EDGES)
 def test_at_the_edges_a_metric_has_a_finite_value_or_a_reason(edge: str) -> None:
-    for metric in METRICS.values():
-        for task in TASKS:
-            assert_in_bounds(metric, EDGES[edge].table, task, 0.95)
+    """With a feature, which is the score."""
+    rows = replace(EDGES[edge], features=EDGES[edge].score[:, None])
+    for task in TASKS:
+        inputs = Inputs(rows, task)
+        for metric in METRICS.values():
+            assert_in_bounds(metric, inputs, task, 0.95)
 
 
 def test_without_a_task_what_needs_one_says_so() -> None:
@@ -122,12 +126,11 @@ SAMPLING = {"spiegelhalter_z", "c_bound", "c_emp_pvalue", "ece_exact_null", "k2_
 
 @given(rows=any_rows(weights="whole"), task=any_task)
 def test_a_whole_weight_counts_as_that_many_rows(rows: Rows, task: BinaryTask) -> None:
-    assert rows.weight is not None
     copies = replace(rows, weight=None).take(np.repeat(np.arange(len(rows.score)), rows.weight.astype(int)))
     tables = rows.table, copies.table
     for metric in METRICS.values():
         if not needs_seed(metric) and metric.name not in QUANTILE_EDGES | SAMPLING and metric.family != "regret":
-            assert_same(metric, *(value_or_reason(metric, table, task) for table in tables))
+            assert_same(metric, *(value_or_reason(metric, Inputs.of(table, task)) for table in tables))
 
 
 def test_a_large_table_gives_what_a_small_one_would(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,12 +142,12 @@ def test_a_large_table_gives_what_a_small_one_would(monkeypatch: pytest.MonkeyPa
     score = rng.permutation(np.arange(1, 100_001)) / 100_002
     rows = Rows(score, (rng.random(100_000) < score**1.3).astype(int))
     metrics = [metric for metric in METRICS.values() if metric.family != "regret"]
-    by_blocks = rows.table
-    values = {metric.name: value_or_reason(metric, by_blocks, TASKS[0]) for metric in metrics}
+    by_blocks = Inputs.of(rows.table, TASKS[0])
+    values = {metric.name: value_or_reason(metric, by_blocks) for metric in metrics}
     monkeypatch.setattr(table_module, "BLOCK", 1 << 20)
-    at_once = rows.table
+    at_once = Inputs.of(rows.table, TASKS[0])
     for metric in metrics:
-        expected = value_or_reason(metric, at_once, TASKS[0])
+        expected = value_or_reason(metric, at_once)
         assert values[metric.name] == (
             pytest.approx(expected, rel=1e-9, abs=1e-12) if isinstance(expected, float) else expected
         ), metric.name
@@ -210,7 +213,6 @@ WORLDS = {
 def test_a_mistake_of_which_none_was_seen_is_in_the_error(world: str) -> None:
     """A missed row of label 1 costs .7, where no row with that action has label 1; so does one of class c."""
     inputs = WORLDS[world]
-    assert inputs.rows is not None
     ends = interval_of(parse("expected_utility"), inputs, 0.95)
     effect = inputs.rows.table.design.effect if world == "clusters" else 1.0
     assert ends == pytest.approx((-1.959964 * math.sqrt(MISSED_ROWS) * 0.7 * effect / 100, 0.0), abs=1e-7)
@@ -222,7 +224,6 @@ def test_two_models_that_decide_one_row_differently() -> None:
     other[50] = 0.9
     pairs = pair_up(other, SCORE, RIGHT.astype(np.int64))
     change = difference_of(parse("expected_utility"), pairs, TASK)
-    assert change is not None
     seen = (0.297**2 + 99 * 0.003**2) / 100**2
     assert change.mean == pytest.approx(0.003)
     assert change.error == pytest.approx(math.sqrt(seen + MISSED_ROWS * 0.703**2 / 100**2))

@@ -1,6 +1,5 @@
 """Intervals of scores, and the law behind the p-value of c_emp: the range of Brownian motion on [0, 1]."""
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -8,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from decal_cli.metrics import Inputs, confidence, measure, parse
+from decal_cli.metrics import Inputs, measure, parse
 from decal_cli.metrics.confidence import one_sided, quantile, wilson
 from decal_cli.metrics.families.calibration import range_above
-from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.tables.units import units_of_rows
@@ -31,21 +29,6 @@ def test_the_two_series_meet() -> None:
     assert range_above(2 - 1e-9) == pytest.approx(range_above(2 + 1e-9), abs=1e-8)
 
 
-def test_it_falls_from_one_to_zero() -> None:
-    tail = [range_above(x) for x in np.linspace(0, 40, 400)]
-    assert tail[0] == 1 and tail[-1] == 0
-    assert all(before >= after for before, after in itertools.pairwise(tail))
-
-
-def test_calibrated_worlds_give_uniform_p_values() -> None:
-    """A walk of steps has a slightly smaller range than Brownian motion, so the test is a little cautious."""
-    rng = np.random.default_rng(0)
-    score = rng.random(2000)
-    p_values = [value_of("c_emp_pvalue", Rows(score, (rng.random(2000) < score).astype(int)).table) for _ in range(400)]
-    assert 0.02 <= np.mean(np.array(p_values) < 0.1) <= 0.13
-    assert 0.35 <= np.mean(np.array(p_values) < 0.5) <= 0.55
-
-
 def test_scores_that_cannot_err_either_do_or_do_not() -> None:
     assert value_of("c_emp_pvalue", rows_by_level({0.0: "00", 1.0: "1"}).table) == 1
     assert value_of("c_emp_pvalue", rows_by_level({0.0: "01", 1.0: "1"}).table) == 0
@@ -54,23 +37,6 @@ def test_scores_that_cannot_err_either_do_or_do_not() -> None:
 def test_atb_of_two_sure_halves() -> None:
     """.51 where y = 1 and .49 where y = 0: .02 x 2 x .245^2, and nothing outside: truthful (arXiv 2508.13100)."""
     assert value_of("atb", rows_by_level({0.49: "00", 0.51: "11"}).table) == pytest.approx(0.002401, abs=1e-12)
-
-
-def test_atb_is_least_where_the_truth_is_said() -> None:
-    """Its mean over all labels, each right with its own chance, is larger for any other prediction."""
-    chance = np.array([0.2, 0.5, 0.9])
-
-    def mean_atb(prediction: np.ndarray) -> float:
-        total = 0.0
-        for labels in itertools.product((0, 1), repeat=3):
-            share = float(np.prod(np.where(labels, chance, 1 - chance)))
-            total += share * value_of("atb", Rows(prediction, np.array(labels)).table)
-        return total
-
-    truth = mean_atb(chance)
-    rng = np.random.default_rng(0)
-    others = [mean_atb(np.clip(chance + rng.uniform(-0.3, 0.3, 3), 0, 1)) for _ in range(200)]
-    assert truth < min(others)
 
 
 def test_a_bound_that_says_nothing_is_vacuous() -> None:
@@ -86,7 +52,7 @@ def test_a_bound_that_says_nothing_is_vacuous() -> None:
 def test_the_certificate_of_one_model_is_two_sided() -> None:
     t = known_rows("binary").table
     value, margin = value_of("c_emp", t), value_of("c_bound(delta=0.1)", t) - value_of("c_emp", t)
-    low, high = interval_of("c_bound(delta=0.1)", t, confidence=0.9) or (0.0, 0.0)
+    low, high = interval_of("c_bound(delta=0.1)", t, confidence=0.9)
     assert (low, high) == pytest.approx((max(value - margin, 0), value + margin))
 
 
@@ -100,9 +66,6 @@ def test_the_isotonic_fit_has_no_interval_error_and_loses_no_more_on_its_own_row
     for threshold in (0.2, 0.5, 0.7):
         task = BinaryTask.of_threshold(threshold)
         assert value_of("expected_utility", fitted, task) >= value_of("expected_utility", t, task) - 1e-9
-
-
-TASK = BinaryTask.of_threshold(0.3)
 
 
 def test_the_normal_quantile() -> None:
@@ -125,7 +88,8 @@ def test_a_share_rests_on_no_more_rows_than_its_weights_say() -> None:
     Five rows of weight 10^6 that agree are five rows, whatever the light ones are.
     """
     rows = Rows(np.tile((0.5, 0.1), 50), np.ones(100), np.where(np.arange(100) % 20 == 0, 1e6, 1.0))
-    assert interval_of("sensitivity", rows.table, TASK) == pytest.approx(wilson(1, 5, 0.95), abs=1e-4)
+    ends = interval_of("sensitivity", rows.table, BinaryTask.of_threshold(0.3))
+    assert ends == pytest.approx(wilson(1, 5, 0.95), abs=1e-4)
     assert wilson(1, 5, 0.95) == pytest.approx((0.5655, 1.0), abs=5e-5)
 
 
@@ -144,45 +108,19 @@ def test_delongs_error_is_that_of_the_placements() -> None:
     positives, negatives = hand.score[hand.label == 1], hand.score[hand.label == 0]
     beats = (positives[:, None] > negatives) + 0.5 * (positives[:, None] == negatives)
     variance = beats.mean(axis=1).var(ddof=1) / 10 + beats.mean(axis=0).var(ddof=1) / 10
-    low, high = interval_of("auc", hand.table) or (0.0, 0.0)
+    low, high = interval_of("auc", hand.table)
     on_logit = np.log(high / (1 - high)) - np.log(low / (1 - low))
     assert on_logit == pytest.approx(2 * 1.96 * np.sqrt(variance) / (0.86 * 0.14), rel=1e-4)
 
 
-MEANS = ["brier", "log_loss", "auc", "expected_utility", "observed_expected", "calibration_slope", "accuracy", "ppv"]
-
-
-@pytest.mark.parametrize("key", ["ece", "ece_debiased", "c_bound", "corp_mcb", "cfdl_null", *MEANS])
-def test_more_confidence_is_a_wider_interval(key: str) -> None:
-    table = known_rows("binary").table
-    narrow, wide = (interval_of(key, table, TASK, confidence) for confidence in (0.5, 0.99))
-    if narrow is not None and wide is not None:
-        assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
-
-
 def test_perfect_ranking_has_an_interval_below_one() -> None:
-    low, high = interval_of("auc", rows_by_level({0.2: "0000", 0.8: "1111"}).table) or (0.0, 0.0)
+    low, high = interval_of("auc", rows_by_level({0.2: "0000", 0.8: "1111"}).table)
     assert 0.4 < low < 0.6 and high == 1
 
 
 def test_the_squared_errors_share_the_interval_of_the_debiased_one() -> None:
     """cl and rmsce estimate what ece_debiased does; the plug-in may lie above its own interval."""
     table = known_rows("binary").table
-    low, high = interval_of("ece_debiased", table) or (0.0, 0.0)
+    low, high = interval_of("ece_debiased", table)
     assert interval_of("cl", table) == (max(low, 0.0), high)
     assert interval_of("rmsce", table) == pytest.approx((max(low, 0.0) ** 0.5, high**0.5))
-
-
-def test_the_interval_of_a_skewed_mean_is_longer_on_the_side_of_the_tail_and_misses_less() -> None:
-    rng, held = np.random.default_rng(4), {"normal": 0, "skewed": 0}
-    for _ in range(2000):
-        values = rng.exponential(size=30) ** 2
-        mean, spread = values.mean(), values.std()
-        estimate = MeanEstimate(float(mean), float(spread / np.sqrt(30)))
-        skewness = float(((values - mean) ** 3).mean() / spread**3)
-        low, high = confidence.skewed(estimate, skewness / np.sqrt(30), 0.9)
-        assert high - mean > mean - low
-        held["skewed"] += low <= 2 <= high
-        low, high = confidence.normal(estimate, 0.9)
-        held["normal"] += low <= 2 <= high
-    assert held["normal"] < 1600 < 1680 < held["skewed"]

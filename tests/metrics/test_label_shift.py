@@ -26,16 +26,6 @@ def test_a_bin_without_rows_counts_half_a_row() -> None:
     assert value == pytest.approx(0.5 * np.log(2) - 0.495 * np.log(0.005 / 0.5), abs=1e-12)
 
 
-def test_bins_are_frozen_on_the_reference_and_hold_every_row() -> None:
-    rng = np.random.default_rng(2)
-    reference, rows = sample(rng, 500, 0.3), sample(rng, 300, 0.6)
-    edges = reference.bin_edges(N_BINS)
-    by_hand = np.bincount(np.sum(rows.score[:, None] > edges, axis=1)) / 300
-    assert binned(rows, edges).share == pytest.approx(by_hand, abs=1e-12)
-    assert binned(reference, edges).share == pytest.approx(np.full(10, 0.1), abs=1e-3)
-    assert psi(binned(reference, edges), binned(reference, edges)) == 0
-
-
 def test_the_metric_is_that_of_the_bins_of_the_reference() -> None:
     """Two rows of the reference in each of ten bins; of these rows .4 lie in the first, and none in the last.
 

@@ -5,7 +5,6 @@ import pytest
 
 import decal_cli
 from decal_cli.metrics.inputs import stakes_on
-from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.rows import Rows
 from decal_cli.task import abstaining, task_of
 
@@ -39,20 +38,3 @@ def test_actions_but_that_of_low_scores_need_a_place_by_hand() -> None:
     place = stakes_on(rows, task_of(utility=WAIT_TEST_TREAT)).in_place(rows.score)
     assert place.wins == pytest.approx([4 - 2.2, 18 - 1.4, 0.05 * 17 - 0.95 * 2])
     assert place.with_it.tolist() == [1, 2, 1]
-
-
-def test_of_equals_the_action_of_higher_scores_is_taken_and_of_classes_the_first() -> None:
-    at_kink = RowStakes(Rows(np.array([0.5]), np.array([1])), np.array(((0.0, -1.0), (-1.0, 0.0))))
-    assert at_kink.response(np.array([0.5])).tolist() == [1]
-    even = np.array([[0.25, 0.25, 0.5], [0.4, 0.4, 0.2]])
-    named = RowStakes(Rows(even, np.array([0, 1]), classes=CLASSES), np.eye(3))
-    assert named.response(even).tolist() == [2, 0]
-
-
-def test_the_limit_may_cost_more_than_one_row_is_worth_beyond_another() -> None:
-    """Acting wins 5, 4 and 4, and there is one place: the two rows without one lose 4 each."""
-    frame = {"p": [0.9, 0.8, 0.7], "y": [1, 1, 1], "u0": [0.0] * 3, "u1": [-5.0, -4.0, -4.0]}
-    frame |= {"u2": [-1.0] * 3, "u3": [0.0] * 3}
-    stakes = {"utility_columns": ["u0", "u1", "u2", "u3"], "capacity": 1}
-    found = decal_cli.evaluate(frame, score="p", label="y", metrics=["capacity_cost"], **stakes)
-    assert found["capacity_cost"].value == pytest.approx(8 / 3, abs=1e-12)
