@@ -80,16 +80,6 @@ def test_two_models_that_know_different_parts_of_the_label_are_both_beaten() -> 
     assert text.startswith("No model named is sufficient here: each is beaten by another. Best known lower curve: ")
 
 
-def test_models_that_know_the_same_are_seldom_told_apart() -> None:
-    beaten = 0
-    for seed in range(40):
-        x, label = world(1000, 100 + seed)
-        noise = np.random.default_rng(seed).normal(size=(1000, 2))
-        models = [(f"m{k}", Rows(score(x[:, 0] + 0.5 * noise[:, k]), label)) for k in range(2)]
-        beaten += len(lowest_curve(models, AT, 0.95).sufficient) < 2
-    assert beaten <= 3
-
-
 def test_rows_are_the_same_only_with_the_same_labels_and_weights() -> None:
     x, label = world(50, 6)
     rows = Rows(score(x[:, 0]), label)

@@ -7,7 +7,7 @@ from sklearn.metrics import roc_curve
 from decal_cli.curves.battery import curves_of
 from decal_cli.curves.grid import Grid
 from decal_cli.curves.roc import Roc
-from decal_cli.metrics import Inputs, interval_of, parse, value_of
+from decal_cli.metrics import Inputs, interval_of, parse
 from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
@@ -60,21 +60,6 @@ def test_a_curve_by_hand() -> None:
     given = Rows(np.array([0.8, 0.6, 0.4]), np.array([1, 0, 1]))
     roc = Roc.of_table(given.table, np.array([0.6, 0.9]))
     assert (roc.recall[0], roc.false_alarms[0]) == pytest.approx((0.5, 1.0)) and roc.recall[1] == 0
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_curves_of_a_sweep_are_the_metrics_at_each_threshold(weighted: bool) -> None:
-    given = rows(weighted=weighted)
-    curves = curves_of(given.table, None, Grid(np.array([0.2, 0.5])))
-    for k, t in enumerate((0.2, 0.5)):
-        inputs = Inputs(given, BinaryTask.of_threshold(t))
-        for name in ("sensitivity", "ppv"):
-            curve = curves[name]
-            assert curve.value[k] == pytest.approx(value_of(parse(name), inputs), abs=1e-12)
-            assert (curve.low[k], curve.high[k]) == pytest.approx(interval_of(parse(name), inputs, 0.95), abs=1e-12)
-        specificity = value_of(parse("specificity"), inputs)
-        assert curves["false_positive_rate"].value[k] == pytest.approx(1 - specificity, abs=1e-12)
-        assert curves["lift"].value[k] == pytest.approx(curves["ppv"].value[k] / given.table.base_rate, abs=1e-12)
 
 
 def test_intervals_use_that_the_share_of_a_label_is_known() -> None:

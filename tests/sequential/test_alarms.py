@@ -29,8 +29,7 @@ from decal_cli.sequential.anytime import (
 )
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.task import BinaryTask
-from simulation.cluster_streams import KINDS, runs_of
-from simulation.late_labels import alarms, overlapping
+from simulation.cluster_streams import runs_of
 
 SHAPES = {
     "uniform": lambda rng, rows: rng.random(rows),
@@ -224,27 +223,6 @@ def test_pieces_are_the_whole() -> None:
         assert log_of_first.tobytes() == log_e[:rows].tobytes() and first.state() == state
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_false_alarms_stay_under_the_level_where_rows_cry_wolf(kind: str) -> None:
-    """60 calibrated streams of 60 clusters: at most .05, with three standard errors; row by row many are false."""
-    by_row = by_cluster = 0
-    for stream in range(60):
-        drawn = KINDS[kind](np.random.default_rng([5, stream]), 60)
-        by_row += CalibrationAlarm().advance(drawn.score, drawn.label).max() >= np.log(20)
-        by_cluster += ClusterAlarm().advance(drawn.score, drawn.label, runs_of(drawn.size)).max() >= np.log(20)
-    assert by_cluster <= 3 + 3 * np.sqrt(60 * 0.05 * 0.95)
-    assert by_row > 15
-
-
-def test_a_score_that_is_off_is_found() -> None:
-    found = 0
-    for stream in range(10):
-        drawn = KINDS["1 to 40 rows, labels correlated .8"](np.random.default_rng([6, stream]), 400)
-        shifted = drawn.score / (drawn.score + (1 - drawn.score) * np.exp(0.8))
-        found += ClusterAlarm().advance(shifted, drawn.label, runs_of(drawn.size)).max() >= np.log(20)
-    assert found >= 9
-
-
 ROWS = 300
 KNOWN = {
     "1 row": known_after_rows(ROWS, 1),
@@ -307,25 +285,3 @@ def test_labels_that_are_not_known_yet_change_nothing() -> None:
         after = DelayedAlarm().advance(score, np.where(np.arange(ROWS) < row, label, 1 - label), known)
         first = int(np.searchsorted(known, row + 1))
         assert after[:first].tobytes() == before[:first].tobytes()
-
-
-@pytest.mark.parametrize("delay", [1, 5, 30])
-def test_calibrated_forecasts_of_windows_that_overlap_raise_few_alarms(delay: int) -> None:
-    """40 streams of 1,000 rows: at most .05, with three standard errors; row by row many are false."""
-    in_blocks, by_row = alarms(delay, 1000, 0.0, 40, seed=7)
-    assert in_blocks <= 2 + 3 * math.sqrt(40 * 0.05 * 0.95)
-    assert by_row > in_blocks + 3
-
-
-def test_a_shift_is_found_though_labels_come_late() -> None:
-    for delay, shift in ((1, 0.6), (5, 0.8), (30, 2.0)):
-        assert alarms(delay, 1000, shift, 5, seed=8)[0] >= 4, delay
-
-
-def test_the_windows_overlap_and_their_forecasts_are_calibrated() -> None:
-    drawn = overlapping(5, 100_000, 0.0, np.random.default_rng(1))
-    missed = drawn.label - drawn.score
-    assert abs(missed.mean()) < 0.01 and abs(np.mean(missed * drawn.score)) < 0.01
-    apart = [float(np.corrcoef(missed[:-lag], missed[lag:])[0, 1]) for lag in (1, 5, 6)]
-    assert apart[0] > 0.3 > apart[1] > 0.02 > abs(apart[2])
-    assert CalibrationAlarm().advance(*overlapping(5, 1000, 0.0, np.random.default_rng(2))).max() > math.log(20)

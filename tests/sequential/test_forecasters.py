@@ -21,9 +21,7 @@ from decal_cli.sequential.forecasters import (
     FadingIsotonic,
     ForecastFTPL,
     ForecastHedge,
-    Inside,
     OnlinePlatt,
-    RunningMean,
     one_by_one,
     perturbed_shares,
     projected,
@@ -73,25 +71,10 @@ def test_ftpl_predicts_each_ratio_of_its_counts_as_often_as_the_algorithm_says()
     assert (np.abs(times / 30_000 - multiples / 9) < 0.011).all()  # four standard errors
 
 
-def test_hedge_keeps_its_bound_where_the_running_mean_loses_a_quarter() -> None:
-    rows = 8000
-    label = np.tile([0, 1], rows // 2).astype(np.uint8)
-    known, score = known_after_rows(rows, 0), np.zeros(rows)
-    mean = worst_v_regret(tabulate(RunningMean().replay(score, label, known), label, None))
-    assert mean.regret == pytest.approx(rows / 4, rel=0.01)
-    for horizon in (rows, None):
-        worst = [
-            worst_v_regret(tabulate(ForecastHedge(seed, horizon).replay(score, label, known), label, None)).regret
-            for seed in range(40)
-        ]
-        assert np.mean(worst) < 0.7 * math.sqrt(rows)
-    ftpl = [
-        worst_v_regret(tabulate(ForecastFTPL(seed, rows).replay(score, label, known), label, None)).regret
-        for seed in range(40)
-    ]
-    assert np.mean(ftpl) < 0.7 * math.sqrt(rows)
-    known_and_not = (ForecastHedge(horizon=rows).guarantee(rows), ForecastHedge().guarantee(rows))
-    assert [each.bound * math.sqrt(rows) for each in known_and_not] == pytest.approx([0.5887, 1.1774], rel=1e-3)
+def test_the_guarantee_of_hedge_by_hand() -> None:
+    """sqrt(ln 2 / 2) / sqrt T where T is known, and twice that where it is not."""
+    known_and_not = (ForecastHedge(horizon=8000).guarantee(8000), ForecastHedge().guarantee(8000))
+    assert [each.bound * math.sqrt(8000) for each in known_and_not] == pytest.approx([0.5887, 1.1774], rel=1e-3)
 
 
 def test_the_worst_v_regret_is_the_largest_on_a_fine_grid() -> None:
@@ -208,7 +191,6 @@ def test_a_group_is_predicted_as_if_there_were_no_other(method: str, delay: str)
     known, group = DELAYS[delay], np.random.default_rng(6).choice(["a", "b", "ü"], ROWS)
     inside = forecaster_of(parse(method), 3, None, groups=True)
     step = forecaster_of(parse(method), 3, None, groups=True)
-    assert isinstance(inside, Inside) and isinstance(step, Inside)
     together = inside.replay(score, label, known, group.tolist())
     learned, by_row = 0, []
     for row in range(ROWS):
@@ -221,30 +203,11 @@ def test_a_group_is_predicted_as_if_there_were_no_other(method: str, delay: str)
     other = label.copy()
     other[group != "b"] = 1 - other[group != "b"]
     without = forecaster_of(parse(method), 3, None, groups=True)
-    assert isinstance(without, Inside)
     changed = without.replay(score, other, known, group.tolist())
     assert changed[group == "b"].tobytes() == together[group == "b"].tobytes()
     back = forecaster_of(parse(method), 3, None, groups=True)
     back.restore(json.loads(json.dumps(inside.state())))
     assert json.dumps(back.state()) == json.dumps(inside.state())
-
-
-N_ROWS = 4000
-LABELS = {
-    "random": np.random.default_rng(0).random(N_ROWS) < 0.3,
-    "drifting": np.random.default_rng(1).random(N_ROWS) < np.linspace(0.1, 0.9, N_ROWS),
-    "alternating": np.arange(N_ROWS) % 2 == 1,
-    "blocks": np.floor(np.log2(np.arange(N_ROWS) + 1.0)) % 2 == 1,
-}
-
-
-@pytest.mark.parametrize("horizon", [N_ROWS, None])
-@pytest.mark.parametrize("kind", LABELS)
-def test_its_cdl_is_at_most_twice_log_t_by_root_t(kind: str, horizon: int | None) -> None:
-    label = LABELS[kind].astype(np.uint8)
-    p = CdlForecaster(seed=1, horizon=horizon).replay(np.zeros(N_ROWS), label, known_after_rows(N_ROWS, 0))
-    cdl = value_of(parse_metric("cdl(levels=exact)"), Inputs(Rows(p, label)))
-    assert cdl * math.sqrt(N_ROWS) / math.log(N_ROWS) <= 2
 
 
 def test_the_experts_expect_to_win_at_most_one_by_t_whatever_the_label() -> None:
@@ -281,7 +244,9 @@ def distance(forecaster: AlmostOneStepAhead, label: Callable[[int, float], int],
         away += abs(ahead - p[row])
         bias[ahead] += ahead - y
     assert max(map(abs, bias.values())) <= 1 + 1e-9
-    return away + sum(map(abs, bias.values())), p
+    at_most = away + sum(map(abs, bias.values()))
+    assert forecaster.account() == pytest.approx(at_most, abs=1e-9)
+    return at_most, p
 
 
 @pytest.mark.parametrize("rows", [10, 300, 2000])
@@ -296,18 +261,6 @@ def test_the_distance_is_within_its_bound_on_any_sequence(kind: str, rows: int) 
             assert value_of(parse_metric("dist_cal_lower"), Inputs(Rows(p, label))) * rows <= at_most + 1e-6
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_no_answer_to_the_prediction_drives_it_away(seed: int) -> None:
-    """It is deterministic, so that the labels may answer the very prediction that they are for."""
-    rng = np.random.default_rng(seed)
-
-    def answer(row: int, p: float) -> int:
-        return int(p < 0.5) if rng.random() < 0.8 else int(rng.integers(2))
-
-    for forecaster in (AlmostOneStepAhead(900), AlmostOneStepAhead()):
-        assert distance(forecaster, answer, 900)[0] <= 2 * math.sqrt(900) + 1
-
-
 def test_its_predictions_by_hand() -> None:
     """T = 4, so that the grid is 0, .5, 1."""
     p = AlmostOneStepAhead(4).replay(np.zeros(4), np.array([1, 1, 0, 0], dtype=np.uint8), known_after_rows(4, 0))
@@ -315,22 +268,6 @@ def test_its_predictions_by_hand() -> None:
     # .5, whose bias falls to -.5: only the pair of .5 and 1 is left. The second counts to 1, with bias 0. The label 0
     # counts to .5, whose bias is 0 again: of both pairs the upper one is nearer to the share, 2/3.
     np.testing.assert_allclose(p, [0, 1, 1, 1])
-
-
-@pytest.mark.parametrize("horizon", [None, 400])
-def test_its_account_is_what_its_rows_were_moved_and_the_bias_that_is_left(horizon: int | None) -> None:
-    rng = np.random.default_rng(3)
-    forecaster, moved, bias, label = AlmostOneStepAhead(horizon), 0.0, dict[float, float](), 0
-    for _ in range(400):
-        prediction = forecaster.predict_one(0.0)
-        lower, steps = forecaster.pairs[-1]
-        label = int(rng.random() < 0.3 + 0.4 * label)
-        forecaster.learn_one(0.0, label)
-        ahead = (lower + label) / steps
-        moved += abs(ahead - prediction)
-        bias[round(ahead, 9)] = bias.get(round(ahead, 9), 0.0) + ahead - label
-    assert forecaster.account() == pytest.approx(moved + sum(map(abs, bias.values())), abs=1e-9)
-    assert forecaster.account() <= forecaster.guarantee(400).bound * 400
 
 
 def test_a_declared_forecaster_is_named_with_its_parameters() -> None:

@@ -43,22 +43,6 @@ def test_the_fit_to_many_rows_is_scikit_learns(name: str) -> None:
     assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
 
 
-def test_a_decreasing_sequence_is_one_pool() -> None:
-    """The worst case of vectorised sweeps: it ends in the scalar pass."""
-    n = np.full(5000, 10.0)
-    starts, rows_in, positives = pool(np.arange(5000), n, np.linspace(10, 0, 5000))
-    assert starts.tolist() == [0]
-    assert (rows_in[0], positives[0]) == (50_000, pytest.approx(25_000))
-
-
-def test_growing_runs_of_violators_are_pooled_like_the_textbook_does() -> None:
-    """Labels 1 0 1 0 0 1 0 0 0 ...: each pool swallows the one before it, one at a time."""
-    label = np.concatenate([[1.0] + [0.0] * k for k in range(1, 80)])
-    starts, rows_in, positives = pool(np.arange(len(label)), np.ones(len(label)), label)
-    assert starts.tolist() == [0]
-    assert positives[0] / rows_in[0] == pytest.approx(label.mean())
-
-
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(any), min_size=1, max_size=80))
 def test_counts_pool_as_weights_do_and_sweeps_as_the_scalar_pass(groups: list[tuple[int, int]]) -> None:

@@ -63,7 +63,6 @@ def test_negatives_that_were_dropped_are_counted_again() -> None:
     p, y = world(np.random.default_rng(3), 400, 0.5)
     first = np.concatenate((np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:50]))
     data = from_arrays(p[first], y[first], columns=Columns(sampled_negatives="0.25"))
-    assert data.population is not None
     positives = int(y.sum())
     assert data.population.prevalence == pytest.approx(positives / (positives + 200))
 
@@ -85,7 +84,7 @@ def test_the_share_of_label_1_is_known_to_intervals_of_means(
     def ends(columns: Columns) -> list[tuple[float, float]]:
         data = from_arrays(score, label, columns=columns)
         measured = evaluate(data, Plan(tuple(map(parse, keys)), task_of(threshold=t))).reports[0].results
-        return [measured[key].interval or (0.0, 0.0) for key in keys]
+        return [measured[key].interval for key in keys]
 
     net_benefit, utility, never, brier, regret, log_loss, auc, ks = ends(Columns(prevalence=str(q), keep_scores=True))
     *_, auc_of_rows, ks_of_rows = ends(Columns())

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import decal_cli.tables.table as table_module
 from decal_cli.errors import Undefined
 from decal_cli.learn.method import Training
 from decal_cli.tables import threads
@@ -126,12 +125,6 @@ def test_a_null_table_keeps_its_scores_and_draws_labels_from_them(weighted: bool
     assert variance == pytest.approx(weight * unit * table.score * (1 - table.score), rel=0.12)
 
 
-def test_draws_depend_on_the_seed_alone() -> None:
-    table = known_rows("binary").table
-    once, again = (table.resample(np.random.default_rng(5)) for _ in range(2))
-    assert columns_of_table(once) == columns_of_table(again)
-
-
 def large(size: int = 100_000) -> Rows:
     rng = np.random.default_rng(3)
     score = rng.permutation(np.arange(1, size + 1)) / (size + 2)
@@ -149,27 +142,9 @@ def test_a_large_table_has_equal_mass_cells() -> None:
     assert small.cells is small
 
 
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    by_blocks, at_once = large().table, large().table
-    ours = [by_blocks.bins(15), by_blocks.isotonic, by_blocks.bins(200, "width")]
-    monkeypatch.setattr(table_module, "BLOCK", 1 << 20)
-    theirs = [at_once.bins(15), at_once.isotonic, at_once.bins(200, "width")]
-    for mine, other in zip(ours, theirs, strict=True):
-        assert mine.n.tolist() == other.n.tolist()
-        assert mine.pos.tolist() == other.pos.tolist()
-        assert mine.score == pytest.approx(other.score, rel=1e-12)
-
-
 def test_a_table_of_one_class_says_so() -> None:
     with pytest.raises(Undefined, match="every label is 1"):
         rows_by_level({0.3: "11"}).table.need_both_classes()
-
-
-def test_what_is_cached_is_computed_once() -> None:
-    rows, calls = known_rows("hand"), []
-    for _ in range(2):
-        rows.table.cached("key", lambda t: calls.append(len(t)))
-    assert calls == [3] and rows.table is rows.table
 
 
 def some(size: int = 60, seed: int = 0) -> Rows:
