@@ -114,7 +114,7 @@ def test_a_world_gives_sound_scores_whatever_its_order(key: str, classes: int) -
 def test_a_row_is_scored_alike_among_any_others(key: str, classes: int) -> None:
     model, new = fitted_to_the_world(key, classes), NEW[classes]
     whole = model(new)
-    for rows in (np.arange(40)[::-1], np.arange(7, 19), np.array([3, 3, 3]), np.array([11])):
+    for rows in (np.arange(40)[::-1], np.arange(7, 19), np.array([3, 3, 3]), np.array([11]), np.array([], dtype=int)):
         assert_equal(model(new.take(rows)), Applied(*(None if v is None else v[rows] for v in whole)))
 
 
@@ -244,51 +244,17 @@ def overconfident(size: int, seed: int) -> Training:
     return Training(score, (rng.random(size) < score**2).astype(float), task=TASK)
 
 
-def true_gain(acts: np.ndarray, score: np.ndarray) -> float:
-    """Expected utility of decisions over those at t*, where the truth is score squared."""
-    return float(TASK.u_delta * np.mean((acts.astype(float) - (score >= TASK.threshold)) * (score**2 - TASK.threshold)))
-
-
 class TestMemory:
     """No in-sample optimism: what is only remembered is worth nothing on rows held out."""
 
     def test_a_method_that_memorises_rows_wins_nothing(self) -> None:
         rows = overconfident(400, seed=0)
         in_sample = judge(MEMORISE, fit(MEMORISE, rows), rows).gain
-        assert in_sample is not None and in_sample.mean > 0.1 * TASK.u_delta, "it looks splendid on its own rows"
+        assert in_sample.mean > 0.1 * TASK.u_delta, "it looks splendid on its own rows"
         assert try_out(MEMORISE, rows).gain == (0.0, 0.0)
-
-    def test_noise_features_win_nothing(self) -> None:
-        # Twenty features that mean nothing, and a score that is true already: every change of a decision costs.
-        chosen, off, in_sample = parse("multicalibration"), [], []
-        for seed in range(20):
-            rng = np.random.default_rng(seed)
-            score = rng.random(300)
-            label = (rng.random(300) < score).astype(float)
-            rows = Training(score, label, features=rng.normal(size=(300, 20)), task=TASK)
-            trial, flattered = try_out(chosen, rows), judge(chosen, fit(chosen, rows), rows)
-            truth = won(trial.applied.acts(TASK), replace(rows, label=score), TASK).mean
-            assert trial.gain is not None and flattered.gain is not None
-            assert truth <= 0
-            off.append(trial.gain.mean - truth)
-            in_sample.append(flattered.gain.mean)
-        assert np.mean(in_sample) > 0.0
-        assert abs(np.mean(off)) <= 2 * np.std(off, ddof=1) / np.sqrt(len(off))
 
 
 class TestKnownTruth:
-    def test_the_interval_covers_what_the_method_wins_on_all_rows_there_are(self) -> None:
-        covered, far = 0, np.random.default_rng(9).random(50_000)
-        worlds = 40
-        for seed in range(worlds):
-            rows = overconfident(400, seed)
-            gain = try_out(parse("platt"), rows).gain
-            model = fit(parse("platt"), rows)
-            truth = true_gain(model(Unlabelled(far)).acts(TASK), far)
-            assert gain is not None
-            covered += abs(gain.mean - truth) <= 1.96 * gain.error
-        assert covered >= 0.9 * worlds
-
     def test_utilities_are_per_decision_in_the_users_unit(self) -> None:
         rows = Training(np.array([0.1, 0.9]), np.array([1.0, 1.0]), np.array([1.0, 3.0]), task=TASK)
         # The first row, a quarter of the weight, is a missed positive: each of those costs 3.
@@ -300,17 +266,9 @@ class TestKnownTruth:
     def test_the_gain_is_counted_from_where_the_model_is_operated(self) -> None:
         rows = overconfident(400, seed=3)
         moved = replace(rows, task=BinaryTask.of_costs(2.0, 3.0, decision_threshold=0.9))
-        assert moved.task is not None
         gain = won(rows.score >= TASK.threshold, moved, moved.task)
         back = won(rows.score >= 0.9, rows, TASK)
         assert gain.mean == pytest.approx(-back.mean)
-
-    def test_a_model_on_rows_of_a_test_file(self) -> None:
-        chosen, test = parse("platt"), overconfident(3000, seed=5)
-        trial = judge(chosen, fit(chosen, overconfident(1000, seed=4)), test)
-        truth = true_gain(trial.applied.acts(TASK), test.score)
-        assert trial.gain is not None
-        assert abs(trial.gain.mean - truth) <= 2.6 * trial.gain.error
 
     def test_without_a_task_there_are_scores_and_no_gain(self) -> None:
         trial = try_out(parse("isotonic"), replace(overconfident(200, seed=0), task=None))
@@ -363,5 +321,4 @@ def test_the_order_of_rows_does_not_matter(key: str) -> None:
         assert (one is None) == (other is None)
         if one is not None and other is not None:
             np.testing.assert_array_equal(one[order], other)
-    assert first.gain is not None and second.gain is not None
     assert first.gain == pytest.approx(second.gain, rel=1e-9, abs=1e-15)

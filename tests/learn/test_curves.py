@@ -13,9 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from decal_cli.errors import Undefined
 from decal_cli.learn.curves import (
     MIN_SCORE,
-    Abstaining,
     Beta,
-    Binned,
     Sigmoid,
     _lower_quantile,
     beta_terms,
@@ -72,7 +70,6 @@ STEPS = [(da, db) for da in (-1e-3, 0, 1e-3) for db in (-1e-3, 0, 1e-3)]
 @given(rows=any_rows(least=4, inner=True), key=st.sampled_from(["platt", "platt(on=p)", "platt(targets=labels)"]))
 def test_no_curve_beside_it_is_likelier(rows: Rows, key: str) -> None:
     model = fitted_or_skipped(key, rows)
-    assert isinstance(model, Sigmoid)
     target = rows.label if "labels" in key else platts_targets(rows)
     best = log_loss(model, rows, target)
     for slope, intercept in STEPS:
@@ -84,7 +81,7 @@ def test_a_newton_step_that_would_overshoot_is_cut_short() -> None:
     """One light row against heavy ones at the end: full steps run away from here."""
     rows = Rows(np.array([0.5, 0.999, 1.0]), np.array([0, 1, 1]), np.array([0.126, 788.0, 4.6]))
     model = fit_method("platt", training_of(rows))
-    assert isinstance(model, Sigmoid) and model.slope == pytest.approx(0.8998, abs=1e-3)
+    assert model.slope == pytest.approx(0.8998, abs=1e-3)
     best = log_loss(model, rows, platts_targets(rows))
     for slope, intercept in STEPS:
         beside = Sigmoid("logit", model.slope + slope, model.intercept + intercept)
@@ -94,7 +91,7 @@ def test_a_newton_step_that_would_overshoot_is_cut_short() -> None:
 @given(rows=any_rows(least=5, inner=True))
 def test_beta_obeys_its_constraints_and_no_other_such_curve_is_likelier(rows: Rows) -> None:
     model = fitted_or_skipped("beta", rows)
-    assert isinstance(model, Beta) and model.a >= 0 and model.b >= 0
+    assert model.a >= 0 and model.b >= 0
     best = log_loss(model, rows, rows.label)
     for a, b in STEPS:
         for c in (-1e-3, 0, 1e-3):
@@ -113,7 +110,7 @@ def test_beta_is_found_where_only_a_curve_that_falls_again_separates_the_labels(
     """Without its constraints beta would grow forever: label 1 between .3 and .5 alone."""
     rows = by_level({0.1: "00", 0.3: "11", 0.5: "11", 0.8: "0"})
     model = fit_method("beta", training_of(rows))
-    assert isinstance(model, Beta) and model.a > 0 and model.b == 0
+    assert model.a > 0 and model.b == 0
     best = log_loss(model, rows, rows.label)
     assert log_loss(Beta(model.a + 1e-3, 0.0, model.c), rows, rows.label) > best
     assert log_loss(Beta(model.a, 1e-3, model.c), rows, rows.label) > best
@@ -136,7 +133,7 @@ def test_where_a_threshold_separates_the_labels_there_is_no_maximum(key: str, ro
 
 def test_smoothed_targets_have_a_maximum_even_there() -> None:
     model = fit_method("platt", training_of(SEPARATED))
-    assert isinstance(model, Sigmoid) and 0 < model.slope < 10
+    assert 0 < model.slope < 10
 
 
 def test_scores_of_0_and_1_are_cut_where_the_docstring_says() -> None:
@@ -209,7 +206,6 @@ def test_histogram_by_hand() -> None:
 def test_scaling_binning_is_the_mean_of_its_curve_in_each_bin() -> None:
     rows = random_training(400, 3)
     model = fit_method("scaling-binning(bins=5)", rows)
-    assert isinstance(model, Binned)
     curve, score = model.curve(rows).score, model(rows).score
     assert len(np.unique(score)) == 5
     for value in np.unique(score):
@@ -217,18 +213,9 @@ def test_scaling_binning_is_the_mean_of_its_curve_in_each_bin() -> None:
     np.testing.assert_array_equal(model.curve(rows).score, fit_method("platt", rows)(rows).score)
 
 
-@pytest.mark.parametrize("miscoverage", [0.05, 0.2])
-def test_meta_cal_abstains_on_about_as_many_rightly_decided_rows_as_allowed(miscoverage: float) -> None:
-    model = fit_method(f"meta-cal(miscoverage={miscoverage})", random_training(20_000, 1))
-    new = random_training(20_000, 2)
-    right = (new.score >= 0.5) == (new.label == 1)
-    share = float((model(new).score == 0.5)[right].mean())
-    assert share == pytest.approx(miscoverage, abs=4 * np.sqrt(miscoverage * (1 - miscoverage) / 500))
-
-
 def test_meta_cal_gives_half_within_its_cut_and_temperature_beyond() -> None:
     model = fit_method("meta-cal", random_training(1000, 1))
-    assert isinstance(model, Abstaining) and 0 < model.cut < 0.5
+    assert 0 < model.cut < 0.5
     score = np.array([0.5 - model.cut * 0.99, 0.5 + model.cut * 0.99, 0.01, 0.99])
     calibrated = model(Unlabelled(score)).score
     np.testing.assert_array_equal(calibrated[:2], 0.5)
@@ -238,7 +225,6 @@ def test_meta_cal_gives_half_within_its_cut_and_temperature_beyond() -> None:
 def test_the_rows_that_set_meta_cals_cut_do_not_fit_its_curve() -> None:
     rows = random_training(1000, 1)
     model = fit_method("meta-cal", rows)
-    assert isinstance(model, Abstaining)
     beyond = rows.in_order().take(np.abs(rows.in_order().score - 0.5) > model.cut)
     assert model.curve.slope != pytest.approx(fit_temperature(beyond.table).slope, rel=1e-6)
     ranked = int(((rows.score >= 0.5) == (rows.label == 1)).sum()) // 10
@@ -296,7 +282,6 @@ def test_a_long_table_is_fitted_in_linear_time_and_kept_short() -> None:
 @given(rows=any_rows(least=2), t=st.floats(0.02, 0.98))
 def test_in_sample_it_decides_as_the_isotonic_fit_does(rows: Rows, t: float) -> None:
     learned = with_task(training_of(rows), t)
-    assert learned.task is not None
     try:
         moved, fit = apply_in_sample("threshold", learned), apply_in_sample("isotonic", learned)
     except Undefined:

@@ -21,7 +21,7 @@ from decal_cli.learn.scaling import (
     softmax,
     softmax_fit,
 )
-from decal_cli.metrics import Inputs, interval_of, parse, value_of
+from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.decisions import Recalibrating
 from decal_cli.tables.estimate import MISSED_ROWS
 from decal_cli.tables.resample import FOLDS, deal
@@ -115,12 +115,6 @@ def test_the_choice_is_that_of_a_slow_loop_over_folds(rows: int) -> None:
         assert fitted[k] == pytest.approx(again, abs=1e-9)
 
 
-def test_nothing_is_changed_where_nothing_is_wrong_and_a_shift_is_found() -> None:
-    calibrated = [name for seed in range(20) for name in of_table(tabulate(*world(500, seed)), 0).chosen]
-    shifted = [name for seed in range(20) for name in of_table(tabulate(*world(500, seed, 1.0, -0.8)), 0).chosen]
-    assert calibrated.count("as it is") > 55 and shifted.count("as it is") == 0
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_clusters_stay_whole_and_units_are_the_rows(weighted: bool) -> None:
     score, label = world(600, 6)
@@ -157,31 +151,16 @@ def test_few_rows_are_not_split() -> None:
             of_rows(rows, 0)
 
 
-def scored_rows(rows: int = 400, seed: int = 0, decimals: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    score = rng.random(rows) if decimals is None else np.round(rng.random(rows), decimals)
-    return score, (rng.random(rows) < score**1.5).astype(int)
-
-
-@given(st.integers(0, 10_000), st.sampled_from([1, 2, None]), st.booleans())
-def test_a_split_hands_out_every_row_once(seed: int, decimals: int | None, weighted: bool) -> None:
-    score, label = scored_rows(60, seed, decimals)
+@given(st.integers(0, 10_000), st.integers(1, 3), st.booleans())
+def test_a_split_hands_out_every_row_once(seed: int, decimals: int, weighted: bool) -> None:
+    score, label = world(60, seed)
+    score = np.round(score, decimals)
     weight = np.random.default_rng(seed).uniform(0.5, 3, 60) if weighted else None
     t = tabulate(score, label, weight)
     neg, pos = t.split(np.random.default_rng(seed))
     assert neg.shape == pos.shape == (FOLDS, len(t))
     assert (neg >= 0).all() and (pos >= 0).all()
     assert pos.sum(axis=0) == pytest.approx(t.pos) and (neg + pos).sum(axis=0) == pytest.approx(t.n)
-
-
-def test_labels_do_not_steer_the_split() -> None:
-    """Rows of one level go to folds by themselves: a fold's share of positives must vary as chance has it."""
-    t = tabulate(np.full(1000, 0.5), np.arange(1000) % 2)
-    shares = []
-    for seed in range(200):
-        neg, pos = t.split(np.random.default_rng(seed))
-        shares.append(float(pos[0, 0] / (neg[0, 0] + pos[0, 0])))
-    assert np.std(shares) == pytest.approx(np.sqrt(0.25 / 200 * 0.8), rel=0.2)
 
 
 def test_the_smoothed_curve_keeps_a_line_and_few_levels() -> None:
@@ -281,19 +260,6 @@ def test_more_classes_than_a_matrix_takes() -> None:
     assert fit_temperature(score, score.argmax(axis=1), np.ones(100)).of(score).shape == (100, 21)
 
 
-def gain(key: str, rows: Rows, decision: ClassDecision = ABSTAINING, seed: int = 0) -> tuple[float, float, float]:
-    inputs = Inputs(rows, decision=decision, seed=seed)
-    low, high = interval_of(parse(key), inputs, 0.9) or (np.nan, np.nan)
-    return value_of(parse(key), inputs), low, high
-
-
-def test_a_calibrated_model_has_nothing_to_gain_and_a_sharp_one_does() -> None:
-    calm = [gain("gain_recalibration", class_world(seed, 1500)) for seed in range(10)]
-    assert sum(low > 0 for _, low, _ in calm) <= 1 and abs(np.mean([value for value, *_ in calm])) < 0.003
-    value, low, _ = gain("gain_recalibration", class_world(20, 3000, sharper=4.0))
-    assert low > 0 and value > 0.02
-
-
 def test_a_held_out_score_does_not_depend_on_its_own_label() -> None:
     rows = class_world(24, 300)
     first = build_recalibrated(rows, seed=0)
@@ -306,19 +272,4 @@ def test_a_held_out_score_does_not_depend_on_its_own_label() -> None:
 
 def test_few_rows_say_so() -> None:
     with pytest.raises(Undefined, match="at least 20 rows"):
-        gain("gain_recalibration", class_world(0, 12))
-
-
-def test_the_interval_holds_what_the_rules_win() -> None:
-    """Coverage of 90 % intervals of gain_recalibration, of the rules of the folds, on fresh rows."""
-    fresh, held = class_world(1000, 40_000, sharper=2.0), 0
-    utility = np.array(ABSTAINING.utility)
-    before = utility[(fresh.score @ utility.T).argmax(axis=1), fresh.label].mean()
-    rounds = 40
-    for seed in range(rounds):
-        rows = class_world(seed, 1000, sharper=2.0)
-        scaling = SCALINGS["temperature"](rows.score, rows.label, np.ones(len(rows)))
-        after = utility[(scaling.of(fresh.score) @ utility.T).argmax(axis=1), fresh.label].mean()
-        _, low, high = gain("gain_recalibration", rows)
-        held += low <= after - before <= high
-    assert held >= 0.8 * rounds
+        value_of(parse("gain_recalibration"), Inputs(class_world(0, 12), decision=ABSTAINING))

@@ -33,25 +33,39 @@ from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import BinaryTask
 from tests.helpers.command import BINARY, Decal, refusal
 from tests.helpers.model_files import SAVED_STEPS, forged, of_model, put, refused, without
-from tests.helpers.training import FIFTH, OF_TWO, fit_method, random_training, unlabelled
+from tests.helpers.training import (
+    FIFTH,
+    LETTERS,
+    OF_THREE,
+    OF_TWO,
+    class_training,
+    fit_method,
+    random_training,
+    unlabelled,
+)
 
-KEYS = [*OF_TWO, "glar(r=-1)", "glar(r=-1,adjust=threshold)", "platt(on=p)"]
-NEW = unlabelled(random_training(300, seed=8))
+CASES = [
+    *((key, 2) for key in (*OF_TWO, "glar(r=-1)", "glar(r=-1,adjust=threshold)", "platt(on=p)")),
+    *((key, 3) for key in OF_THREE),
+]
 
 
 @cache
-def saved(key: str) -> Saved:
+def saved(key: str, classes: int = 2) -> Saved:
     """The method of this key, fitted to 300 rows with three features and a group, as `decal fit` keeps it."""
+    rows = random_training(300, seed=7) if classes == 2 else class_training(rows=300)
+    several = {} if classes == 2 else {"classes": LETTERS, "proba": ("m:a", "m:b", "m:c")}
     return Saved(
         method=key,
-        model=fit_method(key, random_training(300, seed=7)),
+        model=fit_method(key, rows),
         score="p_näme",
         features=("x1", "x2", "x3"),
         width=3,
         kinds=("number",) * 3,
-        groups=("site",),
-        task=FIFTH,
+        groups=("site",) if classes == 2 else (),
+        task=FIFTH if classes == 2 else None,
         fitted_on={"rows": 300, "seed": 0, "inputs": [{"sha256": "ab" * 32, "rows": 300}]},
+        **several,
     )
 
 
@@ -74,21 +88,14 @@ def bits(applied: Applied) -> list[bytes | None]:
     return [None if values is None else values.tobytes() for values in applied]
 
 
-@pytest.mark.parametrize("key", KEYS)
-class TestEveryMethod:
-    def test_the_same_model_comes_back_and_says_the_same_of_rows(self, key: str) -> None:
-        text = to_text(saved(key))
-        back = from_text(text, "m.json")
-        assert to_text(back) == text and text.endswith("}\n") and json.loads(text)["method"] == key
-        assert same_bits(back.model, saved(key).model)
-        assert bits(back.model(NEW)) == bits(saved(key).model(NEW))
-        assert bits(score_rows(back, NEW, "m.json")) == bits(saved(key).model(NEW))
-
-    def test_a_model_takes_no_rows_and_one(self, key: str) -> None:
-        whole = saved(key).model(NEW)
-        for chosen in (np.array([], dtype=int), np.array([5])):
-            part = saved(key).model(NEW.take(chosen))
-            assert bits(part) == [None if values is None else values[chosen].tobytes() for values in whole]
+@pytest.mark.parametrize(("key", "classes"), CASES)
+def test_the_same_model_comes_back_and_says_the_same_of_rows(key: str, classes: int) -> None:
+    given, new = saved(key, classes), unlabelled(random_training(300, seed=8) if classes == 2 else class_training(3))
+    text = to_text(given)
+    back = from_text(text, "m.json")
+    assert to_text(back) == text and text.endswith("}\n") and json.loads(text)["method"] == key
+    assert same_bits(back.model, given.model) and back.classes == given.classes
+    assert bits(back.model(new)) == bits(score_rows(back, new, "m.json")) == bits(given.model(new))
 
 
 def test_columns_task_and_origin_come_back() -> None:

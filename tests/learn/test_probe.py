@@ -24,7 +24,6 @@ from decal_cli.learn.probe import (
     Regression,
     Split,
     Standard,
-    Trees,
     blend_weights,
     blended,
     build_probe,
@@ -33,6 +32,7 @@ from decal_cli.learn.probe import (
     no_signal,
     with_mean_weight_one,
 )
+from decal_cli.learn.regions import build_regions, hold_out
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.decisions import Featured, Recalibrating, post_training
 from decal_cli.tables.estimate import MISSED_ROWS
@@ -129,15 +129,6 @@ def test_noise_wins_nothing_and_what_there_is_is_found() -> None:
     mean, error = np.array([(each.value, each.error) for each in something]).T
     assert (mean - 1.96 * error > 0).all()
     assert 0.6 * np.mean(best) < mean.mean() < 1.1 * np.mean(best)
-
-
-def test_products_are_seen() -> None:
-    """Neither feature of a product shows by itself what both show together."""
-    score, features = np.full(4000, 0.5), np.random.default_rng(0).normal(size=(4000, 3))
-    strength = 1.5 * features[:, 0] * features[:, 1]
-    label = (np.random.default_rng(1).random(4000) < 1 / (1 + np.exp(-strength))).astype(int)
-    gain = gain_beyond(build_probe(Rows(score, label, features=features), seed=0), 0.5)
-    assert gain.value - 3 * gain.error > 0
 
 
 def by_hand(probed: Probed, threshold: float) -> tuple[float, float]:
@@ -244,11 +235,15 @@ EDGES = edges()
 
 @pytest.mark.usefixtures("one_deal")
 @pytest.mark.parametrize("name", EDGES)
-def test_edges_have_probabilities_and_gains(name: str) -> None:
+def test_edges_have_probabilities_regions_and_gains(name: str) -> None:
     score, label, features = EDGES[name]
     rng = np.random.default_rng(0)
     for weight in (None, np.exp(4 * rng.normal(size=len(score)))):
-        probed = build_probe(Rows(score, label, weight, features=features), seed=0)
+        rows = Rows(score, label, weight, features=features)
+        probed = build_probe(rows, seed=0)
+        if features.shape[1]:  # trees need a column
+            assert hold_out(rows, seed=0) is not None
+            assert build_regions(rows, seed=0).n.sum() == pytest.approx(rows.weights.sum())
         for values in (probed.isotonic, probed.recalibrated, probed.probe, probed.judge.chance):
             assert np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1
         for t in (1e-6, *AT, 1 - 1e-6):
@@ -259,8 +254,10 @@ def test_edges_have_probabilities_and_gains(name: str) -> None:
 @pytest.mark.parametrize("rows", [1, 2, 9])
 def test_too_few_rows_say_so(rows: int) -> None:
     score, label, _, features = featured_rows(rows)
-    probed = build_probe(Rows(score, label, features=features), seed=0)
+    few = Rows(score, label, features=features)
+    probed = build_probe(few, seed=0)
     assert probed.probe.shape == (0,) and probed.score.shape == (rows,)
+    assert hold_out(few, seed=0) is None and build_regions(few, seed=0).n.sum() == rows
     for asked in (lambda: gain_beyond(probed, 0.3), lambda: no_signal(probed)):
         with pytest.raises(Undefined, match="at least 10 rows"):
             asked()
@@ -341,17 +338,6 @@ def test_the_regression_is_a_logistic_fit_on_standardised_log_odds() -> None:
     assert ours(score[:9], x[:9]) == pytest.approx(theirs.decision_function(columns[:9]), abs=1e-6)
     constant = Regression(np.full(300, 0.7), x, y, w)
     assert np.isfinite(constant(score, x)).all()
-
-
-def test_trees_see_a_product_and_are_the_same_again() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(3000, 4))
-    y = (rng.random(3000) < expit(2 * x[:, 0] * x[:, 1])).astype(float)
-    score = np.full(3000, 0.5)
-    trees = Trees(score, x, y, None, seed=1)
-    assert np.corrcoef(trees(score, x), x[:, 0] * x[:, 1])[0, 1] > 0.7
-    again = Trees(score, x, y, None, seed=1 + 2**32)
-    assert np.array_equal(trees(score[:100], x[:100]), again(score, x)[:100])
 
 
 def probed(score: np.ndarray, label: np.ndarray, probe: np.ndarray, fold: np.ndarray, weight: np.ndarray) -> Probed:

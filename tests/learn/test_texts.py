@@ -108,18 +108,8 @@ def test_rows_beyond_the_most_that_teach_are_told_by_those_that_do(monkeypatch: 
     monkeypatch.setattr("decal_cli.learn.encoding.MAX_TEXT_ROWS", 400)
     rows = everything(keyword(600))
     encoder, taught = encoded(rows, seed=0)
-    assert encoder is not None
     same = np.isclose(encoder(rows.typed)[:, 0], taught.matrix[:, 0], atol=1e-12)
     assert 200 <= same.sum() < 300
-
-
-def test_missing_texts_can_say_something() -> None:
-    rng = np.random.default_rng(0)
-    missing, score = rng.random(600) < 0.4, rng.uniform(0.2, 0.8, 600)
-    texts = [None if gone else f"some words {k} here" for k, gone in enumerate(missing)]
-    label = (rng.random(600) < np.where(missing, 0.8, 0.3)).astype(float)
-    _, rows = encoded(Training(score, label, features=written_features(texts)), seed=0)
-    assert rows.matrix[missing, 0].mean() > rows.matrix[~missing, 0].mean() + 1
 
 
 def test_one_label_and_few_rows_teach_nothing() -> None:
@@ -172,7 +162,7 @@ def test_several_classes_have_a_number_each() -> None:
 )
 def test_the_gain_of_raw_texts_is_foretold(kind: str) -> None:
     for each in foretold(written(np.random.default_rng(1), kind, 2000), 1, (0.3, 0.5)):
-        assert each.held and each.told.value is not None and each.told.value > 0.01
+        assert each.held and each.told.value > 0.01
 
 
 def test_texts_are_the_same_from_every_format_and_are_told_from_categories(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Rows in clusters: errors are the sandwich written out, folds keep clusters whole, one row each is no cluster."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
