@@ -60,7 +60,6 @@ SPELLINGS = [
 @pytest.mark.parametrize("spelling", SPELLINGS, ids=str)
 def test_five_spellings_of_one_threshold(spelling: dict) -> None:
     task = task_of(**spelling)
-    assert task is not None
     assert task.threshold == pytest.approx(0.05, abs=1e-15)
     assert task.decision_threshold == task.threshold
 
@@ -68,7 +67,7 @@ def test_five_spellings_of_one_threshold(spelling: dict) -> None:
 def test_a_task_may_be_none_and_the_model_operated_elsewhere() -> None:
     assert task_of() is None
     task = task_of(threshold=0.3, decision_threshold=0.5)
-    assert task is not None and (task.threshold, task.decision_threshold) == (0.3, 0.5)
+    assert (task.threshold, task.decision_threshold) == (0.3, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -13,24 +13,19 @@ from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.command import BINARY, FOX, Decal
+from tests.helpers.worlds import featured_rows
 
 EXACT = 1e-12
 
 
-def correlated_world(rows: int, weighted: bool = False, features: bool = True, digits: int = 3) -> Rows:
-    rng = np.random.default_rng(rows)
-    signal = rng.normal(size=(rows, 2))
-    chance = 1 / (1 + np.exp(-signal.sum(axis=1)))
-    score = np.round(np.clip(1 / (1 + np.exp(-2 * signal[:, 0])), 0, 1), digits)
-    label = (rng.random(rows) < chance).astype(np.uint8)
-    weight = rng.gamma(2.0, size=rows) if weighted else None
-    return Rows(score, label, weight, features=signal if features else None)
+def correlated_world(rows: int, weighted: bool = False) -> Rows:
+    score, label, weight, features = featured_rows(rows)
+    return Rows(score, label, weight if weighted else None, features=features)
 
 
 def counted(rows: Rows, task: BinaryTask) -> tuple[Inputs, DecisionCounts]:
     inputs = Inputs(rows, task)
     counts = count_decisions(inputs)
-    assert counts is not None
     return inputs, counts
 
 
@@ -46,7 +41,6 @@ COUNTED_TASKS = (BinaryTask.of_threshold(0.3), BinaryTask.of_costs(3, 700, 0.4),
 def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool) -> None:
     inputs, counts = counted(correlated_world(900, weighted), task)
     for step, key in ((counts.recalibrated, "gain_recalibration"), (counts.with_features, "gain_beyond")):
-        assert step is not None
         gain = value_of(parse(key), inputs)
         assert step.gain == gain
         assert abs(worth(step.change, task) / counts.total - gain) <= EXACT * task.u_delta
@@ -54,7 +48,7 @@ def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool)
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_decisions_as_they_are_by_hand(weighted: bool) -> None:
-    rows = correlated_world(400, weighted, features=False)
+    rows = correlated_world(400, weighted)
     _, counts = counted(rows, BinaryTask.of_threshold(0.3))
     act, weight = rows.score >= 0.3, rows.weights * 400 / rows.weights.sum()
     by_hand = [weight[where].sum() for where in (act & (rows.label == 1), act & (rows.label == 0))]
@@ -90,21 +84,6 @@ def test_text_json_and_the_page_say_the_same() -> None:
     assert re.search(r"^p_profanity +recalibrate with isotonic +0\.661 \[0\.002, 1\.320\] +clear$", text, re.MULTILINE)
     for written in (" ".join(text.split()), page):
         assert "wins 0.661 [0.002, 1.320] million EUR a year" in written
-
-
-def test_groups_are_counted_each_for_itself(decal: Decal, tmp_path: Any) -> None:
-    rng = np.random.default_rng(3)
-    score, group = rng.random(300), rng.choice(["a", "b"], 300)
-    label = (rng.random(300) < score).astype(int)
-    lines = [f"{p},{y},{g}" for p, y, g in zip(score, label, group, strict=True)]
-    (tmp_path / "rows.csv").write_text("p,y,g\n" + "\n".join(lines) + "\n")
-    both = decal.json("recommend", "rows.csv", "-s", "p", "-y", "y", "--group", "g", "-t", ".4")["reports"]
-    for entry in both:
-        here = np.ones(300, bool) if entry["group"] is None else group == entry["group"].split("=")[-1]
-        as_is = entry["counts"]["as_is"]
-        assert as_is["acted"] == np.sum(here & (score >= 0.4))
-        assert as_is["false_negatives"] == np.sum(here & (score < 0.4) & (label == 1))
-    assert len(both) == 3
 
 
 def test_the_actions_have_the_names_that_the_user_gives(decal: Decal, tmp_path: Any) -> None:

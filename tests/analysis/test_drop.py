@@ -1,6 +1,7 @@
 """Drops since a baseline: paired where its rows are kept, oriented so that a loss is above 0."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import decal_cli as decal
@@ -30,7 +31,7 @@ def test_a_loss_is_above_0_and_paired_where_the_rows_are_kept(metric: str) -> No
     report = decal.evaluate(frame(TRUTH), 0.3, metrics=metric)
     apart = ends(report.to_dict(), metric=metric)
     paired = ends(report, metric=metric)
-    of_rows = ends(frame_of_pandas(TRUTH), metric=metric)
+    of_rows = ends(pd.DataFrame(frame(TRUTH)), metric=metric)
     assert paired == of_rows
     assert paired[0] == pytest.approx(apart[0], abs=1e-12) and paired[0] > 0
     assert apart[1] < paired[1] < paired[0] < paired[2] < apart[2]
@@ -39,15 +40,9 @@ def test_a_loss_is_above_0_and_paired_where_the_rows_are_kept(metric: str) -> No
     assert sorted(sign * end for end in compared[metric].interval) == pytest.approx(paired[1:], abs=1e-12)
 
 
-def frame_of_pandas(score: np.ndarray, rows: slice = slice(None)) -> object:
-    import pandas as pd
-
-    return pd.DataFrame(frame(score, rows))
-
-
 def test_other_rows_are_not_paired_and_the_outcome_says_so() -> None:
     """Both samples count as independent: the half-widths add up as the sides of a right angle do."""
-    half = frame_of_pandas(TRUTH, slice(0, 1500))
+    half = pd.DataFrame(frame(TRUTH, slice(0, 1500)))
     answer = decal.gate(frame(NOISY), 0.3, rules=["drop(brier)<=0.5", "lower(drop(brier))<=0.5"], baseline=half)
     before = decal.evaluate(half, 0.3, score="p", label="y", metrics="brier")["brier"]
     now = decal.evaluate(frame(NOISY), 0.3, metrics="brier")["brier"]

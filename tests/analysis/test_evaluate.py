@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from decal_cli.analysis.evaluate import Plan, Report, all_choices, evaluate, resampled_cells, shown_choices
+from decal_cli.analysis.evaluate import Plan, all_choices, evaluate, resampled_cells, shown_choices
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
@@ -13,43 +13,7 @@ from decal_cli.task import BinaryTask
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(400)
 LABEL = (RNG.random(400) < SCORE).astype(int)
-GROUP = np.where(np.arange(400) % 4 == 0, "b", "a")
 FEATURES = RNG.normal(size=(400, 2))
-
-
-def only(plan: Plan, **given: object) -> Report:
-    (report,) = evaluate(from_arrays(SCORE, LABEL, **given), plan).reports
-    return report
-
-
-def test_every_metric_has_a_value_or_a_reason() -> None:
-    report = only(Plan(all_choices(), BinaryTask.of_threshold(0.3)), features=FEATURES)
-    for key, result in report.results.items():
-        assert (result.value is None) == bool(result.reason), key
-        assert result.value is not None or result.interval is None, key
-        if result.interval is not None:
-            assert result.interval[0] <= result.interval[1], key
-
-
-def test_without_task_or_features_the_reason_names_the_option() -> None:
-    results = only(Plan(all_choices())).results
-    assert "--threshold" in (results["expected_utility"].reason or "")
-    results = only(Plan(all_choices(), BinaryTask.of_threshold(0.3))).results
-    assert "--features" in (results["grouping_loss"].reason or "")
-
-
-def test_groups_are_tables_of_their_own() -> None:
-    plan = Plan((parse("brier"), parse("auc")), intervals=False)
-    reports = evaluate(from_arrays(SCORE, LABEL, group=GROUP), plan).reports
-    assert [(report.group, report.rows) for report in reports] == [(None, 400), ("a", 300), ("b", 100)]
-    alone = evaluate(from_arrays(SCORE[GROUP == "b"], LABEL[GROUP == "b"]), plan).reports[0]
-    assert reports[2].results == alone.results
-
-
-def test_groups_of_several_columns_carry_the_columns_name() -> None:
-    groups = {"site": GROUP, "sex": np.where(np.arange(400) % 2, "f", "m")}
-    reports = evaluate(from_arrays(SCORE, LABEL, group=groups), Plan((parse("brier"),), intervals=False)).reports
-    assert [report.group for report in reports] == [None, "site=a", "site=b", "sex=f", "sex=m"]
 
 
 def test_row_order_does_not_matter_to_a_single_bit() -> None:

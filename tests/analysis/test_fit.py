@@ -53,7 +53,6 @@ def test_a_moved_threshold_decides_scores_as_they_come(share: float) -> None:
     fitted = [fit(Data((score, label)).at_prevalence(share), 0.1, method=name) for name in ("threshold", "isotonic")]
     by_threshold, by_curve = (each.model.model(Unlabelled(np.unique(score))) for each in fitted)
     np.testing.assert_array_equal(by_threshold.score, np.unique(score))
-    assert by_threshold.threshold is not None
     acts = by_threshold.score >= by_threshold.threshold
     assert 0 < acts.sum() < len(acts)
     np.testing.assert_array_equal(acts, by_curve.score >= 0.1)
@@ -82,7 +81,7 @@ def test_a_capacity_changes_the_gain_and_not_the_model(tmp_path: Path) -> None:
     assert fitted.model.model.value.tolist() == free.model.model.value.tolist()  # type: ignore[attr-defined]
     (row,) = (each for each in recommend((score, label), at).result.recommendation.ranked["score"][1:-1])
     gain = fitted.result.fitting.gain
-    assert gain is not None and free.result.fitting.gain is not None and gain.before < 0
+    assert free.result.fitting.gain is not None and gain.before < 0
     assert (gain.after, gain.after - gain.before) == (row.utility, pytest.approx(row.gain))
     assert gain.before < free.result.fitting.gain.before
 

@@ -62,8 +62,11 @@ FOUND: dict[str, Callable[[Advice], object]] = {
     "last_reason": lambda advice: advice.steps[-1].reason,
     "third_reason": lambda advice: advice.steps[2].reason,
     "next": lambda advice: " ".join(advice.next_steps),
+    "constant": lambda advice: advice.constant and (advice.constant.decision, advice.constant.interval[0] > 0),
+    "meanwhile": lambda advice: advice.interim.decision,
+    "free": lambda advice: (advice.interim.threshold, advice.interim.gain),
 }
-SPOKEN = {"headline", *list(FOUND)[2:]}
+SPOKEN = {"headline", *list(FOUND)[2:-3]}
 """Texts, of which a case names a part."""
 BEATEN = {"lead": (0.01, 0.03), "over_constant": (-0.02, 0.005)}
 BOTH = (0.02, 0.05)
@@ -146,6 +149,26 @@ CASES = [
              evidence(gain, NOTHING, gain, lead=(-0.01, 0.05), over_constant=(-0.01, 0.05)), now=action)
         for gain, action in (((0.0, 0.06), "recalibrate"), ((-0.05, 0.11), "done"), ((-0.001, 0.049), "done"))
     ),
+    case("a model that a constant decision beats is not used as it is", evidence(lead=(0.01, 0.03)), action="done",
+         constant=(0, True), headline="never acting is worth more"),
+    case("one that may be beaten", evidence(lead=(-0.01, 0.03)), constant=(0, False)),
+    *(
+        case(f"a useless score is not recalibrated: {useless}",
+             evidence(CLEAR, NOTHING, CLEAR, lead=(0.01, 0.03), auc=(0.40, 0.48), **useless),
+             action="find-better-features", method=None, headline="until then never act", next="AUC below 0.5",
+             meanwhile=0)
+        for useless in ({"over_constant": (-0.02, 0.005)}, {"share": None})
+    ),
+    case("the step that is free is what the score allows", evidence((0.3, 0.36), (0.03, 0.054), (0.33, 0.414)),
+         free=("0.25", pytest.approx(0.33))),
+    # Beside a constant decision worth .015 more than the score, and beside recalibration that may be enough.
+    case("clear beside nothing", evidence((0.005, 0.055)), action="recalibrate", certainty="clear"),
+    case("not so beside a constant decision", evidence((0.005, 0.055), lead=(0.0, 0.03)), now="recalibrate",
+         certainty="likely"),
+    case("clear beside recalibration", evidence((-0.001, 0.043), (0.015, 0.02), (0.001, 0.06)), action="post-train",
+         certainty="clear"),
+    case("not so where it may be enough", evidence((-0.001, 0.043), (-0.006, 0.024), (0.001, 0.06)),
+         action="post-train", certainty="likely"),
     # Doubt. The gain seems .01, its standard error .0102, which must come down to .01 / (1.96 + .84).
     case("the rows that would settle it", evidence(DOUBTFUL, NOTHING, NOTHING), action="cannot-tell",
          answers="unknown", rows_needed=17_000, next="17,000 rows like these"),
@@ -229,12 +252,6 @@ def test_a_threshold_has_the_digits_of_its_interval_which_holds_it(exact: str, e
     assert around(exact, ends) == text
 
 
-def test_the_step_that_is_free_is_what_the_score_allows() -> None:
-    interim = walk(evidence((0.3, 0.36), (0.03, 0.054), (0.33, 0.414))).interim
-    assert interim is not None and interim.threshold == "0.25" and interim.gain == pytest.approx(0.33)
-    assert "free" not in " ".join(walk(evidence((-0.03, -0.01), CLEAR, CLEAR)).lead).lower()
-
-
 class TestSigns:
     """Within the tolerance .01, but with a sign of a gain: the best threshold lies in .2 to .3; what features say."""
 
@@ -273,23 +290,6 @@ class TestSigns:
         assert advice.action == "post-train" and "clearly say more than the score" in advice.steps[1].reason
         assert advice.steps[1].answer == "unknown"
         assert walk(self.signed(0.0004, **doubtful | {"beyond": (-0.004, 0.013)})).action == "recalibrate"
-
-
-def test_a_model_that_a_constant_decision_beats_is_never_used_as_it_is() -> None:
-    advice = walk(evidence(lead=(0.01, 0.03)))
-    assert advice.action == "done" and advice.constant is not None
-    assert (advice.constant.decision, advice.constant.interval[0] > 0) == (0, True)
-    assert "use the model as it is" not in advice.headline and "never acting is worth more" in advice.headline
-    assert not walk(evidence(lead=(-0.01, 0.03))).constant.interval[0] > 0
-
-
-@pytest.mark.parametrize("useless", [{"over_constant": (-0.02, 0.005)}, {"share": None}], ids=str)
-def test_a_useless_score_is_not_recalibrated(useless: dict[str, Any]) -> None:
-    advice = walk(evidence(CLEAR, NOTHING, CLEAR, lead=(0.01, 0.03), auc=(0.40, 0.48), **useless))
-    assert advice.action == "find-better-features" and advice.method is None
-    assert "until then never act" in advice.headline
-    assert any("AUC below 0.5" in text for text in advice.next_steps)
-    assert advice.interim is not None and advice.interim.decision == 0
 
 
 def test_between_costs_the_smoothed_gain_decides_within_its_interval() -> None:
@@ -342,16 +342,3 @@ def test_every_case_follows_from_its_numbers_and_ends_in_full_sentences() -> Non
             for text in (*(step.reason for step in advice.steps), *advice.next_steps, *advice.lead, advice.headline):
                 assert text.endswith(".") and (text[0].isupper() or text[0] == "`")
                 assert "  " not in text and ",," not in text and "None" not in text
-
-
-def test_a_method_is_clear_only_beside_what_else_could_be_done() -> None:
-    """Beside a constant decision worth .015 more than the score, and beside recalibration that may be enough."""
-    ahead, behind = (walk(evidence(recalibration=(0.005, 0.055), lead=lead)) for lead in ((-0.06, -0.02), (0.0, 0.03)))
-    assert (ahead.act_now.action, behind.act_now.action) == ("recalibrate", "recalibrate")
-    assert ahead.certainty == "clear" and behind.certainty != "clear"
-    needed, open_ = (
-        walk(evidence(recalibration=(-0.001, 0.043), beyond=beyond, both=(0.001, 0.06)))
-        for beyond in ((0.015, 0.02), (-0.006, 0.024))
-    )
-    assert (needed.action, open_.action) == ("post-train", "post-train")
-    assert needed.certainty == "clear" and open_.certainty == "likely"

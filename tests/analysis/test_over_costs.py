@@ -3,8 +3,10 @@
 import itertools
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import pytest
 import decal_cli as decal
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.recommend import LOOKED_AT, STEPS, Unknown
-from decal_cli.analysis.sweep import COVERAGES, VariedSweep, series_for, sweep_tasks
+from decal_cli.analysis.sweep import COVERAGES, series_for, sweep_tasks
 from decal_cli.api.asking import Asked
 from decal_cli.data import Columns, Dataset, from_arrays, read
 from decal_cli.metrics import Inputs, parse, value_of
@@ -35,19 +37,14 @@ def advised(**decision: float) -> tuple[str, str | None, str | None]:
     return decal.recommend(str(BINARY), score="p", label="y", **decision).advice.same
 
 
-def test_at_each_number_it_is_the_advice_of_one_decision(ranged) -> None:
+def test_at_each_number_it_is_the_advice_of_one_decision_and_wins_as_much(ranged) -> None:
     (stretches,) = ranged.stretches
     assert len(stretches) > 2
     for stretch in stretches:
         same = stretch.action, stretch.method, stretch.constant
-        for number in {stretch.low, stretch.high}:
-            assert advised(threshold=number) == same
+        assert {advised(threshold=number) for number in (stretch.low, stretch.high)} == {same}
         if stretch.best is not None:
             assert stretch.low <= stretch.best.at <= stretch.high and stretch.best.threshold == stretch.best.at
-
-
-def test_what_is_won_is_the_gain_of_one_decision(ranged) -> None:
-    (stretches,) = ranged.stretches
     best = max((each.best for each in stretches if each.action == "recalibrate"), key=lambda best: best.gain)
     advice = decal.recommend(str(BINARY), best.threshold, score="p", label="y").advice
     assert best.gain == pytest.approx(advice.act_now.gain, rel=1e-9)
@@ -60,20 +57,6 @@ def test_stretches_meet_and_cover_the_range(ranged) -> None:
     for one, next_one in itertools.pairwise(stretches):
         assert next_one.low == pytest.approx(one.high + 0.01)
         assert (one.action, one.method, one.constant) != (next_one.action, next_one.method, next_one.constant)
-
-
-def test_a_score_that_is_wrong_between_two_thresholds_is_recalibrated_there_alone() -> None:
-    """Scores say .5 where the truth is .2, and are right elsewhere: decisions are wrong from .2 to .5."""
-    rng = np.random.default_rng(0)
-    score = rng.choice([0.05, 0.5, 0.9], 20_000)
-    label = rng.random(20_000) < np.where(score == 0.5, 0.2, score)
-    answer = decal.recommend((score, label))
-    (stretches,) = answer.stretches
-    (wrong,) = [each for each in stretches if each.action == "recalibrate"]
-    assert wrong.low == pytest.approx(0.23, abs=0.03) and wrong.high == 0.5
-    assert wrong.best is not None and wrong.best.at == 0.5
-    # A third of the rows is acted on, which loses .5 - .2 each.
-    assert wrong.best.gain == pytest.approx(0.3 / 3, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -162,60 +145,55 @@ def write(path: Path, rows: int = 200) -> Path:
     return path
 
 
-def dataset(path: Path) -> Dataset:
+def of_two(path: Path) -> Dataset:
+    rng = np.random.default_rng(1)
+    score = rng.random(300)
+    return from_arrays({"p": score}, (rng.random(300) < score).astype(int))
+
+
+def of_three(path: Path) -> Dataset:
     return read([str(write(path))], Columns(proba=("m:*",), label="y"))
 
 
-def of_price(data: Dataset, text: str | None = None) -> VariedSweep:
-    plan = Plan((), ClassTask(abstain=0.3))
-    return sweep_tasks(data, plan, series_for(data, plan, None if text is None else parse_varied(text)))
+VARIED: dict[str, tuple[Any, Any, str, tuple[float, ...], Callable[[float], Any], tuple[str, ...]]] = {
+    "the price of abstaining": (
+        *(of_three, ClassTask(abstain=0.3), "abstain=0.05,0.2,0.45,1", (0.05, 0.2, 0.3, 0.45, 1.0)),
+        *(lambda price: np.vstack((np.eye(3), np.full(3, 1 - price))), ()),
+    ),
+    "an entry of a cost matrix, in units of cost": (
+        *(of_three, task_of(cost_matrix=COSTS), "c:a=1:9:4", (1, 5, 9)),
+        *(lambda cost: -np.array([[0, 2, 2], [5, 0, 2], [cost, 1, 0]]), CLASSES),
+    ),
+    "an entry of two classes and three actions": (
+        *(of_two, task_of(utility="wait,0,-20;test,-2,-3;treat,-5,-1"), "test:1=-9,-3", (-9, -3)),
+        *(lambda value: np.array([[0, -20], [-2, value], [-5, -1]]), ("wait", "test", "treat")),
+    ),
+}
+"""Rows, task, what varies, its values, utilities at each, and actions."""
 
 
-def test_coverage_errors_and_utility_at_each_price_are_those_of_the_rows(tmp_path: Path) -> None:
-    data = dataset(tmp_path / "rows.csv")
-    sweep = of_price(data, "abstain=0.05,0.2,0.45,1")
+@pytest.mark.parametrize("what", VARIED)
+def test_what_is_done_and_won_at_each_value_is_that_of_the_rows(what: str, tmp_path: Path) -> None:
+    rows_of, task, text, values, utility, actions = VARIED[what]
+    data, plan = rows_of(tmp_path / "rows.csv"), Plan((), task)
+    sweep = sweep_tasks(data, plan, series_for(data, plan, parse_varied(text), costs=":a=" in text))
     rows, report = data.models[0].rows, sweep.reports[0]
-    assert sweep.series.values == (0.05, 0.2, 0.3, 0.45, 1.0)
-    for k, price in enumerate(sweep.series.values):
-        top, right = rows.score.max(axis=1), rows.score.argmax(axis=1) == rows.label
-        accepted = top >= 1 - price - 1e-12
-        assert report.done["coverage"].value[k] == pytest.approx(accepted.mean())
-        assert report.done["accepted_error"].value[k] == pytest.approx((~right[accepted]).mean())
-        worth = np.where(accepted, right, 1 - price).mean()
-        assert report.worth["expected_utility"].value[k] == pytest.approx(worth, abs=1e-12)
-        inputs = Inputs(rows, ClassTask(abstain=price).for_classes(CLASSES), 0)
-        for name in ("external_regret", "gain_recalibration"):
-            assert report.worth[name].value[k] == pytest.approx(value_of(parse(name), inputs), abs=1e-12), name
-
-
-def test_an_entry_of_a_cost_matrix_varies_in_units_of_cost(tmp_path: Path) -> None:
-    data = dataset(tmp_path / "rows.csv")
-    plan = Plan((), task_of(cost_matrix=COSTS))
-    sweep = sweep_tasks(data, plan, series_for(data, plan, parse_varied("c:a=1:9:4"), costs=True))
-    rows, report = data.models[0].rows, sweep.reports[0]
-    assert sweep.series.values == (1, 5, 9) and sweep.series.own == 5
-    for k, cost in enumerate(sweep.series.values):
-        matrix = np.array([[0, 2, 2], [5, 0, 2], [cost, 1, 0]])
-        taken = np.argmin(rows.score @ matrix.T, axis=1)
-        assert report.worth["expected_utility"].value[k] == pytest.approx(-matrix[taken, rows.label].mean(), abs=1e-9)
-        for number, name in enumerate(CLASSES):
+    assert sweep.series.values == values and sweep.series.own in (0.3, 5, -3)
+    shares = rows.score if rows.classes else np.column_stack((1 - rows.score, rows.score))
+    for k, value in enumerate(values):
+        matrix = utility(value)
+        taken = np.argmax(np.round(shares @ matrix.T, 12), axis=1)
+        won = matrix[taken, rows.label.astype(int)]
+        assert report.worth["expected_utility"].value[k] == pytest.approx(won.mean(), abs=1e-9)
+        for number, name in enumerate(actions):
             assert report.done[f"share[{name}]"].value[k] == pytest.approx((taken == number).mean())
-
-
-def test_an_entry_of_two_classes_and_three_actions_varies() -> None:
-    rng = np.random.default_rng(1)
-    score = rng.random(300)
-    data = from_arrays({"p": score}, (rng.random(300) < score).astype(int))
-    plan = Plan((), task_of(utility="wait,0,-20;test,-2,-3;treat,-5,-1"))
-    sweep = sweep_tasks(data, plan, series_for(data, plan, parse_varied("test:1=-9,-3")))
-    rows, report = data.models[0].rows, sweep.reports[0]
-    for k, value in enumerate((-9.0, -3.0)):
-        matrix = np.array([[0, -20], [-2, value], [-5, -1]])
-        taken = np.argmax(np.outer(1 - score, matrix[:, 0]) + np.outer(score, matrix[:, 1]), axis=1)
-        worth = matrix[taken, rows.label.astype(int)].mean()
-        assert report.worth["expected_utility"].value[k] == pytest.approx(worth, abs=1e-12)
-        assert report.done["share[test]"].value[k] == pytest.approx((taken == 1).mean())
-    assert report.risk is None
+        if not actions:
+            assert report.done["coverage"].value[k] == pytest.approx((taken < 3).mean())
+            assert report.done["accepted_error"].value[k] == pytest.approx(1 - won[taken < 3].mean())
+            inputs = Inputs(rows, ClassTask(abstain=value).for_classes(CLASSES), 0)
+            for name in ("external_regret", "gain_recalibration"):
+                assert report.worth[name].value[k] == pytest.approx(value_of(parse(name), inputs), abs=1e-12), name
+    assert (report.risk is None) == bool(actions)
 
 
 def test_the_risk_of_ties_is_the_mean_over_their_orders() -> None:

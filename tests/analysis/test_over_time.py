@@ -65,7 +65,7 @@ def test_the_gain_is_what_a_loop_over_time_wins() -> None:
         won += [*((acts.astype(int) - now.astype(int)) * (later["y"] - T))]
     result = answer[key]
     assert result.value == pytest.approx(np.mean(won), abs=1e-12)
-    assert result.interval is not None and result.interval[0] < result.value < result.interval[1]
+    assert result.interval[0] < result.value < result.interval[1]
 
 
 @pytest.mark.parametrize("with_features", [False, True])
@@ -106,7 +106,7 @@ def test_every_world_has_gains_over_time_and_the_youngest_fits_are_those_of_the_
     keys = ["gain_recalibration", *(["gain_post_training"] if "features" in given else [])]
     report = decal.evaluate(decal.Data(stream(rows=450), **given), decision, metrics=keys).result.evaluation.reports[0]
     over_time = report.over_time
-    assert over_time is not None and over_time.unit == "days" and len(over_time.ages) == 5
+    assert over_time.unit == "days" and len(over_time.ages) == 5
     first = over_time.ages[0]
     for key in keys:
         won = getattr(first, key)
@@ -137,9 +137,7 @@ def test_a_fit_lasts_where_the_world_stays_and_not_where_it_turns(high: float, t
         for time in ("day", None)
     )
     over_time = in_time.result.evaluation.reports[0].over_time
-    assert over_time is not None
     gain, promised = in_time["gain_recalibration"].interval, at_random["gain_recalibration"].interval
-    assert gain is not None and promised is not None
     # Random folds promise a gain in both worlds; where the world turns, no fit can win it that knows no later row.
     assert promised[0] > 0
     if turn:

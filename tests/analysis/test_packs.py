@@ -47,7 +47,7 @@ def test_a_gap_follows_from_the_intervals_of_the_groups_at_a_level_for_all_pairs
     for gap in found.pairs:
         assert (gap.column, gap.groups) == ("site", 3)
         assert gap.difference == pytest.approx(rate[gap.high] - rate[gap.low], abs=1e-12) and gap.difference >= 0
-        (high_from, high_to), (low_from, low_to) = each[gap.high].interval or (0, 0), each[gap.low].interval or (0, 0)
+        (high_from, high_to), (low_from, low_to) = each[gap.high].interval or (0, 0), each[gap.low].interval
         down = math.sqrt((rate[gap.high] - high_from) ** 2 + (low_to - rate[gap.low]) ** 2)
         up = math.sqrt((high_to - rate[gap.high]) ** 2 + (rate[gap.low] - low_from) ** 2)
         assert gap.interval == pytest.approx((gap.difference - down, gap.difference + up), abs=1e-12)
@@ -67,7 +67,7 @@ def test_every_clear_pair_is_listed_and_the_most_certain_comes_first() -> None:
     assert all(gap.clear for gap in found.pairs)
     lower = [gap.interval[0] for gap in found.pairs if gap.interval]
     assert lower == sorted(lower, reverse=True)
-    assert found.largest.interval is not None and found.largest.interval[0] == lower[0]
+    assert found.largest.interval[0] == lower[0]
 
 
 def test_groups_that_are_too_small_change_no_interval_and_are_named() -> None:

@@ -34,7 +34,6 @@ def test_planned_rows_show_it_as_often_as_planned(auc: float, prevalence: float,
     (first, _) = plan_rows(from_arrays({"p": score}, label), Plan((), task), [parsed], None, "made up").planned
     rng = np.random.default_rng(1)
     for power, rows in zip(POWERS, first.rows, strict=True):
-        assert rows is not None
         shown = share_shown(parsed, first, rows, (score, label), task, SAMPLES, rng)
         # Within .05, and two standard errors of the simulation.
         assert abs(shown - power) <= 0.05 + 2 * math.sqrt(power * (1 - power) / SAMPLES)

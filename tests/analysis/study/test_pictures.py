@@ -51,7 +51,7 @@ def visible_texts(figure: Any) -> list[Text]:
 @pytest.mark.parametrize("picture", ["correlations", "time"])
 def test_a_picture_is_a_png_and_the_same_each_time(summary: Summary, picture: str) -> None:
     first = draw_study(summary, picture)
-    assert first is not None and first.startswith(b"\x89PNG")
+    assert first.startswith(b"\x89PNG")
     assert first == draw_study(summary, picture)
 
 
@@ -85,6 +85,13 @@ def test_the_legend_says_which_mark_is_which_file(summary: Summary) -> None:
     ]
 
 
+def test_of_very_many_files_some_are_named() -> None:
+    figure = laid_out(summarise(made_up_study(files=40, scores=1, seeds=1)), "recalibration")
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert len(named) == 26 and named[-2:] == ["and 16 more", "gain = estimate"]
+    assert figure.axes[0].get_position().height > 0.4
+
+
 @pytest.mark.parametrize("picture", ["recalibration", "beyond"])
 def test_long_and_strange_names_of_files_stay_readable(summary: Summary, picture: str) -> None:
     names = ("_hidden", "cost in $ and $", "a" * 60, "b", "c", "d")
@@ -96,35 +103,31 @@ def test_long_and_strange_names_of_files_stay_readable(summary: Summary, picture
     assert all(text.get_window_extent(renderer).x1 <= figure.bbox.x1 for text in visible_texts(figure))
 
 
-def test_of_very_many_files_some_are_named() -> None:
-    figure = laid_out(summarise(made_up_study(files=40, scores=1, seeds=1)), "recalibration")
-    named = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert len(named) == 26 and named[-2:] == ["and 16 more", "gain = estimate"]
-    assert figure.axes[0].get_position().height > 0.4
-
-
 def test_every_method_is_named_with_its_time(summary: Summary) -> None:
     named = [text.get_text() for text in laid_out(summary, "time").legends[0].get_texts()]
     assert [name.split(",")[0] for name in named] == list(STUDY_METHODS)
     assert named[0] == "isotonic, 1.0 ms" and named[-1] == "blend, 0.12 s"
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_what_the_methods_do_not_allow_is_not_drawn() -> None:
-    few = summarise(made_up_study(methods=("isotonic", "platt")))
-    pictures = [picture for picture in STUDY_PICTURES if draw_study(few, picture) is not None]
-    assert pictures == ["recalibration", "correlations", "time"]
-    none = summarise(made_up_study(methods=("platt",)))
-    assert all(draw_study(none, picture) is None for picture in STUDY_PICTURES)
+ONE_SCORE = {"files": 1, "scores": 1, "seeds": 1}
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_one_score_alone_can_be_drawn() -> None:
-    one = summarise(made_up_study(files=1, scores=1, seeds=1))
-    pictures = [picture for picture in STUDY_PICTURES if draw_study(one, picture) is not None]
-    assert pictures == [picture for picture in STUDY_PICTURES if picture != "correlations"]
-    titles = [axes.get_title(loc="left") for axes in laid_out(one, "recalibration").axes]
-    assert titles == ["Gain of isotonic"] * 2, "three points have no correlation"
+@pytest.mark.parametrize(
+    ("given", "drawn"),
+    [
+        ({"methods": ("isotonic", "platt")}, ["recalibration", "correlations", "time"]),
+        ({"methods": ("platt",)}, []),
+        (ONE_SCORE, [picture for picture in STUDY_PICTURES if picture != "correlations"]),
+    ],
+    ids=["two methods", "one that wins nothing", "one score"],
+)
+def test_what_there_is_not_enough_for_is_not_drawn(given: dict[str, Any], drawn: list[str]) -> None:
+    few = summarise(made_up_study(**given))
+    assert [picture for picture in STUDY_PICTURES if draw_study(few, picture) is not None] == drawn
+    if given == ONE_SCORE:
+        titles = [axes.get_title(loc="left") for axes in laid_out(few, "recalibration").axes]
+        assert titles == ["Gain of isotonic"] * 2, "three points have no correlation"
 
 
 @pytest.mark.long
@@ -157,14 +160,3 @@ def test_local_lines_are_fits_to_the_nearest_fifth_by_tricube_weights(power: int
         assert value == pytest.approx(np.clip(fitted, near.min(), near.max()), abs=1e-9)
         outside += [place] if abs(value - fitted) > 1e-9 else []
     assert outside == [] if power == 1 else min(x[x > 0.5]) in outside
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_local_lines_stay_among_the_gains_they_smooth(seed: int) -> None:
-    """As in a study of few files: eleven thresholds, and event rates that hardly differ between scores."""
-    rng = np.random.default_rng(seed)
-    rates = rng.uniform(0.03, 0.6) + rng.normal(0, 0.003, 3)
-    x = np.abs(np.subtract.outer([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99], rates)).ravel()
-    at, values = _local_lines(x, rng.random(len(x)) ** 3)
-    assert 0 <= values.min() <= values.max() <= 1
-    assert at[0] == x.min() and at[-1] == x.max() and len(at) > 10

@@ -101,13 +101,6 @@ def test_what_is_there_is_not_measured_again(measured: Measured, kept: Path, aga
     assert len(again) == 3 + 3
 
 
-def test_a_unit_cut_off_is_measured_again(measured: Measured, kept: Path) -> None:
-    (kept / NAME).write_bytes((kept / NAME).read_bytes()[:-9])
-    study, progress = run_again(measured.files, 2, kept)
-    assert without_seconds(study.records) == without_seconds(measured.study.records)
-    assert progress == [(5, 6, 5), (6, 6, 5)]
-
-
 def test_a_unit_is_known_by_what_its_file_holds(
     measured: Measured, kept: Path, tmp_path: Path, again: list[tuple[str, int]]
 ) -> None:
