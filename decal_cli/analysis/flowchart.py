@@ -828,11 +828,11 @@ def _more_rows(rows: int | None, what: str) -> tuple[str, ...]:
 def _lead(advice: Advice, evidence: Evidence, now: ActNow) -> Iterator[str]:
     """What to do today and what it wins, how sure that is, what of it is free, and what the score is worth as it is."""
     constant, instead, say = advice.constant, advice.instead, evidence.say
-    after_cost = " after its cost" if now.costly else ""
+    after_cost = " after its cost" if now.costly or (now.action == "done" and evidence.costs) else ""
     if now.action == "done":
         yield _use_as_it_is(advice)
         beyond = " beyond that" if instead is not None else ""
-        likely = f"no method wins more than the tolerance of {say(evidence.tolerated)}{beyond}"
+        likely = f"no method wins more than the tolerance of {say(evidence.tolerated)}{beyond}{after_cost}"
     else:
         what, words = {
             "recalibrate": ("Recalibrate", "a function of the score alone"),

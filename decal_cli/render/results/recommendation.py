@@ -920,7 +920,10 @@ class Ranged(WrittenResult):
 
     def _most(self, stretch: Stretch) -> str:
         best = stretch.best
-        return "" if best is None else f"; it wins {self._gain(stretch)} {self.terms.span} at {best.at:g}"
+        if best is None:
+            return ""
+        won = " ".join(filter(None, (self._gain(stretch), self.terms.unit, self.terms.span)))
+        return f"; it wins {won} at {best.at:g}"
 
     def _gain(self, stretch: Stretch) -> str:
         best = stretch.best
