@@ -153,7 +153,8 @@ PRINTED: dict[str, str] = {
     "-m log_loss -m expected_utility -m calibration_slope",
     "table, parameters": f"{_FIRST} {_TWO} -m 'ece(bins=7,strategy=width)' -m 'rule_regret(rule=spherical)' "
     "-m 'rule_regret(rule=v)' -m 'sm_ece(method=relplot)' -m ece_exact -m k2 -m net_benefit_standardised",
-    "table, parameters, features": f"evaluate first.csv {_TWO} --features x1 -m kendall -m spearman -m features_pvalue",
+    "table, parameters, features": f"evaluate first.csv {_TWO} --features x1 --weight w -m kendall -m spearman "
+    "-m features_pvalue",
     "table, numbers per place": f"{_FIRST} {_TWO} --amount amount --cost-fp 1 --capacity 60 -m least_gain "
     "-m value_capture -m gain_over_amount_ranking -m gain_over_score_ranking -m shadow_price -m lift",
     "table, two files by class": f"{_FIRST} {_THREE} --proba b:* --utility '1,0,0;0,1,0;0,0,1;.7,.7,.5' --prevalence "
@@ -228,6 +229,8 @@ PRINTED: dict[str, str] = {
     "online, further": "online first.csv --score p --label y --threshold .4 --state more.json --warm-up 50 && "
     "online rows.csv --score p --label y --threshold .4 --state more.json --skip-known --rule 'e_calibration<20' "
     "--format junit && apply more.json few.csv -o -",
+    "online, one method": f"online rows.csv {_TWO} --odds 1:2 --warm-up 100 --method online-platt --state one.json && "
+    "apply one.json few.csv -o - --name scored",
     "online, predictions": f"online rows.csv {_TWO} --odds 1:2 --delay 20 --warm-up 100 -o predicted.parquet",
     "online, no score": "online rows.csv --label y --odds 1:2 --every 100 --warm-up 50 --confidence .9",
     "online, as many windows as are shown": f"online rows.csv {_TWO} --odds 1:2 --warm-up 50 --every 17 --method "
