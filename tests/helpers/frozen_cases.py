@@ -163,6 +163,7 @@ PRINTED: dict[str, str] = {
     # Advice.
     "advice": f"{_ADVISE} {_TWO} --threshold .4 -o advice.md",
     "advice, range": f"{_ADVISE} {_TWO} --threshold .2:.5",
+    "advice, wide range": f"{_ADVISE} {_TWO} --threshold .05:.95",
     "advice, range of costs": f"{_ADVISE} {_TWO} --cost-fp 1 --cost-fn 3:8",
     "advice, no task": f"{_ADVISE} {_TWO}",
     "advice, costs, wishes": f"{_ADVISE} {_TWO} --threshold .4 --features x1 --cost post-train=.01 "
