@@ -5,7 +5,8 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import count, zip_longest
+from difflib import SequenceMatcher
+from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -172,12 +173,16 @@ def text_differences(was: Texts, now: Texts, loose: Loose = ()) -> list[str]:
     """A line for each text that is not what it was."""
     found = []
     for name in {**was, **now}:
-        pairs = zip_longest(was.get(name, "").split("\n"), now.get(name, "").split("\n"), fillvalue="(no line)")
-        lines = [(k, *pair) for k, pair in enumerate(pairs, 1) if not same_line(*pair, loose)]
-        if lines:
-            shown = "; ".join(f"line {k} was {old!r}, is {new!r}" for k, old, new in lines[:_MOST_SHOWN])
-            more = f"; and {len(lines) - _MOST_SHOWN} more lines" if len(lines) > _MOST_SHOWN else ""
-            found.append(f"{name}: {shown}{more}")
+        old, new = was.get(name, "").split("\n"), now.get(name, "").split("\n")
+        parts = [
+            f"line {i + 1} was {' | '.join(old[i:k])!r}, is {' | '.join(new[m:n])!r}"
+            for tag, i, k, m, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+            if tag != "equal"
+            and not (k - i == n - m and all(map(same_line, old[i:k], new[m:n], [loose] * (k - i))))
+        ]  # fmt: skip
+        if parts:
+            more = f"; and {len(parts) - _MOST_SHOWN} more places" if len(parts) > _MOST_SHOWN else ""
+            found.append(f"{name}: {'; '.join(parts[:_MOST_SHOWN])}{more}")
     return found
 
 
