@@ -95,7 +95,8 @@ def _together(path: str, files: Sequence[Input]) -> Input:
     digest = hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
     known = [each.positives for each in files if each.positives is not None]
     positives = sum(known) if len(known) == len(files) else None
-    return Input(path, sum(each.rows for each in files), positives, digest)
+    unlabelled = sum(each.unlabelled for each in files)
+    return Input(path, sum(each.rows for each in files), positives, digest, unlabelled)
 
 
 def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:

@@ -125,7 +125,8 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
             (int(rows[mine[inside]].sum()) + _dropped_of(of_part, name).total(), int(ones[mine[inside]].sum()))
             for name, mine in zip(models, apart * len(models) if paired else apart, strict=True)
         )
-        inputs.append(Input(part.source.raw.path, *most, digest))
+        unlabelled = max((why["missing label"] for why in of_part.values()), default=0)
+        inputs.append(Input(part.source.raw.path, *most, digest, unlabelled))
     roles: dict[str, str | tuple[str, ...]] = {"score": models, **({"group": columns.group} if columns.group else {})}
     roles |= {role: getattr(columns, role) for role in ("cluster", *ROW_UTILITIES) if columns.names(role)}
     said = [*_notes(sources[0], columns, (*texts, *numbers, *stakes, *wrong), paired)]

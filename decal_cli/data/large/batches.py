@@ -17,11 +17,21 @@ from decal_cli.data.check import (
     scores_of,
 )
 from decal_cli.data.columns import Chosen
+from decal_cli.data.dataset import Input
 from decal_cli.data.formats.files import Source, no_rows
 from decal_cli.data.parts import Origin, Part, Texts, floats
 
 Progress = Callable[[int, int | None], None]
 """Takes how many rows are read, and how many there are, where that is known."""
+
+
+InputCounts = tuple[str, int, int | None, int]
+"""Path, rows, rows of label 1 (None of several classes) and rows without a label of a file."""
+
+
+def input_of(counts: InputCounts, digest: str) -> Input:
+    """The file as results name it."""
+    return Input(*counts[:3], digest, counts[3])
 
 
 def rows_in(sources: Sequence[Source]) -> int | None:
@@ -33,8 +43,7 @@ def rows_in(sources: Sequence[Source]) -> int | None:
 class BatchReader:
     """Batches of files, checked; it knows which labels it has seen.
 
-    read_inputs: path, rows and rows of label 1 (None of several classes) of every file, once all were read. progress:
-    is told how far it is.
+    read_inputs: of every file, once all were read. progress: is told how far it is.
     """
 
     def __init__(
@@ -46,7 +55,7 @@ class BatchReader:
         self.sources, self.chosen = sources, chosen
         self.progress, self.total = progress, rows_in(sources)
         self.labels = Labels(chosen.label, chosen.positive)
-        self.read_inputs: list[tuple[str, int, int | None]] = []
+        self.read_inputs: list[InputCounts] = []
 
     @property
     def schema(self) -> Any:
@@ -68,10 +77,10 @@ class BatchReader:
         """
         import pyarrow.compute as pc
 
-        read: list[tuple[str, int, int | None]] = []
+        read: list[InputCounts] = []
         before = 0
         for number, source in enumerate(self.sources):
-            rows = ones = 0
+            rows = ones = unlabelled = 0
             numbers, texts = self.chosen.numbers, self.chosen.texts
             for table in source.batches(numbers, texts) if others is None else source.rows(numbers, others):
                 if not table.num_rows:
@@ -80,11 +89,12 @@ class BatchReader:
                 yield number, table, batch
                 rows += table.num_rows
                 ones += pc.sum(batch.column(self.chosen.label)).as_py() or 0
+                unlabelled += batch.column(self.chosen.label).null_count
                 self.progress(before + rows, self.total)
             if not rows:
                 raise no_rows(source.shown)
             before += rows
-            read.append((source.raw.path, rows, None if self.chosen.models else ones))
+            read.append((source.raw.path, rows, None if self.chosen.models else ones, unlabelled))
         self.labels.need_positive(self.sources[0].shown)
         self.read_inputs = read
 

@@ -17,14 +17,14 @@ from dataclasses import replace
 from typing import Any
 
 from decal_cli.data.columns import Chosen
-from decal_cli.data.dataset import Dataset, Digests, Input
+from decal_cli.data.dataset import Dataset, Digests
 from decal_cli.data.formats.files import Source
 from decal_cli.data.formats.sources import parquet_schema
 from decal_cli.data.large.aggregates import memory
-from decal_cli.data.large.batches import BatchReader, Progress
+from decal_cli.data.large.batches import BatchReader, InputCounts, Progress, input_of
 from decal_cli.data.large.engines.connections import DuckDB
 from decal_cli.data.large.engines.counting import EngineRows
-from decal_cli.data.large.engines.dialects import DIALECTS, is_positive, is_whole
+from decal_cli.data.large.engines.dialects import DIALECTS, is_missing, is_positive, is_whole
 from decal_cli.data.large.engines.statement import RESERVED
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
@@ -59,7 +59,7 @@ def count_files(
         with files.errors():
             data = EngineRows(files, _DIALECT, shown, TABLE).counted(files.chosen, thresholds, pairs, called)
             rows = files.inputs()
-    inputs = (Input(*item, digest) for item, digest in zip(rows, digests.wait(), strict=True))
+    inputs = map(input_of, rows, digests.wait())
     return replace(data, inputs=tuple(inputs))
 
 
@@ -157,8 +157,8 @@ class _Batches(_Files):
                 raise
             raise self.error from None
 
-    def inputs(self) -> list[tuple[str, int, int | None]]:
-        """Path, rows and rows of label 1 of every file."""
+    def inputs(self) -> list[InputCounts]:
+        """Path, rows, rows of label 1 and rows without a label of every file."""
         return self.reader.read_inputs
 
 
@@ -210,15 +210,16 @@ class _ParquetFiles(_Files):
                 f"{self.reader.sources[0].shown}: {str(error).splitlines()[0]}", "write it again"
             ) from None
 
-    def inputs(self) -> list[tuple[str, int, int | None]]:
-        """Path, rows and rows of label 1 of every file."""
+    def inputs(self) -> list[InputCounts]:
+        """Path, rows, rows of label 1 and rows without a label of every file."""
         label = _DIALECT.name(self.chosen.label)
         whole = self.chosen.positive is None and is_whole(self.types(TABLE)[self.chosen.label])
         text = f"TRIM({_DIALECT.as_text(label)})"
         is_one = f"{label} = 1" if whole else is_positive(text, self.chosen.positive or "1", _DIALECT)
-        counts = f"decal_file, COUNT(*), CAST(SUM(CASE WHEN {is_one} THEN 1 ELSE 0 END) AS BIGINT)"
-        answer = self.connection.execute(f"SELECT {counts} FROM {self.files} GROUP BY ALL").fetchall()
+        absent = f"{label} IS NULL" if whole else is_missing(text, _DIALECT)
+        counts = ", ".join(f"COUNT(*) FILTER (WHERE {which})" for which in ("TRUE", is_one, absent))
+        answer = self.connection.execute(f"SELECT decal_file, {counts} FROM {self.files} GROUP BY ALL").fetchall()
         # A file that is named twice is counted twice.
         times = Counter(self.paths)
-        of_path = {path: (rows // times[path], ones // times[path]) for path, rows, ones in answer}
+        of_path = {path: [count // times[path] for count in found] for path, *found in answer}
         return [(path, *of_path[path]) for path in self.paths]

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from decal_cli.data.columns import Chosen
-from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, dataset
+from decal_cli.data.dataset import Dataset, Digests, Predictions, dataset
 from decal_cli.data.features import typed_kind
 from decal_cli.data.formats.csvfile import CsvSource, as_numbers
 from decal_cli.data.formats.files import Held, RawData, Source
 from decal_cli.data.large.aggregates import COUNT
-from decal_cli.data.large.batches import BatchReader, Progress
+from decal_cli.data.large.batches import BatchReader, Progress, input_of
 from decal_cli.data.large.engines.connections import Connection
 from decal_cli.data.large.engines.dialects import Dialect, label_of, other_label
 from decal_cli.data.large.engines.statement import select
@@ -142,7 +142,7 @@ def draw(
             stratum.add(part, label == code)
     counts = counts or [stratum.count for stratum in strata]
     kept = [stratum.least(quota, chosen.scores) for stratum, quota in zip(strata, quotas(counts), strict=True)]
-    provenance = tuple(Input(*item, digest) for item, digest in zip(reader.read_inputs, digests.wait(), strict=True))
+    provenance = tuple(map(input_of, reader.read_inputs, digests.wait()))
     return replace(_of_drawn(sources, kept, counts, chosen), inputs=provenance)
 
 

@@ -95,6 +95,25 @@ def test_costs_of_rows_and_several_classes_are_told_by_a_sample(
         decal.evaluate(tmp_path / "wrong.parquet", metrics=metrics, **asked)
 
 
+@pytest.mark.parametrize("asked", [{}, {"features": ["x"]}])
+def test_the_share_of_label_1_is_of_rows_that_have_one(
+    asked: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    data = rows(600)[["p", "y", "x"]].assign(y=lambda d: d["y"].astype("Int64").where(d.index % 8 > 0))
+    data.to_parquet(tmp_path / "rows.parquet")
+    data.to_csv(tmp_path / "rows.csv", index=False)
+    with duckdb.connect(tmp_path / "file.db") as connection:
+        connection.execute("create table preds as select * from data")
+    sources = tmp_path / "rows.parquet", tmp_path / "rows.csv", f"duckdb:{tmp_path}/file.db?table=preds"
+    positives = f"600 rows, {data['y'].sum()} positive of 525 with a label"
+    for held in (True, False):
+        if not held:
+            request.getfixturevalue("few")
+        for source in sources:
+            said = str(decal.evaluate(source, 0.3, metrics="brier", score="p", label="y", missing="drop", **asked))
+            assert positives in said.replace("\n", " "), (held, source)
+
+
 @pytest.mark.usefixtures("few")
 def test_of_one_label_all_that_is_drawn_has_it(tmp_path: Path) -> None:
     rows().query("y == 1").to_parquet(tmp_path / "ones.parquet")

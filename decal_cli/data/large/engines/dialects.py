@@ -205,7 +205,7 @@ def label_of(text: str, positive: str | None, dialect: Dialect) -> str:
             f"{is_positive(text, positive, dialect)} THEN 1",
             f"{_other(text, positive, dialect)} = decal_other THEN 0",
         ]
-    stacked = "\n            WHEN ".join([*cases, f"{_is_missing(text, dialect)} THEN NULL"])
+    stacked = "\n            WHEN ".join([*cases, f"{is_missing(text, dialect)} THEN NULL"])
     return f"CASE\n            WHEN {stacked}\n            ELSE 2\n        END"
 
 
@@ -220,7 +220,7 @@ def other_label(text: str, positive: str, source: str, dialect: Dialect) -> str:
         )
     one = is_positive(text, positive, dialect)
     other = (
-        f"MIN(CASE WHEN {one} THEN NULL WHEN {_is_missing(text, dialect)} THEN NULL"
+        f"MIN(CASE WHEN {one} THEN NULL WHEN {is_missing(text, dialect)} THEN NULL"
         f" ELSE {_other(text, positive, dialect)} END)"
     )
     natural = NATURAL.get(_canonical(positive))
@@ -230,7 +230,7 @@ def other_label(text: str, positive: str, source: str, dialect: Dialect) -> str:
     return f"    SELECT\n        {other} AS decal_other,\n        {never} AS decal_never\n    FROM {source}"
 
 
-def _is_missing(text: str, dialect: Dialect) -> str:
+def is_missing(text: str, dialect: Dialect) -> str:
     words = ", ".join(dialect.text(word) for word in sorted(NO_LABEL))
     return f"{text} IS NULL OR {text} IN ({words})"
 
