@@ -90,6 +90,51 @@ def test_what_is_not_known_is_said_in_both_forms(world: str, seeded: Path, decal
     assert text.startswith("# Model card: ") and card["signature"] in text
 
 
+def test_without_a_decision_it_says_so_and_advises_nothing(seeded: Path, decal: Decal) -> None:
+    card = card_of(seeded, *TWO)
+    items = {each["tripod_ai"]: each["known"] for each in card["items"]}
+    assert "No decision was named" in items["15"] and "nothing is advised" in items["15"]
+    assert items["24"] is items["25"] is items["27c"] is None
+    (report,) = card["reports"]
+    assert "recommendation" not in report and report["metrics"]["auc"]["value"] > 0.5
+    assert report["metrics"]["expected_utility"]["value"] is None
+
+
+def test_what_is_known_follows_from_the_numbers(seeded: Path, decal: Decal) -> None:
+    card = card_of(seeded, *WORLDS["groups, weights, clusters"])
+    items = {each["tripod_ai"]: each["known"] for each in card["items"]}
+    whole = card["reports"][0]
+    assert items["20a"].startswith(f"60 rows, {whole['positives']} with label 1 (")
+    assert items["20a"].endswith("; 0 dropped.")
+    low, high = (f"{end:.4g}" for end in whole["holds"])
+    assert f"The advice holds for thresholds from {low} to {high}." in items["15"]
+    assert f"Acting from a score of {whole['counts']['threshold']['adjusted']}" in items["15"]
+    assert f"how sure that is: {whole['recommendation']['certainty']}." in items["25"]
+    assert "each value of g" in items["14"] and "of c." in items["12d"]
+    assert card["inputs"][0]["sha256"] in items["5a"]
+
+
+def test_rows_with_times_are_judged_on_later_ones_and_names_of_models_stay(seeded: Path, decal: Decal) -> None:
+    words = ("rows.csv", "--score", "p", "--score", "q", "--label", "y", "-t", "0.4", "--time", "x1")
+    card = card_of(seeded, *words)
+    items = {each["tripod_ai"]: each["known"] or "" for each in card["items"]}
+    assert items["5b"] == "Each row has its time in column x1." and " p: without --features" in f" {items['26']}"
+    assert all("on later rows" in items[number] and "held" not in items[number] for number in ("12f", "21", "24"))
+    assert f"({', '.join(str(each['over_time']['rows']) for each in card['reports'])} rows)" in items["21"]
+    assert "Gain by the age of the fit of q" in decal("report", *words, "--card", cwd=seeded).out
+
+
+def test_another_threshold_in_use_the_value_of_label_1_and_missing_bins_are_named(seeded: Path, decal: Decal) -> None:
+    two = card_of(seeded, *WORLDS["two classes"], "--decision-threshold", "0.6")
+    three = card_of(seeded, *WORLDS["several classes"])
+    named = card_of(seeded, "rows.csv", "--score", "p", "--label", "g", "--positive", "s")
+    assert "Label 1 of column g, which is 's' there." in {each["known"] for each in named["items"]}
+    known = {each["tripod_ai"]: each["known"] for each in two["items"]}
+    assert "from a probability of 0.4 on. The score is acted on from 0.6 on." in known["15"]
+    known = {each["tripod_ai"]: each["known"] for each in three["items"]}
+    assert "Bins of several classes are on the page of `decal report` alone." in known["26"]
+
+
 class TestReliabilityBins:
     def test_they_are_counted_by_hand(self) -> None:
         label = np.array([0, 1, 0, 0, 1, 1])

@@ -12,7 +12,7 @@ import pytest
 from decal_cli import evaluate, recommend
 from decal_cli.analysis.positions import MovedDecisions, Positions, thresholds_for
 from tests.helpers.browser import AXE, BROWSER, DARK, browse, defects, in_page
-from tests.helpers.command import FIXTURES
+from tests.helpers.command import FIXTURES, blank_pictures
 from tests.helpers.page import printed_as
 
 ROWS = 600
@@ -77,6 +77,13 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report(tmp_path_factory.mktemp("several"), *SEVERAL)
+
+
+@pytest.fixture(scope="module")
+def text_of_several(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What such a page of few rows says, without its pictures."""
+    with blank_pictures():
+        return report(tmp_path_factory.mktemp("few"), *SEVERAL, rows=200).read_text()
 
 
 def read_at(page: Path, folder: Path, asked: list[tuple[Any, ...]]) -> list[Any]:
@@ -237,6 +244,31 @@ def test_the_page_keeps_to_wcag(one: Path, several: Path, tmp_path: Path) -> Non
     (tmp_path / "bad.html").write_text(one.read_text().replace("<html lang='en'>", "<html>").replace("<label>", "<b>"))
     found, _ = in_page(tmp_path / "bad.html", tmp_path, check)
     assert {each.split(":")[0] for each in found} == {"html-has-lang", "label"}
+
+
+def test_the_page_opens_with_the_decision_the_answer_and_its_number(one: Path) -> None:
+    assert len(one.read_text()) < 3_000_000
+    text = re.sub("<[^>]*>", " ", one.read_text().split("<main>")[1])
+    start = [" ".join(line.split()) for line in text.split("What each way of acting is worth")[0].splitlines()]
+    decision, answer = (line for line in start if line and line != "Decisions by p")
+    assert decision == (
+        "600 rows, 28.2 % with label 1; a miss costs 5, a false alarm 1: acting pays from a probability of 0.1667 on."
+    )
+    assert re.search(r"\+\d+ .*per 1,000 decisions: what .* wins over .*; always deciding 1 is worth -718; perfect "
+                     r"decisions are worth 0\.", answer)  # fmt: skip
+
+
+def test_tables_of_models_and_groups_have_no_empty_cells(text_of_several: str) -> None:
+    text = text_of_several
+    assert len(re.findall("<tr data-way=", text)) == 6 * 5
+    assert not re.findall(r"<td[^>]*></td>", text.split("</section>")[0])
+
+
+def test_two_models_are_compared_on_the_page(text_of_several: str) -> None:
+    text = text_of_several
+    assert "The two models compared" in text
+    assert "<b>Decisions at t* = 0.3:</b>" in text
+    assert text.index("At other thresholds") < text.index("The two models compared")
 
 
 def test_what_ways_of_acting_win_by_hand() -> None:
