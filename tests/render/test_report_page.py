@@ -15,6 +15,8 @@ from tests.helpers.browser import AXE, BROWSER, DARK, browse, defects, in_page
 from tests.helpers.command import FIXTURES, blank_pictures
 from tests.helpers.page import printed_as
 
+pytestmark = pytest.mark.ci
+"""They read whole pages, of many fits."""
 ROWS = 600
 SEVERAL = ("-s", "p", "-s", "p_squared", "--group", "g", "-t", "0.3")
 POSITIONS = np.linspace(0.03, 0.97, 25).round(2)
@@ -49,7 +51,7 @@ return [[rows, document.querySelector("[name='advice']").textContent, 0]];
 
 
 def in_a_browser(test: Callable[..., None]) -> Callable[..., None]:
-    return pytest.mark.ci(pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")(test))
+    return pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")(test)
 
 
 def rows_of(folder: Path, rows: int = ROWS) -> Path:

@@ -53,7 +53,7 @@ def test_every_sentence_follows_from_the_numbers(decal: Decal, case: str) -> Non
     assert not list(summary_contradictions(document, text))
 
 
-@pytest.mark.parametrize("more", [(), ("--features", "x1")], ids=str)
+@pytest.mark.parametrize("more", [(), pytest.param(("--features", "x1"), marks=pytest.mark.ci)], ids=str)
 def test_every_row_of_a_group_follows_from_the_numbers(decal: Decal, more: tuple[str, ...]) -> None:
     asked = ("evaluate", *TWO, "--threshold", ".3", "--group", "group", *more)
     text, document = decal(*asked).out, decal.json(*asked)
@@ -73,7 +73,9 @@ def test_every_gap_between_groups_follows_from_the_numbers(decal: Decal, monkeyp
 
 
 @pytest.mark.parametrize("threshold", ["0.3", pytest.param("0.05", marks=pytest.mark.long)])
-@pytest.mark.parametrize("more", [("p_*", "--no-intervals"), ("p_hatesonar,p_svm_waseem",)], ids=str)
+@pytest.mark.parametrize(
+    "more", [("p_*", "--no-intervals"), pytest.param(("p_hatesonar,p_svm_waseem",), marks=pytest.mark.ci)], ids=str
+)
 def test_sentences_on_several_models_follow_from_the_numbers(
     decal: Decal, threshold: str, more: tuple[str, ...]
 ) -> None:
