@@ -105,6 +105,7 @@ def test_numbers_and_texts_are_those_of_the_record(
     _compare(case, texts[case], run.texts, loose_in(case, expected[case]))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("case", marked(PRINTED))
 def test_what_a_line_prints_writes_and_draws_is_that_of_the_record(
     case: str, inputs: Path, texts: dict[str, Texts]
