@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
 
+# Made anew where pyproject.toml changed: another Python may have made it, and a mixture of both fails.
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "decal needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..." >&2; exit 2; }
-	# Another Python may have made it.
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
