@@ -151,9 +151,9 @@ class RowUtilities(RowStakes):
         """Indices that sort the rows by their benefit, the largest first."""
         return np.argsort(-self.benefit)
 
-    @property
+    @cached_property
     def by_threshold(self) -> Ints:
-        """Indices that sort the rows by their threshold: of rows that cost alike, it falls with the benefit."""
+        """Indices that sort the rows with a threshold between 0 and 1 by it: at one cost it falls with the benefit."""
         return np.argsort(self.threshold) if np.ptp(self.cost) else self.by_benefit
 
     @cached_property

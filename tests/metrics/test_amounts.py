@@ -39,6 +39,19 @@ def payoffs_of(rows: Rows, acts: np.ndarray) -> np.ndarray:
     return -np.where(rows.label == 1, ~acts * rows.amounts["amount"], acts * rows.amounts["cost_fp_column"])
 
 
+@pytest.mark.parametrize("cost", [-0.3, 0.0, 0.2, 10.0, None])
+def test_rows_with_a_threshold_between_0_and_1_are_sorted_by_it(cost: float | None) -> None:
+    rng = np.random.default_rng(0)
+    benefit = np.concatenate((rng.lognormal(0, 3, 500), -rng.lognormal(0, 1, 50), np.full(50, 0.8), np.zeros(20)))
+    benefit[:100] = np.nextafter(benefit[100:200], np.inf)
+    utility = np.zeros((2, 2, len(benefit)))
+    utility[0, 1], utility[1, 0] = -benefit, rng.normal(size=len(benefit)) if cost is None else -cost
+    rows = RowUtilities(Rows(rng.random(len(benefit)), np.arange(len(benefit)) % 2), utility)
+    sorted_by = rows.threshold[rows.by_threshold]
+    inside = sorted_by[(sorted_by > 0) & (sorted_by < 1)]
+    assert (np.diff(inside) >= 0).all() and (len(inside) > 100) == (cost is None or cost > 0)
+
+
 def test_amounts_alone_decide_held_out_rows() -> None:
     rows = priced(weighted=True, clustered=True).in_order()
     # Decisions by the amount alone have folds that do not depend on the score.
