@@ -39,7 +39,7 @@ from tests.helpers.printed import (
     texts_written,
     watched,
 )
-from tests.helpers.seeded import write_counts, write_seeded, write_world
+from tests.helpers.seeded import write_counts, write_seeded, write_tied, write_world
 
 _FOLDER = ROOT / "tests" / "frozen"
 FROZEN_RECORD = _FOLDER / "record.parquet"
@@ -187,6 +187,7 @@ def write_inputs(folder: Path) -> None:
     lines = (folder / "rows.csv").read_text().splitlines(keepends=True)
     (folder / "few.csv").write_text("".join(lines[:11]))
     (folder / "first.csv").write_text("".join(lines[:201]))
+    write_tied(folder / "tied.csv")
     (folder / "prior.csv").write_text("threshold,weight\n.2,1\n.4,3\n")
     for k in range(8):
         write_world(folder / f"world{k}.csv", k)

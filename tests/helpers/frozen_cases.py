@@ -108,6 +108,30 @@ CASES: dict[str, str] = {
     "--method as-it-is --method online-platt",
     "online clusters, groups": f"online rows.csv {_TWO} --cluster c --group g --warm-up 100 --cost-fp 1 --cost-fn 2 "
     "--method rolling-isotonic --method hedge",
+    # Where scores tie, at t* too, models are alike, and values are equal to bounds.
+    "tied": f"evaluate tied.csv {_TWO} --threshold .5 --weight w",
+    "tied, one score": "evaluate tied.csv --score still --label y --threshold .5 -m brier -m auc -m ece "
+    "-m expected_utility -m regret -m gain_recalibration -m cdl -m c_emp -m kendall -m calibration_slope",
+    "tied, sure": "evaluate tied.csv --score sure --label y --threshold .5 -m brier -m auc -m log_loss -m net_benefit "
+    "-m expected_utility -m gain_recalibration -m utility_share -m observed_expected --group g",
+    "tied, one label": "evaluate tied.csv --score p --label one --threshold .5 -m brier -m auc -m ppv -m npv "
+    "-m expected_utility -m gain_recalibration -m utility_share -m observed_expected -m sensitivity -m specificity",
+    "tied, fairness": f"evaluate tied.csv {_TWO} --group g --pack fairness --threshold .5",
+    "tied, groups, places": f"evaluate tied.csv {_TWO} --group g --threshold .5 --capacity 8 --no-intervals",
+    "tied, three classes": "evaluate tied.csv --proba a:* --label z --abstain .5 --no-intervals",
+    "tied, stakes": f"evaluate tied.csv {_TWO} --amount amount --cost-fp 1 --capacity 16 --no-intervals",
+    "tied, two models": "compare tied.csv --score p --score copy --label y --threshold .5",
+    "tied, and one of one score": "compare tied.csv --score p --score still --label y --threshold .5 -m brier -m auc "
+    "-m expected_utility",
+    "tied, gate": f"gate tied.csv {_TWO} --threshold .5 --rule 'brier<=.265625' --rule 'brier<.265625' "
+    "--rule 'brier>.265625' --rule 'upper(brier)>=.1' "
+    "--rule rows>=32 --rule rows>32 --rule 'expected_utility>=-.09375' --rule 'accuracy<=.8125'",
+    "tied, advice": f"recommend tied.csv {_TWO} --threshold .5",
+    "tied, advice of one score": "recommend tied.csv --score still --label y --threshold .5 --cost 0 --tolerance 0",
+    "tied, advice of a sure one": "recommend tied.csv --score sure --label y --threshold .5 --satisfied-at 0",
+    "tied, curves": "sweep tied.csv --score p --score copy --score still --label y --thresholds .25,.5,.75",
+    "tied, online": f"online tied.csv {_TWO} --threshold .5 --warm-up 16 --every 8 --method online-platt "
+    "--method running-mean",
 }
 
 _ADVISE = "recommend rows.csv"

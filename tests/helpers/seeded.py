@@ -96,6 +96,25 @@ def write_world(path: Path, seed: int) -> None:
     pacsv.write_csv(pa.table({"p": score, "y": label, "x0": features[:, 0], "x1": features[:, 1]}), path)
 
 
+def write_tied(path: Path) -> None:
+    """32 rows of scores in quarters: half of them at 1/2, a copy, a constant, one that is the label, and one label.
+
+    Groups differ in nothing, and so do two of the classes on every other row; sums are exact, and often equal.
+    """
+    lines = ["p,copy,still,sure,y,one,g,c,w,amount,a:u,a:v,a:w,z"]
+    for k in range(32):
+        half = k // 2  # the same in both groups
+        y = int(half % 4 in (1, 2) or half % 16 == 15)
+        p = (0, 0.5, 0.5, 1, 0.25, 0.5, 0.75, 0.5)[half % 8]
+        a = ((0.5, 0.5, 0), (0.25, 0.25, 0.5), (1, 0, 0), (0, 0.5, 0.5))[half % 4]
+        lines.append(
+            ",".join(
+                map(str, (p, p, 0.5, y, y, 1, "ns"[k % 2], k // 4, 1 + k % 2, 1, *a, "uvw"[(half + half // 4) % 3]))
+            )
+        )
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def _logistic(logit: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-logit))
 

@@ -1,0 +1,235 @@
+"""Options, numbers and files at their limits: the least and the most that is taken, and what lies just outside."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import decal_cli as decal
+from decal_cli import documents
+from decal_cli.analysis.online.plan import MAX_WARM_UP, MIN_WARM_UP
+from decal_cli.analysis.plan import made_up_pilot
+from decal_cli.api import asking
+from decal_cli.commands import settings
+from decal_cli.curves.grid import parse_prior, parse_thresholds
+from decal_cli.data.columns import check_utilities, class_columns
+from decal_cli.documents import json_of, read_document
+from decal_cli.errors import DecalError
+from decal_cli.learn.methods import METHODS
+from decal_cli.limits import (
+    MAX_ACTIONS,
+    MAX_DEPTH,
+    MAX_ROWS_OVER_TIME,
+    MAX_SEED,
+    MAX_THRESHOLDS,
+    MAX_UTILITY,
+    MIN_PREVALENCE,
+    MIN_RISK,
+    MIN_THRESHOLD,
+)
+from decal_cli.metrics import METRICS
+from decal_cli.sequential import ONLINE
+from decal_cli.task import (
+    BinaryTask,
+    abstaining,
+    by_factor,
+    by_prevalence,
+    by_price,
+    parse_varied,
+    row_task_of,
+    task_of,
+)
+
+P = np.linspace(0.02, 0.98, 60)
+Y = (np.arange(60) % 3 == 0).astype(int)
+CLASSES = {"p:a": P, "p:b": 1 - P, "y": np.where(Y, "a", "b")}
+PATIENT, DAYS = np.repeat(np.arange(20), 3), np.repeat(["mon", "tue"], 30)
+BELOW_0, BELOW_1, ABOVE_1 = math.nextafter(0, -1), math.nextafter(1, 0), math.nextafter(1, 2)
+BEYOND = math.nextafter(MAX_UTILITY, math.inf)
+LEAST_STAKES = 0.5 / MAX_UTILITY
+LESS_STAKES = math.nextafter(LEAST_STAKES, 0)
+TASK = BinaryTask.of_threshold(0.3)
+
+
+class Limit(NamedTuple):
+    """What becomes of a value, those just inside of what is taken, and those just outside."""
+
+    done: Callable[[Any], object]
+    taken: tuple[Any, ...]
+    refused: tuple[Any, ...]
+
+
+def judged(**given: Any) -> object:
+    return decal.evaluate(P, Y, metrics="brier", intervals=False, **given)
+
+
+def of_classes(**given: Any) -> object:
+    return decal.evaluate(CLASSES, proba="p:*", label="y", metrics="brier", intervals=False, **given)
+
+
+def costing(**given: Any) -> object:
+    """What is taken of the costs of a recommendation; no advice is computed."""
+    return asking.preferences_of(decal.Costs(**given), decal.Terms())
+
+
+def lines(count: int) -> list[list[float]]:
+    return [[-k, k] for k in range(count)]
+
+
+def online(**given: Any) -> object:
+    return decal.online(P, Y, threshold=0.3, methods="as-it-is", **given)
+
+
+def scores(*given: float) -> object:
+    return decal.OnlineForecaster("as-it-is").predict_one(*given)
+
+
+LIMITS = {
+    "threshold": Limit(BinaryTask.of_threshold, (MIN_THRESHOLD, BELOW_1), (0.0, MIN_THRESHOLD / 2, 1.0)),
+    "threshold of costs": Limit(lambda v: task_of(cost_fp=v, cost_fn=1.0), (2e-30, MAX_UTILITY), (1e-31, 0.0, BEYOND)),
+    "costs": Limit(lambda v: task_of(cost_fp=v, cost_fn=v), (LEAST_STAKES, MAX_UTILITY), (LESS_STAKES, BEYOND)),
+    "another threshold": Limit(lambda v: BinaryTask.of_threshold(0.3, v), (0.0, 1.0), (BELOW_0, ABOVE_1)),
+    "best threshold": Limit(lambda v: task_of(utility=[[v, 0], [0, 1 - v]]), (1e-9, 1 - 1e-9), (0, 1)),
+    "stakes of three": Limit(
+        lambda v: task_of(utility=[[0, -v], [-v, 0], [-v, -v]]), (LEAST_STAKES, MAX_UTILITY), (LESS_STAKES, BEYOND)
+    ),
+    "actions": Limit(lambda v: task_of(utility=lines(v)), (2, 3, MAX_ACTIONS), (0, 1, MAX_ACTIONS + 1)),
+    "classes of a utility": Limit(
+        lambda v: task_of(utility=[[0.0] * v, [1.0] * v]).for_classes(tuple("abcd"[:v])), (3, 4), (0, 1)
+    ),
+    "price of abstention": Limit(abstaining, (0, 1), (BELOW_0, ABOVE_1)),
+    "cost of a row": Limit(lambda v: row_task_of(("amount",), {"cost_fp": v}), (1e-300, MAX_UTILITY), (0.0, BEYOND)),
+    "range of costs": Limit(
+        lambda v: asking.unknown_of(decal.Decision.costs(fp=v, fn=1)), ("0.1:0.2", "1e-300:2"), ("0:1", "1:1", "2:1")
+    ),
+    "range of thresholds": Limit(
+        lambda v: asking.unknown_of(decal.Decision(v)), ("0.1:0.2",), ("0:0.1", "0.3:0.3", "0.3:1", "0.3:0.2")
+    ),
+    "varied": Limit(
+        lambda v: parse_varied(f"a:b={v}"),
+        ("1:1:1", "0:1", f"1:{MAX_THRESHOLDS}:1", f"{-MAX_UTILITY},{MAX_UTILITY}"),
+        ("1:1", "2:1", "1:2:0", "2:1:1", "1:2:-1", f"0:{MAX_THRESHOLDS}:1", f"0,{BEYOND}", "0:1:1e-320", "0:inf:1"),
+    ),
+    "varied price": Limit(
+        lambda v: by_price(parse_varied(f"abstain={v}"), ("a", "b", "c"), None), ("0,1",), ("0,1.1", "-.1,1")
+    ),
+    "varied prevalence": Limit(
+        lambda v: by_prevalence(parse_varied(str(v), "prevalence_range"), TASK),
+        (MIN_PREVALENCE, 1 - MIN_PREVALENCE),
+        (MIN_PREVALENCE / 2, 1 - MIN_PREVALENCE / 2),
+    ),
+    "varied factor": Limit(
+        lambda v: by_factor(parse_varied(f"cost-fp={v}"), row_task_of(("amount",), {"cost_fp": 1.0})), (1e-9,), (0,)
+    ),
+    "thresholds": Limit(
+        parse_thresholds,
+        ("1e-30", str(BELOW_1), "0.0005:0.9995:0.001", ",".join(f"0.{k:04}" for k in range(1, MAX_THRESHOLDS + 1))),
+        ("0", "1", "9e-31", "0.1:0.9:0.0008", "0.2:0.1:0.1", "0.1:0.2:0"),
+    ),
+    "prior": Limit(
+        lambda v: parse_prior(f"beta:{v}"), ("1e-3,1", "1,999999", "999999,1"), ("0,1", "1,0", "1e6,1", "1,1e6", "1")
+    ),
+    "confidence": Limit(
+        lambda v: judged(confidence=v), (MIN_RISK, 1 - MIN_RISK), (0, MIN_RISK / 2, 1 - MIN_RISK / 2, 1, ABOVE_1)
+    ),
+    "seed": Limit(lambda v: judged(seed=v), (0, MAX_SEED), (-1, MAX_SEED + 1)),
+    "prevalence": Limit(
+        lambda v: judged(prevalence=v),
+        (MIN_PREVALENCE, 1 - MIN_PREVALENCE),
+        (MIN_PREVALENCE / 2, 1 - MIN_PREVALENCE / 2),
+    ),
+    "prevalence of classes": Limit(
+        lambda v: of_classes(prevalence=v),
+        ({"a": 1 - MIN_PREVALENCE}, {"a": MIN_PREVALENCE}, {"a": 0.5, "b": 0.5}, {"a": 0.5, "b": 0.5000009}),
+        ({"a": 1 - MIN_PREVALENCE / 2}, {"a": MIN_PREVALENCE / 2}, {"a": 0.5, "b": 0.51}, {"a": 1.0}),
+    ),
+    "capacity": Limit(lambda v: judged(capacity=v), (1, 60, "60/60", 0.01), (0, 61, "61/60", "1/0", -1)),
+    "capacity of days": Limit(
+        lambda v: decal.evaluate(P, Y, per=DAYS, capacity=v, metrics="brier", intervals=False), (1, 61), (0, -1)
+    ),
+    "cluster": Limit(lambda v: judged(cluster=PATIENT * v), (1,), (0,)),
+    "cost": Limit(lambda v: costing(both=v), (0, MAX_UTILITY), (BELOW_0, BEYOND)),
+    "tolerance": Limit(lambda v: costing(tolerance=v), (0, MAX_UTILITY), (BELOW_0, BEYOND)),
+    "satisfied at": Limit(lambda v: costing(satisfied_at=v), (-MAX_UTILITY, MAX_UTILITY), (-BEYOND, BEYOND)),
+    "decisions": Limit(
+        lambda v: decal.Terms(decisions=v), (1 / MAX_UTILITY, MAX_UTILITY), (0.9 / MAX_UTILITY, BEYOND, 0)
+    ),
+    "bound of a rule": Limit(
+        lambda v: decal.gate(P, Y, rules=f"brier<={v}"), (0.0, 0.999), (-0.001, 1.001, "inf", "1e999")
+    ),
+    "warm-up": Limit(lambda v: online(warm_up=v), (MIN_WARM_UP,), (MIN_WARM_UP - 1, MAX_WARM_UP + 1)),
+    "horizon": Limit(lambda v: online(horizon=v), (60, MAX_ROWS_OVER_TIME), (0, MAX_ROWS_OVER_TIME + 1)),
+    "score": Limit(scores, (0, 1), (BELOW_0, ABOVE_1)),
+    "seeds of a study": Limit(lambda v: decal.study("-", seeds=v), (), (0,)),
+    "AUC of a plan": Limit(lambda v: made_up_pilot(v, 0.5), (0.501, 0.999), (0.5, 1.0)),
+    "prevalence of a plan": Limit(lambda v: made_up_pilot(0.8, v), (0.01, 0.99), (0.0, 1.0)),
+    "columns of classes": Limit(
+        lambda v: class_columns(("p:*",), [f"p:{k}" for k in range(v)], "a file"), (2, 3), (0, 1)
+    ),
+    "names of classes": Limit(
+        lambda v: class_columns(("p",), ["p"], "a file", v), ("a,b", "a,b,c"), ("a", "a,a", "a,", "a,b,a")
+    ),
+    "columns of utilities": Limit(lambda v: check_utilities(tuple("abcdefgh"[:v]), 2), (0, 4, 6, 8), (1, 2, 3, 5, 7)),
+    "nested JSON": Limit(
+        lambda v: json_of("[" * v + "1" + "]" * v, "a file", "shorten it"), (1, MAX_DEPTH), (MAX_DEPTH + 1,)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_what_is_taken_at_most_and_at_least(name: str) -> None:
+    limit = LIMITS[name]
+    for value in limit.taken:
+        limit.done(value)
+    for value in limit.refused:
+        with pytest.raises(DecalError) as error:
+            limit.done(value)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kinds", [METRICS, METHODS, ONLINE], ids=["metrics", "methods", "forecasters"])
+def test_parameters_lie_between_the_limits_that_they_declare(kinds: dict[str, Any]) -> None:
+    limited = [each for declared in kinds.values() for each in declared.parameters if each.kind in (int, float)]
+    limited = [each for each in limited if all(map(math.isfinite, each.limits))]
+    assert limited
+    for parameter in limited:
+        low, high = parameter.limits
+        step = 1 if parameter.kind is int else (high - low) / 1e9
+        for inside, outside in ((low + step, low), (high - step, high)):
+            assert parameter.parse(str(parameter.kind(inside))) == parameter.kind(inside)
+            if outside != parameter.default:
+                with pytest.raises(DecalError):
+                    parameter.parse(str(parameter.kind(outside)))
+
+
+def test_a_document_holds_so_much_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("abc")
+    assert read_document(str(path), "a file", "shorten it", 3) == "abc"
+    with pytest.raises(DecalError, match="holds more than"):
+        read_document(str(path), "a file", "shorten it", 2)
+    monkeypatch.setattr(documents, "MAX_VALUES", 4)
+    for text, more in (("[1,2,3,4]", "[1,2,3,4,5]"), ('[{"a":{}},2]', '[{"a":{}},{}]'), ("[[],[]]", "[[],[],[]]")):
+        json_of(text, "a file", "shorten it")
+        with pytest.raises(DecalError, match="holds more than 4 values"):
+            json_of(more, "a file", "shorten it")
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [(0, True), (9.9e299, True), (1e300, False), (True, False), (math.inf, False), ("1", False)]
+)
+def test_a_setting_is_a_number_a_matrix_or_neither(value: object, number: bool) -> None:
+    assert settings._is_number(value) == number
+    assert settings._is_matrix([[0, value], [1, 0]]) == number
+    assert not settings._is_matrix([[0, 1]]) and not settings._is_matrix([[0], [1]])
+
+
+def test_scores_and_labels_look_swapped_only_where_the_scores_are_labels() -> None:
+    assert asking.look_swapped([0, 1, 1], [0.0, 0.3, 1.0])
+    for scores, labels in (([0, 1], [0, 1]), ([0, 1], [0.5, 1.1]), ([0, 1], [0.5, -0.1]), ([0, 0.5], [0.1, 0.2])):
+        assert not asking.look_swapped(scores, labels)
+    shapes = {(): True, (1, 2): False, (2, 1): False, (2, 2): True, (3, 3): True, (4,): False}
+    assert {shape: asking.is_decision(np.zeros(shape)) for shape in shapes} == shapes
