@@ -19,7 +19,6 @@ that differ, so that an agent who chooses its best action chooses the one that l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -43,8 +42,6 @@ from decal_cli.tables.table import Floats, Ints, Table
 
 Convex = Callable[[Floats], Floats]
 
-CHUNK = 256
-"""Levels whose largest loss is kept."""
 _TIE = 1e-12
 _ROUNDING = 1e-15
 
@@ -55,11 +52,6 @@ class Kink(NamedTuple):
     at: float
     loss: float
     side: int
-
-    @property
-    def alone(self) -> float:
-        """Loss of the agent with this kink only."""
-        return self.loss / max(self.at, 1 - self.at)
 
 
 class Worst(NamedTuple):
@@ -74,109 +66,65 @@ _ENDS = (Kink(0.0, 0.0, 1), Kink(1.0, 0.0, -1))
 
 
 class LossCurve:
-    """loss(mu) = (sum over scores <= mu of (pos - mu n) + convex(mu)) / T.
+    """loss(mu) = (sum over scores <= mu of (pos - mu n) + convex(mu)) / T, at the scores and at 1/2.
 
-    The largest loss of each chunk of levels is kept, so that few chunks are looked at where the maximum can lie.
+    at: these, increasing, (m,). loss: the larger one-sided limit there, and side: its side, as of a Kink.
     """
 
     def __init__(self, t: Table, convex: Convex) -> None:
-        self._table, self._convex = t, convex
-        chunks, rows, positives = [], 0.0, 0.0
+        losses, sides, rows, positives = [], [], 0.0, 0.0
         for block in t.blocks():
-            n, pos = np.cumsum(block.n), np.cumsum(block.pos)
-            n += rows
-            pos += positives
-            loss = np.maximum(*_sides(block.score, block.n, block.pos, n, pos, convex(block.score)))
-            starts = np.arange(0, len(n), CHUNK)
-            before = (each[starts] - own[starts] for each, own in ((n, block.n), (pos, block.pos)))
-            chunks.append((np.maximum.reduceat(loss, starts) / t.total, *before))
+            n, pos = rows + np.cumsum(block.n), positives + np.cumsum(block.pos)
+            above, below = _sides(block.score, block.n, block.pos, n, pos, convex(block.score))
+            losses.append(np.maximum(above, below) / t.total)
+            sides.append(2 * (above >= below - _TIE * t.total).astype(np.int8) - 1)
             rows, positives = float(n[-1]), float(pos[-1])
-        self._largest, self._rows, self._positives = map(np.concatenate, zip(*chunks, strict=True))
-        starts = np.arange(0, len(t), CHUNK)
-        self._low, self._high = t.score[starts], t.score[np.append(starts[1:], len(t)) - 1]
+        self.at, self.loss, self.side = t.score, np.concatenate(losses), np.concatenate(sides)
+        self._half = half = int(np.searchsorted(self.at, 0.5))
+        if half == len(t) or self.at[half] > 0.5:
+            below_half = t.pos[:half].sum(dtype=np.float64) - 0.5 * t.n[:half].sum(dtype=np.float64)
+            loss = (below_half + convex(np.array([0.5]))) / t.total
+            self.at, self.loss, self.side = (
+                np.insert(each, half, value) for each, value in ((self.at, 0.5), (self.loss, loss), (self.side, 0))
+            )
 
-    def _points(self, chunks: Ints) -> tuple[Ints, Floats, Floats]:
-        """The levels of these chunks, their scores, and the larger limit of the curve at each, shape (k,)."""
-        t, level = self._table, chunks[:, None] * CHUNK + np.arange(CHUNK)
-        there, level = level < len(t), np.minimum(level, len(t) - 1)
-        score, n, pos = t.score[level], np.where(there, t.n[level], 0.0), np.where(there, t.pos[level], 0.0)
-        rows, positives = (
-            np.cumsum(each, axis=1) + before[chunks, None] for each, before in ((n, self._rows), (pos, self._positives))
-        )
-        loss = np.maximum(*_sides(score, n, pos, rows, positives, self._convex(score))) / t.total
-        return level[there], score[there], loss[there]
-
-    def _up_to(self, level: int) -> tuple[Floats, Floats]:
-        """Rows and positives from the lowest level to this one, shape (1,) each."""
-        n, pos = (each[: level + 1].sum(dtype=np.float64, keepdims=True) for each in (self._table.n, self._table.pos))
-        return n, pos
-
-    def _kink(self, level: int) -> Kink:
-        """The kink at a level, on the side on which the loss is larger."""
-        t, here = self._table, slice(level, level + 1)
-        score, n, pos = t.score[here], t.n[here] * 1.0, t.pos[here] * 1.0
-        above, below = (float(each[0]) for each in _sides(score, n, pos, *self._up_to(level), self._convex(score)))
-        side = 1 if above >= below - _TIE * t.total else -1
-        return Kink(float(score[0]), (above if side == 1 else below) / t.total, side)
-
-    def _half(self) -> Kink:
-        """The kink at 1/2, whether or not a score lies there."""
-        last = int(np.searchsorted(self._table.score, 0.5, side="right")) - 1
-        if last >= 0 and self._table.score[last] == 0.5:
-            return self._kink(last)
-        rows, positives = self._up_to(last)
-        return Kink(0.5, float((positives - 0.5 * rows + self._convex(np.array([0.5])))[0]) / self._table.total, 0)
+    def _kink(self, place: int) -> Kink:
+        return Kink(float(self.at[place]), float(self.loss[place]), int(self.side[place]))
 
     def one_kink(self) -> Worst:
         """The worst agent with two actions; of several, the one with the lowest threshold."""
-        bound = self._largest / np.maximum(np.maximum(self._low, 1 - self._high), 0.5)
-        half, (_, score, loss) = self._half(), self._points(np.argmax(bound, keepdims=True))
-        reached = max(float((loss / np.maximum(score, 1 - score)).max()), half.alone)
-        if reached <= _TIE:
+        alone = self.loss / np.maximum(self.at, 1 - self.at)
+        best = float(alone.max())
+        if best <= _TIE:
             return Worst(0.0, (), ())
-        levels, score, loss = self._points(np.flatnonzero(bound >= reached - _TIE))
-        alone = loss / np.maximum(score, 1 - score)
-        best = max(float(alone.max(initial=0.0)), half.alone)
-        tied = np.flatnonzero(alone >= best - _TIE)
-        at_level = len(tied) and (half.alone < best - _TIE or score[tied[0]] <= 0.5)
-        kink = self._kink(int(levels[tied[0]])) if at_level else half
-        return Worst(min(max(best, 0.0), 1.0), (kink,), (1 / max(kink.at, 1 - kink.at),))
+        kink = self._kink(int(np.argmax(alone >= best - _TIE)))
+        return Worst(min(best, 1.0), (kink,), (1 / max(kink.at, 1 - kink.at),))
 
     def highest(self) -> float:
         """The supremum of the curve itself, as a kink of weight 1 anywhere loses it; not below 0."""
-        return max(float(self._largest.max()), 0.0)
+        return max(float(self.loss.max()), 0.0)
 
     def any_kinks(self) -> Worst:
         """The worst agent with any number of actions: one or two kinks, twice the envelope at 1/2."""
-        half = self._half()
         kinks, reached = [*_ENDS, *self.one_kink().kinks], -1.0
         while True:
             left, right, height = _bridge(kinks)
             if height <= reached:
                 break
             reached = height
-            better = self._above((right.loss - left.loss) / (right.at - left.at), height)
+            over = self.loss - (right.loss - left.loss) / (right.at - left.at) * (self.at - 0.5) - height
+            # The farthest above the line through (1/2, height) on either side.
+            parts = (0, over[: self._half]), (self._half + 1, over[self._half + 1 :])
+            better = [self._kink(start + int(part.argmax())) for start, part in parts if (part > _ROUNDING).any()]
             if not better:
                 break
             kinks = [left, right, *better]
-        share = (right.at - 0.5) / (right.at - left.at)
+        half, share = self._kink(self._half), (right.at - 0.5) / (right.at - left.at)
         pair = [(left, 2 * share), (right, 2 * (1 - share))]
         if half.loss >= height - _TIE:
             pair, height = [(half, 2.0)], max(height, half.loss)
         losing = [(kink, weight) for kink, weight in pair if kink.loss > _TIE]
         return Worst(min(max(2 * height, 0.0), 1.0), tuple(k for k, _ in losing), tuple(w for _, w in losing))
-
-    def _above(self, slope: float, height: float) -> list[Kink]:
-        """The candidates farthest above the line through (1/2, height), at most one on either side."""
-        reach = np.maximum(-slope * (self._low - 0.5), -slope * (self._high - 0.5))
-        levels, at, loss = self._points(np.flatnonzero(self._largest + reach > height + _ROUNDING))
-        over = loss - slope * (at - 0.5) - height
-        farthest = []
-        for side in (at < 0.5, at > 0.5):
-            best = int(np.argmax(np.where(side, over, -np.inf))) if len(at) else 0
-            if len(at) and side[best] and over[best] > _ROUNDING:
-                farthest.append(self._kink(int(levels[best])))
-        return farthest
 
 
 def _sides(
@@ -408,60 +356,28 @@ def _worst(levels: ClassLevels, compared: Callable[[ClassLevels], Floats], shown
 
 def _needed(levels: ClassLevels, compared: Floats, utility: Floats) -> Ints:
     """The actions, at most MAX_ACTIONS, with which an agent loses most: the others are taken from it one by one."""
+    taken, best = ((by @ utility.T, won @ utility.T) for by, won in ((levels.score, levels.share), (compared,) * 2))
     left, path = np.arange(len(utility)), []
-    taken = _Choice.of(levels.score @ utility.T, levels.share @ utility.T)
-    best = _Choice.of(compared @ utility.T, compared @ utility.T)
     while len(left) >= 2:
-        path.append((best.total - taken.total, left))
-        loss = best.without() - taken.without()
-        least = int(left[np.argmax(loss[left])])
+        (won, won_without), (most, most_without) = _won(*taken), _won(*best)
+        path.append((most - won, left))
+        least = left[np.argmax((most_without - won_without)[left])]
         left = left[left != least]
-        taken.drop(least)
-        best.drop(least)
+        taken[0][:, least] = best[0][:, least] = -np.inf
     allowed = [(loss, actions) for loss, actions in path if len(actions) <= MAX_ACTIONS]
-    most = max(loss for loss, _ in allowed)
-    return min((actions for loss, actions in allowed if loss >= most - VIOLATED), key=len)
+    largest = max(loss for loss, _ in allowed)
+    return min((actions for loss, actions in allowed if loss >= largest - VIOLATED), key=len)
 
 
-@dataclass
-class _Choice:
-    """Which action every point takes, and which one without it. worth, won: shape (m, A); first, second: (m,)."""
-
-    worth: Floats
-    won: Floats
-    first: Ints
-    second: Ints
-
-    @classmethod
-    def of(cls, worth: Floats, won: Floats) -> _Choice:
-        """By what actions are worth to points; what they then win."""
-        choice = cls(worth.copy(), won, *np.zeros((2, len(worth)), dtype=np.int64))
-        choice._rank(np.arange(len(worth)))
-        return choice
-
-    def _rank(self, points: Ints) -> None:
-        worth = self.worth[points]
-        self.first[points] = worth.argmax(axis=1)
-        worth[np.arange(len(points)), self.first[points]] = -np.inf
-        self.second[points] = worth.argmax(axis=1)
-
-    def _of(self, action: Ints) -> Floats:
-        return np.asarray(self.won[np.arange(len(action)), action])
-
-    @property
-    def total(self) -> float:
-        """What is won."""
-        return float(self._of(self.first).sum())
-
-    def without(self) -> Floats:
-        """The same without each action, shape (A,)."""
-        change = self._of(self.second) - self._of(self.first)
-        return np.asarray(self.total + np.bincount(self.first, change, self.worth.shape[1]), dtype=np.float64)
-
-    def drop(self, action: int) -> None:
-        """Take an action away."""
-        self.worth[:, action] = -np.inf
-        self._rank(np.flatnonzero((self.first == action) | (self.second == action)))
+def _won(worth: Floats, won: Floats) -> tuple[float, Floats]:
+    """What points win by the actions that are worth most to them; and the same without each action, shape (A,)."""
+    rows, first = np.arange(len(worth)), worth.argmax(axis=1)
+    highest, by_first = worth[rows, first], won[rows, first]
+    worth[rows, first] = -np.inf
+    change = won[rows, worth.argmax(axis=1)] - by_first
+    worth[rows, first] = highest
+    total = float(by_first.sum())
+    return total, total + np.bincount(first, change, worth.shape[1])
 
 
 family("agents", __doc__)
@@ -519,14 +435,6 @@ def _moved(score: Floats, kink: Kink) -> float:
     return kink.at + kink.side * min(_MAX_MOVE, abs(float(beside) - kink.at) / 2)
 
 
-def _losses(levels: Table, rate: Floats, kinks: int) -> Floats:
-    """cdl (two kinks) or v_cdl (one) where the levels have these label frequencies, along the last axis."""
-    if len(levels) <= _MAX_DENSE_LEVELS:
-        return losses_of_levels(levels.score, levels.n * 1.0, levels.n * rate, kinks)
-    tables = (Table(levels.score, levels.n, levels.n * one) for one in np.atleast_2d(rate))
-    return np.array([_worst_agent(table, of_levels, kinks).loss for table in tables]).reshape(rate.shape[:-1])
-
-
 def _over_levels(t: Table, kinks: int, levels: Levels) -> Measured:
     """cdl (two kinks) or v_cdl (one)."""
     used = at_levels(t, levels)
@@ -540,7 +448,8 @@ def _over_levels(t: Table, kinks: int, levels: Levels) -> Measured:
             raise Undefined(f"no interval above {_MAX_DENSE_LEVELS} levels")
 
         def norm(gap: Floats) -> Floats:
-            return _losses(bins, np.clip(bins.score + gap * (bins.total / bins.n), 0.0, 1.0), kinks)
+            rate = np.clip(bins.score + gap * (bins.total / bins.n), 0.0, 1.0)
+            return losses_of_levels(bins.score, bins.n * 1.0, bins.n * rate, kinks)
 
         return gaps.interval(value, worlds.searched, norm, confidence)
 
@@ -615,8 +524,9 @@ def _null_draws(t: Table, kinks: int, levels: Levels, seed: Seed) -> Floats:
     used, rng = at_levels(t, levels), seed.generator("agents")
     if len(used) > _MAX_DENSE_LEVELS:
         return gaps.null_draws(used, lambda table: _worst_agent(table, of_levels, kinks).loss, rng)
-    rows = gaps.whole_rows(used)
-    return _losses(used, rng.binomial(rows, used.score, size=(gaps.N_NULL_DRAWS, len(used))) / rows, kinks)
+    rows, n = gaps.whole_rows(used), used.n * 1.0
+    rate = rng.binomial(rows, used.score, size=(gaps.N_NULL_DRAWS, len(used))) / rows
+    return losses_of_levels(used.score, n, n * rate, kinks)
 
 
 @null_of("cdl", "Calibration decision loss of a calibrated model, any task")
