@@ -148,7 +148,7 @@ class Setting:
                 "give a task of these classes, or none",
             )
         tasks = self.tasks or (BY_DEFAULT if of_classes else ())
-        of_kind = tuple(spec for spec in METHODS.specs() if of_classes and spec.declared.of_classes is not None)
+        of_kind = tuple(spec for spec in METHODS.specs() if of_classes and spec.declared.of_classes)
         return replace(self, tasks=tasks, methods=self.methods or of_kind or methods_for_two())
 
 

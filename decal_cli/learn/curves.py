@@ -16,7 +16,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between, Bins
 from decal_cli.errors import Undefined
 from decal_cli.learn.encoding import Encoded
-from decal_cli.learn.method import Training, for_classes, method
+from decal_cli.learn.method import Training, method
 from decal_cli.learn.models import Applied, Model, are_probabilities, is_finite, is_increasing, model, need, note_of
 from decal_cli.learn.regions import Curve
 from decal_cli.learn.scaling import (
@@ -101,13 +101,15 @@ def log_likelihood(terms: Sequence[Floats], counts: tuple[Floats, Floats], coeff
     return float(pos @ eta - n @ np.logaddexp(0.0, eta))
 
 
-@method(title="Isotonic regression", kind="recalibration", source=cite("Zadrozny and Elkan 2002"))
-def isotonic(rows: Training) -> Curve:
+@method(title="Isotonic regression", kind="recalibration", source=cite("Zadrozny and Elkan 2002"), classes="any")
+def isotonic(rows: Training) -> Model:
     """The increasing function of the score that fits the labels best by squared error.
 
     It is fitted by pooling adjacent violators; it is linear between fitted points and constant outside of them. It has
     no parameters, may return exactly 0 and 1, and is calibrated on the rows it was fitted to.
     """
+    if rows.classes:
+        return ClassCurves(tuple(rows.class_table.each_class(Curve.fitted)))
     return Curve.fitted(rows.table)
 
 
@@ -178,14 +180,16 @@ def fit_platt(t: Table, on: str = "logit", targets: str = "smoothed") -> Sigmoid
     return Sigmoid(on, *maximum([term(t.score, on)], counts_of(t, smoothed=targets != "labels")))
 
 
-@method(title="Temperature scaling", kind="recalibration", source=cite("Guo et al. 2017"))
-def temperature(rows: Training) -> Sigmoid:
+@method(title="Temperature scaling", kind="recalibration", source=cite("Guo et al. 2017"), classes="any")
+def temperature(rows: Training) -> Model:
     """All log-odds divided by one temperature, by maximum likelihood.
 
     p' = s(logit(p) / T), where s is the logistic function: 0.5 stays, and for T > 1 scores move towards 0.5. Where no
     positive temperature helps (the score ranks rows the wrong way), T is infinite and every row gets 0.5. Scores are
     clipped to [1e-12, 1 - 1e-12] before the logit. It needs two distinct scores, and labels that 0.5 does not separate.
     """
+    if rows.classes:
+        return SCALINGS["temperature"](rows.score, rows.label, rows.weights)
     need_different_scores(rows.table)
     return fit_temperature(rows.table)
 
@@ -652,19 +656,6 @@ class ClassCurves:
         total = each.sum(axis=1, keepdims=True)
         # Where every curve says 0, nothing is known that the probabilities do not say.
         return Applied(np.where(total > 0, each / np.where(total > 0, total, 1.0), score))
-
-
-@for_classes("temperature")
-def class_temperature(rows: Training) -> ClassScaling:
-    """p' in proportion to p^(1/T), with the likeliest T."""
-    return SCALINGS["temperature"](rows.score, rows.label, rows.weights)
-
-
-@for_classes("isotonic")
-def class_isotonic(rows: Training) -> ClassCurves:
-    """Isotonic regression of each class against the rest; the fits are divided by their sum."""
-    c = rows.class_table
-    return ClassCurves(tuple(Curve.fitted(c.one_vs_rest(k)) for k in range(len(rows.classes))))
 
 
 @method(

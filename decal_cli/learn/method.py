@@ -85,13 +85,13 @@ def payoffs(task: Task | ClassDecision) -> Floats:
 class Method(Declaration):
     """A declared method; everything decal says about it is read from here.
 
-    needs: what it cannot do without; uses: what it takes as well where the user gave it. of_classes: what it does for
-    several classes, None where it is for two alone; for_two: whether it is for two.
+    needs: what it cannot do without; uses: what it takes as well where the user gave it. for_two, of_classes: whether
+    it is for rows of two classes, and for those of several.
     """
 
     function: Callable[..., Model]
-    of_classes: Callable[..., Model] | None = None
-    for_two: bool = True
+    for_two: bool
+    of_classes: bool
     kind: Kind
     needs: tuple[Need, ...]
     uses: tuple[Need, ...]
@@ -108,7 +108,7 @@ METHODS: Registry[Method] = Registry("method", "platt(on=p)", sigmoid="platt", b
 
 def missing(spec: MethodSpec, rows: Training) -> str | None:
     """Why the method cannot be fitted to what the user gave; None where it can."""
-    if rows.classes and spec.declared.of_classes is None:
+    if rows.classes and not spec.declared.of_classes:
         return "is for scores of two classes"
     if not rows.classes and not spec.declared.for_two:
         return f"is for several classes: {Hint('proba').words}"
@@ -127,15 +127,13 @@ def fit_each(spec: MethodSpec, rows: Training, tasks: Sequence[BinaryTask | None
     """A model for each task; what does not depend on the task is learned once. Errors: as for `fit`."""
     method = spec.declared
     rows = rows.in_order()
-    function = method.of_classes if rows.classes else method.function
     if not rows.classes:
         rows.table.need_both_classes()
-    elif function is None or np.count_nonzero(np.bincount(rows.label, rows.weights)) < 2:
+    elif np.count_nonzero(np.bincount(rows.label, rows.weights)) < 2:
         raise Undefined("needs rows of two classes at least")
-    assert function is not None
     encoder, rows = encoded(rows, seed=rows.seed) if method.takes("features") else (None, rows)
     each = [None] if rows.classes else tasks
-    models = [function(replace(rows, task=task), **spec.parameters) for task in each]
+    models = [method.function(replace(rows, task=task), **spec.parameters) for task in each]
     models = models if encoder is None else [Encoded(encoder, fitted) for fitted in models]
     return models * len(tasks) if rows.classes else models
 
@@ -147,13 +145,13 @@ def method(
     source: str,
     needs: tuple[Need, ...] = (),
     uses: tuple[Need, ...] = (),
-    classes: Literal["two", "several"] = "two",
+    classes: Literal["two", "several", "any"] = "two",
 ) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
     """Declare the decorated function as a method, under its own name with dashes.
 
     The function takes a Training, in canonical order, with both classes, and what `needs` lists; its keyword-only
     parameters are the method's. It raises Undefined where it cannot be fitted, and is deterministic given the seed.
-    classes: whether it is for rows of two classes or of several; `for_classes` adds the latter to a method of two.
+    classes: of which rows it is; of any, the function asks `rows.classes`.
     """
 
     def declare(function: Callable[..., Model]) -> Callable[..., Model]:
@@ -167,20 +165,10 @@ def method(
                 kind=kind,
                 needs=needs,
                 uses=uses,
-                of_classes=function if classes == "several" else None,
-                for_two=classes == "two",
+                for_two=classes != "several",
+                of_classes=classes != "two",
             )
         )
-        return function
-
-    return declare
-
-
-def for_classes(name: str) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
-    """Declare what a method of two classes does for rows of several; with its parameters."""
-
-    def declare(function: Callable[..., Model]) -> Callable[..., Model]:
-        METHODS[name] = replace(METHODS[name], of_classes=function)
         return function
 
     return declare

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.errors import Undefined
-from decal_cli.learn.method import METHODS, Training, fit, for_classes, method
+from decal_cli.learn.method import METHODS, Training, fit, method
 from decal_cli.learn.models import (
     NO_FEATURES,
     Applied,
@@ -38,6 +38,7 @@ from decal_cli.learn.models import (
 from decal_cli.learn.probe import (
     EQUAL,
     N_SEEDS,
+    SLOPE_PENALTY,
     SURE,
     ClassPlane,
     blend_weights,
@@ -261,9 +262,18 @@ class StackedBoosting:
         return Applied(expit(self.log_odds(rows)))
 
 
-def _columns(rows: Unlabelled) -> Narrow:
-    """Score and features side by side."""
-    return with_score(rows.score, narrow(features_of(rows)))
+def _columns(rows: Unlabelled, order: Ints | None = None) -> Narrow:
+    """Score and features side by side as trees see them; order: of the classes, where there are several."""
+    score = rows.score if order is None else of_size(rows, len(order))[:, order]
+    return with_score(score, narrow(features_of(rows)))
+
+
+def _as_trees_see(rows: Training) -> tuple[Ints, Narrow, NDArray[Any]]:
+    """The classes by their rows and mean probability, where there are several; the columns, and the labels."""
+    if not rows.classes:
+        return np.arange(2), _columns(rows), rows.label > 0.5
+    order = np.lexsort((rows.weights @ rows.score, np.bincount(rows.label, rows.weights, len(rows.classes))))
+    return order, _columns(rows, order), np.argsort(order)[rows.label]
 
 
 def _weights(rows: Training) -> Floats | None:
@@ -281,13 +291,14 @@ def _one_regression(columns: Floats, rows: Training, standard: bool, penalty: fl
     kind="post-training",
     needs=("features",),
     source=f"{cite('Perez-Lebel et al. 2025', 'app. C.3 (fine-tuning)')}; scikit-learn's LogisticRegression",
+    classes="any",
 )
 def refit(
     rows: Training,
     *,
     penalty: Annotated[float, "weight of the squared coefficients", _PENALTIES] = 1.0,
     units: Annotated[Literal["standard", "own"], "features standardised, or as they are"] = "standard",
-) -> Refitted:
+) -> Model:
     """Logistic regression of the labels on the features alone.
 
     p' = s(w . z + b), where s is the logistic function and z the features, standardised to mean 0 and standard
@@ -295,6 +306,8 @@ def refit(
     used: this is the last layer of the model, fitted again on these rows. `units=own` takes the features as they are,
     as in Perez-Lebel et al. 2025; the result then depends on their units.
     """
+    if rows.classes:
+        return ClassPlane.fitted(rows, penalty, score=False)
     return Refitted(_one_regression(float_columns(rows), rows, units == "standard", penalty))
 
 
@@ -303,12 +316,13 @@ def refit(
     kind="post-training",
     needs=("features",),
     source=cite("Wolpert 1992"),
+    classes="any",
 )
 def stack(
     rows: Training,
     *,
     penalty: Annotated[float, "weight of the squared coefficients", _PENALTIES] = 1.0,
-) -> Stacked:
+) -> Any:
     """Logistic regression of the labels on the recalibrated score and the features.
 
     p' = s(a logit(c(p)) + w . z + b), where s is the logistic function, c isotonic regression and z the features; all
@@ -316,6 +330,8 @@ def stack(
     fit, c of each row comes from the other four of five folds. It learns how much weight the score deserves beside the
     features, for the cost of one regression.
     """
+    if rows.classes:
+        return ClassPlane.fitted(rows, SLOPE_PENALTY * penalty)
     score, columns = with_recalibrated(rows)
     return Stacked(score, _one_regression(columns, rows, True, penalty))
 
@@ -326,13 +342,14 @@ def stack(
     needs=("features",),
     source=f"{cite('Perez-Lebel et al. 2025', 'app. C.3')}; scikit-learn's RandomForestClassifier, with fewer rows "
     "per tree and larger leaves",
+    classes="any",
 )
 def stack_forest(
     rows: Training,
     *,
     trees: Annotated[int, "number of trees", Between(0, MAX_TREES + 1)] = 60,
     sizes: Annotated[Sizes, "the sizes described here, or scikit-learn's defaults"] = "decal",
-) -> StackedForest:
+) -> Model:
     """The mean probability of trees grown on resampled rows, from the score and the features.
 
     Each of 60 trees is grown on rows drawn with replacement, 6 for every 10 rows, at most 16,384. A split considers
@@ -340,7 +357,13 @@ def stack_forest(
     linear nor monotone in the features. The model file holds the trees. `trees=100,sizes=scikit-learn` is the forest
     of Perez-Lebel et al. 2025, whose trees grow until every leaf has one label.
     """
-    return StackedForest(Forest.of_forest(grown_forest(_columns(rows), rows.label > 0.5, rows, trees, sizes)))
+    order, columns, label = _as_trees_see(rows)
+    forest = grown_forest(columns, label, rows, trees, sizes)
+    if not rows.classes:
+        return StackedForest(Forest.of_forest(forest))
+    values = np.zeros((sum(each.tree_.node_count for each in forest.estimators_), len(order)))
+    values[:, forest.classes_] = np.vstack([each.tree_.value[:, 0, :] for each in forest.estimators_])
+    return ClassForest(Forest.of_forest(forest), values, order)
 
 
 def grown_forest(columns: Narrow, label: NDArray[Any], rows: Training, trees: int, sizes: str) -> Any:
@@ -364,13 +387,14 @@ def grown_forest(columns: Narrow, label: NDArray[Any], rows: Training, trees: in
     needs=("features",),
     source=f"{cite('Perez-Lebel et al. 2025', 'app. C.3')}; scikit-learn's HistGradientBoostingClassifier, with small "
     "steps and small trees",
+    classes="any",
 )
 def stack_boosting(
     rows: Training,
     *,
     rounds: Annotated[int, "number of trees", Between(0, 10_001)] = _N_ROUNDS,
     sizes: Annotated[Sizes, "the sizes and steps described here, or scikit-learn's defaults"] = "decal",
-) -> StackedBoosting:
+) -> Any:
     """Trees on the score and the features, each grown on what the trees before it leave unexplained.
 
     logit p' = b + the sum of the trees' values. Each of 120 trees has at most 16 leaves of at least a thirtieth of the
@@ -378,9 +402,18 @@ def stack_boosting(
     rows are held out to stop early: the number of trees is fixed. `rounds=100,sizes=scikit-learn` is the boosting of
     Perez-Lebel et al. 2025, which stops early where there are more than 10,000 rows.
     """
-    grown = grown_boosting(_columns(rows), rows.label > 0.5, rows, rounds, sizes)
-    (forest,) = Forest.of_boosting(grown)
-    return StackedBoosting(forest, baseline_of(grown))
+    order, columns, label = _as_trees_see(rows)
+    rounds = max(1, min(rounds, MAX_CLASS_TREES // len(order))) if rows.classes else rounds
+    boosting = grown_boosting(columns, label, rows, rounds, sizes)
+    forests = Forest.of_boosting(boosting)
+    if not rows.classes:
+        return StackedBoosting(forests[0], baseline_of(boosting))
+    # Of two classes seen there are trees for the second alone.
+    grown = boosting.classes_ if len(boosting.classes_) > 2 else boosting.classes_[1:]
+    baseline = np.full(len(order), UNSEEN)
+    baseline[boosting.classes_] = 0.0
+    baseline[grown] = np.ravel(boosting._baseline_prediction)
+    return ClassBoosting(forests, grown.astype(np.int64), baseline, order)
 
 
 def grown_boosting(columns: Narrow, label: NDArray[Any], rows: Training, rounds: int, sizes: str) -> Any:
@@ -411,14 +444,13 @@ class Blended:
         finite = self.weights.shape == EQUAL.shape and is_finite(self.weights)
         need(finite, "a blend needs an intercept and three weights, all finite")
 
+    def each(self, rows: Unlabelled) -> Floats:
+        """Log-odds of rows by each of the three, shape (T, 3)."""
+        known = log_odds(self.regression.score.curve(rows).score, SURE)
+        return np.column_stack((self.regression.log_odds(rows), self.boosting.log_odds(rows), known))
+
     def __call__(self, rows: Unlabelled) -> Applied:
-        return Applied(blended(_each(self.regression, self.boosting, rows), self.weights))
-
-
-def _each(regression: Stacked, boosting: StackedBoosting, rows: Unlabelled) -> Floats:
-    """Log-odds of rows by each of the three, shape (T, 3)."""
-    recalibrated = regression.score.curve(rows).score
-    return np.column_stack((regression.log_odds(rows), boosting.log_odds(rows), log_odds(recalibrated, SURE)))
+        return Applied(blended(self.each(rows), self.weights))
 
 
 @method(
@@ -426,8 +458,9 @@ def _each(regression: Stacked, boosting: StackedBoosting, rows: Unlabelled) -> F
     kind="post-training",
     needs=("features",),
     source=f"{cite('Wolpert 1992')}; two stacks and the recalibrated score, weighted on held-out rows",
+    classes="any",
 )
-def blend(rows: Training) -> Blended:
+def blend(rows: Training) -> Any:
     """A weighted mean of the log-odds that `stack`, `stack-boosting` and isotonic recalibration give.
 
     The regression finds linear effects with little noise, the trees find the others; each limits the overfitting of the
@@ -435,11 +468,12 @@ def blend(rows: Training) -> Blended:
     held close to 1/2, 1/2 and 0 where rows are few. `decal recommend` names this method where recalibration is not
     enough: on real data sets it gained more than any other method, on average (docs/study.md).
     """
-    return Blended(*_stacks(rows), _blend_weights(rows))
-
-
-def _stacks(rows: Training) -> tuple[Any, Any]:
-    return stack(rows), stack_boosting(rows)
+    if not rows.classes:
+        return Blended(stack(rows), stack_boosting(rows), _blend_weights(rows))
+    recalibrated = build_recalibrated(rows, seed=rows.seed)
+    each, _ = held_out_logits(rows, recalibrated.score, rows.seed)
+    scaling = SCALINGS[recalibrated.chosen](rows.score, rows.label, rows.weights)
+    return ClassMixture(ClassPlane.fitted(rows), scaling, mixing_weights(each, rows.label, rows.weights))
 
 
 def _blend_weights(rows: Training) -> Floats:
@@ -449,8 +483,8 @@ def _blend_weights(rows: Training) -> Floats:
         return EQUAL
     fold, each = _folds(rows), np.empty((len(rows), 3))
     for k in range(FOLDS):
-        here = fold == k
-        each[here] = _each(*_stacks(rows.take(~here)), rows.take(here))
+        here, others = fold == k, rows.take(fold != k)
+        each[here] = Blended(stack(others), stack_boosting(others), EQUAL).each(rows.take(here))
     weight = rows.weights
     return blend_weights(each, rows.label, weight / weight.mean())
 
@@ -651,43 +685,10 @@ class ClassMixture:
         return Applied(mixed(self.weights, self.regression.logits(rows), self.scaling(rows).score))
 
 
-@for_classes("stack")
-def stack_classes(rows: Training, *, penalty: float = 1.0) -> ClassPlane:
-    """Multinomial regression on the logarithms of the probabilities and the features."""
-    return ClassPlane.fitted(rows, 3.0 * penalty)
-
-
-@for_classes("refit")
-def refit_classes(rows: Training, *, penalty: float = 1.0, units: str = "standard") -> ClassPlane:
-    """Multinomial regression on the features alone."""
-    return ClassPlane.fitted(rows, penalty, score=False)
-
-
-@for_classes("blend")
-def blend_classes(rows: Training) -> ClassMixture:
-    """Multinomial regression on the probabilities and the features, mixed with the recalibrated probabilities."""
-    recalibrated = build_recalibrated(rows, seed=rows.seed)
-    each, _ = held_out_logits(rows, recalibrated.score, rows.seed)
-    scaling = SCALINGS[recalibrated.chosen](rows.score, rows.label, rows.weights)
-    return ClassMixture(ClassPlane.fitted(rows), scaling, mixing_weights(each, rows.label, rows.weights))
-
-
 MAX_CLASS_TREES = 2400
 """Of boosting: more classes get fewer rounds."""
 UNSEEN = -30.0
 """The logit of a class that no training row has."""
-
-
-def _class_columns(rows: Unlabelled, order: Ints) -> Narrow:
-    """Probabilities and features side by side as trees see them, shape (T, K + d)."""
-    score = of_size(rows, len(order))[:, order].astype(np.float32)
-    return np.column_stack((score, narrow(features_of(rows))))
-
-
-def _class_order(rows: Training) -> Ints:
-    """The classes by their rows and mean probability."""
-    weight = rows.weights
-    return np.lexsort((weight @ rows.score, np.bincount(rows.label, weight, len(rows.classes))))
 
 
 def _need_order(order: Ints) -> None:
@@ -708,7 +709,7 @@ class ClassForest:
         need(are_probabilities(self.values), "probabilities lie in [0, 1]")
 
     def __call__(self, rows: Unlabelled) -> Applied:
-        columns, score = _class_columns(rows, self.order), np.empty(rows.score.shape)
+        columns, score = _columns(rows, self.order), np.empty(rows.score.shape)
         for start in range(0, len(columns), BLOCK):
             part = slice(start, start + BLOCK)
             total = np.zeros((len(columns[part]), len(self.order)))
@@ -733,34 +734,9 @@ class ClassBoosting:
         need(self.baseline.shape == self.order.shape and is_finite(self.baseline), "every class needs a finite logit")
 
     def __call__(self, rows: Unlabelled) -> Applied:
-        columns, score = _class_columns(rows, self.order), np.empty(rows.score.shape)
+        columns, score = _columns(rows, self.order), np.empty(rows.score.shape)
         logits = np.tile(self.baseline, (len(columns), 1))
         for number, forest in zip(self.grown, self.forests, strict=True):
             logits[:, number] += forest.total(columns)
         score[:, self.order] = softmax(logits)
         return Applied(score)
-
-
-@for_classes("stack-forest")
-def stack_forest_classes(rows: Training, *, trees: int = 60, sizes: str = "decal") -> ClassForest:
-    """The mean probabilities of trees grown on resampled rows, from the probabilities and the features."""
-    order = _class_order(rows)
-    columns, label = _class_columns(rows, order), np.argsort(order)[rows.label]
-    forest = grown_forest(columns, label, rows, trees, sizes)
-    values = np.zeros((sum(each.tree_.node_count for each in forest.estimators_), len(order)))
-    values[:, forest.classes_] = np.vstack([each.tree_.value[:, 0, :] for each in forest.estimators_])
-    return ClassForest(Forest.of_forest(forest), values, order)
-
-
-@for_classes("stack-boosting")
-def stack_boosting_classes(rows: Training, *, rounds: int = 120, sizes: str = "decal") -> ClassBoosting:
-    """Trees on the probabilities and the features, a tree for each class in each round; at most 2,400 trees."""
-    order = _class_order(rows)
-    columns, label = _class_columns(rows, order), np.argsort(order)[rows.label]
-    boosting = grown_boosting(columns, label, rows, max(1, min(rounds, MAX_CLASS_TREES // len(order))), sizes)
-    # Of two classes seen there are trees for the second alone.
-    grown = boosting.classes_ if len(boosting.classes_) > 2 else boosting.classes_[1:]
-    baseline = np.full(len(order), UNSEEN)
-    baseline[boosting.classes_] = 0.0
-    baseline[grown] = np.ravel(boosting._baseline_prediction)
-    return ClassBoosting(Forest.of_boosting(boosting), grown.astype(np.int64), baseline, order)

@@ -15,7 +15,7 @@ from tests.helpers.worlds import fixture_columns
 FIFTH = BinaryTask.of_threshold(0.2)
 OF_TWO = [name for name, method in METHODS.items() if method.for_two]
 """The methods for scores of two classes."""
-OF_THREE = [name for name, method in METHODS.items() if method.of_classes is not None]
+OF_THREE = [name for name, method in METHODS.items() if method.of_classes]
 """Those for several classes."""
 
 
