@@ -15,14 +15,13 @@ from functools import wraps
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.tables.classes import MIN_LEVEL_ROWS, ClassLevels, ClassTable
 from decal_cli.tables.design import residual_products
 from decal_cli.tables.resample import TIE, as_whole
-from decal_cli.tables.table import BINS, Floats, Ints, Table
+from decal_cli.tables.table import BINS, Floats, Ints, Mask, Table
 from decal_cli.tables.units import run_of_each
 
 F = TypeVar("F")
@@ -56,13 +55,23 @@ def whole_rows(levels: Table) -> Ints:
     return as_whole(1 / concentration(levels))
 
 
+def drawn_classes(rows: Floats, squares: Floats, chance: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """Class counts of cells of a calibrated model, shape (draws, m, K), weighted as the rows of each cell are.
+
+    rows, squares: summed weights, and squared ones, of each cell, (m,); chance: of its classes, (m, K), of sum 1.
+    """
+    effective = as_whole(rows / (squares / rows))
+    labels = rng.multinomial(effective, chance, (draws, len(chance)))
+    return np.asarray(labels * (rows / effective)[:, None], dtype=np.float64)
+
+
 class Noise(NamedTuple):
     """How much the label frequencies of levels vary, of those that hold more than one row or cluster.
 
     some: which these are, bool (m,). variance: theirs, shape (k,). covariance: (k, k), None where it is diagonal.
     """
 
-    some: NDArray[np.bool_]
+    some: Mask
     variance: Floats
     covariance: Floats | None
 

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.learn.regions import bounds_of_bins
 from decal_cli.metrics import confidence as intervals
@@ -25,12 +24,10 @@ from decal_cli.metrics.grouping import sides
 from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.design import root_of
 from decal_cli.tables.estimate import ratio
-from decal_cli.tables.memo import once
-from decal_cli.tables.resample import as_whole
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats, Ints, Table, tabulate
-from decal_cli.tables.units import Units
+from decal_cli.tables.table import Floats, Ints, Mask, Table, tabulate
+from decal_cli.tables.units import Units, summed
 from decal_cli.task import ClassDecision, Task, task_of_rows
 
 N_REGRET_DRAWS = 400
@@ -97,7 +94,7 @@ class _Bin(NamedTuple):
 class RowCells:
     """Rows in cells. cells: the table of these; of_row: the number of each row's, (T,); acts: its decision, (T,)."""
 
-    def __init__(self, utilities: RowUtilities, cells: Table, of_row: Ints, acts: NDArray[np.bool_]) -> None:
+    def __init__(self, utilities: RowUtilities, cells: Table, of_row: Ints, acts: Mask) -> None:
         self.cells = cells
         self.rate: Floats = cells.pos / cells.n
         by_threshold = utilities.by_threshold
@@ -136,7 +133,7 @@ class RowCells:
         return np.asarray(sum(lost), dtype=np.float64)
 
 
-def _bin(thresholds: Floats, sizes: Floats, acts: NDArray[np.bool_], which: Ints) -> _Bin:
+def _bin(thresholds: Floats, sizes: Floats, acts: Mask, which: Ints) -> _Bin:
     """Of these rows, by their threshold."""
     # Rows that are never acted on, and those that always are, cannot be decided wrongly.
     which = which[(thresholds[which] > 0) & (thresholds[which] < 1)]
@@ -250,45 +247,32 @@ class ScoreCells:
 
 
 class RowRegrets(Regrets):
-    """Where every row has stakes of its own."""
+    """On scores of two classes, where every row has stakes of its own."""
 
     def __init__(self, u: RowStakes) -> None:
-        self.u = u
-        self.table = u.rows.class_table if u.rows.classes else u.rows.table
+        self.u, self.table = u, u.rows.table
 
     @cached_property
     def _taken(self) -> Ints:
         return self.u.response(self.u.rows.score)
 
-    def _cells(self, cell: Ints, action: Ints, table: Table | ClassTable) -> Cells:
-        """table: the cells, where rows have scores."""
+    def _cells(self, cell: Ints, action: Ints, table: Table) -> Cells:
         rows, score = self.u.rows, self.u.rows.score
-        if isinstance(self.u, RowUtilities) and isinstance(table, Table):
+        if isinstance(self.u, RowUtilities):
             return RowCells(self.u, table, cell, action == 1)
-        of_classes = score if score.ndim > 1 else np.column_stack((1 - score, score))
-        return StakesCells(rows.units, self.u.utility, of_classes, cell, action)
+        return StakesCells(rows.units, self.u.utility, np.column_stack((1 - score, score)), cell, action)
 
     def swaps(self) -> Lost:
         actions, cell = np.unique(self._taken, return_inverse=True)
-        if self.u.rows.classes:
-            return self._cells(cell, self._taken, self.table)
         return self._cells(cell, self._taken, replace(self.u.rows, score=actions[cell].astype(np.float64)).table)
 
     def bins(self, bins: int) -> Cells:
-        rows = self.u.rows
-        if rows.classes:
-            worth = np.sort(self.u.expected_each(rows.score), axis=0)
-            cell, _ = cells_of_margins(self._taken, worth[-1] - worth[-2], rows.weight, bins)
-            return self._cells(cell, self._taken, self.table)
-        return self._cells(_of_row(rows, rows.table.bin_starts(bins)), self._taken, rows.table.bins(bins))
+        of_row = _of_row(self.u.rows, self.table.bin_starts(bins))
+        return self._cells(of_row, self._taken, self.table.bins(bins))
 
     def levels(self, levels: Levels) -> Cells:
-        rows = self.u.rows
-        if rows.classes:
-            used = levels_or_cells(rows.class_table, levels)
-            return self._cells(used.of_row, self.u.response(used.score[used.of_row]), self.table)
-        cells = at_levels(rows.table, levels)
-        starts = np.arange(len(rows.table)) if cells is rows.table else rows.table.bin_starts()
+        rows, cells = self.u.rows, at_levels(self.table, levels)
+        starts = np.arange(len(cells)) if cells is self.table else self.table.bin_starts()
         of_row = _of_row(rows, starts)
         return self._cells(of_row, self.u.response(cells.score[of_row]), cells)
 
@@ -311,26 +295,20 @@ def _of_row(rows: Rows, starts: Ints) -> Ints:
 N_DRAWS = 400
 
 
-def cells_of_margins(action: Ints, margin: Floats, weight: Floats | None, bins: int) -> tuple[Ints, Ints]:
+def _by_margin(action: Ints, margin: Floats, weight: Floats | None, bins: int) -> Ints:
     """Cells of rows that take one action with about one margin: equal-mass bins of it, of the rows of each action.
 
-    margin: how much the second-best action is worth less, (T,). Gives each row's cell, (T,), and the action of each.
+    margin: how much the second-best action is worth less, (T,). Gives the number of each row's cell, (T,).
     """
-    number, actions = np.empty(len(action), dtype=np.int64), list[int]()
+    number, cells = np.empty(len(action), dtype=np.int64), 0
     for taken in np.unique(action):
         here = np.flatnonzero(action == taken)
         of_action = np.maximum(margin[here], 0.0)
         table = tabulate(of_action, np.zeros(len(here), dtype=np.int8), None if weight is None else weight[here])
         edges = table.score[table.bin_starts(bins)]
-        number[here] = np.searchsorted(edges, of_action, side="right") - 1 + len(actions)
-        actions += [int(taken)] * len(edges)
-    return number, np.array(actions)
-
-
-@once
-def _by_margin(c: ClassTable, decision: ClassDecision, bins: int) -> tuple[Ints, Ints]:
-    decided = decide(c, decision)
-    return cells_of_margins(decided.action, decided.margin, c.weight, bins)
+        number[here] = np.searchsorted(edges, of_action, side="right") - 1 + cells
+        cells += len(edges)
+    return number
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,48 +374,56 @@ class StakesCells:
 
     def null(self, rng: np.random.Generator) -> Floats:
         rows, squares = (each.sum(axis=1) for each in self._counts)
-        chance = np.array([np.bincount(self.cell, self.units.weight * column, len(rows)) for column in self.score.T]).T
-        effective = as_whole(rows / (squares / rows))
-        labels = rng.multinomial(effective, chance / chance.sum(axis=1, keepdims=True), (self._draws, len(rows)))
-        return np.array([self._lost(draw * (rows / effective)[:, None]) for draw in labels])
+        chance = summed(self.cell, self.units.weight, self.score.T, len(rows)).T
+        chance /= chance.sum(axis=1, keepdims=True)
+        return np.array([self._lost(draw) for draw in gaps.drawn_classes(rows, squares, chance, self._draws, rng)])
 
 
 @dataclass(frozen=True, eq=False)
 class ClassRegrets(Regrets):
-    """On the probabilities of several classes."""
+    """On the probabilities of several classes; by a decision that all rows share, or by stakes of each row."""
 
     table: ClassTable
-    decision: ClassDecision
+    decision: ClassDecision | RowStakes
 
     @cached_property
     def _as_scores(self) -> ScoreRegrets | None:
-        """Two classes are a score and its task; None of more."""
-        if len(self.table.classes) > 2:
+        """Two classes that share a decision are a score and its task; None of others."""
+        if isinstance(self.decision, RowStakes) or len(self.table.classes) > 2:
             return None
         rows = tuple((row[0], row[1]) for row in self.decision.utility)
         return ScoreRegrets(self.table.one_vs_rest(1), task_of_rows(rows, names=self.decision.actions))
 
-    @property
-    def _utility(self) -> Floats:
-        return np.array(self.decision.utility, dtype=np.float64)
+    def _best(self, score: Floats) -> Ints:
+        if isinstance(self.decision, RowStakes):
+            return self.decision.response(score)
+        return best_actions(score, np.array(self.decision.utility))
 
-    def _cells(self, cell: Ints, of_cell: Ints) -> Cells:
-        c = self.table
-        return StakesCells(c.units, self._utility, c.score, cell, of_cell[cell])
+    def _cells(self, cell: Ints, action: Ints) -> Cells:
+        return StakesCells(self.table.units, np.array(self.decision.utility), self.table.score, cell, action)
 
     def swaps(self) -> Lost:
-        return Swaps(Decisions.of_classes(self.table, self.decision))
+        if not isinstance(self.decision, RowStakes):
+            return Swaps(Decisions.of_classes(self.table, self.decision))
+        taken = self._best(self.table.score)
+        return self._cells(np.unique(taken, return_inverse=True)[1], taken)
 
     def bins(self, bins: int) -> Cells:
         if self._as_scores is not None and self._as_scores.task.two_actions is not None:
             return self._as_scores.bins(bins)
-        return self._cells(*_by_margin(self.table, self.decision, bins))
+        c, decision = self.table, self.decision
+        if isinstance(decision, RowStakes):
+            worth = np.sort(decision.expected_each(c.score), axis=0)
+            action, margin = self._best(c.score), worth[-1] - worth[-2]
+        else:
+            action, _, margin, _ = decide(c, decision)
+        return self._cells(_by_margin(action, margin, c.weight, bins), action)
 
     def levels(self, levels: Levels) -> Cells:
         if self._as_scores is not None:
             return self._as_scores.levels(levels)
         used = levels_or_cells(self.table, levels)
-        return self._cells(used.of_row, best_actions(used.score, self._utility))
+        return self._cells(used.of_row, self._best(used.score[used.of_row]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from decal_cli.metrics import METRICS, Inputs, measure_all, parse
 from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.gaps import noise, variance_terms
 from decal_cli.metrics.inputs import stakes_on
-from decal_cli.metrics.regret_cells import RowRegrets
+from decal_cli.metrics.regret_cells import ClassRegrets
 from decal_cli.tables import design
 from decal_cli.tables.design import design_effect
 from decal_cli.tables.rows import Rows
@@ -194,7 +194,7 @@ def test_rows_repeated_within_a_cluster_say_no_more_than_once(world: Any, metric
     off = {key: together[key] / alone[key] for key in alone if alone[key] > 0 and key not in WIDER}
     assert len(off) > metrics and {key: ratio for key, ratio in off.items() if not 0.75 < ratio < 1.35} == {}
     if once.classes:
-        by_row = [RowRegrets(stakes_on(rows, decision)) for rows in (once, often)]
+        by_row = [ClassRegrets(rows.class_table, stakes_on(rows, decision)) for rows in (once, often)]
         cells = [(each.swaps(), each.bins(5)) for each in by_row]
         own = [[np.ptp(each.interval(np.random.default_rng(0), 0.95)) for each in of_rows] for of_rows in cells]
         assert np.divide(own[1], own[0]) == pytest.approx(1.0, abs=0.25)

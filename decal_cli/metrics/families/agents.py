@@ -23,7 +23,6 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
@@ -36,9 +35,8 @@ from decal_cli.metrics.gaps import AtLevels, Levels, as_score, at_levels, levels
 from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
 from decal_cli.tables.estimate import ratio
 from decal_cli.tables.memo import once
-from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Floats, Ints, Table
+from decal_cli.tables.table import Floats, Ints, Mask, Table
 
 Convex = Callable[[Floats], Floats]
 
@@ -233,7 +231,6 @@ NOTHING = 1e-9
 """A loss up to here is none."""
 SIMPLEX_SIZE = 60
 """Points up to which the simplex method is faster than an interior point."""
-Mask = NDArray[np.bool_]
 
 
 class WorstRule(NamedTuple):
@@ -650,17 +647,6 @@ def _class_levels(c: ClassTable, levels: Levels) -> ClassLevels:
     return levels_or_cells(c, levels)
 
 
-def calibrated_counts(c: ClassTable, cell: Ints, chance: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    """Class counts of the cells of a calibrated model, shape (draws, m, K), weighted as the rows of each cell are.
-
-    cell: of each row, (T,); chance: of each class in each cell, (m, K), rows of sum 1.
-    """
-    squares, rows = c.count(cell, len(chance), squares=True), c.count(cell, len(chance))
-    effective = as_whole(rows / (squares / rows))
-    labels = rng.multinomial(effective, chance, (draws, len(chance)))
-    return np.asarray(labels * (rows / effective)[:, None], dtype=np.float64)
-
-
 @once
 def _class_cdl(c: ClassTable, levels: Levels) -> WorstRule:
     return over_frequencies(_class_levels(c, levels))
@@ -701,7 +687,8 @@ def class_cdl_null(c: ClassTable, seed: Seed, *, levels: Levels = "auto") -> flo
     The classes of the rows of each level or cell are drawn from its probabilities, 20 times.
     """
     used = _class_levels(c, levels)
-    drawn = calibrated_counts(c, used.of_row, used.score, N_RULE_DRAWS, seed.generator("classes"))
+    rows, squares = (c.count(used.of_row, len(used.score), squares=which) for which in (False, True))
+    drawn = gaps.drawn_classes(rows, squares, used.score, N_RULE_DRAWS, seed.generator("classes"))
     return float(np.mean([most_over_frequencies(used._replace(counts=each)) for each in drawn]))
 
 
