@@ -37,7 +37,7 @@ from decal_cli.learn.regions import (
 )
 from decal_cli.learn.trees import Tree
 from decal_cli.tables.rows import Groups, Unlabelled
-from decal_cli.tables.table import BINS, Floats, Ints, bin_of
+from decal_cli.tables.table import BINS, Floats, Ints, Mask, bin_of
 from decal_cli.task import BinaryTask
 
 Adjust = Literal["score", "threshold"]
@@ -147,7 +147,7 @@ def glar(
     return Glar(edges, index, trees, curve, task.threshold, adjust)
 
 
-def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, n_bins: int) -> NDArray[np.bool_]:
+def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, n_bins: int) -> Mask:
     """Which bins have a grouping regret above r, shape (n_bins,); none where the mean over bins is not above r."""
     if r < 0:
         return np.ones(n_bins, dtype=bool)
@@ -251,7 +251,7 @@ class Patches:
             score[here] = np.clip(score[here] + shift, 0.0, 1.0)
         return Applied(score)
 
-    def members(self, rows: Unlabelled, subsets: Ints | slice = slice(None)) -> NDArray[np.bool_]:
+    def members(self, rows: Unlabelled, subsets: Ints | slice = slice(None)) -> Mask:
         """Which rows belong to which of these subsets, shape (subsets, T)."""
         leaf = self.tree.leaf(narrow(features_of(rows))).astype(str)
         each = list(zip(self.kind[subsets], self.column[subsets], self.value[subsets], strict=True))
@@ -286,9 +286,9 @@ class PatchedRows(NamedTuple):
     score: Floats
     label: Floats
     weight: Floats
-    member: NDArray[np.bool_]
+    member: Mask
 
-    def take(self, rows: NDArray[np.bool_]) -> PatchedRows:
+    def take(self, rows: Mask) -> PatchedRows:
         """These rows."""
         return PatchedRows(self.score[rows], self.label[rows], self.weight[rows], self.member[:, rows])
 

@@ -33,7 +33,7 @@ from decal_cli.tables.raw_texts import BUCKETS, raw_texts
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BLOCK, Floats, Ints
+from decal_cli.tables.table import BLOCK, Floats, Ints, Mask
 from decal_cli.tables.threads import one_thread
 
 MIN_CATEGORY_ROWS = 10
@@ -95,7 +95,7 @@ class CategoryColumn:
         columns = [(indicators == k).astype(np.float64) for k in range(int(self.indicator.max()) + 1)]
         return columns + ([self.log_odds[place]] if len(self.log_odds) else [])
 
-    def unseen(self, codes: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.bool_]:
+    def unseen(self, codes: NDArray[Any], names: tuple[str, ...]) -> Mask:
         """Which rows have a category that is not among the names."""
         return self._places(codes, names) == len(self.names) + 1
 
@@ -168,7 +168,7 @@ class Encoder:
         features = features.as_kinds(self.kinds)
         return self.matrix(features, [each.columns(codes, names) for each, codes, names in self._coded(features)])
 
-    def unseen(self, features: Features) -> NDArray[np.bool_]:
+    def unseen(self, features: Features) -> Mask:
         """Which rows have a category that no row taught, shape (T,)."""
         unseen = np.zeros(len(features), dtype=bool)
         for each, codes, names in self._coded(features.as_kinds(self.kinds)):
@@ -235,7 +235,7 @@ def encoded(rows: R, *, seed: int) -> tuple[Encoder | None, R]:
     return encoder, replace(rows, features=encoder.matrix(features, [own for _, own in taught]))
 
 
-def encoded_for(rows: Rows, learn: NDArray[np.bool_], *, seed: int) -> Matrix:
+def encoded_for(rows: Rows, learn: Mask, *, seed: int) -> Matrix:
     """The features of all rows as numbers, shape (T, columns), as some of them teach. rows: in canonical order."""
     encoder, taught = encoded(rows.take(learn), seed=seed)
     if encoder is None:

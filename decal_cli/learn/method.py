@@ -23,7 +23,7 @@ from decal_cli.learn.models import Applied, Model, actions_taken
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Mask
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
@@ -212,7 +212,7 @@ def folds_of(rows: Training) -> Ints:
     return fold
 
 
-def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:
+def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[Mask, Model, Training]]:
     """Each fold as a mask of the rows, with the model that the others, or earlier blocks of time, fit, and these."""
     if len(rows) < 2 * FEWEST_ROWS:
         raise too_few(2 * FEWEST_ROWS)

@@ -58,7 +58,7 @@ from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Floats, Ints
+from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Floats, Ints, Mask
 from decal_cli.tables.threads import one_thread, one_thread_for
 from decal_cli.tables.units import Units, mean_over, run_of_each, runs_of, starts_of, units_of_rows
 
@@ -224,8 +224,6 @@ def boosted(
 def _columns(score: Floats, features: Matrix) -> Narrow:
     return with_score(score, narrow(features))
 
-
-Mask = NDArray[np.bool_]
 
 MIN_TAUGHT, SHARE_TAUGHT = 12_000, 16
 """So many rows teach a fold's regression and trees, or one in SHARE_TAUGHT where these are more; all of its rows teach

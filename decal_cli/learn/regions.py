@@ -23,7 +23,7 @@ from decal_cli.learn.models import Applied, are_probabilities, is_increasing, mo
 from decal_cli.tables.features import Matrix
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows, Unlabelled
-from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
+from decal_cli.tables.table import BINS, Floats, Ints, Mask, Table, tabulate
 from decal_cli.task import Task
 
 Narrow = NDArray[np.float32]
@@ -93,7 +93,7 @@ def build_regions(rows: Rows, *, seed: int, bins: int = BINS, loss_only: bool = 
     half = _halves(number, rng) if rows.unit is None else rows.places(rng, 2) % 2
     quarter = rng.random(len(number)) < 0.25
 
-    def of_rows(grown: NDArray[np.bool_]) -> tuple[Leaves, Leaves]:
+    def of_rows(grown: Mask) -> tuple[Leaves, Leaves]:
         one = _honest_leaves(rows, number, half == 0, grown & (half == 1), seed)
         return one, _honest_leaves(rows, number, half == 1, grown & (half == 0), seed)
 
@@ -120,7 +120,7 @@ def _narrow(rows: Rows) -> Rows:
     )
 
 
-def _as_taught(rows: Rows, learn: NDArray[np.bool_], seed: int) -> Rows:
+def _as_taught(rows: Rows, learn: Mask, seed: int) -> Rows:
     """The rows with features as trees take them: missing values as they are, categories as some of the rows teach."""
     return replace(rows, features=narrow(encoded_for(rows, learn, seed=seed))) if rows.typed.categories else rows
 
@@ -133,7 +133,7 @@ def _halves(number: Ints, rng: np.random.Generator) -> Ints:
     return half
 
 
-def _honest_leaves(rows: Rows, number: Ints, counted: NDArray[np.bool_], grown: NDArray[np.bool_], seed: int) -> Leaves:
+def _honest_leaves(rows: Rows, number: Ints, counted: Mask, grown: Mask, seed: int) -> Leaves:
     """Leaves of each bin grown on some rows, with the sums of others."""
     effect = rows.table.design.effect
     rows = _as_taught(rows, grown, seed)

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.learn.models import Applied, is_finite, model, need
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import climb
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import BLOCK, Floats, Ints
+from decal_cli.tables.table import BLOCK, Floats, Ints, Mask
 from decal_cli.tables.threads import one_thread
 
 LEAST = 1e-6
@@ -164,13 +163,13 @@ def structure(classes: int) -> tuple[Floats, Floats]:
     return np.vstack((np.full(classes, INTERCEPT), penalty)), centre
 
 
-def beside_fixed(classes: int) -> NDArray[np.bool_]:
+def beside_fixed(classes: int) -> Mask:
     """Which intercepts and slopes on the logarithms may move where those beside the diagonal may not, (1 + K, K)."""
     return np.vstack((np.ones(classes, dtype=bool), np.eye(classes, dtype=bool)))
 
 
 def softmax_fit(
-    x: Floats, label: Ints, weight: Floats, penalty: Floats, centre: Floats, free: NDArray[np.bool_] | None = None
+    x: Floats, label: Ints, weight: Floats, penalty: Floats, centre: Floats, free: Mask | None = None
 ) -> Floats:
     """Intercepts and slopes, shape (1 + d, K), of the multinomial regression with the largest penalised likelihood.
 

@@ -62,7 +62,7 @@ from decal_cli.limits import MAX_PROBES, MAX_TREES, MAX_WIDTH
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import BLOCK, Floats, Ints
+from decal_cli.tables.table import BLOCK, Floats, Ints, Mask
 from decal_cli.tables.threads import one_thread
 
 MAX_ROUNDING = 1e-12
@@ -517,7 +517,7 @@ class Deciding:
 
     edges: Floats
 
-    def decisions(self, rows: Unlabelled) -> NDArray[np.bool_]:
+    def decisions(self, rows: Unlabelled) -> Mask:
         """The decisions of rows, shape (T, cells)."""
         raise NotImplementedError
 
@@ -543,7 +543,7 @@ class Probes(Deciding):
     def _check(self) -> None:
         need_grid(self.edges, len(self.planes.intercept))
 
-    def decisions(self, rows: Unlabelled) -> NDArray[np.bool_]:
+    def decisions(self, rows: Unlabelled) -> Mask:
         """The decisions of the probes, shape (T, probes)."""
         return self.planes(self.score(rows)) >= 0
 
@@ -572,7 +572,7 @@ class LearnedProbes(Deciding):
     def _check(self) -> None:
         need_grid(self.edges, len(self.learners))
 
-    def decisions(self, rows: Unlabelled) -> NDArray[np.bool_]:
+    def decisions(self, rows: Unlabelled) -> Mask:
         """The decisions of the probes, shape (T, probes)."""
         return np.column_stack([learner(rows).score >= EVEN for learner in self.learners])
 
@@ -588,7 +588,7 @@ class GivenDecisions(Deciding):
         need_grid(self.edges, len(self.places))
         need(are_places(self.places, 0, MAX_WIDTH), "decisions stand in columns of features")
 
-    def decisions(self, rows: Unlabelled) -> NDArray[np.bool_]:
+    def decisions(self, rows: Unlabelled) -> Mask:
         """The decisions, shape (T, probes); a missing one counts as 0."""
         features = features_of(rows)
         if self.places.max() >= features.shape[1]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from decal_cli.learn.models import are_places, is_finite, model, need
 from decal_cli.learn.regions import Narrow
 from decal_cli.limits import MAX_STEPS, MAX_TREE_DEPTH
-from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.table import Floats, Ints, Mask
 
 Whole = NDArray[np.integer[Any]]
 _MAX_NARROW = float(np.finfo(np.float32).max)
@@ -38,7 +38,7 @@ class Tree:
     right: Whole
     feature: Whole
     threshold: Floats
-    missing_left: NDArray[np.bool_]
+    missing_left: Mask
     value: Floats
 
     def _check(self) -> None:
@@ -107,7 +107,7 @@ class Tree:
 
     @classmethod
     def of_nodes(
-        cls, columns: int, inner: NDArray[np.bool_], children: Any, feature: Any, threshold: Any, gaps: Any, value: Any
+        cls, columns: int, inner: Mask, children: Any, feature: Any, threshold: Any, gaps: Any, value: Any
     ) -> Self:
         """Nodes as scikit-learn has them, of which some are inner; gaps: whether missing values go left, 0 or 1.
 
