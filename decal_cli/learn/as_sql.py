@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from decal_cli.learn.curves import MAX_LOGIT, MIN_SCORE, Beta, InPopulation, Qua
 from decal_cli.learn.method import DECISION, THRESHOLD, new_name
 from decal_cli.learn.methods import METHODS
 from decal_cli.learn.model_file import Saved
+from decal_cli.learn.models import Model
 from decal_cli.learn.regions import Curve
 
 PUSHED = "isotonic, histogram, platt, temperature, beta, quadratic and threshold"
@@ -26,18 +25,18 @@ def scoring_statement(saved: Saved, table: str | None, query: str | None, dialec
 
     Errors: DecalError, for a model that is no plain function of one score.
     """
-    plain = saved.model.fitted if isinstance(saved.model, InPopulation) else saved.model
-    written = sql_of.dispatch(type(plain)) is not sql_of.dispatch(object)
-    if not written or saved.features or saved.groups or saved.classes:
+    given = dialect.as_double(dialect.name(saved.score))
+    score = logistic(given, dialect) if saved.logit else given
+    more = saved.features or saved.groups or saved.classes
+    formula = None if more else _sql_of(saved.model, score, dialect)
+    if formula is None:
         raise DecalError(
             f"{saved.method} cannot be written as SQL: {PUSHED} can", f"score the rows with {Verb('apply')}"
         )
-    given = dialect.as_double(dialect.name(saved.score))
     least, most = (-np.inf, np.inf) if saved.logit else (0.0, 1.0)
     ends = (">", "<") if saved.logit else (">=", "<=")
     known = f"{given} {ends[0]} {dialect.number(least)} AND {given} {ends[1]} {dialect.number(most)}"
     known += f" AND NOT ({dialect.is_nan(given)})"
-    score = logistic(given, dialect) if saved.logit else given
     if isinstance(saved.model, Threshold):
         threshold = dialect.number(saved.model.threshold)
         added = {
@@ -45,39 +44,40 @@ def scoring_statement(saved: Saved, table: str | None, query: str | None, dialec
             f"{DECISION}{saved.score}": f"CASE WHEN {score} >= {threshold} THEN 1 ELSE 0 END",
         }
     else:
-        added = {new_name(saved.score, METHODS.parse(saved.method)): sql_of(saved.model, score, dialect)}
+        added = {new_name(saved.score, METHODS.parse(saved.method)): formula}
     columns = [f"CASE WHEN {known} THEN\n{each}\n    END AS {dialect.name(name)}" for name, each in added.items()]
     listed = ",\n    ".join(["*", *columns])
     return f"SELECT\n    {listed}\nFROM {source_of(table, query, dialect)}"
 
 
-@singledispatch
-def sql_of(model: Any, score: str, dialect: Dialect) -> str:
-    """A model's new score as an expression of the old one, which is a probability."""
-    raise NotImplementedError(type(model).__name__)
+def _sql_of(model: Model, score: str, dialect: Dialect) -> str | None:
+    """A model's new score as an expression of the old one, which is a probability; None of one that is no formula."""
+    number, p, logit = dialect.number, _clipped(score, dialect), _logit(score, dialect)
+    match model:
+        case Sigmoid():
+            term = logit if model.on == "logit" else score
+            return logistic(_linear([(model.slope, term)], model.intercept, dialect), dialect)
+        case Beta():
+            logs = f"{number(model.a)} * LN({p}) - {number(model.b)} * LN(1 - {p})"
+            return logistic(f"{logs} + {_signed(model.c, dialect)}", dialect)
+        case Quadratic():
+            z = _within(logit, -MAX_LOGIT, MAX_LOGIT, dialect)
+            terms = [(model.square, f"{z} * {z}"), (model.slope, z)]
+            return logistic(_linear(terms, model.intercept, dialect), dialect)
+        case Curve():
+            return _interpolated(model, score, dialect)
+        case Steps():
+            return _halved(score, list(map(number, model.edges)), list(map(number, model.value)), "<=")
+        case InPopulation():
+            zero, one = map(number, model.factors)
+            moved = f"({one} * {score} / ({one} * {score} + {zero} * (1 - {score})))"
+            return _sql_of(model.fitted, moved, dialect)
+        case Threshold():
+            return score
+    return None
 
 
-@sql_of.register
-def _(model: Sigmoid, score: str, dialect: Dialect) -> str:
-    term = _logit(score, dialect) if model.on == "logit" else score
-    return logistic(_linear([(model.slope, term)], model.intercept, dialect), dialect)
-
-
-@sql_of.register
-def _(model: Beta, score: str, dialect: Dialect) -> str:
-    p = _clipped(score, dialect)
-    first = f"{dialect.number(model.a)} * LN({p})"
-    return logistic(f"{first} - {dialect.number(model.b)} * LN(1 - {p}) + {_signed(model.c, dialect)}", dialect)
-
-
-@sql_of.register
-def _(model: Quadratic, score: str, dialect: Dialect) -> str:
-    z = _within(_logit(score, dialect), -MAX_LOGIT, MAX_LOGIT, dialect)
-    return logistic(_linear([(model.square, f"{z} * {z}"), (model.slope, z)], model.intercept, dialect), dialect)
-
-
-@sql_of.register
-def _(model: Curve, score: str, dialect: Dialect) -> str:
+def _interpolated(model: Curve, score: str, dialect: Dialect) -> str:
     """Linear between points, by halving; a point that occurs twice has a jump."""
     at, value = model.at, model.value
     last = np.flatnonzero(np.append(at[1:] > at[:-1], True))
@@ -89,23 +89,6 @@ def _(model: Curve, score: str, dialect: Dialect) -> str:
             start if slope == 0 else f"{start} + {dialect.number(slope)} * ({score} - {_signed(at[j], dialect)})"
         )
     return _halved(score, [dialect.number(each) for each in at[last]], pieces, "<")
-
-
-@sql_of.register
-def _(model: Steps, score: str, dialect: Dialect) -> str:
-    return _halved(score, list(map(dialect.number, model.edges)), list(map(dialect.number, model.value)), "<=")
-
-
-@sql_of.register
-def _(model: InPopulation, score: str, dialect: Dialect) -> str:
-    zero, one = map(dialect.number, model.factors)
-    moved = f"({one} * {score} / ({one} * {score} + {zero} * (1 - {score})))"
-    return sql_of(model.fitted, moved, dialect)
-
-
-@sql_of.register
-def _(model: Threshold, score: str, dialect: Dialect) -> str:
-    return score
 
 
 def _halved(score: str, edges: Sequence[str], pieces: Sequence[str], below: str) -> str:

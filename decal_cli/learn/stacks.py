@@ -322,7 +322,7 @@ def stack(
     rows: Training,
     *,
     penalty: Annotated[float, "weight of the squared coefficients", _PENALTIES] = 1.0,
-) -> Any:
+) -> Model:
     """Logistic regression of the labels on the recalibrated score and the features.
 
     p' = s(a logit(c(p)) + w . z + b), where s is the logistic function, c isotonic regression and z the features; all
@@ -394,7 +394,7 @@ def stack_boosting(
     *,
     rounds: Annotated[int, "number of trees", Between(0, 10_001)] = _N_ROUNDS,
     sizes: Annotated[Sizes, "the sizes and steps described here, or scikit-learn's defaults"] = "decal",
-) -> Any:
+) -> Model:
     """Trees on the score and the features, each grown on what the trees before it leave unexplained.
 
     logit p' = b + the sum of the trees' values. Each of 120 trees has at most 16 leaves of at least a thirtieth of the
@@ -460,7 +460,7 @@ class Blended:
     source=f"{cite('Wolpert 1992')}; two stacks and the recalibrated score, weighted on held-out rows",
     classes="any",
 )
-def blend(rows: Training) -> Any:
+def blend(rows: Training) -> Model:
     """A weighted mean of the log-odds that `stack`, `stack-boosting` and isotonic recalibration give.
 
     The regression finds linear effects with little noise, the trees find the others; each limits the overfitting of the
@@ -469,11 +469,17 @@ def blend(rows: Training) -> Any:
     enough: on real data sets it gained more than any other method, on average (docs/study.md).
     """
     if not rows.classes:
-        return Blended(stack(rows), stack_boosting(rows), _blend_weights(rows))
+        return replace(_both_stacks(rows), weights=_blend_weights(rows))
     recalibrated = build_recalibrated(rows, seed=rows.seed)
     each, _ = held_out_logits(rows, recalibrated.score, rows.seed)
     scaling = SCALINGS[recalibrated.chosen](rows.score, rows.label, rows.weights)
     return ClassMixture(ClassPlane.fitted(rows), scaling, mixing_weights(each, rows.label, rows.weights))
+
+
+def _both_stacks(rows: Training) -> Blended:
+    """Weighted alike."""
+    both: Any = stack(rows), stack_boosting(rows)
+    return Blended(*both, EQUAL)
 
 
 def _blend_weights(rows: Training) -> Floats:
@@ -483,8 +489,8 @@ def _blend_weights(rows: Training) -> Floats:
         return EQUAL
     fold, each = _folds(rows), np.empty((len(rows), 3))
     for k in range(FOLDS):
-        here, others = fold == k, rows.take(fold != k)
-        each[here] = Blended(stack(others), stack_boosting(others), EQUAL).each(rows.take(here))
+        here = fold == k
+        each[here] = _both_stacks(rows.take(~here)).each(rows.take(here))
     weight = rows.weights
     return blend_weights(each, rows.label, weight / weight.mean())
 

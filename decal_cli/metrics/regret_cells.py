@@ -249,6 +249,8 @@ class ScoreCells:
 class RowRegrets(Regrets):
     """On scores of two classes, where every row has stakes of its own."""
 
+    table: Table
+
     def __init__(self, u: RowStakes) -> None:
         self.u, self.table = u, u.rows.table
 

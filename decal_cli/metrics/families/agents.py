@@ -82,9 +82,8 @@ class LossCurve:
         if half == len(t) or self.at[half] > 0.5:
             below_half = t.pos[:half].sum(dtype=np.float64) - 0.5 * t.n[:half].sum(dtype=np.float64)
             loss = (below_half + convex(np.array([0.5]))) / t.total
-            self.at, self.loss, self.side = (
-                np.insert(each, half, value) for each, value in ((self.at, 0.5), (self.loss, loss), (self.side, 0))
-            )
+            self.at, self.loss = np.insert(self.at, half, 0.5), np.insert(self.loss, half, loss)
+            self.side = np.insert(self.side, half, 0)
 
     def _kink(self, place: int) -> Kink:
         return Kink(float(self.at[place]), float(self.loss[place]), int(self.side[place]))
@@ -374,7 +373,7 @@ def _won(worth: Floats, won: Floats) -> tuple[float, Floats]:
     change = won[rows, worth.argmax(axis=1)] - by_first
     worth[rows, first] = highest
     total = float(by_first.sum())
-    return total, total + np.bincount(first, change, worth.shape[1])
+    return total, total + np.bincount(first, change, worth.shape[1]).astype(np.float64)
 
 
 family("agents", __doc__)
