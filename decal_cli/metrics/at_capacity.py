@@ -47,33 +47,18 @@ class AtCapacity:
         """Summed weight."""
         return float(self.weight.sum())
 
-    def adds(self, values: Floats, at_next: Floats) -> Floats:
-        """What each row adds to the sum of these, (T,), over the rows acted on; at_next: their means, of full lists."""
-        following = self.listed.at_next(at_next)
-        return np.asarray(self.weight * (self.listed.acted * (values - following) + self.listed.gives * following))
+    def of_acted(self, values: Floats, at_next: Floats) -> Estimate:
+        """The sum of these, (T,), over the rows acted on, per row; at_next: their means, of full lists."""
+        acted, gives, following = self.listed.acted, self.listed.gives, self.listed.at_next(at_next)
+        value = float((self.weight * values) @ acted) / self.total
+        return self.rows.units.linear(value, lambda: acted * (values - following) + gives * following)
 
-    @cached_property
-    def adds_captured(self) -> Floats:
-        """The same for rows of label 1."""
-        return self.adds(self.label, self.lists.rates.mean)
-
-    @cached_property
-    def adds_acted(self) -> Floats:
-        """The same for all rows: a full list gains no place by one more row, unless places come with rows."""
-        return self.adds(np.ones(len(self.label)), np.ones(int(self.lists.full.sum())))
-
-    def estimate(self, value: float, parts: Floats) -> Estimate:
-        """A value to which each row adds this part to first order, shape (T,)."""
-        return self.rows.units.linear(value, lambda: parts / self.weight * self.total)
-
-    def captured_of(self, whole: float, adds_whole: Floats, empty: str) -> Estimate:
-        """Rows of label 1 that are acted on, as a share of a sum; by what each row adds to that. Errors: Undefined."""
-        if whole <= 0:
+    def captured_of(self, whole: Estimate, empty: str) -> Estimate:
+        """Rows of label 1 that are acted on, as a share of a mean. Errors: Undefined, where that is 0."""
+        if whole.value <= 0:
             raise Undefined(empty)
-        value = min(float((self.weight * self.label) @ self.listed.acted) / whole, 1.0)
-        rows = self.rows.table.effective_rows * whole / self.total
-        parts = (self.adds_captured - value * adds_whole) / whole
-        return replace(self.estimate(value, parts), low=0.0, high=1.0, rows=rows)
+        share = (self.of_acted(self.label, self.lists.rates.mean) / whole).within(0.0, 1.0)
+        return replace(share, rows=self.rows.table.effective_rows * whole.value)
 
 
 class WorthAtCapacity(AtCapacity):
@@ -99,32 +84,23 @@ class WorthAtCapacity(AtCapacity):
         least, most = (self.rows.units.mean(each(stakes.utility, axis=(0, 1))).value for each in (np.min, np.max))
         self.utility_ends: Interval = (least, most)
 
-    @cached_property
-    def adds_worth(self) -> Floats:
-        """What each row adds to the summed worth of the rows acted on, to first order, (T,)."""
-        return self.adds(self.worth, self.next_worth.mean)
-
-    def in_utility(self, value: float, parts: Floats) -> Estimate:
-        """A mean utility; a row that could have been missed, and is acted on, adds what acting can be worth."""
-        return replace(self.estimate(value, parts), missed=self.missed)
+    @property
+    def _of_acted(self) -> Estimate:
+        """Worth of the rows acted on; a row that could have been missed adds what acting can be worth."""
+        return replace(self.of_acted(self.worth, self.next_worth.mean), missed=self.missed)
 
     @cached_property
     def utility(self) -> Estimate:
         """Mean utility per row."""
-        value = float(self.weight @ self.idle + (self.weight * self.listed.acted) @ self.worth) / self.total
-        return self.in_utility(value, (self.weight * self.idle + self.adds_worth) / self.total).within(
-            *self.utility_ends
-        )
+        return (self._of_acted + self.rows.units.mean(self.idle)).within(*self.utility_ends)
 
     @cached_property
     def cost(self) -> Estimate:
         """Utility per row that the rows without a place would add."""
-        value = float((self.weight * (self.listed.wanted - self.listed.acted)) @ self.worth) / self.total
-        parts = (self.weight * self.listed.wanted * self.worth - self.adds_worth) / self.total
         # A row with a place loses nothing, also where acting wins on every row.
         low, high = self.worth_ends
         most = max(high, 0.0) - min(low, 0.0)
-        return self.in_utility(value, parts).within(-most, most)
+        return (self.rows.units.mean(self.listed.wanted * self.worth) - self._of_acted).within(-most, most)
 
     @property
     def price(self) -> float:
@@ -178,10 +154,10 @@ class RowsAtCapacity(WorthAtCapacity):
         """What missing each row would cost: 0 where its label is 0, (T,)."""
         return self.utilities.benefit * self.label
 
-    @cached_property
-    def adds_value(self) -> Floats:
-        """What each row adds to that of the rows acted on, to first order, (T,)."""
-        return self.adds(self.value, self.lists.at_next(self.whole.benefit * self.whole.label).mean)
+    @property
+    def of_value(self) -> Estimate:
+        """The same of the rows acted on, per row."""
+        return self.of_acted(self.value, self.lists.at_next(self.whole.benefit * self.whole.label).mean)
 
 
 def threshold_interval(lists: Lists, confidence: float) -> Interval:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import need_rows_to_hold_out
 from decal_cli.metrics import confidence as intervals
@@ -49,7 +51,7 @@ def capture(at: AtCapacity) -> Estimate:
     Rows of label 1 acted on / rows of label 1. Rows that tie for the last places share them by expectation; with a
     task, rows below its decision threshold are not acted on, even if places are free.
     """
-    return at.captured_of(float(at.weight @ at.label), at.weight * at.label, _NO_POSITIVES)
+    return at.captured_of(at.rows.units.mean(at.label), _NO_POSITIVES)
 
 
 @like("capture", "Precision at capacity", "precision at k")
@@ -58,7 +60,9 @@ def precision_at_capacity(at: AtCapacity) -> Estimate:
 
     Rows of label 1 acted on / rows acted on; ties and the decision threshold as for capture.
     """
-    return at.captured_of(float(at.weight @ at.listed.acted), at.adds_acted, "no row is acted on")
+    # A full list gains no place by one more row, unless places come with rows.
+    acted = at.of_acted(np.ones(len(at.label)), np.ones(int(at.lists.full.sum())))
+    return at.captured_of(acted, "no row is acted on")
 
 
 def _lift_interval(at: AtCapacity, *, confidence: float) -> Interval:
@@ -208,11 +212,10 @@ def value_capture(at: RowsAtCapacity) -> Estimate:
 
     Sum of the cost of a miss over rows of label 1 acted on / the same over all rows of label 1.
     """
-    whole = float(at.weight @ at.value)
-    if whole <= 0 or float(at.value.min()) < 0:
+    whole = at.rows.units.mean(at.value)
+    if whole.value <= 0 or float(at.value.min()) < 0:
         raise Undefined("missing the rows of label 1 costs nothing")
-    share = float((at.weight * at.value) @ at.listed.acted) / whole
-    return at.estimate(share, (at.adds_value - share * at.weight * at.value) / whole).within(0.0, 1.0)
+    return (at.of_value / whole).within(0.0, 1.0)
 
 
 def _other(at: RowsAtCapacity, ranking: str) -> RowsAtCapacity:
