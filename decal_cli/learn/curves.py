@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -39,11 +39,6 @@ _TOLERANCE = 1e-9
 """Of a Newton step, on terms of standard deviation 1."""
 MIN_SCORE = 1e-12
 """Scores are clipped to [MIN_SCORE, 1 - MIN_SCORE] before a logarithm, as scikit-learn clips them."""
-
-
-def clipped(score: Floats) -> Floats:
-    """Scores that have a logarithm on both sides."""
-    return np.clip(score, MIN_SCORE, 1 - MIN_SCORE)
 
 
 def logit(score: Floats) -> Floats:
@@ -151,7 +146,7 @@ def term(score: Floats, on: str) -> Floats:
 
 def beta_terms(score: Floats) -> tuple[Floats, Floats]:
     """log p and -log(1 - p) of clipped scores."""
-    p = clipped(score)
+    p = np.clip(score, MIN_SCORE, 1 - MIN_SCORE)
     return np.log(p), -np.log1p(-p)
 
 
@@ -169,12 +164,8 @@ def platt(
     plain, unpenalised logistic regression. `on=p` is the older convention, linear in p itself. Scores are clipped to
     [1e-12, 1 - 1e-12] before the logit. It needs two distinct scores.
     """
-    need_different_scores(rows.table)
-    return fit_platt(rows.table, on, targets)
-
-
-def fit_platt(t: Table, on: str = "logit", targets: str = "smoothed") -> Sigmoid:
-    """Platt scaling of a table of at least two levels. Errors: Undefined, for targets=labels without a maximum."""
+    t = rows.table
+    need_different_scores(t)
     if targets == "labels":
         need_overlap(t)
     return Sigmoid(on, *maximum([term(t.score, on)], counts_of(t, smoothed=targets != "labels")))
@@ -408,8 +399,7 @@ def scaling_binning(rows: Training, *, bins: Bins = BINS) -> Binned:
     `platt`; bins are cut at the i/k quantiles of its values on the training rows, for k bins, and each bin gets the
     mean of its values, not of the labels. It needs two distinct scores.
     """
-    need_different_scores(rows.table)
-    curve = fit_platt(rows.table)
+    curve: Any = platt(rows)
     fitted = tabulate(curve(rows).score, rows.label, rows.weight)
     return Binned(curve, Steps(fitted.bin_edges(bins), fitted.bins(bins).score))
 

@@ -36,7 +36,7 @@ from decal_cli.learn import held_out
 from decal_cli.learn.encoding import encoded
 from decal_cli.learn.held_out import WIDENED
 from decal_cli.learn.models import Applied, features_of, is_finite, model, need
-from decal_cli.learn.regions import LARGEST, Curve, Narrow, isotonic_fit, narrow, with_score
+from decal_cli.learn.regions import LARGEST, Curve, Narrow, isotonic_fit, with_score
 from decal_cli.learn.scaling import (
     MAX_FULL,
     SCALINGS,
@@ -134,7 +134,10 @@ class Standard(NamedTuple):
             values = _finite(features[:, column])
             known = ~np.isnan(values)
             largest = float(np.abs(values[known]).max(initial=0.0)) or 1.0
-            centre, spread = _moments(values[known] / largest, weight[known])
+            values, mine = values[known] / largest, weight[known]
+            total = float(mine.sum()) or 1.0
+            centre = dot(mine, values) / total
+            spread = math.sqrt(dot(mine, (values - centre) ** 2) / total)
             if spread > MIN_DEVIATION:
                 kept.append((column, largest, centre, spread))
         columns, *units = np.array(kept).reshape(-1, 4).T
@@ -149,13 +152,6 @@ class Standard(NamedTuple):
 def _finite(values: Matrix) -> Floats:
     """A copy as float64 without infinities; missing values stay missing."""
     return np.clip(values.astype(np.float64), -LARGEST, LARGEST)
-
-
-def _moments(values: Floats, weight: Floats) -> tuple[float, float]:
-    """Mean and standard deviation; those of no values are 0."""
-    total = float(weight.sum()) or 1.0
-    centre = dot(weight, values) / total
-    return centre, float(np.sqrt(dot(weight, (values - centre) ** 2) / total))
 
 
 class Regression:
@@ -178,32 +174,6 @@ class Regression:
         return self.coefficient[0] + self._columns(recalibrated, features) @ self.coefficient[1:]
 
 
-class Trees:
-    """Boosted trees on the score and the features as they come; missing values are one side of a split.
-
-    A split considers only some of the columns, so that a feature that says nothing by itself, but much beside another,
-    is split on now and then.
-    """
-
-    def __init__(self, score: Floats, features: Matrix, label: Floats, weight: Floats | None, seed: int) -> None:
-        columns = _columns(score, features)
-        sizes = {
-            "learning_rate": LEARNING_RATE,
-            "max_leaf_nodes": MAX_LEAVES,
-            "max_bins": MAX_BINS,
-            "max_features": min(SPLIT_SHARE, MAX_SPLIT / columns.shape[1]),
-            "l2_regularization": LEAF_PENALTY,
-        }
-        with one_thread_for(len(label)):
-            self.boosting = boosted(columns, label > 0.5, weight, seed, N_TREES, sizes)
-
-    def __call__(self, score: Floats, features: Matrix) -> Floats:
-        """Log-odds of rows, shape (k,)."""
-        with one_thread_for(len(score)):
-            total: Floats = self.boosting.decision_function(_columns(score, features))
-        return total
-
-
 def boosted(
     columns: Narrow, label: NDArray[Any], weight: Floats | None, seed: int, rounds: int, sizes: Mapping[str, float]
 ) -> Any:
@@ -219,10 +189,6 @@ def boosted(
     # scikit-learn's boosting cannot take a column that has no value at all.
     empty = np.isnan(columns).all(axis=0)
     return boosting.fit(np.where(empty, np.float32(0), columns) if empty.any() else columns, label, weight)
-
-
-def _columns(score: Floats, features: Matrix) -> Narrow:
-    return with_score(score, narrow(features))
 
 
 MIN_TAUGHT, SHARE_TAUGHT = 12_000, 16
@@ -451,7 +417,18 @@ class FoldModels:
             recalibrated[held] = split.without_two(fold, other).of(score[held])
         self.standard = Standard.of(features, weight) if split.standard is None else split.standard
         self.regression = Regression(self._log_odds(recalibrated), self.standard(features), label, weight)
-        self.trees = Trees(score, features, label, None if rows.weight is None else weight, split.seed)
+        columns = with_score(score, features)
+        sizes = {
+            "learning_rate": LEARNING_RATE,
+            "max_leaf_nodes": MAX_LEAVES,
+            "max_bins": MAX_BINS,
+            # A feature that says nothing by itself, but much beside another, is split on now and then.
+            "max_features": min(SPLIT_SHARE, MAX_SPLIT / columns.shape[1]),
+            "l2_regularization": LEAF_PENALTY,
+        }
+        with one_thread_for(len(label)):
+            own = None if rows.weight is None else weight
+            self.trees = boosted(columns, label > 0.5, own, split.seed, N_TREES, sizes)
 
     def _log_odds(self, recalibrated: Floats) -> Floats:
         return log_odds(recalibrated * (1 - self.shrunken) + self.rate * self.shrunken)
@@ -464,7 +441,9 @@ class FoldModels:
             return np.column_stack((known, known, known))
         numbers = features.matrix if self.encoder is None else self.encoder(features)
         regression = self.regression(self._log_odds(recalibrated), self.standard(numbers))
-        return np.column_stack((regression, self.trees(score, numbers), known))
+        with one_thread_for(len(score)):
+            trees = self.trees.decision_function(with_score(score, numbers))
+        return np.column_stack((regression, trees, known))
 
 
 class FoldRule(NamedTuple):

@@ -247,9 +247,9 @@ class RegionRule:
         return np.clip(self.isotonic.of(score) + self.shift[node], 0.0, 1.0)
 
 
-def with_score(score: Floats, features: Narrow) -> Narrow:
-    """Score and features side by side as trees see them, shape (T, 1 + d)."""
-    return np.column_stack((score.astype(np.float32), features))
+def with_score(score: Floats, features: Matrix) -> Narrow:
+    """Scores, (T,) or (T, K), and features side by side as trees see them, shape (T, 1 + d) or (T, K + d)."""
+    return np.column_stack((score.astype(np.float32), narrow(features)))
 
 
 def _shrunken(node: Ints, off: Floats, variance: Floats, weight: Floats) -> Floats:

@@ -48,7 +48,7 @@ from decal_cli.learn.probe import (
     held_out_logits,
     mixed,
 )
-from decal_cli.learn.regions import LARGEST, Curve, Narrow, fits_of_other_folds, narrow, with_score
+from decal_cli.learn.regions import LARGEST, Curve, Narrow, fits_of_other_folds, with_score
 from decal_cli.learn.scaling import (
     SCALINGS,
     ClassScaling,
@@ -265,7 +265,7 @@ class StackedBoosting:
 def _columns(rows: Unlabelled, order: Ints | None = None) -> Narrow:
     """Score and features side by side as trees see them; order: of the classes, where there are several."""
     score = rows.score if order is None else of_size(rows, len(order))[:, order]
-    return with_score(score, narrow(features_of(rows)))
+    return with_score(score, features_of(rows))
 
 
 def _as_trees_see(rows: Training) -> tuple[Ints, Narrow, NDArray[Any]]:
