@@ -36,7 +36,7 @@ from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
 from decal_cli.tables.estimate import ratio
 from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Floats, Ints, Mask, Table
+from decal_cli.tables.table import Floats, Ints, Table
 
 Convex = Callable[[Floats], Floats]
 
@@ -185,7 +185,7 @@ def losses_of_levels(score: Floats, n: Floats, pos: Floats, kinks: int) -> Float
 
 
 def losses_of_constant(score: Floats, n: Floats, pos: Floats, kinks: int) -> Floats:
-    """u_cal (two kinks) or v_cal (one); the supremum of the curve itself (none)."""
+    """u_cal (two kinks) or v_cal (one); twice the supremum of the curve itself (none)."""
     total, positives = n.sum(axis=-1, keepdims=True), pos.sum(axis=-1, keepdims=True)
     return _largest(score, n, pos, lambda mu: np.maximum(mu * total - positives, 0.0), kinks)
 
@@ -198,7 +198,7 @@ def _largest(score: Floats, n: Floats, pos: Floats, convex: Convex, kinks: int) 
     larger = np.maximum(*_sides(score, n, pos, rows, positives, convex(score)))
     loss = np.maximum(np.concatenate((larger, half), axis=-1), 0.0) / rows[..., -1:]
     if kinks == 0:
-        return np.asarray(loss.max(axis=-1))
+        return np.asarray(2 * loss.max(axis=-1))
     if kinks == 1:
         return np.asarray((loss / np.maximum(at, 1 - at)).max(axis=-1))
     left, right = at <= 0.5, at >= 0.5
@@ -239,35 +239,38 @@ class WorstRule(NamedTuple):
     utility: Floats
 
 
-class _Program(NamedTuple):
-    """max sum gain * s over proper rules s; points: (m, K), gain: (m, K)."""
+class _Program:
+    """max sum gain * s over proper rules s. points, gain: (m, K); pairs: the constraints that are looked at, (m, m).
 
-    points: Floats
-    gain: Floats
+    compared: what the best action is taken for in comparison with the levels' own, class shares of shape (c, K).
+    """
 
-    def pairs(self) -> Mask:
-        """The constraints to begin with: of neighbours, and of the point that weighs most with all."""
-        size = len(self.points)
+    def __init__(self, levels: ClassLevels, compared: Floats) -> None:
+        rate = compared / compared.sum(axis=1, keepdims=True)
+        self.points = np.vstack((levels.score, rate))
+        self.gain = np.vstack((-levels.share, compared))
+        self.no_margin = np.zeros((len(self.points),) * 2)
+        # To begin with, those of neighbours, and of the point that weighs most with all.
         square = (self.points**2).sum(axis=1)
         away = square[:, None] + square - 2 * self.points @ self.points.T
         np.fill_diagonal(away, np.inf)
-        near = np.argsort(away, axis=1, kind="stable")[:, : min(NEIGHBOURS, size - 1)]
-        pairs = np.zeros((size, size), dtype=bool)
-        pairs[np.arange(size)[:, None], near] = True
+        near = np.argsort(away, axis=1, kind="stable")[:, : min(NEIGHBOURS, len(away) - 1)]
+        pairs = self.no_margin.astype(bool)
+        pairs[np.arange(len(away))[:, None], near] = True
         pairs |= pairs.T
         heaviest = int(np.argmax(np.abs(self.gain).sum(axis=1)))
         pairs[heaviest] = pairs[:, heaviest] = True
         np.fill_diagonal(pairs, False)
-        return pairs
+        self.pairs = pairs
 
-    def solve(self, pairs: Mask, margin: Floats) -> tuple[float, Floats]:
-        """Value and payoffs, (m, K), under the constraints of these pairs. Errors: Undefined, without a solution."""
+    def solve(self, margin: Floats) -> tuple[float, Floats]:
+        """Value and payoffs, (m, K), under the constraints of the pairs. Errors: Undefined, without a solution."""
         # Loaded late: whoever evaluates scores of two classes needs no scipy.
         from scipy.optimize import linprog
         from scipy.sparse import csr_matrix
 
         size, classes = self.points.shape
-        q, r = np.nonzero(pairs)
+        q, r = np.nonzero(self.pairs)
         columns = np.hstack([each[:, None] * classes + np.arange(classes) for each in (r, q)])
         entries = np.hstack((self.points[q], -self.points[q]))
         rows = np.repeat(np.arange(len(q)), 2 * classes)
@@ -283,21 +286,21 @@ class _Program(NamedTuple):
                 return -float(solution.fun), solution.x.reshape(size, classes)
         raise Undefined("its linear program came to no solution")
 
-    def cut(self, pairs: Mask, margin: Floats) -> tuple[float, Floats]:
+    def cut(self, margin: Floats) -> tuple[float, Floats]:
         """The same under all constraints; those that were needed are added to the pairs."""
         every = np.arange(len(self.points))
         for _ in range(MAX_ROUNDS):
-            value, payoffs = self.solve(pairs, margin)
+            value, payoffs = self.solve(margin)
             worth = self.points @ payoffs.T
             violated = worth - np.diag(worth)[:, None] + margin
-            violated[pairs] = -1.0
+            violated[self.pairs] = -1.0
             np.fill_diagonal(violated, -1.0)
             if violated.max() <= VIOLATED:
                 return value, payoffs
             for _ in range(N_ADDED):
                 most = violated.argmax(axis=1)
                 here = violated[every, most] > VIOLATED
-                pairs[every[here], most[here]] = True
+                self.pairs[every[here], most[here]] = True
                 violated[every, most] = -1.0
         raise Undefined("its linear program came to no solution")
 
@@ -317,14 +320,8 @@ def over_frequencies(levels: ClassLevels) -> WorstRule:
 
 def most_over_frequencies(levels: ClassLevels) -> float:
     """The value of the same program, without its agent."""
-    program = _program(levels, levels.share)
-    return max(program.cut(program.pairs(), np.zeros((len(program.points),) * 2))[0], 0.0)
-
-
-def _program(levels: ClassLevels, compared: Floats) -> _Program:
-    """compared: what the best action is taken for in comparison, class shares of shape (c, K)."""
-    rate = compared / compared.sum(axis=1, keepdims=True)
-    return _Program(np.vstack((levels.score, rate)), np.vstack((-levels.share, compared)))
+    program = _Program(levels, levels.share)
+    return max(program.cut(program.no_margin)[0], 0.0)
 
 
 def lost_over_frequencies(levels: ClassLevels, utility: Floats) -> float:
@@ -339,13 +336,11 @@ def _worst(levels: ClassLevels, compared: Callable[[ClassLevels], Floats], shown
     score = np.round(levels.score[:, classes], N_ROUNDED)
     order = np.lexsort(score.T)
     ordered = ClassLevels(order, score[order], levels.counts[order][:, classes])
-    program = _program(ordered, compared(ordered))
-    pairs, margin = program.pairs(), np.zeros((len(program.points),) * 2)
-    value, payoffs = program.cut(pairs, margin)
+    program = _Program(ordered, compared(ordered))
+    value, payoffs = program.cut(program.no_margin)
     if value <= NOTHING:
         return WorstRule(0.0, np.zeros((0, len(classes))))
-    margin = MARGIN * (np.abs(payoffs[:, None] - payoffs).max(axis=2) > DIFFERENT)
-    _, payoffs = program.cut(pairs, margin)
+    _, payoffs = program.cut(MARGIN * (np.abs(payoffs[:, None] - payoffs).max(axis=2) > DIFFERENT))
     utility = np.unique(np.clip(np.round(payoffs, N_DECIMALS), 0.0, 1.0) + 0.0, axis=0)[:, np.argsort(classes)]
     return WorstRule(value, utility[_needed(shown, compared(shown), utility)])
 
@@ -506,10 +501,11 @@ def cdl_threshold(t: Table, *, levels: AtLevels = "auto") -> float:
     The mu that attains sup F(mu) / max(mu, 1 - mu), the lowest of several. Where the loss jumps, at a score, mu comes
     near that score from the side on which the loss is larger. Undefined where no agent loses anything.
     """
-    return _threshold(_worst_agent(at_levels(t, levels), of_levels, 1))
+    return _threshold(at_levels(t, levels), of_levels)
 
 
-def _threshold(worst: Worst) -> float:
+def _threshold(t: Table, curve_of: CurveOf) -> float:
+    worst = _worst_agent(t, curve_of, 1)
     if not worst.kinks:
         raise Undefined(NO_LOSS)
     return worst.kinks[0].at
@@ -544,13 +540,14 @@ def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> Floats:
 
 
 def _over_constant(t: Table, kinks: int) -> Measured:
-    """u_cal (two kinks) or v_cal (one)."""
-    value = _worst_agent(t, of_constant, kinks).loss
-    statistic = partial(losses_of_constant, kinks=kinks)
-    return Measured(
-        value,
-        lambda confidence, seed: gaps.interval_of_agents(t, statistic, seed.generator("agents"), confidence, value),
-    )
+    """u_cal (two kinks) or v_cal (one); twice the supremum of the curve itself (none)."""
+    value = _worst_agent(t, of_constant, kinks).loss if kinks else 2 * of_constant(t).highest()
+    statistic, most = partial(losses_of_constant, kinks=kinks), 1.0 if kinks else 2.0
+
+    def interval(confidence: float, seed: Seed) -> Interval:
+        return gaps.interval_of_agents(t, statistic, seed.generator("agents"), confidence, value, most)
+
+    return Measured(value, interval)
 
 
 @metric(
@@ -600,15 +597,7 @@ def v_cal_kleinberg(t: Table) -> Measured:
     2 sup G(mu) over mu, with G as for u_cal, not divided by max(mu, 1 - mu) as in v_cal: the supremum, cut at 0, of the
     curve v_regret of `decal sweep`. Payoffs lie in [-1, 1]; T times this is the VCal of Kleinberg et al. 2023.
     """
-    value = 2 * of_constant(t).highest()
-
-    def interval(confidence: float, seed: Seed) -> Interval:
-        rng = seed.generator("agents")
-        return gaps.interval_of_agents(
-            t, lambda score, n, pos: 2 * losses_of_constant(score, n, pos, 0), rng, confidence, value, most=2.0
-        )
-
-    return Measured(value, interval)
+    return _over_constant(t, 0)
 
 
 @like(
@@ -623,7 +612,7 @@ def u_cal_threshold(t: Table) -> float:
     The mu that attains sup G(mu) / max(mu, 1 - mu), the lowest of several. Where the loss jumps, at a score, mu comes
     near that score from the side on which the loss is larger. Undefined where no agent loses anything.
     """
-    return _threshold(_worst_agent(t, of_constant, 1))
+    return _threshold(t, of_constant)
 
 
 MAX_NUMBERS = 1000
