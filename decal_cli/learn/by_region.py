@@ -18,6 +18,7 @@ from decal_cli.learn.models import (
     Applied,
     are_places,
     are_probabilities,
+    deciding_as,
     features_of,
     is_finite,
     is_increasing,
@@ -28,7 +29,6 @@ from decal_cli.learn.regions import (
     LEAVES,
     POOLED_LEAVES,
     Curve,
-    Narrow,
     bin_losses,
     bounds,
     build_regions,
@@ -96,9 +96,7 @@ class Glar:
 
 def thresholds(score: Floats, corrected: Floats, t_star: float) -> Floats:
     """t* - (corrected - score), changed by less than rounding so that each row is decided as by the corrected score."""
-    threshold = t_star - (corrected - score)
-    acts = corrected >= t_star
-    return np.where(acts, np.minimum(threshold, score), np.maximum(threshold, np.nextafter(score, np.inf)))
+    return deciding_as(corrected >= t_star, t_star - (corrected - score), score)
 
 
 @method(
@@ -139,7 +137,11 @@ def glar(
     edges = rows.table.bin_edges(bins)
     number = bin_of(rows.score, edges)
     corrected = corrected_bins(rows, task, least, bins, len(edges) + 1)
-    trees = tuple(_tree_of_bin(rows, number, k, (bins, leaf or 0)) for k in np.flatnonzero(corrected).tolist())
+    # The tree of a bin is the same for every task.
+    trees = tuple(
+        rows.cached(("tree", bins, leaf, k), partial(_bin_tree, rows, np.flatnonzero(number == k), leaf))
+        for k in np.flatnonzero(corrected).tolist()
+    )
     index = np.where(corrected, np.cumsum(corrected) - 1, NO_TREE).astype(np.int64)
     others = ~corrected[number]
     # Calibrated on the rows that it is for; where there are none, on all rows.
@@ -151,8 +153,8 @@ def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, n_bins
     """Which bins have a grouping regret above r, shape (n_bins,); none where the mean over bins is not above r."""
     if r < 0:
         return np.ones(n_bins, dtype=bool)
-    build = partial(build_regions, rows, seed=rows.seed, bins=bins, loss_only=True)
-    losses = rows.cached(("losses", bins), lambda: bin_losses(build()))
+    regions = partial(build_regions, rows, seed=rows.seed, bins=bins, loss_only=True)
+    losses = rows.cached(("losses", bins), lambda: bin_losses(regions()))
     # One bin at a time: means over bins with the rows of the unit matrix as weights.
     one_each = np.eye(len(losses.loss))
     regret = task.u_delta * bounds(losses.loss, losses.rate, one_each, task.threshold).middle
@@ -162,18 +164,9 @@ def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, n_bins
     return corrected
 
 
-def _tree_of_bin(rows: Training, number: Ints, k: int, sizes: tuple[int, int]) -> Tree:
-    """The tree of one bin, the same for every task; sizes: bins, and rows of a leaf."""
-
-    def grown() -> Tree:
-        features = rows.cached("narrow", lambda: narrow(rows.matrix))
-        return _bin_tree(rows, features, np.flatnonzero(number == k), sizes[1])
-
-    return rows.cached(("tree", *sizes, k), grown)
-
-
-def _bin_tree(rows: Training, features: Narrow, here: Ints, least: int) -> Tree:
+def _bin_tree(rows: Training, here: Ints, least: int | None) -> Tree:
     """A tree grown on one half of these rows; its leaves hold the frequencies of the other half."""
+    features = rows.cached("narrow", lambda: narrow(rows.matrix))
     grown, counted = halves(rows, here)
     smallest = least or max(MIN_LEAF, len(grown) // _LEAF_PART)
     columns, label = features[grown], rows.label[grown]
@@ -260,16 +253,11 @@ class Patches:
             if kind == LEAF:
                 member[k] = leaf == value
             elif kind == GROUP:
-                member[k] = _groups(rows)[column] == value
+                if not rows.groups:
+                    without = "the model corrects groups, and these rows have none"
+                    raise DecalError(without, f"name the columns with {Hint('group')}")
+                member[k] = np.asarray(list(rows.groups.values())[column], dtype=str) == value
         return member
-
-
-def _groups(rows: Unlabelled) -> list[NDArray[np.str_]]:
-    if not rows.groups:
-        raise DecalError(
-            "the model corrects groups, and these rows have none", f"name the columns with {Hint('group')}"
-        )
-    return [np.asarray(values, dtype=str) for values in rows.groups.values()]
 
 
 class Patch(NamedTuple):

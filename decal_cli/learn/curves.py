@@ -17,7 +17,17 @@ from decal_cli.declarations.spec import Between, Bins
 from decal_cli.errors import Undefined
 from decal_cli.learn.encoding import Encoded
 from decal_cli.learn.method import Training, method
-from decal_cli.learn.models import Applied, Model, are_probabilities, is_finite, is_increasing, model, need, note_of
+from decal_cli.learn.models import (
+    Applied,
+    Model,
+    are_probabilities,
+    deciding_as,
+    is_finite,
+    is_increasing,
+    model,
+    need,
+    note_of,
+)
 from decal_cli.learn.regions import Curve
 from decal_cli.learn.scaling import (
     SCALINGS,
@@ -87,13 +97,6 @@ def maximum(terms: Sequence[Floats], counts: tuple[Floats, Floats], intercept: b
     best, _ = logistic.climb(lambda at: logistic.row_slopes(x, *counts, at), start, _TOLERANCE, collinear=True)
     slopes: Floats = best[: len(terms)] / scale
     return [*slopes.tolist(), *([float(best[-1] - slopes @ middle)] if intercept else [])]
-
-
-def log_likelihood(terms: Sequence[Floats], counts: tuple[Floats, Floats], coefficients: Sequence[float]) -> float:
-    """The log-likelihood of coefficients with an intercept at their end."""
-    n, pos = counts
-    eta = np.array(coefficients) @ np.vstack([*terms, np.ones(len(n))])
-    return float(pos @ eta - n @ np.logaddexp(0.0, eta))
 
 
 @method(title="Isotonic regression", kind="recalibration", source=cite("Zadrozny and Elkan 2002"), classes="any")
@@ -208,8 +211,12 @@ def beta(rows: Training) -> Beta:
     need_different_scores(t, 3)
     need_overlap(t)
     # The likeliest of the fits on the faces of a, b >= 0 is the maximum, because the likelihood is concave.
-    terms, counts = beta_terms(t.score), counts_of(t)
-    rate = t.base_rate
+    terms, counts, rate = beta_terms(t.score), counts_of(t), t.base_rate
+
+    def log_likelihood(fit: tuple[float, float, float]) -> float:
+        eta = np.array(fit) @ np.vstack((*terms, np.ones(len(t))))
+        return float(counts[1] @ eta - counts[0] @ np.logaddexp(0.0, eta))
+
     best = 0.0, 0.0, float(np.log(rate) - np.log1p(-rate))
     for used in ((0, 1), (0,), (1,)):
         try:
@@ -221,7 +228,7 @@ def beta(rows: Training) -> Beta:
             continue
         if len(used) == 2:
             return Beta(a, b, intercept)  # The maximum without constraints meets them.
-        best = max(best, (a, b, intercept), key=lambda fit: log_likelihood(terms, counts, fit))
+        best = max(best, (a, b, intercept), key=log_likelihood)
     return Beta(*best)
 
 
@@ -601,9 +608,7 @@ class InPopulation:
         # On the scores as they come, and beyond rounding where each of them is decided.
         zero, one = self.factors
         near = zero * applied.threshold / (zero * applied.threshold + one * (1 - applied.threshold))
-        acts = applied.score >= applied.threshold
-        beyond = np.maximum(near, np.nextafter(rows.score, np.inf))
-        return Applied(rows.score, threshold=np.where(acts, np.minimum(near, rows.score), beyond))
+        return Applied(rows.score, threshold=deciding_as(applied.score >= applied.threshold, near, rows.score))
 
     @property
     def note(self) -> str | None:

@@ -90,8 +90,8 @@ class Method(Declaration):
     """
 
     function: Callable[..., Model]
-    for_two: bool
-    of_classes: bool
+    for_two: bool = True
+    of_classes: bool = False
     kind: Kind
     needs: tuple[Need, ...]
     uses: tuple[Need, ...]

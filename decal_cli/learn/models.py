@@ -15,7 +15,7 @@ from decal_cli.errors import Undefined
 from decal_cli.tables.classes import best_actions
 from decal_cli.tables.features import Matrix
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.table import Floats, Ints, Mask
 from decal_cli.task import ClassDecision, Task
 
 NO_FEATURES = "needs the features that the model was fitted with"
@@ -74,6 +74,11 @@ def actions_taken(score: Floats, task: Task | ClassDecision, at_best: bool = Fal
     if isinstance(task, ClassDecision):
         return best_actions(score, np.array(task.utility))
     return np.searchsorted(task.thresholds if at_best else task.decision_thresholds, score, side="right")
+
+
+def deciding_as(acts: Mask, threshold: Floats, score: Floats) -> Floats:
+    """Thresholds of rows, changed by less than rounding so that each row is acted on as given, (T,) each."""
+    return np.where(acts, np.minimum(threshold, score), np.maximum(threshold, np.nextafter(score, np.inf)))
 
 
 class Model(Protocol):

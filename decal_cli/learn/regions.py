@@ -309,13 +309,9 @@ class Bounds(NamedTuple):
         return (self.lower + self.sharp) / 2
 
 
-def bin_losses(regions: Regions) -> BinLosses:
-    """The mean of both halves' estimates, less the spread of the isotonic fit inside the bin."""
-    return losses_in(regions, regions.halves)
-
-
-def losses_in(regions: Regions, leaves: tuple[Leaves, Leaves]) -> BinLosses:
-    halves = [_half_losses(half, len(regions.n)) for half in leaves]
+def bin_losses(regions: Regions, leaves: tuple[Leaves, Leaves] | None = None) -> BinLosses:
+    """The mean of both halves' estimates, or of both sketches', less the spread of the isotonic fit inside the bin."""
+    halves = [_half_losses(half, len(regions.n)) for half in leaves or regions.halves]
     loss, first, second = (np.array(parts) for parts in zip(*halves, strict=True))
     count = np.isfinite(loss).sum(axis=0)
     judged = np.flatnonzero(count)

@@ -8,6 +8,7 @@ away from it: little for the diagonal and b, more for what lies beside the diago
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -131,20 +132,14 @@ def inverse_temperature(logs: Floats, label: Ints, weight: Floats) -> float:
     return at
 
 
-def fit_vector(score: Floats, label: Ints, weight: Floats) -> ClassScaling:
-    """A slope and an intercept for each class, near the scaled temperature."""
-    return _structured(score, label, weight, full=False)
+def fit_structured(score: Floats, label: Ints, weight: Floats, full: bool) -> ClassScaling:
+    """A slope and an intercept for each class, near the scaled temperature. Errors: Undefined.
 
-
-def fit_matrix(score: Floats, label: Ints, weight: Floats) -> ClassScaling:
-    """The same, and what the other classes' logarithms add, near 0. Errors: Undefined, beyond MAX_FULL classes."""
-    if score.shape[1] > MAX_FULL:
-        raise Undefined(f"is for at most {MAX_FULL} classes: structured-vector is for more")
-    return _structured(score, label, weight, full=True)
-
-
-def _structured(score: Floats, label: Ints, weight: Floats, full: bool) -> ClassScaling:
+    full: and what the other classes' logarithms add, near 0; for at most MAX_FULL classes.
+    """
     classes = score.shape[1]
+    if full and classes > MAX_FULL:
+        raise Undefined(f"is for at most {MAX_FULL} classes: structured-vector is for more")
     logs = logarithms(score)
     s = inverse_temperature(logs, label, weight)
     if s <= 0:
@@ -244,7 +239,7 @@ def mixing_weights(each: Floats, label: Ints, weight: Floats) -> Floats:
 
 SCALINGS: Mapping[str, Callable[[Floats, Ints, Floats], ClassScaling]] = {
     "temperature": fit_temperature,
-    "structured-vector": fit_vector,
-    "structured-matrix": fit_matrix,
+    "structured-vector": partial(fit_structured, full=False),
+    "structured-matrix": partial(fit_structured, full=True),
 }
 """By the name of the method that `decal fit` knows."""

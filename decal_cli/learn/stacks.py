@@ -478,8 +478,9 @@ def blend(rows: Training) -> Model:
 
 def _both_stacks(rows: Training) -> Blended:
     """Weighted alike."""
-    both: Any = stack(rows), stack_boosting(rows)
-    return Blended(*both, EQUAL)
+    regression: Any = stack(rows)
+    boosting: Any = stack_boosting(rows)
+    return Blended(regression, boosting, EQUAL)
 
 
 def _blend_weights(rows: Training) -> Floats:

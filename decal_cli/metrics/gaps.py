@@ -430,7 +430,16 @@ def interval_of_agents(
     truths = statistic(levels.score, np.broadcast_to(rows, chances.shape), rows * chances)
     seen = float(statistic(levels.score, rows[None], levels.pos[None] * 1.0)[0])
     unit = concentration(levels) * levels.n
-    drawn = np.array([_drawn(levels.score, rows, unit, p, statistic, rng) for p in chances])
+
+    def drawn_of(chance: Floats) -> Floats:
+        """The statistic in draws of a world."""
+        shape = (N_WORLD_DRAWS, len(rows))
+        pos, neg = (unit * rng.poisson(rows / unit * of_label, shape) for of_label in (chance, 1 - chance))
+        n = pos + neg
+        some = n.sum(axis=-1) > 0
+        return np.resize(statistic(levels.score, n[some], pos[some]), N_WORLD_DRAWS)
+
+    drawn = np.array([drawn_of(chance) for chance in chances])
     # These gaps are a little those that noise made, and chance raises the worst agent of others more.
     cautious = (1 + confidence) / 2
     low = min(
@@ -439,14 +448,3 @@ def interval_of_agents(
     )
     high = inverted(seen, drawn[: len(factors)], truths[: len(factors)], confidence)[1]
     return holding((low, min(high, most)), value)
-
-
-def _drawn(
-    score: Floats, rows: Floats, unit: Floats, chance: Floats, statistic: Statistic, rng: np.random.Generator
-) -> Floats:
-    """The statistic in draws of a world."""
-    shape = (N_WORLD_DRAWS, len(rows))
-    pos, neg = unit * rng.poisson(rows / unit * chance, shape), unit * rng.poisson(rows / unit * (1 - chance), shape)
-    n = pos + neg
-    some = n.sum(axis=-1) > 0
-    return np.resize(statistic(score, n[some], pos[some]), N_WORLD_DRAWS)

@@ -9,7 +9,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.learn.probe import Probed, squared_loss_won
-from decal_cli.learn.regions import BinLosses, Bounds, Regions, bin_losses, losses_in, task_bounds
+from decal_cli.learn.regions import Bounds, Leaves, Regions, bin_losses, task_bounds
 from decal_cli.metrics import decisions, gaps, regret_cells
 from decal_cli.metrics.confidence import Interval, holding, normal, one_sided, quantile, within
 from decal_cli.tables.estimate import MeanEstimate
@@ -32,12 +32,9 @@ class Brackets(NamedTuple):
     sharp: Interval
 
 
-def loss(regions: Regions) -> MeanEstimate:
+def loss(regions: Regions, leaves: tuple[Leaves, Leaves] | None = None) -> MeanEstimate:
     """The mean over bins of the unclipped grouping loss, and its standard error."""
-    return _mean_loss(bin_losses(regions))
-
-
-def _mean_loss(bins: BinLosses) -> MeanEstimate:
+    bins = bin_losses(regions, leaves)
     variance = max(float(bins.share**2 @ bins.first), 0.0) + float(bins.share**2 @ bins.second)
     return MeanEstimate(float(bins.share @ bins.loss), float(np.sqrt(variance)))
 
@@ -49,7 +46,7 @@ def missed(regions: Regions, probed: Probed, confidence: float) -> float:
     twice as much, so 2 full - sketch estimates the loss that unlimited rows would show, with its standard error. And
     the loss is at least as large as what the probe wins of it, which learns from all bins together.
     """
-    full, sketch = loss(regions), _mean_loss(losses_in(regions, regions.sketches))
+    full, sketch = loss(regions), loss(regions, regions.sketches)
     reach = quantile(confidence)
     ends = [2 * full.mean - sketch.mean + reach * float(np.hypot(2 * full.error, sketch.error))]
     if len(probed.probe):
@@ -75,14 +72,6 @@ def loss_interval(regions: Regions, confidence: float) -> Interval:
     return max(low, min(seen.mean, 0.0)), max(MOST_LOSS, seen.mean)
 
 
-def jittered(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Losses and frequencies of bins, each with a normal error of its own added, shape (N_JITTERS, bins) each."""
-    spread = np.sqrt(np.maximum(bins.first, 0.0) + bins.second)
-    loss = bins.loss + spread * rng.standard_normal((N_JITTERS, len(bins.loss)))
-    rate = bins.rate + bins.rate_error * rng.standard_normal((N_JITTERS, len(bins.loss)))
-    return loss, np.clip(rate, 0.0, 1.0)
-
-
 def estimated_bounds(regions: Regions, task: Task, more: float = 0.0) -> Bounds:
     """Bounds on the grouping regret; `more` is a mean loss added to the bins, in proportion to c (1 - c)."""
     bins = bin_losses(regions)
@@ -104,7 +93,10 @@ def bracket(
     missed: grouping loss that the trees may have missed; upper ends are raised as far as it would raise the bounds.
     """
     bins = bin_losses(regions)
-    loss, rate = jittered(bins, rng)
+    shape = N_JITTERS, len(bins.loss)
+    # Losses and frequencies of bins, each with a normal error of its own.
+    loss = bins.loss + np.sqrt(np.maximum(bins.first, 0.0) + bins.second) * rng.standard_normal(shape)
+    rate = np.clip(bins.rate + bins.rate_error * rng.standard_normal(shape), 0.0, 1.0)
     plug_in, draws = estimated_bounds(regions, task), task_bounds(loss, rate, bins.share, task)
     raised = estimated_bounds(regions, task, missed)
     value, added = float(calibration(bins.rate)), calibration(rate)

@@ -14,7 +14,7 @@ from decal_cli.learn.probe import build_recalibrated
 from decal_cli.learn.scaling import (
     LEAST,
     SCALINGS,
-    fit_matrix,
+    fit_structured,
     fit_temperature,
     inverse_temperature,
     logarithms,
@@ -219,7 +219,7 @@ def test_temperature_has_ends() -> None:
     assert inverse_temperature(logarithms(score), np.zeros(30, dtype=int), np.ones(30)) == 100
     assert inverse_temperature(logarithms(score), np.full(30, 2), np.ones(30)) == 0
     with pytest.raises(Undefined, match="temperature is infinite"):
-        fit_matrix(score, np.full(30, 2), np.ones(30))
+        fit_structured(score, np.full(30, 2), np.ones(30), full=True)
 
 
 def test_a_multinomial_regression_is_that_of_scikit_learn() -> None:
@@ -256,7 +256,7 @@ def test_matrix_scaling_sees_what_a_diagonal_cannot() -> None:
 def test_more_classes_than_a_matrix_takes() -> None:
     score = np.random.default_rng(0).dirichlet(np.ones(21), 100)
     with pytest.raises(Undefined, match="at most 20 classes"):
-        fit_matrix(score, score.argmax(axis=1), np.ones(100))
+        fit_structured(score, score.argmax(axis=1), np.ones(100), full=True)
     assert fit_temperature(score, score.argmax(axis=1), np.ones(100)).of(score).shape == (100, 21)
 
 

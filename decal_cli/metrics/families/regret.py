@@ -166,7 +166,14 @@ def grouping_loss(regions: Regions) -> Measured:
 _grouping_regret = partial(metric, better="lower", unit="utility", range=(0, grouping.MOST_REGRET), size_free=False)
 
 
-def _bracketed(bound: Literal["lower", "upper", "sharp", "middle"]) -> Callable[..., Interval]:
+Bound = Literal["lower", "upper", "sharp", "middle"]
+
+
+def _bound(regions: Regions, task: Task, bound: Bound) -> float:
+    return task.u_delta * float(getattr(grouping.estimated_bounds(regions, task), bound))
+
+
+def _bracketed(bound: Bound) -> Callable[..., Interval]:
     # Noise adds to the upper bounds in every bin: only the lower bound says how little it may be.
     def interval(regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float) -> Interval:
         if bound != "middle":
@@ -175,8 +182,8 @@ def _bracketed(bound: Literal["lower", "upper", "sharp", "middle"]) -> Callable[
             regions, task, seed.generator("regret"), confidence, grouping.missed(regions, probed, confidence)
         )
         high = float(getattr(brackets, "sharp" if bound == "middle" else bound)[1])
-        value = float(getattr(grouping.estimated_bounds(regions, task), bound))
-        return _scaled(task, holding((brackets.lower[0], min(high, grouping.MOST_REGRET)), value))
+        ends = _scaled(task, (brackets.lower[0], min(high, grouping.MOST_REGRET)))
+        return holding(ends, _bound(regions, task, bound))
 
     return interval
 
@@ -194,7 +201,7 @@ def regret_grouping_lower(regions: Regions, task: Task) -> float:
     Mean over 15 bins of u_delta [GL - Vmin]+, Vmin = (1 - c) (c - t*) where c >= t*, else c (t* - c); GL is the bin's
     grouping loss, clipped to [0, c (1 - c)], and c its frequency of label 1.
     """
-    return task.u_delta * float(grouping.estimated_bounds(regions, task).lower)
+    return _bound(regions, task, "lower")
 
 
 @like(
@@ -211,7 +218,7 @@ def regret_grouping_upper(regions: Regions, task: Task) -> float:
     Mean over 15 bins of u_delta / 2 (sqrt(GL + (c - t*)^2) - |c - t*|), for the grouping loss GL that the features
     show. It is too large where that would take probabilities below 0 or above 1: see regret_grouping_upper_sharp.
     """
-    return task.u_delta * float(grouping.estimated_bounds(regions, task).upper)
+    return _bound(regions, task, "upper")
 
 
 @like(
@@ -229,7 +236,7 @@ def regret_grouping_upper_sharp(regions: Regions, task: Task) -> float:
     variance GL. With m = c^2 + GL and n = (1 - c)^2 + GL, max(E[Q - t*]+) is c - t* c^2 / m where 2 c t* <= m,
     GL (1 - t*) / n where 2 (1 - c) (1 - t*) <= n, and (sqrt(GL + (c - t*)^2) + c - t*) / 2 elsewhere.
     """
-    return task.u_delta * float(grouping.estimated_bounds(regions, task).sharp)
+    return _bound(regions, task, "sharp")
 
 
 @like(
@@ -247,7 +254,7 @@ def regret_grouping(regions: Regions, task: Task) -> float:
     The middle of regret_grouping_lower and regret_grouping_upper_sharp. Noise alone makes it positive: base decisions
     on gain_beyond.
     """
-    return task.u_delta * float(grouping.estimated_bounds(regions, task).middle)
+    return _bound(regions, task, "middle")
 
 
 def _regret_interval(
