@@ -75,9 +75,9 @@ def percent(share: float) -> str:
 
 def chance_words(chance: float) -> str:
     """A probability as '83 %', and as 'over 99 %' where it is not sure."""
-    if not 0.005 <= chance < 0.995:
-        return "under 1 %" if chance < 0.5 else "over 99 %"
-    return f"{100 * chance:.0f} %"
+    if chance < 0.005:
+        return "under 1 %"
+    return "over 99 %" if chance >= 0.995 else f"{100 * chance:.0f} %"
 
 
 def decimals_of(size: float, digits: int = 3) -> int:
@@ -152,8 +152,8 @@ def times(interval: Interval | None, factor: float) -> Interval | None:
     """An interval in another unit, or with the other sign."""
     if interval is None:
         return None
-    low, high = factor * interval[0], factor * interval[1]
-    return (low, high) if factor >= 0 else (high, low)
+    low, high = sorted(factor * end for end in interval)
+    return low, high
 
 
 def sized(value: float, interval: Interval | None) -> Estimated:

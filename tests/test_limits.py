@@ -16,6 +16,7 @@ from decal_cli.api import asking
 from decal_cli.commands import settings
 from decal_cli.curves.grid import parse_prior, parse_thresholds
 from decal_cli.data.columns import check_utilities, class_columns
+from decal_cli.data.words import first_line
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError
 from decal_cli.learn.methods import METHODS
@@ -174,7 +175,9 @@ LIMITS = {
     ),
     "columns of utilities": Limit(lambda v: check_utilities(tuple("abcdefgh"[:v]), 2), (0, 4, 6, 8), (1, 2, 3, 5, 7)),
     "nested JSON": Limit(
-        lambda v: json_of("[" * v + "1" + "]" * v, "a file", "shorten it"), (1, MAX_DEPTH), (MAX_DEPTH + 1,)
+        lambda v: [json_of(v * "[" + "1" + v * "]", "", ""), json_of(v * '{"a":' + "1" + v * "}", "", "")],
+        (1, MAX_DEPTH),
+        (MAX_DEPTH + 1,),
     ),
 }
 
@@ -233,3 +236,8 @@ def test_scores_and_labels_look_swapped_only_where_the_scores_are_labels() -> No
         assert not asking.look_swapped(scores, labels)
     shapes = {(): True, (1, 2): False, (2, 1): False, (2, 2): True, (3, 3): True, (4,): False}
     assert {shape: asking.is_decision(np.zeros(shape)) for shape in shapes} == shapes
+
+
+def test_what_a_library_says_is_cut_where_it_is_long() -> None:
+    said = [first_line(ValueError(f" {'x' * size} \nmore")) for size in (200, 201)]
+    assert said == ["x" * 200, "x" * 197 + "..."]

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -32,7 +31,7 @@ from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
-from tests.helpers.command import FOX, Decal
+from tests.helpers.command import FOX
 from tests.helpers.pairs import any_pairs, pair_columns
 from tests.helpers.results import as_text
 
@@ -231,9 +230,6 @@ def test_no_intervals_where_none_are_asked_for_and_where_rows_are_a_handful() ->
     assert brier.better == "p_a" and brier.difference.interval is None
 
 
-PAIR = ("--score", "p_profanity", "--score", "p_hatesonar", "--label", "y", "--threshold", "0.3")
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_table_by_hand(weighted: bool) -> None:
     rng = np.random.default_rng(5)
@@ -255,22 +251,6 @@ def test_the_table_by_hand(weighted: bool) -> None:
 def test_the_exact_test_is_the_binomial_one(one: int, other: int) -> None:
     expected = binomtest(one, one + other).pvalue if one + other else 1.0
     assert exact_sign_test(one, other) == pytest.approx(expected, rel=1e-9)
-
-
-def test_compare_shows_them_in_the_user_s_words_and_draws(decal: Decal, tmp_path: Path) -> None:
-    asked = ("compare", FOX, *PAIR, "--no-intervals")
-    named = decal(*asked, "--names", "keep,remove", "--unit", "EUR", "--plot", "both.svg")
-    assert "remove" in named.out and "EUR per 1,000 decisions" in named.out
-    assert "Decision curve" in (tmp_path / "both.svg").read_text()
-    assert "treat all" in decal(*asked, "--plot", "-").out
-    (contest,) = decal.json(*asked)["comparison"]["contests"]
-    counted = contest["disagreements"]
-    cells = [counted[key] for key in ("both_0", "only_b_1", "only_a_1", "both_1")]
-    assert sum(map(sum, cells)) == contest["rows"] and sum(cell[1] for cell in cells) == contest["positives"]
-    for count in (counted["only_a_right"], counted["only_b_right"]):
-        assert f"{count:,.0f}" in named.out
-    without = decal.json("compare", FOX, *PAIR[:6], "--no-intervals")
-    assert without["comparison"]["contests"][0]["disagreements"] is None
 
 
 def test_rows_that_change_places_count_by_their_weight() -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 import decal_cli as decal
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.recommend import LOOKED_AT, STEPS, Unknown
-from decal_cli.analysis.sweep import COVERAGES, series_for, sweep_tasks
+from decal_cli.analysis.sweep import series_for, sweep_tasks
 from decal_cli.api.asking import Asked
 from decal_cli.data import Columns, Dataset, from_arrays, read
 from decal_cli.metrics import Inputs, parse, value_of
@@ -120,18 +119,6 @@ def test_a_cost_that_is_not_known_is_a_range_of_thresholds(decal: Decal) -> None
     assert report["task"] is None
 
 
-def test_the_page_says_what_to_do_first_and_where_in_a_table(decal: Decal) -> None:
-    out = decal(*ONE, "-t", "0.5:0.9").out
-    lines = out.splitlines()
-    assert lines[1].startswith("→ What to do depends on the costs.") and "threshold from 0.5 to 0.9" in lines[-2]
-    assert any(re.match(r"from 0.7\d* to 0.9 ", line) and "Never act" in line for line in lines)
-    assert decal(*ONE, "-t", "0.25:0.35").out.splitlines()[1] == (
-        "→ Use the model as it is at every threshold from 0.25 to 0.35."
-    )
-    rows = decal(*ONE, "-t", "0.5:0.9", "-f", "csv").out.splitlines()
-    assert rows[0].startswith("model,group,number,low,high,action") and len(rows) > 2
-
-
 CLASSES = ("a", "b", "c")
 COSTS = "a,0,2,2;b,5,0,2;c,5,1,0"
 
@@ -220,21 +207,3 @@ def test_the_error_of_the_area_is_that_of_redrawn_rows() -> None:
 
     drawn = [area(rng.integers(0, 600, 600)) for _ in range(400)]
     assert each.std() / np.sqrt(600) == pytest.approx(np.std(drawn), rel=0.12)
-
-
-def test_the_command_prints_writes_and_draws_it(decal: Decal, tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.csv")
-    line = ("sweep", path, "--proba", "m:*", "--label", "y")
-    ran = decal(*line, "--abstain", ".3", "--group", "g", "--plot", "-", COLUMNS="100")
-    assert ran.code == 0, ran.err
-    assert max(map(len, ran.out.splitlines())) <= 100
-    assert "AURC" in ran.out and "→ 0.3" in ran.out
-    document = decal.json(*line, "--vary", "abstain=0.1,0.2")
-    risk = document["vary"]["risk_coverage"]
-    assert document["vary"]["at"] == [0.1, 0.2] and risk["coverage"] == COVERAGES.tolist()
-    assert risk["area_interval"][0] < risk["area"] < risk["area_interval"][1]
-    rows = decal(*line, "--cost-matrix", COSTS, "--vary", "a:b=1,2", "-f", "csv").out.splitlines()
-    assert rows[0] == "model,group,curve,at,value,low,high,unit" and len(rows) == 1 + 2 * 6
-    picture = tmp_path / "curves.svg"
-    assert decal(*line, "--abstain", ".3", "--plot", picture, "--picture", "all").code == 0
-    assert "Risk-coverage curve" in picture.read_text()

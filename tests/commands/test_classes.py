@@ -10,7 +10,6 @@ from scipy.stats import binomtest, t
 
 from decal_cli.analysis.evaluate import all_choices
 from tests.helpers.command import Decal, refusal, valid_json
-from tests.helpers.seeded import seeded_columns, write_seeded
 
 CLASSES = ("a", "b", "c")
 
@@ -41,25 +40,6 @@ def test_different_actions_are_counted_by_who_is_worth_more(decal: Decal, tmp_pa
             freedom = size.sum() ** 2 / (size @ size) - 1
             expected = 2 * t.cdf(-abs(leads.sum()) / np.sqrt(leads @ leads), freedom)
         assert found["p_value"] == pytest.approx(expected)
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_pages_hold_advice_classes_and_what_is_done(decal: Decal, tmp_path: Path) -> None:
-    write_seeded(tmp_path, 200)
-    models = ("--proba", "a:*", "--proba", "b:*", "--label", "z", "--abstain", ".3")
-    assert decal("report", "rows.csv", *models, "-o", "page.html").code == 0
-    page = (tmp_path / "page.html").read_text()
-    assert "Classes, and the actions taken for them" in page and "best constant action" in page
-    for title in ("What can be won", "What is done for each class", "Reliability of each class"):
-        assert all(page.count(f"{title}, {model}.") == 1 for model in "ab"), title
-    assert page.count("Errors among the surest rows.") == 1 and page.count("<img") == 7
-    assert "t* =" not in page and "the right class is worth 1, a wrong one 0, abstain 0.7." in page
-    three = ("-s", "p", "-y", "y", "--utility", "wait,0,-20;test,-2,-3;treat,-5,-1")
-    assert decal("report", "rows.csv", *three, "-o", "three.html").code == 0
-    page, columns = (tmp_path / "three.html").read_text(), seeded_columns(200)
-    taken, label = np.searchsorted([2 / 19, 0.6], columns["p"], side="right"), np.array(columns["y"])
-    assert "actions taken, by label: rows" in page and "your thresholds, t* = 0.1053, 0.6" in page
-    assert f">{int(((taken == 1) & (label == 0)).sum())}</td>" in page
 
 
 def random_file(path: Path, names: tuple[str, str, str], rows: int = 60) -> Path:

@@ -16,7 +16,6 @@ from tests.helpers.seeded import write_amounts
 NAMED = (BINARY, "--score", "p", "--label", "y")
 CLASSES = (FIXTURES / "multiclass_n1500_k3.csv", "--proba", "p_*", "--label", "y")
 AMOUNTS = ("a.csv", "--score", "p")
-OWN = ("--amount", "amount", "--cost-fp", "5")
 
 
 class TestGate:

@@ -172,13 +172,6 @@ def test_rules_and_columns_complete(tmp_path: Path) -> None:
     assert DECAL.exists()
 
 
-def test_all_methods_are_listed_with_a_line_each(decal: Decal) -> None:
-    done = decal("methods")
-    lines = done.out.splitlines()
-    assert {line.split()[0] for line in lines if line.startswith("  ")} == {*METHODS, *ONLINE}
-    assert max(map(len, lines)) <= 100
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_each_method_is_explained(name: str) -> None:
     text = as_text(method_explained(METHODS[name]))

@@ -73,20 +73,6 @@ def test_predictions_are_written_for_every_row(decal: Decal, tmp_path: Path) -> 
     assert table["p_online_platt"].null_count == 0
 
 
-def test_pictures_are_drawn_and_stand_on_the_page(decal: Decal, drifting: Path, tmp_path: Path) -> None:
-    line = ("online", drifting, *ON_LINE, "--method", "online-platt")
-    assert decal(*line, "--plot", "replay.svg", "-o", "replay.html").code == 0
-    picture = (tmp_path / "replay.svg").read_text()
-    for words in ("Utility over as it is, added up", "Evidence against calibration", "Reliability by period"):
-        assert words in picture
-    # The later a period, the darker: the last is opaque.
-    assert set(re.findall(r"stroke-opacity: ([\d.]+)", picture)) >= {"0.4375", "0.625", "0.8125"}
-    page = (tmp_path / "replay.html").read_text()
-    assert page.count("data:image/svg") == 3
-    assert "Recalibrate online" in page or "Keep the score" in page
-    assert "png, svg or pdf" in refusal(decal(*line, "--plot", "replay.txt"))
-
-
 @pytest.mark.parametrize(
     ("delay", "most"), [pytest.param((), "5e+299", marks=pytest.mark.long), (("--delay", "2"), "2e+299")]
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.command import BINARY, FOX, Decal
+from tests.helpers.command import BINARY, Decal
 
 NAMED = ("--score", "p", "--label", "y", "--metric", "brier")
 
@@ -30,15 +30,3 @@ def test_scores_that_mean_something_else_are_noticed(decal: Decal, tmp_path: Pat
         rows = [f"{0.5 + (float(row['p']) - 0.5) / 4},{row['y']}\n" for row in csv.DictReader(file)]
     (tmp_path / "other.csv").write_text("p,y\n" + "".join(rows))
     assert "are not those of the reference" in decal("evaluate", "other.csv", *NAMED, "--reference", BINARY).out
-
-
-def test_fairness_draws_groups_and_many_models_fit_the_width(decal: Decal, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    packed = ("--threshold", "0.3", "--group", "group", "--pack", "fairness", "--plot", "groups.svg")
-    assert decal("evaluate", BINARY, *NAMED[:4], *packed).code == 0
-    assert (tmp_path / "groups.svg").read_bytes().startswith(b"<?xml")
-    many = ("--score", "p_*", "--label", "y", "--missing", "drop", "--no-intervals")
-    done = decal("evaluate", FOX, *many, COLUMNS="60")
-    table = [line for line in done.out.splitlines() if not line.startswith(("decal:", "fixtures", "/"))]
-    assert max(map(len, table)) <= 60
-    assert "p_svm_waseem: dropped 10 of 1,519 rows (missing score)" in done.out

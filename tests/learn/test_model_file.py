@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import sqlglot
 from hypothesis import given
@@ -413,19 +412,6 @@ def test_a_model_scores_in_the_engine_as_it_does_here(method: str, prevalence: f
     assert_same_table(found, fitted.apply(rows_to_score()))
     for name, dialect in DIALECTS.items():
         assert len(sqlglot.parse(scoring_statement(fitted.model, "a.new", None, dialect), read=name)) == 1, name
-
-
-def test_the_command_writes_what_scores_as_decal_apply_does(decal: Decal, tmp_path: Path) -> None:
-    pq.write_table(rows_to_score(), tmp_path / "new.parquet")
-    assert decal("fit", "platt", BINARY, "-s", "p", "-y", "y", "-o", "model.json").code == 0
-    assert decal("apply", "model.json", "new.parquet", "-o", "scored.parquet").code == 0
-    query = f"select * from '{tmp_path}/new.parquet'"
-    with duckdb.connect() as connection:
-        found = connection.sql(decal("sql", "--model", "model.json", "--query", query).out).to_arrow_table()
-    assert_same_table(found, pq.read_table(tmp_path / "scored.parquet"))
-    for name in DIALECTS:
-        asked = decal("sql", "--model", "model.json", "--table", "a.new", "--dialect", name).out
-        assert len(sqlglot.parse(asked, read=name)) == 1, name
 
 
 def test_a_curve_may_jump_and_log_odds_are_scores() -> None:

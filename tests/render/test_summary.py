@@ -12,7 +12,6 @@ import pytest
 
 from decal_cli.analysis.packs import PACKS
 from decal_cli.errors import inert, printable
-from decal_cli.numbers import alike, counts, decimals_for, fixed, plain
 from decal_cli.render import blocks
 from decal_cli.render.blocks import Bar, Bars, Cell, Check, Column, Facts, Paragraph, Row, TextTable
 from decal_cli.render.format import Page
@@ -117,19 +116,6 @@ def test_bars_below_0_lie_left_of_the_line() -> None:
     line = better.index("│")
     assert worse.index("│") == line and worse.rstrip().endswith("█│") and better[line + 1] == "█"
     assert len(better) <= 40
-
-
-def test_numbers_have_the_digits_that_their_interval_deserves() -> None:
-    assert decimals_for([(0.229, 0.238)]) == 4
-    assert decimals_for([(-208.2, -176.9)], [-192.6]) == 0
-    assert decimals_for([], [0.0123]) == 4
-    assert decimals_for([(0.5, 0.5)], []) == 0
-    assert alike((0.012, -12.34)) == ["0.0", "-12.3"] and alike((1234.5,)) == ["1,234"] and alike((0,)) == ["0"]
-    assert [counts(of) for of in ((0, 9.5), (0, 1), (0.25, 0.5))] == [["0", "10"], ["0.0", "1.0"], ["0.250", "0.500"]]
-    assert [plain(value) for value in (0, 0.123456, 9_999.4, 9_999.5, -12_345.6)] == [
-        *("0", "0.1235", "9999", "10,000", "-12,346"),
-    ]
-    assert [fixed(value, 1) for value in (-0.04, 0.26, -1234.56, 10.0)] == ["0", "0.3", "-1,234.6", "10.0"]
 
 
 _EVERYTHING = "".join(PAYLOADS)

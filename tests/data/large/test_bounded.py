@@ -18,7 +18,6 @@ from decal_cli.data.formats import files
 from decal_cli.data.formats.jsonlines import JsonLinesSource
 from decal_cli.data.formats.sources import ArrowSource, ParquetSource
 from decal_cli.errors import DecalError
-from decal_cli.limits import MAX_DEPTH
 from tests.helpers.files import FORMATS, reading_error, write_columns, write_text
 
 ROWS = {"p": [0.25, 0.5, 1.0, 0.0] * 10, "y": [0, 1, 1, 0] * 10, "x": [1.0, 2.0, 3.0, 4.0] * 10}
@@ -179,23 +178,6 @@ def test_json_lines_whose_rows_have_other_keys(tmp_path: Path, monkeypatch: pyte
 def test_one_line_of_json_is_bounded(tmp_path: Path, value: str, says: str) -> None:
     text = f'{{"p": 0.5, "y": 1}}\n{{"p": 0.5, "y": 0, "z": {value}}}\n'
     assert says in reading_error(write_text(tmp_path, text, "long.jsonl"))
-
-
-def test_documents_are_read_up_to_their_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "MAX_VALUES", 2 * MAX_DEPTH)
-
-    def read_with(most: int = 9, depth: int = 1, values: int = 1) -> None:
-        text = write_text(tmp_path, "123456789", "document")
-        assert documents.read_document(text, "it", "cut it", most) == "123456789"
-        for level in ("[", '{"a":'):
-            close = "]" if level == "[" else "}"
-            documents.json_of(level * depth + "1" + close * depth, "it", "cut it")
-        documents.json_of(f"[{','.join('1' * values)}]", "it", "cut it")
-
-    read_with(9, MAX_DEPTH, 2 * MAX_DEPTH)
-    for beyond in ({"most": 8}, {"depth": MAX_DEPTH + 1}, {"values": 2 * MAX_DEPTH + 1}):
-        with pytest.raises(DecalError, match=r"holds more than|deeper than"):
-            read_with(**beyond)
 
 
 def test_a_document_has_a_key_a_line_and_its_items_two_spaces_further_in() -> None:

@@ -15,7 +15,6 @@ from decal_cli.errors import DecalError
 from tests.helpers.cells import worded_rows as rows
 
 METRICS = ("brier", "log_loss", "observed_expected", "auc", "ece", "expected_utility", "gain_recalibration", "c_emp")
-EXACT = ("brier", "log_loss", "observed_expected", "expected_utility")
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, levels: int | None = None) -> None:

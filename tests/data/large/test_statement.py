@@ -18,7 +18,6 @@ from decal_cli.data.large.engines.statement import PROBLEMS, CountRequest, state
 from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID
 from decal_cli.tables.table import tabulate
-from tests.helpers.command import Decal
 
 THRESHOLDS = (0.3, 0.02, 1 / 3, 0.5)
 TABLE = CountRequest(("p",), "y", table="preds")
@@ -262,27 +261,6 @@ def test_a_table_is_named_by_its_parts() -> None:
     for wrong in ("", "a.", ".a", 'a"b', '"a"b', "a\0"):
         with pytest.raises(DecalError):
             DIALECTS["duckdb"].table(wrong)
-
-
-def test_the_command_prints_the_statement(decal: Decal) -> None:
-    words = (
-        "--table",
-        "preds",
-        "--score",
-        "p",
-        "--label",
-        "y",
-        "--group",
-        "site",
-        "--cells",
-        "-t",
-        "0.3",
-        "-t",
-        "0.02",
-    )
-    printed = decal("sql", *words).out
-    asked = CountRequest(("p",), "y", "preds", group=("site",), cells=True, thresholds=(0.3, 0.02))
-    assert printed == statement(asked, DIALECTS["duckdb"]) + ";\n"
 
 
 def test_every_dialect_can_be_chosen() -> None:
