@@ -118,18 +118,16 @@ def masked(line: str) -> str:
 
 def _without_passwords(line: str) -> Iterator[str]:
     """Pieces of the line. The time is that of its length, since names in it may be long."""
-    shown = word_ends = 0
+    at = shown = word_ends = 0
     last = line.rfind("@")
-    for address in _ADDRESS.finditer(line):
-        start = address.end()
-        if start <= shown:
-            continue
+    while address := _ADDRESS.search(line, at):
+        at = start = address.end()
         if start >= word_ends:
             word_ends = _match_end(_WORD, line, start)
         user = _match_end(_USER, line, start)
-        secret = user + 1
-        if line[user:secret] == ":" and not (last < user and _PORT.match(line, secret)):
-            ends = last if last > user else word_ends
+        secret, at_follows = user + 1, last > user
+        if line[user:secret] == ":" and (at_follows or not _PORT.match(line, secret)):
+            ends = last if at_follows else word_ends
         else:
             # A web address may have a token for a user, and a user may have a slash.
             secret, ends = start, line.rfind("@", start, word_ends)
@@ -137,7 +135,7 @@ def _without_passwords(line: str) -> Iterator[str]:
                 continue
         if ends > secret:
             yield f"{line[shown:secret]}***"
-            shown = ends
+            at = shown = ends
     yield line[shown:]
 
 

@@ -164,7 +164,6 @@ LIMITS = {
     "warm-up": Limit(lambda v: online(warm_up=v), (MIN_WARM_UP,), (MIN_WARM_UP - 1, MAX_WARM_UP + 1)),
     "horizon": Limit(lambda v: online(horizon=v), (60, MAX_ROWS_OVER_TIME), (0, MAX_ROWS_OVER_TIME + 1)),
     "score": Limit(scores, (0, 1), (BELOW_0, ABOVE_1)),
-    "seeds of a study": Limit(lambda v: decal.study("-", seeds=v), (), (0,)),
     "AUC of a plan": Limit(lambda v: made_up_pilot(v, 0.5), (0.501, 0.999), (0.5, 1.0)),
     "prevalence of a plan": Limit(lambda v: made_up_pilot(0.8, v), (0.01, 0.99), (0.0, 1.0)),
     "columns of classes": Limit(
@@ -241,3 +240,8 @@ def test_scores_and_labels_look_swapped_only_where_the_scores_are_labels() -> No
 def test_what_a_library_says_is_cut_where_it_is_long() -> None:
     said = [first_line(ValueError(f" {'x' * size} \nmore")) for size in (200, 201)]
     assert said == ["x" * 200, "x" * 197 + "..."]
+
+
+def test_long_values_are_shown_by_their_type() -> None:
+    assert repr(decal.Data("x" * 47)) == f"Data(source='{'x' * 47}')"
+    assert repr(decal.Data("x" * 48)) == "Data(source=<str>)"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY
-from decal_cli.task import BinaryTask, Task, parse_odds, parse_utility, parse_varied, task_of
+from decal_cli.task import BinaryTask, Task, few_names, parse_odds, parse_utility, parse_varied, task_of
 from tests.helpers.command import Decal
 
 inside = st.floats(1e-30, 1, exclude_max=True)
@@ -82,6 +82,20 @@ def test_a_task_may_be_none_and_the_model_operated_elsewhere() -> None:
 def test_what_is_at_stake_by_hand(utility: str, classes: tuple[str, ...], unit: float, u_delta: float) -> None:
     decision = task_of(utility=utility).for_classes(classes)
     assert (decision.unit, decision.u_delta) == pytest.approx((unit, u_delta))
+
+
+@pytest.mark.parametrize(
+    "utility",
+    ["a,0,-1;b,0,-1;c,-1,0", "a,0,-1;b,-.5,-.5;c,-1,0", "a,0,-1;c,-1,0;b,-.5,-.5", "b,-1,-1;a,0,-1;c,-1,0"],
+    ids=["two are alike", "three lines meet", "in another order", "one is never better"],
+)
+def test_of_actions_that_are_best_together_those_are_taken_that_are_best_alone(utility: str) -> None:
+    assert parse_utility(utility).taken == ("a", "c")
+
+
+def test_of_many_names_the_first_are_told() -> None:
+    assert few_names("abcdefgh") == "a, b, c, d, e, f, g, h"
+    assert few_names("abcdefghi") == "a, b, c, d, e, f, g, h, ... (9)"
 
 
 FILES = {
@@ -156,7 +170,7 @@ IMPOSSIBLE = [
     ({"utility": "1,0;0,inf"}, "not finite"),
     ({"utility": [[1, 0]]}, "2 x 2"),
     ({"threshold": 0.0}, r"not inside \(0, 1\)"),
-    ({"threshold": 1.0}, r"not inside \(0, 1\)"),
+    ({"threshold": 1.0}, r"not inside \(0, 1\); give a probability between 0 and 1$"),
     ({"threshold": 30.0}, r"did you mean 0\.3\?"),
     ({"threshold": float("nan")}, r"not inside \(0, 1\)"),
     ({"cost_fp": 0.0, "cost_fn": 1.0}, "--cost-fp 0 is not a positive number"),

@@ -57,6 +57,8 @@ def test_predict_acts_at_the_threshold_of_the_decision(task: decal.Decision | fl
     calibrator = decal.Calibrator(GaussianNB(), decision=task).fit(X, Y)
     assert calibrator.threshold_ == pytest.approx(0.2)
     assert np.array_equal(calibrator.predict(X) == "yes", calibrator.predict_proba(X)[:, 1] >= calibrator.threshold_)
+    calibrator.threshold_ = calibrator.predict_proba(X)[:, 1].max()
+    assert (calibrator.predict(X) == "yes").any()
     assert decal.Calibrator(GaussianNB()).fit(X, Y).threshold_ == 0.5
 
 
@@ -102,6 +104,10 @@ def test_the_method_itself_keeps_clusters_whole() -> None:
         for cluster in (CLUSTER, np.arange(len(X)))
     ]
     assert np.abs(fitted[0] - fitted[1]).max() > 1e-6
+
+
+def test_every_fold_may_be_one_cluster() -> None:
+    decal.Calibrator(GaussianNB(), cv=40).fit(X, Y, cluster=np.arange(600) % 40)
 
 
 @pytest.mark.parametrize(

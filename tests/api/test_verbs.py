@@ -191,6 +191,8 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.apply("nowhere.json", FRAME), "nowhere.json: No such file or directory"),
         (lambda: decal.study([]), "name them, such as a.parquet"),
         (lambda: decal.study("a.csv", seeds=0), "seeds=0 is not positive"),
+        (lambda: decal.study("a.csv", workers=0), "workers=0 is not positive"),
+        (lambda: decal.study("a.csv", seeds=1, workers=1), "a.csv: no such file"),
         (lambda: decal.study("a.csv", method="platt"), "no argument 'method'; did you mean methods?"),
         (lambda: decal.ReliabilityDisplay.from_predictions(P, Y), "swapped? from_predictions(y_true, y_prob)"),
         (lambda: decal.GainsDisplay.from_predictions(Y, P), "give threshold="),
