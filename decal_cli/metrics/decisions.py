@@ -226,14 +226,20 @@ class Change:
     widened: float = 1.0
     """What its error is widened by, where folds learn from each other's rows."""
 
+    @property
+    def by_labels(self) -> float:
+        """How much of the gain is judged by the labels."""
+        return 1.0
+
     @cached_property
     def gain(self) -> Estimate:
         """Mean utility per row that the change wins.
 
-        Its error holds one more row that might have changed: where no row that is seen does, it would be 0.
+        Its error holds one more row that might have changed: where no row that is seen does, it would be 0. Such a row
+        is not widened, since no fold learns from it, and moves the gain as far as labels judge it.
         """
         mean, most = self.mean_gain, self.before.most
-        extra = self.widened**2 * self.before.one_row
+        extra = self.by_labels**2 * self.before.one_row
         gain = replace(mean, adds=mean.influence * self.widened, extra=extra, missed=0.0)
         return gain.within(-most, most)
 
@@ -417,6 +423,11 @@ class Featured(Change):
         """By `blend` fitted to earlier rows, on the rows that came so many blocks later; the labels alone judge."""
         before, after = _of_later(forward, stakes, age, forward.recalibrated(age), forward.with_features(age))
         return cls(before, after, WIDENED)
+
+    @property
+    def by_labels(self) -> float:
+        """All, or half where the other half is the judge's."""
+        return 1.0 if self.judge is None else 0.5
 
     @property
     def positive(self) -> Floats:

@@ -147,8 +147,8 @@ def by_hand(probed: Probed, threshold: float) -> tuple[float, float]:
     variance = sum((w / w.sum()) ** 2 * of_rows**2)
     if len(deals) > 1:
         variance += (of_deals**2).sum() / (len(deals) - 1) / len(deals)
-    variance += MISSED_ROWS * threshold * (1 - threshold) * (np.sum(w**2) / w.sum() ** 2) ** 2
-    return mean, WIDENED * np.sqrt(variance)
+    missed = MISSED_ROWS * threshold * (1 - threshold) * (np.sum(w**2) / w.sum() ** 2) ** 2 / 4
+    return mean, np.sqrt(WIDENED**2 * variance + missed)
 
 
 def chances(rng: np.random.Generator, rows: int) -> np.ndarray:
