@@ -63,7 +63,7 @@ class Limit(NamedTuple):
     refused: tuple[Any, ...]
 
 
-def judged(**given: Any) -> object:
+def asked_of(**given: Any) -> object:
     return decal.evaluate(P, Y, metrics="brier", intervals=False, **given)
 
 
@@ -134,11 +134,11 @@ LIMITS = {
         lambda v: parse_prior(f"beta:{v}"), ("1e-3,1", "1,999999", "999999,1"), ("0,1", "1,0", "1e6,1", "1,1e6", "1")
     ),
     "confidence": Limit(
-        lambda v: judged(confidence=v), (MIN_RISK, 1 - MIN_RISK), (0, MIN_RISK / 2, 1 - MIN_RISK / 2, 1, ABOVE_1)
+        lambda v: asked_of(confidence=v), (MIN_RISK, 1 - MIN_RISK), (0, MIN_RISK / 2, 1 - MIN_RISK / 2, 1, ABOVE_1)
     ),
-    "seed": Limit(lambda v: judged(seed=v), (0, MAX_SEED), (-1, MAX_SEED + 1)),
+    "seed": Limit(lambda v: asked_of(seed=v), (0, MAX_SEED), (-1, MAX_SEED + 1)),
     "prevalence": Limit(
-        lambda v: judged(prevalence=v),
+        lambda v: asked_of(prevalence=v),
         (MIN_PREVALENCE, 1 - MIN_PREVALENCE),
         (MIN_PREVALENCE / 2, 1 - MIN_PREVALENCE / 2),
     ),
@@ -147,11 +147,11 @@ LIMITS = {
         ({"a": 1 - MIN_PREVALENCE}, {"a": MIN_PREVALENCE}, {"a": 0.5, "b": 0.5}, {"a": 0.5, "b": 0.5000009}),
         ({"a": 1 - MIN_PREVALENCE / 2}, {"a": MIN_PREVALENCE / 2}, {"a": 0.5, "b": 0.51}, {"a": 1.0}),
     ),
-    "capacity": Limit(lambda v: judged(capacity=v), (1, 60, "60/60", 0.01), (0, 61, "61/60", "1/0", -1)),
+    "capacity": Limit(lambda v: asked_of(capacity=v), (1, 60, "60/60", 0.01), (0, 61, "61/60", "1/0", -1)),
     "capacity of days": Limit(
         lambda v: decal.evaluate(P, Y, per=DAYS, capacity=v, metrics="brier", intervals=False), (1, 61), (0, -1)
     ),
-    "cluster": Limit(lambda v: judged(cluster=PATIENT * v), (1,), (0,)),
+    "cluster": Limit(lambda v: asked_of(cluster=PATIENT * v), (1,), (0,)),
     "cost": Limit(lambda v: costing(both=v), (0, MAX_UTILITY), (BELOW_0, BEYOND)),
     "tolerance": Limit(lambda v: costing(tolerance=v), (0, MAX_UTILITY), (BELOW_0, BEYOND)),
     "satisfied at": Limit(lambda v: costing(satisfied_at=v), (-MAX_UTILITY, MAX_UTILITY), (-BEYOND, BEYOND)),
