@@ -83,7 +83,7 @@ def test_text_json_and_the_page_say_the_same() -> None:
     assert re.search(r"^ +wins in million EUR\nmodel +do now +a year +how sure$", text, re.MULTILINE)
     assert re.search(r"^p_profanity +recalibrate with isotonic +0\.661 \[0\.003, 1\.320\] +clear$", text, re.MULTILINE)
     for written in (" ".join(text.split()), page):
-        assert "wins 0.661 [0.002, 1.320] million EUR a year" in written
+        assert "wins 0.661 [0.003, 1.320] million EUR a year" in written
 
 
 def test_the_actions_have_the_names_that_the_user_gives(decal: Decal, tmp_path: Any) -> None:
