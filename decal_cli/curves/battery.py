@@ -352,9 +352,9 @@ def gains(
 ) -> Iterator[Estimate]:
     """What acting on the scores `then` wins over acting on the scores `now`, at each t* (u_delta 1).
 
-    learned: `then` are held-out scores; errors are those of metrics.decisions, widened, with one more row that might
-    have changed as far as labels judge. Else they are held fixed, and a row that could have been missed is one that changes. judge: its
-    probability of label 1 counts by half, and the label by half.
+    learned: `then` are held-out scores; errors are those of metrics.decisions, widened, with one more row that
+    might have changed as far as labels judge. Else they are held fixed, and a row that could have been missed is
+    one that changes. judge: its probability of label 1 counts by half, and the label by half.
     """
     one_row = float(one_missed(1.0 if judge is None else 0.25, units.effective_rows))
     # Units that differ in how many thresholds the two scores reach; no two rows have the same judge.
