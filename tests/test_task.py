@@ -180,7 +180,7 @@ IMPOSSIBLE = [
     ({"odds": "1"}, "not of the form a:b"),
     ({"odds": "1:2:3"}, "not of the form a:b"),
     ({"odds": "one:two"}, "not of the form a:b"),
-    ({"odds": "0:1"}, "not a positive number"),
+    ({"odds": "0:1"}, "odds '0:1' .* numbers above 0"),
     ({"threshold": 0.3, "odds": "1:2"}, "more than once: --threshold, --odds"),
     ({"decision_threshold": 0.3}, "does not make a task"),
     ({"threshold": 0.3, "decision_threshold": 1.5}, r"not in \[0, 1\]"),

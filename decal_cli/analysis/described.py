@@ -482,6 +482,14 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
         if clusters is None:
             yield f"{where}every cluster has one row, so that rows are independent"
             continue
+        how_many = f"{clusters.count:,} clusters"
+        if clusters.effective <= 0.95 * clusters.count or clusters.effective < MIN_CLUSTERS <= clusters.count:
+            # Not rounded up: 4.97 are fewer than 5.
+            how_many += f", which say as much as {math.floor(100 * clusters.effective) / 100:.2f} alike"
+        if clusters.effective < MIN_CLUSTERS:
+            needed = f"{MIN_CLUSTERS} clusters of about one size"
+            yield f"{where}no intervals: they need {needed}, and the {rows:,} rows are in {how_many}"
+            continue
         times = math.sqrt(clusters.design_effect)
         compared = f"{times:.1f} times wider than" if times >= 1 else f"{1 / max(times, 1e-3):.1f} times narrower than"
         compared = "about as wide as" if f"{times:.1f}" == "1.0" else compared
@@ -489,13 +497,7 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
             f"{where}{rows:,} rows in {clusters.count:,} clusters: the interval of the Brier score is "
             f"{compared} if rows were independent (design effect {plain(clusters.design_effect)})"
         )
-        how_many = f"{clusters.count:,} clusters"
-        if clusters.effective <= 0.95 * clusters.count or clusters.effective < MIN_CLUSTERS <= clusters.count:
-            # Not rounded up: 4.97 are fewer than 5.
-            how_many += f", which say as much as {math.floor(100 * clusters.effective) / 100:.2f} alike"
-        if clusters.effective < MIN_CLUSTERS:
-            yield f"{where}no intervals: they need {MIN_CLUSTERS} clusters of about one size, and there are {how_many}"
-        elif clusters.effective < FEW_CLUSTERS:
+        if clusters.effective < FEW_CLUSTERS:
             yield f"{where}intervals use t quantiles and are rough: there are only {how_many}"
 
 

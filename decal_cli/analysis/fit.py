@@ -356,11 +356,12 @@ def saved_model(
 
 def how_judged(fitting: Fitting) -> str:
     """Which rows the figures are of, in words: never those that the model was fitted to."""
-    rows = f"{fitting.judged.reports[0].rows:,} rows"
+    judged = fitting.judged.reports[0].rows
+    rows = f"{judged:,} rows"
     if fitting.cross_fitted and fitting.training.rows.time is not None:
         return (
-            f"on the {rows} after the first block of {len(fitting.training.rows):,}: each row is scored by a model "
-            "that was fitted to earlier rows only"
+            f"on {judged:,} of {len(fitting.training.rows):,} rows, those after the first block: each row is scored by "
+            "a model that was fitted to earlier rows only"
         )
     if fitting.cross_fitted:
         it = "it" if fitting.training.rows.unit is None else "its cluster"

@@ -9,7 +9,7 @@ decided on them.
 
 Where the user gave costs, an interval that cannot tell a gain from its cost does not stop the walk: the action with the
 largest estimated gain after its cost is taken, because waiting has a price as well. For this choice the gain of
-recalibration is smoothed, which errs less. A cost never makes a gain matter that is too small to matter without it.
+recalibration is smoothed, which errs less. Where question 1 says no, a cost changes nothing.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ def _watch(
         return row
     try:
         if rule.over:
-            raise Undefined(f"{rule.over}(..) is no mean: a sequence has an interval of its own, so write '{rule.key}'")
+            raise Undefined(f"goes without {rule.over}(..) here: a sequence has an interval of its own")
         values = _values_in_order(rule, rule.choice, row, dataset, plan, baseline)
     except Undefined as undefined:
         return GateRow(row.rule, row.model, row.group, bound=row.bound, reason=f"{rule.key} {undefined.reason}")

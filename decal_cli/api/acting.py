@@ -180,7 +180,7 @@ def fit(
         progress(followed.chosen.key)
         fitting = fits.fit(rows, plan, followed.chosen, unseen, followed.why)
     saved = fits.saved_model(fitting.chosen, fitting.model, fitting.training, rows, plan, bool(given.data.logit))
-    return FitAnswer(FittedPage(fitting, None, given.decision.terms), given.library, saved, plan)
+    return FitAnswer(FittedPage(fitting, None, given.terms), given.library, saved, plan)
 
 
 @spoken

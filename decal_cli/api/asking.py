@@ -64,7 +64,13 @@ class Asked(NamedTuple):
     @property
     def preferences(self) -> Preferences:
         """What the costs, its first further noun, say in the terms of the decision."""
-        return preferences_of(self.others[0], self.decision.terms)
+        return preferences_of(self.others[0], self.terms)
+
+    @property
+    def terms(self) -> StatedTerms:
+        """How amounts and actions are written; a utility whose rows have names says what its two actions are called."""
+        terms, task = self.decision.terms, self.plan.binary
+        return terms if terms.names or task is None or not task.names else replace(terms, names=task.names)
 
     @property
     def library(self) -> Library:

@@ -160,7 +160,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     plan = replace(plan, decision=replay.plan.task)
     evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
     return OnlineAnswer(
-        Replayed(Judged(replay), evaluation, given.decision.terms, judge_online(rules, replay)),
+        Replayed(Judged(replay), evaluation, given.terms, judge_online(rules, replay)),
         given.library,
         lambda: predicted_columns(stream, replay.plan, predictions, replay.ahead(stream)),
     )

@@ -148,7 +148,7 @@ def recommend(
     unknown = unknown_of(given.decision)
     if unknown is not None or given.plan.decision is None:
         return _over_costs(given, unknown, bool(methods))
-    plan, terms, preferences = given.plan, given.decision.terms, given.preferences
+    plan, terms, preferences = given.plan, given.terms, given.preferences
     chosen = () if methods == "all" else methods_of(methods)
     edges = plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT})
     rows = given.rows(None if methods else edges)
@@ -290,7 +290,7 @@ def compare(
     plan = replace(plan, choices=choices_of(metrics, paired.dataset, plan, shown_choices))
     with computing() as progress:
         result = compare(paired.dataset, plan, progress, ids=paired.ids)
-    return CompareAnswer(Compared(result, given.decision.terms), given.library, paired.dataset, plan, paired)
+    return CompareAnswer(Compared(result, given.terms), given.library, paired.dataset, plan, paired)
 
 
 @spoken
@@ -396,7 +396,7 @@ def report(
     from decal_cli.plot.report import planned_for, report_page, said_before
 
     given = asked(data, decision, statistics, fields, costs or Costs())
-    plan, terms, preferences = given.plan, given.decision.terms, given.preferences
+    plan, terms, preferences = given.plan, given.terms, given.preferences
     rows = given.rows(plan.edges)
     plan = planned_for(rows, plan)
     AROUND.get().say(said_before(rows))
@@ -441,7 +441,7 @@ def model_card(
     from decal_cli.render.results.card import Card
 
     given = asked(data, decision, statistics, fields, costs or Costs())
-    plan, terms, preferences = given.plan, given.decision.terms, given.preferences
+    plan, terms, preferences = given.plan, given.terms, given.preferences
     rows = given.rows(plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT}))
     plan = planned_for(rows, plan)
     AROUND.get().say(said_before(rows))

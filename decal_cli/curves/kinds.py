@@ -128,11 +128,11 @@ _ALL = (
     ),
     CurveKind(
         name="v_regret",
-        says="what acting on the score loses compared with acting on the base rate, per decision",
+        says="twice what acting on the score loses per decision compared with acting on the base rate",
         title="V-regret",
         heading="V-regret",
         block="decision",
-        unit="utility per decision, payoffs in [0, 1]",
+        unit="utility per decision, payoffs in [-1, 1]",
         range=(-2, 2),
         source=cite("Kleinberg et al. 2023", "thm. 9"),
     ),

@@ -306,7 +306,7 @@ INPUT_KINDS: dict[type, InputKind] = {
     ScoreRegrets: InputKind("task", NEEDS_TASK, lambda q: ScoreRegrets(*q.all_of((Table, Task))), True),
     ClassRegrets: InputKind("task of classes", NO_CLASSES, lambda q: ClassRegrets(*q.all_of(OF_CLASSES)), True),
     Recalibrating: InputKind("task", NEEDS_TASK, _recalibrating, True),
-    Featured: InputKind("task and features", NEEDS_TASK, _using_features, True),
+    Featured: InputKind("task and features", f"{NEEDS_TASK}; {NEEDS_FEATURES}", _using_features, True),
     WorthAtCapacity: InputKind("capacity", NO_CAPACITY, _worth_at_capacity, True),
     RowsAtCapacity: InputKind("utilities of each row and a capacity", NO_ROWS_AT_CAPACITY, _rows_at_capacity, True),
 }

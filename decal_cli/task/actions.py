@@ -97,7 +97,7 @@ class Task:
         rows = [self.utility[action] for action in self.envelope]
         pairs = zip(rows, rows[1:], self.taken, self.taken[1:], strict=False)
         return tuple(
-            BinaryTask((low, high), (first, second), decision_threshold=_threshold(low, high))
+            BinaryTask((low, high), (first, second), decision_threshold=_threshold(low, high), dominated=self.dominated)
             for low, high, first, second in pairs
         )
 
@@ -177,6 +177,7 @@ class BinaryTask(Task):
 
     utility: Matrix
     decision_threshold: float = field(kw_only=True)
+    dominated: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def steps(self) -> tuple[BinaryTask, ...]:

@@ -23,10 +23,11 @@ def parse_odds(text: str, decision_threshold: float | None = None) -> BinaryTask
     parts = text.split(":")
     try:
         cost_fp, cost_fn = (float(part) for part in parts)
+        if not (0 < cost_fp < math.inf and 0 < cost_fn < math.inf):
+            raise ValueError
     except ValueError:
-        raise DecalError(
-            f"odds {text!r} are not of the form a:b", f"give for example {Hint('odds', '1:19')} (t* = 0.05)"
-        ) from None
+        fix = f"give for example {Hint('odds', '1:19')} (t* = 0.05)"
+        raise DecalError(f"odds {text!r} are not of the form a:b, two numbers above 0", fix) from None
     return BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
 
 

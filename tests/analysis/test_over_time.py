@@ -164,7 +164,7 @@ def test_what_is_tried_and_fitted_learns_from_earlier_rows_too(decal: Decal, fil
     tried = decal("recommend", file, "-s", "p", "-t", 0.3, "--time", "day", "--method", "isotonic").text
     assert "Tried on p, fitted to earlier rows only" in tried
     fitted = decal("fit", "isotonic", file, "-s", "p", "-t", 0.3, "--time", "day", "-o", tmp_path / "m.json").text
-    assert f"rows after the first block of {ROWS}" in fitted.replace("\n", " ")
+    assert f"of {ROWS} rows, those after the first block" in fitted.replace("\n", " ")
 
 
 def test_a_column_called_as_times_are_is_pointed_to(decal: Decal, file: Path) -> None:

@@ -99,6 +99,9 @@ def test_rows_that_lack_more_than_a_label_are_not_counted() -> None:
     frame.loc[ROWS - 1, "p"] = np.nan
     report = decal.evaluate(decal.Data(frame, score="p", label="y", missing="drop"), 0.3).reports[0]
     assert (report.dropped, report.without_labels.rows) == (MISSING, MISSING - 1)
+    frame.loc[ROWS - MISSING : ROWS - 3, "p"] = np.nan
+    alone = " ".join(str(decal.evaluate(decal.Data(frame, score="p", label="y", missing="drop"), 0.3)).split())
+    assert re.search(r"1 row has a score and no label, .* count it\. Its score is .*: it lies above", alone)
     whole = decal.evaluate(decal.Data(frame.dropna(), score="p", label="y"), 0.3).reports[0]
     assert whole.without_labels is None
 

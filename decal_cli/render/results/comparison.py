@@ -205,7 +205,8 @@ class Compared(WrittenResult):
             return f"{text}. The Brier curves clearly cross {_often(len(at.crossings))}, at t = {places}{smaller}."
         if not crossings:
             return f"{text}. The Brier curves are the same."
-        return f"{text}. The Brier curves cross {_often(crossings)} on these rows, each time within noise."
+        each = ", each time" if crossings > 1 else ","
+        return f"{text}. The Brier curves cross {_often(crossings)} on these rows{each} within noise."
 
     def _winner(self, contest: Contest, otherwise: str = "") -> str:
         each = contest.headline.get(self.key)

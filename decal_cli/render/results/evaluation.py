@@ -302,9 +302,9 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
         return
     model = f" of {report.model}" if named else ""
     yield Paragraph(
-        f"Gains are those of fits that learn from earlier rows only. They are judged on the {over_time.rows:,} rows "
-        f"after the first block of {report.rows:,}, each by a fit that ends just before its block. The table shows "
-        "how older fits do.",
+        f"Gains are those of fits that learn from earlier rows only. They are judged on {over_time.rows:,} of "
+        f"{report.rows:,} rows, those after the first block, each by a fit that ends just before its block. The table "
+        "shows how older fits do.",
         strong=f"Over time{model}.",
     )
     scale = terms.scale(*amounts_of(report))
@@ -336,7 +336,7 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
 def _lasts(name: str, after: float | None, oldest: float, days: bool) -> str:
     """How long a fit of this kind lasts, by the signs of its gains."""
     if after is None:
-        return f"The gain of {name} is not above 0, not even on the rows that follow a fit."
+        return f"The gain of {name} is not above 0 on the rows that follow a fit."
     span = f"{within(after)} {'days' if days else 'units of time'}"
     if after == oldest:
         return f"The gain of {name} stays above 0 as far as these rows show: up to {span} after a fit."
@@ -583,14 +583,15 @@ def class_blocks(report: Report, named: bool) -> Iterator[Block]:
         return
     names = tuple(each.name for each in by_class.classes)
     if len(names) <= MAX_ACROSS and len(done.actions) <= 2 * MAX_ACROSS:
-        yield from _across(done, names, "class", whose)
+        yield from _across(done, names, "class", whose, report.places is not None)
     else:
         yield _costliest(done, names, whose)
 
 
-def action_tables(done: ActionCounts) -> Iterator[TextTable]:
+def action_tables(report: Report) -> Iterator[TextTable]:
     """What is done with scores of two classes where there are more than two actions."""
-    return _across(done, ("label 0", "label 1"), "label")
+    assert report.by_action is not None  # asked where there are such
+    return _across(report.by_action, ("label 0", "label 1"), "label", "", report.places is not None)
 
 
 def cell_rows(by_class: ByClass | None) -> Iterator[tuple[str, float]]:
@@ -605,11 +606,12 @@ def cell_rows(by_class: ByClass | None) -> Iterator[tuple[str, float]]:
                     yield f"{what}[{action}, {each.name}]", cells[a][k]
 
 
-def _across(done: ActionCounts, names: Sequence[str], of_rows: str, whose: str = "") -> Iterator[TextTable]:
-    """A row for each action and a column for each class: rows, and what they lose."""
+def _across(done: ActionCounts, names: Sequence[str], of_rows: str, whose: str, limited: bool) -> Iterator[TextTable]:
+    """A row for each action and a column for each class: rows, and what they lose; limited: to so many places."""
     lost = [[round(1000 * loss, 2) for loss in row] for row in done.loss]
+    limit = " without the limit" if limited else ""
     title = f"{whose}what each loses against the best action for the {of_rows}, per 1,000 rows"
-    for cells, above in ((done.rows, f"{whose}actions taken, by {of_rows}: rows"), (lost, title)):
+    for cells, above in ((done.rows, f"{whose}actions taken{limit}, by {of_rows}: rows"), (lost, title)):
         rows = [Row((words(a), *(words(counted(n)) for n in row))) for a, row in zip(done.actions, cells, strict=True)]
         yield TextTable((left("action"), *map(Column, names)), rows, title=above, keys=1)
 

@@ -78,12 +78,13 @@ def explained(metric: Metric) -> tuple[Block, ...]:
 
 def metric_facts(metric: Metric) -> list[Fact]:
     """What is declared of a metric besides its text."""
+    absent = (said(INPUT_KINDS[need].absent) for need in metric.needs)
     facts = [
         ("family", metric.family),
         ("unit", metric.unit),
         ("range", _bounds(metric)),
         ("direction", _DIRECTIONS[metric.better]),
-        ("needs", needs_text(said(INPUT_KINDS[need].absent) for need in metric.needs if INPUT_KINDS[need].absent)),
+        ("needs", needs_text(reason for reasons in absent if reasons for reason in reasons.split("; "))),
         ("interval", metric.interval_text),
         ("it covers", metric.covers),
         ("source", metric.source),

@@ -112,8 +112,8 @@ def _finding(row: GateRow) -> str:
     distance, side = abs(row.distance), "at the bound"
     if distance and row.bound is not None:
         where = "within" if row.answer == "passed" else "over" if row.value > row.bound else "short"
-        digits = max(0, 1 - math.floor(math.log10(distance)))
-        side = f"{where} by {short(float(f'{distance:.2g}'), digits)}"
+        digits = 0 if distance.is_integer() else max(0, 1 - math.floor(math.log10(distance)))
+        side = f"{where} by {short(round(distance, digits), digits)}"
     return f"{value}{bound}: {side}{_shown(row)}"
 
 

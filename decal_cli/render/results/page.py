@@ -326,7 +326,7 @@ class ReportPage(WrittenResult):
             yield b.Folded("Where the regret comes from, bin by bin of the score", regimes)
         if report.by_action is not None:
             yield from self._pictures(report, "confusion")
-            yield b.Folded("Labels, and the actions taken for them", action_tables(report.by_action))
+            yield b.Folded("Labels, and the actions taken for them", action_tables(report))
         if report.by_class is not None:
             yield from self._pictures(report, "confusion", "class-reliability")
             yield b.Folded("Classes, and the actions taken for them", class_blocks(report, named=False))

@@ -540,7 +540,7 @@ class AdvisedModel:
         assert by_row is not None  # asked where there are such
         if not by_row.to_act_or_not or by_row.thresholds is None or "utility_columns" in by_row.columns:
             return row_task_line(by_row)
-        alarm, miss = costs_of_rows(by_row)
+        alarm, miss = costs_of_rows(by_row, self.terms.price)
         low, middle, high = (within(each) for each in by_row.thresholds)
         return (
             f"A false alarm (acting at label 0) costs {alarm}, a miss (not acting at label 1) {miss}: acting "
@@ -563,10 +563,10 @@ class AdvisedModel:
             won = f"loses {gain} against" if over.value < 0 else f"wins {gain} over"
             beaten = over.interval is not None and over.interval[1] < 0
             until = " Until a score beats that, act on the amount alone." if beaten else ""
+            least = self.terms.price(by_row.least_amount)
             yield b.Paragraph(
-                f"Acting on every row that costs about {plain(by_row.least_amount)} or more to miss, whatever its "
-                f"score, is worth {self.say(alone.value)} on held-out rows; "
-                f"acting on the score as it is {won} that.{until}"
+                f"Acting on every row that costs about {least} or more to miss, whatever its score, is worth "
+                f"{self.say(alone.value)} on held-out rows; acting on the score as it is {won} that.{until}"
             )
         yield from beside_blocks(self.report, self.evaluation, self.terms)
 

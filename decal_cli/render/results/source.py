@@ -251,7 +251,7 @@ def class_payoffs(decision: ClassDecision) -> str:
 
 def task_line(task: Task) -> str:
     """The decision in words."""
-    never = f"; never best: {', '.join(task.dominated)}" if task.dominated else ""
+    never = f"; never {', '.join(task.dominated)}" if task.dominated else ""
     return f"{_acts(task)}{never}: {payoffs(task)}"
 
 
@@ -300,11 +300,11 @@ def _threshold_words(by_row: ByRow) -> str:
     return f"{alarm} / ({alarm} + {miss})"
 
 
-def costs_of_rows(by_row: ByRow) -> tuple[str, str]:
-    """What a false alarm and a miss cost: a column, or what all rows share."""
+def costs_of_rows(by_row: ByRow, price: Callable[[float], str] = plain) -> tuple[str, str]:
+    """What a false alarm and a miss cost: a column, or what all rows share as `price` writes it."""
     columns, task = by_row.columns, by_row.task
     alarm, miss = columns.get("cost_fp_column"), columns.get("amount") or columns.get("cost_fn_column")
-    return alarm[0] if alarm else plain(task.cost_fp or 0.0), miss[0] if miss else plain(task.cost_fn or 0.0)
+    return alarm[0] if alarm else price(task.cost_fp or 0.0), miss[0] if miss else price(task.cost_fn or 0.0)
 
 
 def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, named: bool = False) -> Iterator[Paragraph]:
@@ -320,9 +320,12 @@ def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, name
     def between(ends: Sequence[float]) -> str:
         return " and ".join(alike([scale.factor * end for end in ends]))
 
+    rows, them, their, one = "row has", "it", "Its", "it"
+    if apart.rows > 1:
+        rows, them, their, one = "rows have", "them", "Their", "that of one of them"
     text = (
-        f"{apart.rows:,} rows have a {scored} and no label, and the other numbers do not count them. "
-        f"Their {score} is {way or 'not clearly another one'}: that of one of them lies above that of a row with a "
+        f"{apart.rows:,} {rows} a {scored} and no label, and the other numbers do not count {them}. "
+        f"{their} {score} is {way or 'not clearly another one'}: {one} lies above that of a row with a "
         f"label with probability {within(apart.above, apart.interval)}."
     )
     if apart.expected_utility is not None:
