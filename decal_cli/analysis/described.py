@@ -471,7 +471,7 @@ def clusters_of(rows: Rows) -> Clusters | None:
     if rows.unit is not None and rows.classes:
         effect = design_effect(row_brier(rows.class_table), rows.weight, rows.unit)
     else:
-        effect = design.effect_on(np.stack((t.score**2, (1 - t.score) ** 2)))
+        effect = design.effect_on(lambda run: np.stack((t.score[run] ** 2, (1 - t.score[run]) ** 2)))
     return Clusters(design.clusters, design.effective_clusters, effect)
 
 

@@ -438,7 +438,7 @@ def clusters(parts: Origin, name: str, columns: Columns) -> tuple[np.ndarray, np
         )
     order = sorted({*names, NO_GROUP} if missing.any() else set(names))
     number = {each: k for k, each in enumerate(order)}
-    return np.array(order), texts.each([number[each] for each in names], number.get(NO_GROUP, -1), np.int64)
+    return np.array(order), texts.each([number[each] for each in names], number.get(NO_GROUP, -1), np.int32)
 
 
 def periods(parts: Origin, name: str, columns: Columns) -> np.ndarray:

@@ -16,6 +16,7 @@ from decal_cli.hints import Hint
 from decal_cli.limits import MAX_HELD_BYTES
 from decal_cli.roles import Columns
 from decal_cli.tables.table import BLOCK
+from decal_cli.tables.units import runs
 
 FIRST_ROWS = 5
 MISSING_CODE = -1
@@ -392,12 +393,15 @@ class Texts:
             for at, chunk in part.chunks(name):
                 texts, indices = part_texts(part, name, chunk)
                 codes = np.array([*map(code, texts), MISSING_CODE], dtype=np.int32)
-                self.codes[at : at + len(indices)] = codes[indices]
+                of_chunk = self.codes[at : at + len(indices)]
+                for run in runs(len(indices)):
+                    of_chunk[run] = codes[indices[run]]
         # Texts that stand in a dictionary and in no row say nothing of the column.
-        used = np.bincount(self.codes + 1, minlength=len(known) + 1)[1:] > 0
+        used = np.zeros(len(known) + 1, dtype=bool)
+        used[self.codes] = True
         self.values = [text for text, at in known.items() if used[at]]
-        if not used.all():
-            self.codes = np.append(np.cumsum(used, dtype=np.int32) - 1, np.int32(MISSING_CODE))[self.codes]
+        if not used[:-1].all():
+            self.codes = np.append(np.cumsum(used[:-1], dtype=np.int32) - 1, np.int32(MISSING_CODE))[self.codes]
 
     def each(self, of_values: Sequence[Any] | np.ndarray, of_missing: Any, dtype: Any = None) -> np.ndarray:
         """What each row has, of what each different text has; shape (T,)."""

@@ -182,7 +182,9 @@ class ClassTable(Remembering):
 
     def _merged(self, number: Ints) -> ClassLevels:
         size = int(number.max()) + 1
-        score = summed(number, self.weights, self.score.T, size).T / self.count(number, size)[:, None]
+        score = (
+            summed(number, lambda part: self.weights[part] * self.score[part].T).T / self.count(number, size)[:, None]
+        )
         classes = len(self.classes)
         counts = self.count(number * classes + self.label, size * classes).reshape(size, classes)
         return ClassLevels(number, score / score.sum(axis=1, keepdims=True), counts)

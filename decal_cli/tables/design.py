@@ -14,9 +14,10 @@ rows.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,20 @@ from decal_cli.limits import MIN_RISK
 from decal_cli.tables import resample as draw
 from decal_cli.tables.estimate import dot, ratio
 from decal_cli.tables.threads import one_thread
-from decal_cli.tables.units import Floats, Independent, Ints, Products, Sampling, Units, run_of_each, starts_of, summed
+from decal_cli.tables.units import (
+    Floats,
+    Independent,
+    Ints,
+    Products,
+    Sampling,
+    Units,
+    ones,
+    runs,
+    squares_about,
+    squares_of,
+    starts_of,
+    summed,
+)
 
 Counts = NDArray[Any]
 """Rows as int64, or their weights as float64."""
@@ -114,7 +128,7 @@ class Counted:
     @cached_property
     def effective_rows(self) -> float:
         """Rows; of weighted ones (sum w)^2 / sum w^2; of clustered ones that over their design effect."""
-        return self.total if self.design.plain else self.total * self.total / float(self.n2.sum(dtype=np.float64))
+        return self.total if self.design.plain else self.total * self.total / float(self.design.sums_of_labels.sum())
 
     @property
     def fewer_rows(self) -> float:
@@ -130,15 +144,14 @@ class Counted:
     @property
     def unit(self) -> float:
         """Weight of one effective row."""
-        return 1.0 if self.design.plain else float(self.n2.sum(dtype=np.float64)) / self.total
+        return 1.0 if self.design.plain else float(self.design.sums_of_labels.sum()) / self.total
 
     @property
     def unit_of_labels(self) -> Floats:
         """The same of label 0 and of label 1, shape (2,): weighted to a known share, rows of the two weigh apart."""
         if self.design.plain:
             return np.ones(2)
-        squares = [float(each.sum()) for each in self.squares_of_labels]
-        return np.maximum(squares, 1e-300) / np.maximum((self.negatives, self.positives), 1e-300)
+        return np.maximum(self.design.sums_of_labels, 1e-300) / np.maximum((self.negatives, self.positives), 1e-300)
 
     @cached_property
     def units(self) -> Units:
@@ -151,7 +164,8 @@ class Counted:
         action: gives that of each cell, shape (m,). weight: of each action and label, shape (actions, 2).
         """
         used = np.flatnonzero(weight.any(axis=1))
-        design = self.design if self.design.plain else self.design.grouped(action(), len(weight)).taken(used)
+        design = self.design if self.design.plain else self.design.grouped(action(), len(weight))
+        design = design if len(used) == len(weight) else design.taken(used)
         units = design.units_of(weight[used].T, self.design.share_known)
         return replace(units, kind=np.arange(len(units))), np.tile(used, 2)
 
@@ -227,6 +241,11 @@ class Design(Sampling):
     def of_labels(self) -> tuple[()] | tuple[Floats, Floats]:
         """The same of the rows with label 0 and of those with label 1."""
         return (self.own[0] - self.own[1], self.own[1]) if self.own else ()
+
+    @property
+    def sums_of_labels(self) -> Floats:
+        """The sums of the same over all cells, (2,)."""
+        return np.array([each.sum(dtype=np.float64) for each in self.of_labels])
 
     def squares(self, weight: Floats) -> Floats:
         return np.concatenate(self.of_labels) if self.own else weight
@@ -344,20 +363,33 @@ def count_rows(
     # Sorted by label and weight as well: sums of floats depend on their order, and must not depend on that of the rows.
     within = () if weight is None else (weight, label)
     order = np.lexsort((*within, *scores[::-1])) if order is None else order
-    scores = [score[order] + 0.0 for score in scores]  # + 0.0 makes -0.0 the zero that it equals
-    label, starts, design = label[order], starts_of(scores), INDEPENDENT
-    n: Counts = np.diff(starts, append=len(label))
-    cell = run_of_each(starts, len(label))
-    pos: Counts = np.bincount(cell, label).astype(np.int64)
+    scores = [score[order] for score in scores]
+    for score in scores:
+        score += 0.0  # makes -0.0 the zero that it equals
+    label, starts, design = label[order].astype(np.int8), starts_of(scores), INDEPENDENT
+    if len(starts) == len(label) and weight is None:
+        n, pos = np.broadcast_to(np.int8(1), len(label)), label
+    else:
+        n, pos = np.diff(starts, append=len(label)), np.add.reduceat(label, starts, dtype=np.int64)
     if weight is not None:
         weight = weight[order]
         positive = weight * label
         n, pos, n2, pos2 = (np.add.reduceat(each, starts) for each in (weight, positive, weight**2, positive**2))
         pos, design = np.minimum(pos, n), weighted(n2, pos2)
     if unit is not None:
-        rows = RowsOfCells.of(cell, unit[order], label, weight)
+        each = ones(len(label)) if weight is None else weight
+        rows = RowsOfCells(_cells(starts, len(label)), unit[order], label, each, squares_of(each), weight is not None)
+    if len(starts) < len(label):
+        scores = [score[starts] for score in scores]
+    if unit is not None:
         design = Clustered.of_rows(rows, len(starts), scores[0] if len(scores) == 1 else np.mean(scores, axis=0))
-    return [score[starts] for score in scores], n, pos, design
+    return scores, n, pos, design
+
+
+def _cells(starts: Ints, rows: int) -> Ints:
+    """The number of each row's cell, of rows in order, in few bits: tables of many rows keep it for all their bins."""
+    numbers = np.arange(len(starts), dtype=np.int16 if len(starts) < 1 << 15 else np.int32)
+    return numbers if len(starts) == rows else np.repeat(numbers, np.diff(starts, append=rows))
 
 
 def joined(parts: Sequence[Counted]) -> Design:
@@ -382,16 +414,46 @@ class RowsOfCells(NamedTuple):
     square: Floats
     weighted: bool
 
-    @classmethod
-    def of(cls, cell: Ints, unit: Ints, label: NDArray[Any], weight: Floats | None) -> RowsOfCells:
-        """Rows that are held each, with weights, or None where each counts one."""
-        each = np.ones(len(cell)) if weight is None else weight
-        return cls(cell, unit, label, each, each**2, weight is not None)
+    def of_cells(self, values: Floats, begin: int, part: slice) -> Floats:
+        """Of a run of rows, of values of each label and cell, (2, k), from this cell on."""
+        cell = self.cell[part] - begin
+        return np.where(self.label[part] > 0, values[1, cell], values[0, cell])
+
+    def values(self, values: Callable[[slice], Floats], part: slice) -> Floats:
+        """The same, of values that are computed for a run of cells."""
+        begin, last = self.cell[part][[0, -1]].tolist()
+        return self.of_cells(values(slice(begin, last + 1)), begin, part)
+
+    def add_by_cluster(self, sums: Floats, part: slice, values: Floats) -> None:
+        """Add numbers of a run of rows to sums of each label and cluster, (2, G)."""
+        np.add.at(sums.reshape(-1), self.unit[part] + sums.shape[1] * (self.label[part] > 0), values)
 
     def take(self, which: NDArray[Any]) -> RowsOfCells:
         """Some of the rows, by mask or index."""
         weight, square = self.weight[which], self.square[which]
         return RowsOfCells(self.cell[which], self.unit[which], self.label[which], weight, square, self.weighted)
+
+
+class Moments(NamedTuple):
+    """Of a number of each row: what the variance of its sum follows from, by the number that each label varies about.
+
+    squares: sums over squared weights of 1, of the number and of its square, by label, (2, 3). sums, weights: weighted
+    sums of it, and of 1, by label and cluster, (2, G). times: how often each cluster was drawn, (G,).
+    """
+
+    squares: Floats
+    sums: Floats
+    weights: Floats
+    times: Floats
+
+    def spread(self, centre: Floats, scale: Floats) -> float:
+        """The variance of the sum, with each label on a scale of its own: (2,) each."""
+        sums = scale @ (self.sums - centre[:, None] * self.weights)
+        return float((self.times * sums) @ sums)
+
+    def between(self, centre: Floats) -> float:
+        """What clusters add to it."""
+        return self.spread(centre, np.ones(2)) - float(squares_about(centre, self.squares).sum())
 
 
 class Clustered(Design):
@@ -413,26 +475,56 @@ class Clustered(Design):
 
     @classmethod
     def of_rows(cls, rows: RowsOfCells, size: int, score: Floats) -> Clustered:
-        """Each cluster drawn once. score: of every row."""
+        """Each cluster drawn once. score: of every cell."""
         times = np.ones(int(rows.unit.max()) + 1)
-        effect = design_effect(rows.label - score, rows.weight, rows.unit, rows.square)
-        return cls(rows, size, times, max(effect, 1.0))
+        off = partial(rows.values, lambda run: np.stack((-score[run], 1 - score[run])))
+        return cls(rows, size, times, max(design_effect(off, rows.weight, rows.unit, rows.square), 1.0))
+
+    def _squares(self, part: slice) -> Floats:
+        """Squared weights of some of the rows, as often as their clusters were drawn."""
+        square = self.rows.square[part]
+        return square if self._once else square * self.times[self.rows.unit[part]]
 
     @cached_property
-    def _times_of_rows(self) -> Floats | float:
-        """How often the cluster of each row was drawn; 1 where each was drawn once, which needs no look at the rows."""
-        return 1.0 if (self.times == 1).all() else self.times[self.rows.unit]
+    def _once(self) -> bool:
+        """Whether each cluster was drawn once, which needs no look at the rows."""
+        return bool((self.times == 1).all())
 
     @cached_property
+    def _of_clusters(self) -> Floats:
+        """Summed weight of each label of each cluster, shape (2, G)."""
+        sums = np.zeros((2, len(self.times)))
+        for part in runs(len(self.rows.cell)):
+            self.rows.add_by_cluster(sums, part, self.rows.weight[part])
+        return sums
+
+    @property
     def _totals(self) -> Floats:
-        """Summed weight of each cluster, shape (G,)."""
-        return np.bincount(self.rows.unit, self.rows.weight, len(self.times)).astype(np.float64)
+        """The same of both labels, shape (G,)."""
+        return np.asarray(self._of_clusters.sum(axis=0))
 
-    def effect_on(self, values: Floats) -> float:
-        """The design effect on the mean of a value of each label and cell, (2, m)."""
+    @cached_property
+    def sums_of_labels(self) -> Floats:
+        return self.effect * summed(self.rows.label, lambda part: self._squares(part)[None], 2)[0]
+
+    def effect_on(self, values: Callable[[slice], Floats]) -> float:
+        """The design effect on the mean of a value of each label and cell, which is computed for a run of cells."""
         rows = self.rows
-        of_rows = values[(rows.label > 0).astype(np.intp), rows.cell]
-        return design_effect(of_rows, rows.weight, rows.unit, rows.square)
+        return design_effect(partial(rows.values, values), rows.weight, rows.unit, rows.square)
+
+    def moments(self, values: Iterable[Floats]) -> Moments:
+        """Of a value of each label and cell, (2, k) for each run of cells, one run after the other."""
+        rows, begin, squares, sums = self.rows, 0, np.zeros((2, 3)), np.zeros((2, len(self.times)))
+        for of_cells in values:
+            end = begin + of_cells.shape[1]
+            first, last = np.searchsorted(rows.cell, np.array((begin, end), dtype=rows.cell.dtype)).tolist()
+            for part in runs(last, start=first):
+                value, square = rows.of_cells(of_cells, begin, part), self._squares(part)
+                rows.add_by_cluster(sums, part, rows.weight[part] * value)
+                powers = square, square * value, square * value**2
+                squares += np.transpose([np.bincount(rows.label[part], each, 2) for each in powers])
+            begin = end
+        return Moments(squares, sums, self._of_clusters, self.times)
 
     @property
     def clusters(self) -> int:
@@ -450,7 +542,7 @@ class Clustered(Design):
     @cached_property
     def own(self) -> tuple[Floats, Floats]:  # type: ignore[override]
         """Squared weights of each cell, of all rows and of those with label 1; the design effect counts them up."""
-        neg2, pos2 = self._summed(self.rows.square * self._times_of_rows * self.effect)
+        neg2, pos2 = self._summed(lambda part: self._squares(part) * self.effect)[:, 0]
         return neg2 + pos2, pos2
 
     def taken(self, which: NDArray[Any]) -> Clustered:
@@ -460,10 +552,9 @@ class Clustered(Design):
         return self.grouped(place, len(kept))
 
     def merged(self, starts: NDArray[Any]) -> Clustered:
-        place = np.zeros(self.size, dtype=np.int64)
-        place[starts[1:]] = 1
         # Rows stay in order.
-        rows = self.rows._replace(cell=np.cumsum(place)[self.rows.cell])
+        first = np.searchsorted(self.rows.cell, starts.astype(self.rows.cell.dtype))
+        rows = self.rows._replace(cell=_cells(first, len(self.rows.cell)))
         return Clustered(rows, len(starts), self.times, self.effect)
 
     def grouped(self, place: NDArray[Any], groups: int) -> Clustered:
@@ -475,24 +566,32 @@ class Clustered(Design):
             rows = rows.take(np.argsort(rows.cell, kind="stable"))
         return Clustered(rows, groups, self.times, self.effect)
 
-    @property
-    def _place(self) -> Ints:
-        """The number of each row's cell and label, those of label 0 first."""
-        return self.rows.cell + self.size * (self.rows.label > 0)
+    def _place(self, part: Any) -> Ints:
+        """The number of the cell and label of some rows, those of label 0 first."""
+        return self.rows.cell[part] + self.size * (self.rows.label[part] > 0)
 
-    def counted(self, per_row: Floats) -> tuple[Floats, Floats]:
-        """Sums over the rows of each cell, of label 0 and of label 1, of their weights times this."""
-        return self._summed(self.rows.weight * per_row)
+    def counted(self, of_cluster: Floats) -> tuple[Floats, Floats]:
+        """Sums over the rows of each cell, of label 0 and of label 1, of weights times a number of their cluster."""
+        rows = self.rows
+        neg, pos = self._summed(lambda part: rows.weight[part] * of_cluster[rows.unit[part]])[:, 0]
+        return neg, pos
 
-    def _summed(self, per_row: Floats) -> tuple[Floats, Floats]:
-        """Sums over the rows of each cell, of label 0 and of label 1."""
-        sums = np.bincount(self._place, per_row, 2 * self.size).astype(np.float64)
-        return sums[: self.size], sums[self.size :]
+    def _summed(
+        self, values: Callable[[slice], Floats], fold: Callable[[slice], Any] = lambda part: 0, folds: int = 1
+    ) -> Floats:
+        """Sums over the rows of each label, fold and cell, (2, folds, m), of what is computed for a run of rows."""
+        sums = np.zeros((2, folds, self.size))
+        for part in runs(len(self.rows.cell)):
+            begin, last = self.rows.cell[part][[0, -1]].tolist()
+            shape = 2, folds, last + 1 - begin
+            place = self.rows.cell[part] - begin + shape[2] * (fold(part) + folds * (self.rows.label[part] > 0))
+            sums[..., begin : last + 1] += np.bincount(place, values(part), math.prod(shape)).reshape(shape)
+        return sums
 
     def resample(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats, Design]:
         """The Poisson bootstrap of clusters."""
         times = rng.poisson(self.times).astype(np.float64)
-        neg, pos = self.counted(times[self.rows.unit])
+        neg, pos = self.counted(times)
         return neg, pos, Clustered(self.rows, self.size, times, self.effect)
 
     def need_folds(self) -> None:
@@ -508,10 +607,9 @@ class Clustered(Design):
 
     def of_folds(self, fold: Ints) -> tuple[Counts, Counts]:
         """Negatives and positives of each cell in each fold, (FOLDS, m); fold: of each cluster."""
-        rows, shape = self.rows, (2, draw.FOLDS, self.size)
-        number = rows.cell + self.size * (fold[rows.unit] + draw.FOLDS * (rows.label > 0))
-        sums = np.bincount(number, rows.weight, 2 * draw.FOLDS * self.size)
-        neg, pos = (sums if self.weighted else sums.astype(np.int64)).reshape(shape)
+        rows = self.rows
+        sums = self._summed(lambda part: rows.weight[part], lambda part: fold[rows.unit[part]], draw.FOLDS)
+        neg, pos = sums if self.weighted else sums.astype(np.int64)
         return neg, pos
 
     def parts(self, cells: Counted, rng: np.random.Generator) -> list[tuple[Counts, Counts, Design]]:
@@ -538,7 +636,8 @@ class Clustered(Design):
         return joined([cells]).part(cells, neg, pos)
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
-        sums = summed(self.rows.unit, self.rows.weight, influence[:, self._place], len(self.times))
+        rows = self.rows
+        sums = summed(rows.unit, lambda part: influence[:, self._place(part)] * rows.weight[part], len(self.times))
         return np.asarray((self.times * sums) @ sums.T)
 
     def between(self, values: Floats) -> float:
@@ -551,28 +650,36 @@ class Clustered(Design):
     def gram(self) -> Floats | None:  # type: ignore[override]
         if self.size > MAX_GRAM_CELLS:
             return None
+        unit, clusters, size = self.rows.unit, len(self.times), 2 * self.size
         # A cluster that was drawn several times counts by the root of it, so that products count by it.
-        unit, weight = self.rows.unit, self.rows.weight * np.sqrt(self._times_of_rows)
-        clusters, size = len(self.times), 2 * self.size
-        if clusters * size**2 > max(FEW_PRODUCTS, DENSE * float((np.bincount(unit).astype(np.float64) ** 2).sum())):
+        root = np.sqrt(self.times)
+        rows_of = summed(unit, lambda part: ones(part.stop - part.start)[None]).ravel()
+        if clusters * size**2 > max(FEW_PRODUCTS, DENSE * dot(rows_of, rows_of)):
             from scipy.sparse import csr_matrix
 
-            counts = csr_matrix((weight, (unit, self._place)), shape=(clusters, size))
+            weight = self.rows.weight * root[unit]
+            counts = csr_matrix((weight, (unit, self._place(slice(None)))), shape=(clusters, size))
             return np.asarray((counts.T @ counts).toarray())
-        products, of_row = np.zeros((size, size)), self._place
-        step = max(MAX_DENSE // size, 1)
+        products, step = np.zeros((size, size)), min(max(MAX_DENSE // size, 1), clusters)
+        space = np.empty(step * size)
         for start in range(0, clusters, step):
             rows = min(step, clusters - start)
-            here: Any = slice(None) if rows == clusters else np.flatnonzero((unit >= start) & (unit < start + rows))
-            place = (unit[here] - start) * size + of_row[here]
+            sums = space[: rows * size]
+            sums[:] = 0.0
+            for part in runs(len(unit)):
+                some: Any = part
+                if rows < clusters:
+                    some = np.flatnonzero((unit[part] >= start) & (unit[part] < start + rows)) + part.start
+                place = (unit[some].astype(np.int64) - start) * size + self._place(some)
+                np.add.at(sums, place, self.rows.weight[some] * root[unit[some]])
             with one_thread():
-                sums = np.bincount(place, weight[here], rows * size).reshape(rows, size)
-                products += sums.T @ sums
+                of_clusters = sums.reshape(rows, size)
+                products += of_clusters.T @ of_clusters
         return products
 
     def scattered(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats]:
         chance = rng.standard_normal(len(self.times)) * np.sqrt(self.times)
-        return self.counted(chance[self.rows.unit])
+        return self.counted(chance)
 
     def replicates(
         self, cells: Counted, chance: Floats, times: int, rng: np.random.Generator
@@ -622,16 +729,22 @@ def residual_products(products: Floats, chance: Floats) -> Floats:
     return both - mixed - mixed.T
 
 
-def design_effect(values: Floats, weight: Floats | None, unit: Ints, squared: Floats | None = None) -> float:
+def design_effect(
+    values: Floats | Callable[[slice], Floats], weight: Floats | None, unit: Ints, squares: Floats | None = None
+) -> float:
     """Variance of the weighted mean of rows in clusters over that of independent rows; shape (T,) each.
 
-    squared: squared weights, of rows that were counted the sums of them.
+    values: they, or what computes those of a run of rows. squares: squared weights, of counted rows the sums of them.
     """
-    w = np.ones(len(values)) if weight is None else weight
-    each = values - dot(w, values) / float(w.sum())
-    off = w * each
-    alone = dot(off, off) if squared is None else dot(squared * each, each)
-    together = np.bincount(unit, off).astype(np.float64)
+    of_run: Callable[[slice], Floats] = values if callable(values) else values.__getitem__
+    w = ones(len(unit)) if weight is None else weight
+    squares = squares_of(w) if squares is None else squares
+    mean = sum(dot(w[part], of_run(part)) for part in runs(len(unit))) / float(w.sum())
+    alone, together = 0.0, np.zeros(int(unit.max()) + 1)
+    for part in runs(len(unit)):
+        each = of_run(part) - mean
+        alone += dot(squares[part] * each, each)
+        np.add.at(together, unit[part], w[part] * each)
     return dot(together, together) / alone if alone > 0 else 1.0
 
 
@@ -654,7 +767,7 @@ class CountedRows(NamedTuple):
         names, unit = np.unique(behind.unit, return_inverse=True)
         if len(names) == round(float(self.rows.sum())):
             return None
-        return Clustered.of_rows(behind._replace(unit=unit), size, score[behind.cell])
+        return Clustered.of_rows(behind._replace(unit=unit), size, score)
 
     def parted(self, cells: Floats, mean: Floats, spread: Floats, ends: tuple[Floats, Floats]) -> CountedRows:
         """The same by the cells within their cells, which have so much weight of each label, (2, m), in order.

@@ -141,4 +141,4 @@ class Population:
         rows = cells.design.taken(order).merged(starts).rows
         factor = np.where(rows.label > 0, one, zero)
         rows = rows._replace(weight=rows.weight * factor, square=rows.square * factor**2, weighted=True)
-        return moved, n, pos, Clustered.of_rows(rows, len(starts), np.mean(moved, axis=0)[rows.cell])
+        return moved, n, pos, Clustered.of_rows(rows, len(starts), np.mean(moved, axis=0))

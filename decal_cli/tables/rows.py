@@ -104,7 +104,9 @@ class Rows(Unlabelled):
         if self.cluster.dtype.kind == "i" and int(self.cluster.min()) >= 0 and int(self.cluster.max()) < 4 * len(self):
             # Numbers of clusters, as the reader gives them, need no sort.
             seen = np.bincount(self.cluster) > 0
-            names, number = np.flatnonzero(seen), (np.cumsum(seen) - 1)[self.cluster]
+            names, number = np.flatnonzero(seen), self.cluster
+            if not seen.all():
+                number = (np.cumsum(seen) - 1)[number]
         else:
             names, number = np.unique(self.cluster, return_inverse=True)
         return None if len(names) == len(self) else number.reshape(-1)

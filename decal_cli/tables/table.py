@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows, joined
+from decal_cli.tables.design import INDEPENDENT, Clustered, Counted, Counts, Design, count_rows, joined
 from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.memo import Remembering, once
@@ -95,7 +95,7 @@ class Table(Counted, Remembering):
 
     def mean_of(self, loss: Loss) -> Estimate:
         """Mean over rows of a loss; computed once per loss function."""
-        return self.cached(loss, lambda t: t.mean(lambda: loss(t.score)) if t.design.clustered else t._mean_of(loss))
+        return self.cached(loss, lambda t: t._mean_of(loss))
 
     def mean(self, values: Callable[[], Floats]) -> Estimate:
         """Mean over rows of a number of each label and level, (2, m)."""
@@ -108,6 +108,16 @@ class Table(Counted, Remembering):
     def _mean_of(self, loss: Loss) -> Estimate:
         """The same block by block."""
         first, squares = np.zeros(2), np.zeros((2, 3))
+
+        def values() -> Iterator[Floats]:
+            for block in self.blocks():
+                of_labels = np.broadcast_to(loss(block.score), (2, len(block.score)))
+                first[:] += dot(block.n - block.pos, of_labels[0]), dot(block.pos, of_labels[1])
+                yield of_labels
+
+        if isinstance(self.design, Clustered):
+            moments = self.design.moments(values())
+            return self.units.mean_of_sums(first, moments.squares, lambda: loss(self.score).ravel(), moments.between)
         for block in self.blocks():
             values = loss(block.score)
             for label, (weight, weight2) in enumerate(block.by_label):
@@ -136,7 +146,7 @@ class Table(Counted, Remembering):
 
         def action() -> Ints:
             cuts = np.searchsorted(self.score, thresholds, side="left")
-            return np.searchsorted(cuts, np.arange(len(self)), side="right")
+            return np.repeat(np.arange(len(cuts) + 1, dtype=np.int16), np.diff((0, *cuts, len(self))))
 
         return self.decided(action, self.weight_by_action(*thresholds))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -24,6 +24,9 @@ from decal_cli.tables.estimate import Floats, MeanEstimate, dot, ratio, with_mis
 
 Ints = NDArray[np.int64]
 MAX_ROUNDING = 1e-13
+BLOCK = 1 << 16
+"""Rows whose temporaries fit the processor's cache: of many rows the kernel takes longer to clear those of full length
+than it takes to compute them."""
 Interval = tuple[float, float]
 """The low and the high end."""
 
@@ -102,7 +105,7 @@ class InClusters(Independent):
     clustered = True
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
-        sums = summed(self.cluster, weight, influence)
+        sums = summed(self.cluster, lambda part: influence[:, part] * weight[part])
         return np.asarray(sums @ sums.T)
 
     @property
@@ -145,15 +148,16 @@ class Dealt(Sampling):
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         """What the rows vary, by their mean influence over deals; and what the deals vary, over their number."""
         if isinstance(self.square, tuple):
-            sums = summed(self.origin, weight, influence)
+            sums = summed(self.origin, lambda part: influence[:, part] * weight[part])
             of_rows = sums @ sums.T
         else:
             square = self._square_of_origins
-            mean = summed(self.origin, self.square, influence) / np.where(square > 0, square, 1.0)
+            mean = summed(self.origin, lambda part: influence[:, part] * self.square[part])
+            mean /= np.where(square > 0, square, 1.0)
             # Rows of one cell are in different folds, so that within a cell they differ too.
             within = (influence * self.square) @ influence.T
             of_rows = (1 - 1 / self.deals) * (mean * square) @ mean.T + within / self.deals
-        of_deals = summed(self.deal, weight, influence)
+        of_deals = summed(self.deal, lambda part: influence[:, part] * weight[part])
         return np.asarray(of_rows + of_deals @ of_deals.T * self.deals / (self.deals - 1))
 
     @cached_property
@@ -172,9 +176,33 @@ class Dealt(Sampling):
         return weight**2 * self.deals if isinstance(self.square, tuple) else self.square
 
 
-def summed(place: Ints, weight: Floats, influence: Floats, places: int = 0) -> Floats:
-    """Of k influences, shape (k, m), the weighted sums by place, of so many at least."""
-    return np.array([np.bincount(place, weight * each, places) for each in influence], dtype=np.float64)
+def squares_about(centre: Floats, squares: Floats) -> Floats:
+    """Sums of squares of each label about this number of it, (2,), by those of 1, of values and of squares, (2, 3)."""
+    return np.maximum(squares[:, 2] - 2 * centre * squares[:, 1] + centre**2 * squares[:, 0], 0.0)
+
+
+def ones(rows: int) -> Floats:
+    """So many ones, which take no memory."""
+    return np.broadcast_to(np.float64(1.0), rows)
+
+
+def squares_of(weight: Floats) -> Floats:
+    """Squared weights, of `ones` as they are."""
+    return weight**2 if weight.strides[0] else np.broadcast_to(weight[:1] ** 2, weight.shape)
+
+
+def runs(end: int, sums: int = 0, start: int = 0) -> Iterator[slice]:
+    """Runs of rows up to an end; longer ones where each is added to so many sums."""
+    step = max(BLOCK, sums)
+    return (slice(begin, min(begin + step, end)) for begin in range(start, end, step))
+
+
+def summed(place: Ints, values: Callable[[slice], Any], places: int = 0) -> Floats:
+    """Sums by place, of so many at least, (k, places), of k numbers of each unit: those of a run of units, (k, r)."""
+    places, sums = max(places, int(place.max()) + 1), np.float64(0.0)
+    for part in runs(len(place), places):
+        sums = sums + np.array([np.bincount(place[part], each, places) for each in values(part)])
+    return np.asarray(sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +257,7 @@ class Units:
         """These units, of a kind by what they are here and what they are there."""
         if other is self or other.kind is self.kind:
             return self
-        return replace(self, kind=self.kinds * (int(other.kinds.max()) + 1) + other.kinds)
+        return replace(self, kind=self.kinds.astype(np.int64) * (int(other.kinds.max()) + 1) + other.kinds)
 
     @property
     def kinds(self) -> Ints:
@@ -240,7 +268,9 @@ class Units:
         """The mean over rows of a number of each unit, shape (m,) or one for all."""
         values = np.broadcast_to(np.asarray(values, dtype=np.float64), self.label.shape)
         mean = dot(self.weight, values) / self.total
-        return Estimate(mean, (values - mean) / self.total, self)
+        influence = values - mean
+        influence /= self.total
+        return Estimate(mean, influence, self)
 
     def linear(self, value: float, adds: Callable[[], Floats], extra: float = 0.0) -> Estimate:
         """A value to which each unit adds so much to first order, per row of the whole; up to a constant, (m,)."""
@@ -267,7 +297,7 @@ class Units:
         mean = float(first.sum()) / total
         ones = float(self.weight_of(1))
         centre = first / np.maximum((total - ones, ones), 1e-300) if self.share_known else np.full(2, mean)
-        off = np.maximum(squares[:, 2] - 2 * centre * squares[:, 1] + centre**2 * squares[:, 0], 0.0)
+        off = squares_about(centre, squares)
         known = float(off.sum()) + between(centre)
         heavy = _heavier(squares[:, 0], np.array((total - ones, ones))) if self.share_known else 1.0
         missed = float((off / np.where(squares[:, 0] > 0, squares[:, 0], np.inf) * heavy**2).max())
@@ -301,16 +331,19 @@ class Units:
 
     def farthest(self, influence: Floats) -> float:
         """Squared distance to a mean of the kind of row that is farthest from it, by the influence on it, (m,)."""
-        squares = self._among_labels(influence[None])[0] ** 2
-        own = self.sampling.squares(self.weight)
+        influence = self._among_labels(influence[None])[0]
+        own, heavy = self.sampling.squares(self.weight), np.ones(1)
         if self.share_known:
-            of_labels = np.bincount(self.label, own), np.bincount(self.label, self.weight)
-            squares *= _heavier(*of_labels)[self.label] ** 2
-        of_kinds = np.bincount(self.kinds, own)
-        if not of_kinds.all():
-            own = np.where(of_kinds[self.kinds] > 0, own, 1.0)
-            of_kinds = np.bincount(self.kinds, own)
-        mean = np.bincount(self.kinds, own * squares) / np.maximum(of_kinds, 1e-300)
+            heavy = _heavier(np.bincount(self.label, own), np.bincount(self.label, self.weight)) ** 2
+
+        def of_run(part: slice) -> tuple[Floats, ...]:
+            squares = influence[part] ** 2 * heavy[self.label[part] if self.share_known else 0]
+            return own[part], own[part] * squares, ones(len(squares)), squares
+
+        rows, squares, units, plain = summed(self.kinds, of_run)
+        # Units without weight count alike.
+        some = rows > 0
+        mean = np.where(some, squares, plain) / np.maximum(np.where(some, rows, units), 1e-300)
         return float(mean.max()) * self.total**2
 
     def dealt(self, deals: int) -> Units:
@@ -497,9 +530,9 @@ def units_of_rows(
     share_known: bool = False,
 ) -> Units:
     """A unit for each row. rows: as many independent ones say as much."""
-    label = np.asarray(label, dtype=np.int64)
-    square = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64) ** 2
-    weight = square if weight is None else np.asarray(weight, dtype=np.float64)
+    label = label.view(np.int8) if label.dtype == np.uint8 else np.asarray(label, dtype=np.int64)
+    weight = ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64)
+    square = squares_of(weight)
     if cluster is None:
         return Units(label, weight, Independent(square), share_known)
     return Units(label, weight, InClusters(square, cluster), share_known, rows)
