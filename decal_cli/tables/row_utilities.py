@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.units import runs, whole_numbers
 
 MAX_DIGITS = 9
 """Digits of a threshold that a user may have meant exactly."""
@@ -66,7 +67,7 @@ class RowStakes:
     @cached_property
     def label(self) -> Ints:
         """The class of each row, shape (T,)."""
-        return np.asarray(self.rows.label, dtype=np.int64)
+        return whole_numbers(self.rows.label)
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -159,7 +160,9 @@ class RowUtilities(RowStakes):
     @cached_property
     def cost(self) -> Floats:
         """What acting costs on a row of label 0, shape (T,)."""
-        return self.utility[0, 0] - self.utility[1, 0]
+        cost = self.utility[0, 0] - self.utility[1, 0]
+        # One cost of all rows takes no memory.
+        return cost if np.ptp(cost) else np.broadcast_to(cost[:1].copy(), cost.shape)
 
     @property
     def u_delta(self) -> Floats:
@@ -172,10 +175,14 @@ class RowUtilities(RowStakes):
 
         (U00 - U10) / u_delta, cut to the short decimal that it is but for rounding; costs of t and 1 - t name it t.
         """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            threshold = np.where(self.benefit > 0, self.cost / self.u_delta, np.inf)
-        named = (self.utility[0, 0] == 0) & (self.utility[1, 1] == 0) & (self.benefit == 1 - self.cost)
-        return np.where(named & (self.benefit > 0), self.cost, _short(threshold))
+        threshold = np.empty(len(self.benefit))
+        for part in runs(len(threshold)):
+            benefit, cost = self.benefit[part], self.cost[part]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                each = _short(np.where(benefit > 0, cost / (benefit + cost), np.inf))
+            named = (self.utility[0, 0, part] == 0) & (self.utility[1, 1, part] == 0) & (benefit == 1 - cost)
+            threshold[part] = np.where(named & (benefit > 0), cost, each)
+        return threshold
 
     def acts(self, score: Floats) -> NDArray[np.bool_]:
         """Which rows to act on by these scores, bool (T,)."""
@@ -196,7 +203,7 @@ class RowUtilities(RowStakes):
         return np.where(self.label > 0, self.benefit, -self.cost)
 
     def response(self, score: Floats) -> Ints:
-        return self.acts(score).astype(np.int64)
+        return self.acts(score).view(np.int8)
 
     @property
     def settled(self) -> tuple[int, int]:

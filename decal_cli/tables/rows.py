@@ -23,7 +23,7 @@ from decal_cli.tables.features import Features, Matrix, mixed_bits
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.resample import BLOCKS, FOLDS
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table, tabulate
-from decal_cli.tables.units import Units, units_of_rows
+from decal_cli.tables.units import Units, runs, units_of_rows
 
 if TYPE_CHECKING:
     from decal_cli.tables.listed import Listed
@@ -213,10 +213,14 @@ class Rows(Unlabelled):
     @cached_property
     def _ordered(self) -> Self:
         rows = replace(self, features=self.features()) if callable(self.features) else self
-        ordered = replace(rows.take(rows.order), share_known=rows.share_known)
+        table = None if self.unit is not None else vars(self).get("table")
+        alike = {"score": table.score, "label": table.pos} if table is not None and table.one_row_each else {}
+        cut = {each.name for each in fields(rows)} - alike.keys()
+        ordered = replace(rows, **{name: of_rows(getattr(rows, name), rows.order) for name in cut}, **alike)
+        vars(rows).pop("order")  # it takes as much memory as a column
         vars(ordered).update(_ordered=ordered)
-        if "table" in vars(self) and self.unit is None:
-            vars(ordered).update(table=self.table)
+        if table is not None:
+            vars(ordered).update(table=table)
         return ordered
 
     def by_group(self) -> Iterator[tuple[str | None, Rows]]:
@@ -247,11 +251,16 @@ class Rows(Unlabelled):
 
 def _sorted_by(keys: Sequence[NDArray[Any]]) -> Ints:
     """np.lexsort, in a fraction of the time where the last key, which it sorts by first, is seldom the same."""
-    order = np.argsort(keys[-1])
-    new = np.append(True, np.diff(keys[-1][order]) != 0)
-    tied = ~(new & np.append(new[1:], True))
-    some = order[tied]
-    order[tied] = some[np.lexsort((*(key[some] for key in keys[:-1]), np.cumsum(new)[tied]))]
+    last = keys[-1]
+    order = np.argsort(last)
+    new = np.ones(len(order) + 1, dtype=bool)
+    for part in runs(len(order) - 1):
+        values = last[order[part.start : part.stop + 1]]
+        np.not_equal(values[1:], values[:-1], out=new[part.start + 1 : part.stop + 1])
+    tied = np.flatnonzero(~(new[1:] & new[:-1]))
+    if len(tied):
+        some = order[tied]
+        order[tied] = some[np.lexsort((*(key[some] for key in keys[:-1]), last[some]))]
     return order
 
 

@@ -43,10 +43,11 @@ class Sampling(ABC):
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         """Of k estimates, by the influence of each unit on each of them, shape (k, m): shape (k, k)."""
-        square = self.squares(weight)
-        if len(influence) == 1:
-            return np.array([[float(np.einsum("i,i,i->", square, influence[0], influence[0]))]])
-        return np.asarray((influence * square) @ influence.T)
+        return np.asarray((influence * self.squares(weight)) @ influence.T)
+
+    def variance(self, influence: Floats | Deviations, weight: Floats) -> float:
+        """The same of one estimate, by its influence, (m,)."""
+        return float(self.covariance(influence[:][None], weight)[0, 0])
 
     @property
     def keys(self) -> tuple[Ints, ...]:
@@ -85,6 +86,10 @@ class Independent(Sampling):
 
     square: Floats
 
+    def variance(self, influence: Floats | Deviations, weight: Floats) -> float:
+        each = ((self.square[part], influence[part]) for part in runs(len(weight)))
+        return float(sum(np.einsum("i,i,i->", square, of_run, of_run) for square, of_run in each))
+
     def reduced(self, order: Ints, starts: Ints, weight: Floats) -> Independent:
         return replace(self, square=np.add.reduceat(self.square[order], starts))
 
@@ -107,6 +112,10 @@ class InClusters(Independent):
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
         sums = summed(self.cluster, lambda part: influence[:, part] * weight[part])
         return np.asarray(sums @ sums.T)
+
+    def variance(self, influence: Floats | Deviations, weight: Floats) -> float:
+        sums = summed(self.cluster, lambda part: (influence[part] * weight[part])[None])[0]
+        return dot(sums, sums)
 
     @property
     def keys(self) -> tuple[Ints, ...]:
@@ -266,11 +275,10 @@ class Units:
 
     def mean(self, values: Any) -> Estimate:
         """The mean over rows of a number of each unit, shape (m,) or one for all."""
-        values = np.broadcast_to(np.asarray(values, dtype=np.float64), self.label.shape)
+        values = np.asarray(values)
+        values = np.broadcast_to(values if values.dtype == bool else values.astype(np.float64, copy=False), len(self))
         mean = dot(self.weight, values) / self.total
-        influence = values - mean
-        influence /= self.total
-        return Estimate(mean, influence, self)
+        return Estimate(mean, Deviations(values, mean, self.total), self)
 
     def linear(self, value: float, adds: Callable[[], Floats], extra: float = 0.0) -> Estimate:
         """A value to which each unit adds so much to first order, per row of the whole; up to a constant, (m,)."""
@@ -314,9 +322,13 @@ class Units:
         """Of k estimates, by the influence of each unit on each of them, shape (k, m): shape (k, k)."""
         return self.sampling.covariance(self._among_labels(influence), self.weight)
 
+    def variance(self, influence: Floats | Deviations) -> float:
+        """The same of one estimate, by its influence, (m,)."""
+        return self.sampling.variance(self._one_among_labels(influence), self.weight)
+
     def spread(self, values: Floats) -> float:
         """The variance of the sum of a number of each unit whose mean is 0, (m,)."""
-        return max(float(self.sampling.covariance(values[None], self.weight)[0, 0]), 0.0)
+        return max(self.sampling.variance(values, self.weight), 0.0)
 
     def _among_labels(self, influence: Floats) -> Floats:
         """As far as rows of one label vary among each other, where the share of each label is known."""
@@ -329,9 +341,12 @@ class Units:
             influence[:, of_label] -= (influence[:, of_label] @ share)[:, None]
         return influence
 
-    def farthest(self, influence: Floats) -> float:
+    def _one_among_labels(self, influence: Floats | Deviations) -> Floats | Deviations:
+        return self._among_labels(influence[:][None])[0] if self.share_known else influence
+
+    def farthest(self, influence: Floats | Deviations) -> float:
         """Squared distance to a mean of the kind of row that is farthest from it, by the influence on it, (m,)."""
-        influence = self._among_labels(influence[None])[0]
+        influence = self._one_among_labels(influence)
         own, heavy = self.sampling.squares(self.weight), np.ones(1)
         if self.share_known:
             heavy = _heavier(np.bincount(self.label, own), np.bincount(self.label, self.weight)) ** 2
@@ -378,6 +393,20 @@ def _heavier(squares: NDArray[Any], weight: NDArray[Any]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
+class Deviations:
+    """The influence of each unit on a mean of values, (m,), computed for the units that one asks for."""
+
+    values: NDArray[Any]
+    mean: float
+    total: float
+
+    def __getitem__(self, which: slice) -> Floats:
+        off = self.values[which] - self.mean
+        off /= self.total
+        return off
+
+
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """A value, and what one more unit of weight of each unit would add to it, shape (m,).
 
@@ -389,7 +418,7 @@ class Estimate:
     """
 
     value: float
-    adds: Floats | Callable[[], Floats]
+    adds: Floats | Deviations | Callable[[], Floats]
     units: Units
     low: float = -math.inf
     high: float = math.inf
@@ -399,9 +428,14 @@ class Estimate:
     known: float = math.nan
     of_rows: bool = False
 
-    @cached_property
+    @property
     def influence(self) -> Floats:
         """What one more unit of weight of each unit would add, shape (m,)."""
+        return self._in_runs[:]
+
+    @cached_property
+    def _in_runs(self) -> Floats | Deviations:
+        """The same, of which one may ask for a run of units: of many it is never there as a whole."""
         return self.adds() if callable(self.adds) else self.adds
 
     def __float__(self) -> float:
@@ -445,13 +479,13 @@ class Estimate:
     def seen(self) -> float:
         """Standard error, as far as the rows that are there show it."""
         units, known = self.units, self.known
-        variance = float(units.covariance(self.influence[None])[0, 0]) if math.isnan(known) else known
+        variance = units.variance(self._in_runs) if math.isnan(known) else known
         return math.sqrt(max(variance, 0.0) + self.extra)
 
     @cached_property
     def error(self) -> float:
         """Standard error."""
-        missed = self.units.farthest(self.influence) if math.isnan(self.missed) else self.missed
+        missed = self.units.farthest(self._in_runs) if math.isnan(self.missed) else self.missed
         return float(with_missed(self.seen**2, missed, self.units.effective_rows))
 
     def half_width(self, confidence: float) -> float:
@@ -522,6 +556,11 @@ def wilson(share: float, rows: float, confidence: float) -> Interval:
     return low, high
 
 
+def whole_numbers(label: NDArray[Any]) -> Ints:
+    """Labels as numbers with a sign: small ones take an eighth of the memory of int64."""
+    return label.view(np.int8) if label.dtype.kind + str(label.itemsize) in ("i1", "u1") else label.astype(np.int64)
+
+
 def units_of_rows(
     label: NDArray[Any],
     weight: Floats | None,
@@ -530,7 +569,7 @@ def units_of_rows(
     share_known: bool = False,
 ) -> Units:
     """A unit for each row. rows: as many independent ones say as much."""
-    label = label.view(np.int8) if label.dtype == np.uint8 else np.asarray(label, dtype=np.int64)
+    label = whole_numbers(label)
     weight = ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64)
     square = squares_of(weight)
     if cluster is None:
