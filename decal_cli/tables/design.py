@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.limits import MIN_RISK
 from decal_cli.tables import resample as draw
-from decal_cli.tables.estimate import dot, ratio
+from decal_cli.tables.estimate import CellRun, dot, ratio
 from decal_cli.tables.threads import one_thread
 from decal_cli.tables.units import (
     Floats,
@@ -202,6 +202,30 @@ class CellUnits(Units):
         return self.cells.positives if label else self.cells.negatives
 
 
+class Moments(NamedTuple):
+    """Sums of a number of each row: first: by label, (2,); squares: over squared weights of 1, of it and of its square.
+
+    sums, weights: of rows in clusters those of it, and of 1, by label and cluster, (2, G). times: how often each cluster
+    was drawn, (G,).
+    """
+
+    first: Floats
+    squares: Floats
+    sums: Floats = np.empty((2, 0))
+    weights: Floats = np.empty((2, 0))
+    times: Floats = np.empty(0)
+
+    def spread(self, centre: Floats, scale: Floats) -> float:
+        """How much clusters vary about a number of each label, with each label on a scale of its own: (2,) each."""
+        sums = scale @ (self.sums - centre[:, None] * self.weights)
+        return float((self.times * sums) @ sums)
+
+    def between(self, centre: Floats) -> float:
+        """What clusters add to the variance of the sum."""
+        alone = float(squares_about(centre, self.squares).sum()) if len(self.times) else 0.0
+        return self.spread(centre, np.ones(2)) - alone
+
+
 class Design(Sampling):
     """Every row was sampled by itself.
 
@@ -277,6 +301,17 @@ class Design(Sampling):
     def grouped(self, place: NDArray[Any], groups: int) -> Design:
         """The design of cells that are put together by number: cell i goes into group place[i] of this many."""
         return self._changed(lambda squares: np.bincount(place, squares, groups))
+
+    def moments(self, blocks: Iterable[tuple[CellRun, Floats]]) -> Moments:
+        """Of a number of each label and cell, (2, k) for each run of cells, one run after the other."""
+        first, squares = np.zeros(2), np.zeros((2, 3))
+        for block, values in blocks:
+            for label, (weight, weight2) in enumerate(block.by_label):
+                weighted = weight2 * values[label]
+                first[label] += (sums := dot(weight, values[label]))
+                cross = sums if weight2 is weight else weighted.sum()
+                squares[label] += weight2.sum(), cross, dot(weighted, values[label])
+        return Moments(first, squares)
 
     def resample(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats, Design]:
         """A bootstrap draw of the rows, made from the cells alone: negatives and positives, (m,), and their design.
@@ -434,28 +469,6 @@ class RowsOfCells(NamedTuple):
         return RowsOfCells(self.cell[which], self.unit[which], self.label[which], weight, square, self.weighted)
 
 
-class Moments(NamedTuple):
-    """Of a number of each row: what the variance of its sum follows from, by the number that each label varies about.
-
-    squares: sums over squared weights of 1, of the number and of its square, by label, (2, 3). sums, weights: weighted
-    sums of it, and of 1, by label and cluster, (2, G). times: how often each cluster was drawn, (G,).
-    """
-
-    squares: Floats
-    sums: Floats
-    weights: Floats
-    times: Floats
-
-    def spread(self, centre: Floats, scale: Floats) -> float:
-        """The variance of the sum, with each label on a scale of its own: (2,) each."""
-        sums = scale @ (self.sums - centre[:, None] * self.weights)
-        return float((self.times * sums) @ sums)
-
-    def between(self, centre: Floats) -> float:
-        """What clusters add to it."""
-        return self.spread(centre, np.ones(2)) - float(squares_about(centre, self.squares).sum())
-
-
 class Clustered(Design):
     """Rows were sampled in clusters. times: how often each cluster was drawn, (G,). effect: of squared weights.
 
@@ -512,11 +525,12 @@ class Clustered(Design):
         rows = self.rows
         return design_effect(partial(rows.values, values), rows.weight, rows.unit, rows.square)
 
-    def moments(self, values: Iterable[Floats]) -> Moments:
-        """Of a value of each label and cell, (2, k) for each run of cells, one run after the other."""
-        rows, begin, squares, sums = self.rows, 0, np.zeros((2, 3)), np.zeros((2, len(self.times)))
-        for of_cells in values:
-            end = begin + of_cells.shape[1]
+    def moments(self, blocks: Iterable[tuple[CellRun, Floats]]) -> Moments:
+        rows, begin, first_sums = self.rows, 0, np.zeros(2)
+        squares, sums = np.zeros((2, 3)), np.zeros((2, len(self.times)))
+        for block, of_cells in blocks:
+            first_sums += dot(block.n - block.pos, of_cells[0]), dot(block.pos, of_cells[1])
+            end = begin + len(block.n)
             first, last = np.searchsorted(rows.cell, np.array((begin, end), dtype=rows.cell.dtype)).tolist()
             for part in runs(last, start=first):
                 value, square = rows.of_cells(of_cells, begin, part), self._squares(part)
@@ -524,7 +538,7 @@ class Clustered(Design):
                 powers = square, square * value, square * value**2
                 squares += np.transpose([np.bincount(rows.label[part], each, 2) for each in powers])
             begin = end
-        return Moments(squares, sums, self._of_clusters, self.times)
+        return Moments(first_sums, squares, sums, self._of_clusters, self.times)
 
     @property
     def clusters(self) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.design import INDEPENDENT, Clustered, Counted, Counts, Design, count_rows, joined
+from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows, joined
 from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.memo import Remembering, once
@@ -107,26 +107,11 @@ class Table(Counted, Remembering):
 
     def _mean_of(self, loss: Loss) -> Estimate:
         """The same block by block."""
-        first, squares = np.zeros(2), np.zeros((2, 3))
-
-        def values() -> Iterator[Floats]:
-            for block in self.blocks():
-                of_labels = np.broadcast_to(loss(block.score), (2, len(block.score)))
-                first[:] += dot(block.n - block.pos, of_labels[0]), dot(block.pos, of_labels[1])
-                yield of_labels
-
-        if isinstance(self.design, Clustered):
-            moments = self.design.moments(values())
-            return self.units.mean_of_sums(first, moments.squares, lambda: loss(self.score).ravel(), moments.between)
-        for block in self.blocks():
-            values = loss(block.score)
-            for label, (weight, weight2) in enumerate(block.by_label):
-                of_label = np.broadcast_to(values[label], block.score.shape)
-                weighted = weight2 * of_label
-                first[label] += (sums := dot(weight, of_label))
-                cross = sums if weight2 is weight else weighted.sum()
-                squares[label] += weight2.sum(), cross, dot(weighted, of_label)
-        return self.units.mean_of_sums(first, squares, lambda: loss(self.score).ravel())
+        blocks = ((block, np.broadcast_to(loss(block.score), (2, len(block.score)))) for block in self.blocks())
+        moments = self.design.moments(blocks)
+        return self.units.mean_of_sums(
+            moments.first, moments.squares, lambda: loss(self.score).ravel(), moments.between
+        )
 
     def with_known_share(self) -> Self:
         """The same rows, weighted to a share of label 1 that is known."""

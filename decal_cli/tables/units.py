@@ -324,29 +324,26 @@ class Units:
 
     def variance(self, influence: Floats | Deviations) -> float:
         """The same of one estimate, by its influence, (m,)."""
-        return self.sampling.variance(self._one_among_labels(influence), self.weight)
+        return self.sampling.variance(self._among_labels(influence), self.weight)
 
     def spread(self, values: Floats) -> float:
         """The variance of the sum of a number of each unit whose mean is 0, (m,)."""
         return max(self.sampling.variance(values, self.weight), 0.0)
 
-    def _among_labels(self, influence: Floats) -> Floats:
+    def _among_labels(self, influence: Any) -> Any:
         """As far as rows of one label vary among each other, where the share of each label is known."""
         if not self.share_known:
             return influence
-        influence = influence.copy()
+        influence = influence[:].copy()
         for label in np.unique(self.label):
             of_label = self.label == label
             share = self.weight[of_label] / max(float(self.weight[of_label].sum()), 1e-300)
-            influence[:, of_label] -= (influence[:, of_label] @ share)[:, None]
+            influence[..., of_label] -= (influence[..., of_label] @ share)[..., None]
         return influence
-
-    def _one_among_labels(self, influence: Floats | Deviations) -> Floats | Deviations:
-        return self._among_labels(influence[:][None])[0] if self.share_known else influence
 
     def farthest(self, influence: Floats | Deviations) -> float:
         """Squared distance to a mean of the kind of row that is farthest from it, by the influence on it, (m,)."""
-        influence = self._one_among_labels(influence)
+        influence = self._among_labels(influence)
         own, heavy = self.sampling.squares(self.weight), np.ones(1)
         if self.share_known:
             heavy = _heavier(np.bincount(self.label, own), np.bincount(self.label, self.weight)) ** 2

@@ -16,7 +16,7 @@ from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval, quantile
 from decal_cli.metrics.declare import Measured, family, like, metric, null_of
 from decal_cli.metrics.families import scores
-from decal_cli.tables.design import Clustered, design_effect
+from decal_cli.tables.design import design_effect
 from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.memo import once
@@ -69,39 +69,28 @@ class Area(Estimate):
 def delong(t: Table) -> Area:
     """AUC, with its error by DeLong et al. 1988, also for weighted rows; of rows in clusters by Obuchowski 1997."""
     t.need_both_classes()
-    wins = 0.0
 
     def shares() -> Iterator[tuple[CellRun, Floats]]:
         """Of label 0 and of label 1, the share of the other class that a row beats."""
-        nonlocal wins
         below_pos = below_neg = 0.0
         for block in t.blocks():
             neg, pos = block.n - block.pos, block.pos
             negs, poss = np.cumsum(neg), np.cumsum(pos)
-            beaten = (below_neg + negs - neg / 2) / t.negatives
-            wins += dot(pos, beaten)
-            yield block, np.stack((1 - (below_pos + poss - pos / 2) / t.positives, beaten))
+            beating = 1 - (below_pos + poss - pos / 2) / t.positives
+            yield block, np.stack((beating, (below_neg + negs - neg / 2) / t.negatives))
             below_neg, below_pos = below_neg + float(negs[-1]), below_pos + float(poss[-1])
 
-    # Sums of 1, v and v^2 over squared weights, where v is that share.
-    if isinstance(t.design, Clustered):
-        moments = t.design.moments(of_labels for _, of_labels in shares())
-        sums = moments.squares
-    else:
-        sums = np.zeros((2, 3))
-        for block, of_labels in shares():
-            for (_, square), share, of_label in zip(block.by_label, of_labels, sums, strict=True):
-                of_label += square.sum(), dot(square, share), dot(square * share, share)
-    auc, weights = min(wins / t.positives, 1.0), np.array((t.negatives, t.positives))
+    moments, weights = t.design.moments(shares()), np.array((t.negatives, t.positives))
+    auc = min(float(moments.first[1]) / t.positives, 1.0)
 
     def adds(scale: Floats) -> Floats:
         beaten, beating = components(t)
         return t.of_units(np.stack((beating - auc, beaten - auc)) * (scale / weights)[:, None])
 
-    if isinstance(t.design, Clustered):
+    if t.design.clustered:
         known = moments.spread(np.full(2, auc), 1 / weights)
         return Area(auc, lambda: adds(np.ones(2)), t.units, 0.0, 1.0, missed=0.0, known=known)
-    squares, first, second = sums.T
+    squares, first, second = moments.squares.T
     rows = weights**2 / squares
     corrections = np.where(rows > 1 + 1e-9, rows / np.maximum(rows - 1, 1e-9), 1.0)
     off = np.maximum(second - 2 * auc * first + auc**2 * squares, 0.0) / weights**2
