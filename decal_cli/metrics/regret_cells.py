@@ -376,7 +376,7 @@ class StakesCells:
 
     def null(self, rng: np.random.Generator) -> Floats:
         rows, squares = (each.sum(axis=1) for each in self._counts)
-        chance = summed(self.cell, self.units.weight, self.score.T, len(rows)).T
+        chance = summed(self.cell, lambda part: self.units.weight[part] * self.score[part].T, len(rows)).T
         chance /= chance.sum(axis=1, keepdims=True)
         return np.array([self._lost(draw) for draw in gaps.drawn_classes(rows, squares, chance, self._draws, rng)])
 

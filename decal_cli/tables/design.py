@@ -203,10 +203,10 @@ class CellUnits(Units):
 
 
 class Moments(NamedTuple):
-    """Sums of a number of each row: first: by label, (2,); squares: over squared weights of 1, of it and of its square.
+    """Sums of a number of each row: by label, (2,); and over squared weights of 1, of it and of its square, (2, 3).
 
-    sums, weights: of rows in clusters those of it, and of 1, by label and cluster, (2, G). times: how often each cluster
-    was drawn, (G,).
+    sums, weights: of rows in clusters those of it, and of 1, by label and cluster, (2, G). times: how often each of
+    these was drawn, (G,).
     """
 
     first: Floats
@@ -423,7 +423,7 @@ def count_rows(
 
 def _cells(starts: Ints, rows: int) -> Ints:
     """The number of each row's cell, of rows in order, in few bits: tables of many rows keep it for all their bins."""
-    numbers = np.arange(len(starts), dtype=np.int16 if len(starts) < 1 << 15 else np.int32)
+    numbers: Any = np.arange(len(starts), dtype=np.int16 if len(starts) < 1 << 15 else np.int32)
     return numbers if len(starts) == rows else np.repeat(numbers, np.diff(starts, append=rows))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows, joined
-from decal_cli.tables.estimate import CellRun, dot
+from decal_cli.tables.estimate import CellRun
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.memo import Remembering, once
 from decal_cli.tables.resample import TIE

@@ -208,10 +208,10 @@ def runs(end: int, sums: int = 0, start: int = 0) -> Iterator[slice]:
 
 def summed(place: Ints, values: Callable[[slice], Any], places: int = 0) -> Floats:
     """Sums by place, of so many at least, (k, places), of k numbers of each unit: those of a run of units, (k, r)."""
-    places, sums = max(places, int(place.max()) + 1), np.float64(0.0)
+    places, sums = max(places, int(place.max()) + 1), np.zeros((1, 1))
     for part in runs(len(place), places):
         sums = sums + np.array([np.bincount(place[part], each, places) for each in values(part)])
-    return np.asarray(sums)
+    return sums
 
 
 @dataclass(frozen=True, eq=False)
