@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.design import INDEPENDENT, Clustered, Design, weighted
-from decal_cli.tables.estimate import ratio
+from decal_cli.tables.design import INDEPENDENT, Design, weighted
+from decal_cli.tables.estimate import CellRun, ratio
 from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 from decal_cli.tables.units import Estimate
 
@@ -108,11 +108,9 @@ class CellTable(Table):
         def by_cell() -> Floats:
             return ratio(_weighted(value, self.sums), self.sums[:, 0])
 
-        def between(centre: Floats) -> float:
-            if not isinstance(self.design, Clustered) or not np.isfinite(first).all():
-                return 0.0
-            return self.design.between(by_cell() - centre[:, None])
-
+        clustered = self.design.clustered and np.isfinite(first).all()
+        blocks = [(CellRun(self.score, self.n, self.pos), by_cell())] if clustered else []
+        between = self.design.moments(blocks).between if clustered else lambda centre: 0.0
         return self.units.mean_of_sums(first, of_squares, lambda: by_cell().ravel(), between)
 
     @property

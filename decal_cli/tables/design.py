@@ -403,9 +403,10 @@ def count_rows(
         score += 0.0  # makes -0.0 the zero that it equals
     label, starts, design = label[order].astype(np.int8), starts_of(scores), INDEPENDENT
     if len(starts) == len(label) and weight is None:
-        n, pos = np.broadcast_to(np.int8(1), len(label)), label
+        cell, n, pos = np.arange(len(label), dtype=np.int32), np.broadcast_to(np.int8(1), len(label)), label
     else:
-        n, pos = np.diff(starts, append=len(label)), np.add.reduceat(label, starts, dtype=np.int64)
+        cell, n = _cells(starts, len(label)), np.diff(starts, append=len(label))
+        pos = np.add.reduceat(label, starts, dtype=np.int64)
     if weight is not None:
         weight = weight[order]
         positive = weight * label
@@ -413,7 +414,7 @@ def count_rows(
         pos, design = np.minimum(pos, n), weighted(n2, pos2)
     if unit is not None:
         each = ones(len(label)) if weight is None else weight
-        rows = RowsOfCells(_cells(starts, len(label)), unit[order], label, each, squares_of(each), weight is not None)
+        rows = RowsOfCells(cell, unit[order], label, each, squares_of(each), weight is not None)
     if len(starts) < len(label):
         scores = [score[starts] for score in scores]
     if unit is not None:
@@ -424,7 +425,7 @@ def count_rows(
 def _cells(starts: Ints, rows: int) -> Ints:
     """The number of each row's cell, of rows in order, in few bits: tables of many rows keep it for all their bins."""
     numbers: Any = np.arange(len(starts), dtype=np.int16 if len(starts) < 1 << 15 else np.int32)
-    return numbers if len(starts) == rows else np.repeat(numbers, np.diff(starts, append=rows))
+    return np.repeat(numbers, np.diff(starts, append=rows))
 
 
 def joined(parts: Sequence[Counted]) -> Design:
@@ -653,12 +654,6 @@ class Clustered(Design):
         rows = self.rows
         sums = summed(rows.unit, lambda part: influence[:, self._place(part)] * rows.weight[part], len(self.times))
         return np.asarray((self.times * sums) @ sums.T)
-
-    def between(self, values: Floats) -> float:
-        """What clusters add to the variance of the sum of a value of each label and cell, (2, m)."""
-        influence = values.ravel()
-        alone = float(self.squares(influence) @ influence**2) / self.effect
-        return float(self.covariance(influence[None], influence)[0, 0]) - alone
 
     @cached_property
     def gram(self) -> Floats | None:  # type: ignore[override]
