@@ -402,6 +402,7 @@ def count_rows(
     for score in scores:
         score += 0.0  # makes -0.0 the zero that it equals
     label, starts, design = label[order].astype(np.int8), starts_of(scores), INDEPENDENT
+    cell: Any
     if len(starts) == len(label) and weight is None:
         cell, n, pos = np.arange(len(label), dtype=np.int32), np.broadcast_to(np.int8(1), len(label)), label
     else:
