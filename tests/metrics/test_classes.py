@@ -342,6 +342,15 @@ def test_where_nobody_loses_there_is_no_agent() -> None:
         assert result.value == pytest.approx(0, abs=1e-9) and result.witness is None
 
 
+def test_an_agent_looks_at_so_many_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = of_levels(7, 20, 4).class_table.n_levels * 4
+    for most, taken in ((size, True), (size - 1, False)):
+        monkeypatch.setattr(agents, "MAX_NUMBERS", most)
+        rows = of_levels(7, 20, 4)
+        assert (measure(parse("cdl(levels=exact)"), Inputs(rows)).reason is None) == taken
+        assert agents._class_u_cal(rows.class_table)[1] == taken
+
+
 def test_cells_are_as_many_as_asked_for_and_equally_full() -> None:
     c = of_levels(9, 10_000, 3, rows=1024).class_table
     cells: ClassLevels = c.in_cells(16)

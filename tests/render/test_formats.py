@@ -196,6 +196,16 @@ def test_a_table_that_cannot_be_cut_is_wider_than_the_page_rather_than_cut_off()
     assert lines_of(table, 50)[1] == "a" * 40 + "  " + "1" * 30
 
 
+def test_a_table_is_cut_where_the_page_ends_into_as_few_parts_as_do() -> None:
+    columns = (Column("metric", words=True), *(Column(name) for name in "abcdef"))
+    table = TextTable(columns, (row("brier", *[Cell((".12345",))] * 6),), keys=1)
+    whole = max(map(len, lines_of(table, 200)))
+    shown = [lines_of(table, width) for width in range(16, whole + 1)]
+    assert all(max(map(len, lines)) <= width for width, lines in enumerate(shown, 16))
+    assert [len(lines) for lines in shown] == sorted((len(lines) for lines in shown), reverse=True)
+    assert len(shown[-1]) == 2 < len(shown[-2])
+
+
 def test_headings_break_and_an_arrow_stays_with_what_it_points_to() -> None:
     columns = (Column("t*", words=True), Column("gain of → isotonic", "▁▂▃", breaks=(20, 8)))
     table = TextTable(columns, (row(".1", Cell((".5",))),))
