@@ -20,8 +20,6 @@ from decal_cli.learn.models import (
     are_probabilities,
     deciding_as,
     features_of,
-    is_finite,
-    is_increasing,
     model,
     need,
 )
@@ -51,7 +49,7 @@ MIN_LEAF = 10
 is expensive."""
 
 
-@model
+@model(edges="k increasing", tree="k+1")
 class Glar:
     """Bins of the score, each with or without a tree of the features; bins without a tree use the isotonic curve.
 
@@ -67,8 +65,6 @@ class Glar:
     adjust: str
 
     def _check(self) -> None:
-        need(is_increasing(self.edges), "edges of bins must not decrease")
-        need(self.tree.shape == (len(self.edges) + 1,), "every bin needs the number of its tree")
         need(are_places(self.tree, NO_TREE, len(self.trees)), "a bin asks for a tree that is not there")
         need(all(are_probabilities(each.value) for each in self.trees), "leaves hold probabilities")
         need(0 < self.t_star < 1 and self.adjust in get_args(Adjust), "a threshold lies in (0, 1)")
@@ -205,7 +201,7 @@ _HELD_OUT = 3
 EVERYONE, LEAF, GROUP = 0, 1, 2
 
 
-@model
+@model(kind="s", column="s", value="s", subset="p", cell="p", shift="p finite")
 class Patches:
     """An isotonic curve, then patches in turn: `shift` for the members of `subset` whose score lies in `cell`.
 
@@ -225,15 +221,10 @@ class Patches:
     shift: Floats
 
     def _check(self) -> None:
-        need(
-            self.kind.shape == self.column.shape == self.value.shape, "every subset needs a kind, a column and a value"
-        )
         need(are_places(self.kind, EVERYONE, GROUP + 1), "a subset is everyone, a leaf or a group")
-        need(self.subset.shape == self.cell.shape == self.shift.shape, "every patch needs a subset, a cell and a shift")
         need(len(self.subset) <= MAX_PATCHES, f"there are at most {MAX_PATCHES} patches")
         need(are_places(self.subset, 0, len(self.kind)), "a patch asks for a subset that is not there")
         need(self.cells > 0 and are_places(self.cell, 0, self.cells), "a patch asks for a cell that is not there")
-        need(is_finite(self.shift), "shifts must be finite")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         score = self.curve(rows).score

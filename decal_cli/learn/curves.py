@@ -20,10 +20,8 @@ from decal_cli.learn.method import Training, method
 from decal_cli.learn.models import (
     Applied,
     Model,
-    are_probabilities,
     deciding_as,
     is_finite,
-    is_increasing,
     model,
     need,
     note_of,
@@ -115,7 +113,7 @@ On = Literal["logit", "p"]
 Targets = Literal["smoothed", "labels"]
 
 
-@model
+@model()
 class Sigmoid:
     """s(slope * x + intercept), s the logistic function; x is the score, or its logit cut to +-27.6 (on: p, logit)."""
 
@@ -127,7 +125,7 @@ class Sigmoid:
         return Applied(expit(self.slope * term(rows.score, self.on) + self.intercept))
 
 
-@model
+@model()
 class Beta:
     """s(a log p - b log(1 - p) + c), s the logistic function; a, b >= 0; p is cut to [1e-12, 1 - 1e-12]."""
 
@@ -239,7 +237,7 @@ KNOT_SHARES = (0.05, 0.275, 0.5, 0.725, 0.95)
 MIN_KNOTS = 3
 
 
-@model
+@model()
 class Quadratic:
     """s(square * z^2 + slope * z + intercept), s the logistic function, z the logit of the score cut to +-10."""
 
@@ -252,7 +250,7 @@ class Quadratic:
         return Applied(expit(self.square * z**2 + self.slope * z + self.intercept))
 
 
-@model
+@model(knots="k+2 rising", bends="k finite")
 class Spline:
     """s of a natural cubic spline of z, the logit of the score cut to +-10.
 
@@ -265,11 +263,7 @@ class Spline:
     intercept: float
 
     def _check(self) -> None:
-        need(is_increasing(self.knots) and len(self.knots) >= MIN_KNOTS, "a spline needs increasing knots")
-        need(bool((np.diff(self.knots) > 0).all()), "a spline needs different knots")
-        need(
-            self.bends.shape == (len(self.knots) - 2,) and is_finite(self.bends), "a spline needs a bend for each knot"
-        )
+        need(len(self.knots) >= MIN_KNOTS, f"a spline needs at least {MIN_KNOTS} knots")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         z = _cut(rows.score)
@@ -344,24 +338,18 @@ MAX_RANKED = 500
 """At most so many rows set the cut."""
 
 
-@model
+@model(edges="k increasing", value="k+1 in [0, 1]")
 class Steps:
     """A step function of the score. edges: increasing, (k - 1,), each belongs to the step below it; value: (k,)."""
 
     edges: Floats
     value: Floats
 
-    def _check(self) -> None:
-        need(self.value.shape == (len(self.edges) + 1,), "steps need one value more than they have edges")
-        need(
-            is_increasing(self.edges) and are_probabilities(self.value), "steps need increasing edges, values in [0, 1]"
-        )
-
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(self.value[bin_of(rows.score, self.edges)])
 
 
-@model
+@model()
 class Binned:
     """A curve, and steps on its values."""
 
@@ -372,7 +360,7 @@ class Binned:
         return self.steps(replace(rows, score=self.curve(rows).score))
 
 
-@model
+@model()
 class Abstaining:
     """A curve, and 0.5 for scores within `cut` of 0.5."""
 
@@ -446,7 +434,7 @@ Point = tuple[float, float]
 """Cumulative rows and positives: isotonic regression is the slope of the greatest convex minorant of such points."""
 
 
-@model
+@model(at0="k increasing", p0="k+1 increasing in [0, 1]", at1="m increasing", p1="m+1 increasing in [0, 1]")
 class VennAbers:
     """p0 and p1 as step functions of the score.
 
@@ -458,12 +446,6 @@ class VennAbers:
     p0: Floats
     at1: Floats
     p1: Floats
-
-    def _check(self) -> None:
-        for at, value in ((self.at0, self.p0), (self.at1, self.p1)):
-            need(value.shape == (len(at) + 1,), "steps need one value more than they have edges")
-            need(is_increasing(at) and is_increasing(value), "edges and values of steps must not decrease")
-            need(are_probabilities(value), "values of steps lie in [0, 1]")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         low = self.p0[np.searchsorted(self.at0, rows.score, side="right")]
@@ -541,7 +523,7 @@ NEVER = 2.0
 """A threshold that no score reaches."""
 
 
-@model
+@model()
 class Threshold:
     """The score as it is; act when score >= threshold: 0 acts always, 2 never."""
 
@@ -582,7 +564,7 @@ def threshold(rows: Training) -> Threshold:
     return Threshold(0.0 if reached[0] == 0 else float(t.score[t.pools[reached[0]]]))
 
 
-@model
+@model(factors="K positive")
 class InPopulation:
     """A model of scores that are first moved to a population with other shares of the labels.
 
@@ -593,8 +575,7 @@ class InPopulation:
     fitted: Model
 
     def _check(self) -> None:
-        need(self.factors.ndim == 1 and len(self.factors) > 1, "a population has a share for each label")
-        need(is_finite(self.factors) and bool((self.factors > 0).all()), "every label counts something")
+        need(len(self.factors) > 1, "a population has a share for each label")
 
     def moved(self, score: Floats) -> Floats:
         """The scores in the population."""
@@ -639,7 +620,7 @@ def _least_that_moves_to(moved: float, moving: InPopulation) -> float:
 Penalty = Annotated[float, "of half the squared entries beside the diagonal, and intercepts", Between(1e-9, 1e9)]
 
 
-@model
+@model()
 class ClassCurves:
     """An increasing curve for each class against the rest; what they give is divided by its sum."""
 
@@ -683,7 +664,7 @@ def structured_matrix(rows: Training) -> ClassScaling:
     return SCALINGS["structured-matrix"](rows.score, rows.label, rows.weights)
 
 
-@model
+@model(weights="3 in [0, 1]")
 class EnsembleTemperature:
     """A mixture of p^s, rescaled to sum 1, of p and of equal probabilities; weights: (3,), of sum 1."""
 
@@ -691,7 +672,6 @@ class EnsembleTemperature:
     weights: Floats
 
     def _check(self) -> None:
-        need(self.weights.shape == (3,) and are_probabilities(self.weights), "a mixture needs three weights in [0, 1]")
         need(abs(float(self.weights.sum()) - 1) < 1e-6 and is_finite(self.inverse), "weights must sum to 1")
 
     def __call__(self, rows: Unlabelled) -> Applied:

@@ -58,7 +58,7 @@ R = TypeVar("R", bound=Rows)
 Weights = NDArray[np.float32]
 
 
-@model
+@model()
 class CategoryColumn:
     """One column of categories as numbers.
 
@@ -100,7 +100,7 @@ class CategoryColumn:
         return self._places(codes, names) == len(self.names) + 1
 
 
-@model
+@model()
 class TextColumn:
     """One column of raw texts as numbers.
 
@@ -139,7 +139,7 @@ class TextColumn:
         return (grams @ weight).T / np.where(length > 0, length, 1.0)
 
 
-@model
+@model()
 class Encoder:
     """Typed features as numbers.
 
@@ -187,7 +187,7 @@ class Encoder:
         return list(zip(self.categories, features.codes.T, features.categories, strict=True))
 
 
-@model
+@model()
 class Encoded:
     """A model on features with categories or missing values, and the encoder that makes numbers of them for it."""
 

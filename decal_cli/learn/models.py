@@ -5,6 +5,7 @@ That is all a model file holds, and why it can be read by a person.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 
@@ -98,17 +99,54 @@ MODELS: dict[str, type] = {}
 """Every class that a model file may hold, by the name that it has there."""
 
 
-@dataclass_transform(frozen_default=True, eq_default=False)
-def model(cls: M) -> M:
-    """Declare a class of fitted models: a frozen dataclass, whose `_check` refuses, with a ValueError, what is none.
+ENTRIES: dict[str, Callable[[Any], bool]] = {
+    "": lambda values: True,
+    "finite": is_finite,
+    "positive": lambda values: is_finite(values) and bool((values > 0).all()),
+    "increasing": is_increasing,
+    "rising": lambda values: is_increasing(values) and bool((np.diff(values) > 0).all()),
+    "in [0, 1]": are_probabilities,
+    "increasing in [0, 1]": lambda values: is_increasing(values) and are_probabilities(values),
+}
+"""What the entries of an array can be declared to be."""
 
-    Model files name it as it is called, or by its SAVED_AS.
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def model(**arrays: str) -> Callable[[M], M]:
+    """Declare a class of fitted models: a frozen dataclass that refuses, with a ValueError, what is no such model.
+
+    arrays: of fields, the shape, in letters that fields share, and the entries: value="k+1 in [0, 1]". A `_check` says
+    what else must hold. Model files name the class as it is called, or by its SAVED_AS.
     """
-    if hasattr(cls, "_check"):
-        cls.__post_init__ = cls._check  # type: ignore[attr-defined]
-    dataclass(frozen=True, eq=False)(cls)
-    MODELS[name_of(cls)] = cls
-    return cls
+
+    def declare(cls: M) -> M:
+        def check(self: Any) -> None:
+            sizes: dict[str, int] = {}
+            for name, (shape, _, entries) in ((name, holds.partition(" ")) for name, holds in arrays.items()):
+                values = getattr(self, name)
+                fits = _has_shape(values, shape, sizes) and ENTRIES[entries](values)
+                need(fits, f"{name} of {cls.__name__} must be {entries or 'numbers'}, of shape ({shape})")
+            if hasattr(self, "_check"):
+                self._check()
+
+        cls.__post_init__ = check  # type: ignore[attr-defined]
+        dataclass(frozen=True, eq=False)(cls)
+        MODELS[name_of(cls)] = cls
+        return cls
+
+    return declare
+
+
+def _has_shape(values: NDArray[Any], shape: str, sizes: dict[str, int]) -> bool:
+    """Whether an array has a shape such as 'K,d+1'; sizes: what the letters stand for, as far as it is known."""
+    axes = [axis.partition("+") for axis in shape.split(",")]
+    if values.ndim != len(axes):
+        return False
+    for size, (letter, _, more) in zip(values.shape, axes, strict=True):
+        rest = size - int(more or 0)
+        if rest != (int(letter) if letter.isdigit() else sizes.setdefault(letter, rest)):
+            return False
+    return True
 
 
 def name_of(cls: type) -> str:

@@ -35,7 +35,7 @@ from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.encoding import encoded
 from decal_cli.learn.held_out import WIDENED
-from decal_cli.learn.models import Applied, features_of, is_finite, model, need
+from decal_cli.learn.models import Applied, features_of, model
 from decal_cli.learn.regions import LARGEST, Curve, Narrow, isotonic_fit, with_score
 from decal_cli.learn.scaling import (
     MAX_FULL,
@@ -603,7 +603,15 @@ def _least(losses: Mapping[str, Floats], weight: Floats, which: Mask) -> str:
     return min(losses, key=lambda name: dot(weight[which], losses[name][which]))
 
 
-@model
+@model(
+    weight="K,K finite",
+    slopes="K,d finite",
+    intercept="K finite",
+    column="d",
+    largest="d positive",
+    centre="d finite",
+    spread="d positive",
+)
 class ClassPlane:
     """Logits: weight @ log p + slopes @ z + intercept, z the features in `column`, standardised and cut.
 
@@ -617,14 +625,6 @@ class ClassPlane:
     largest: Floats
     centre: Floats
     spread: Floats
-
-    def _check(self) -> None:
-        classes, columns = len(self.intercept), len(self.column)
-        need(self.weight.shape == (classes, classes), "a plane needs K x K slopes on the probabilities")
-        need(self.slopes.shape == (classes, columns), "a plane needs a slope for each class and feature")
-        need(all(each.shape == (columns,) for each in (self.largest, self.centre, self.spread)), "features lack units")
-        need(bool((self.largest > 0).all() and (self.spread > 0).all()), "units must be positive")
-        need(all(map(is_finite, (self.weight, self.slopes, self.intercept, self.centre))), "slopes must be finite")
 
     def logits(self, rows: Unlabelled) -> Floats:
         """Of rows, shape (T, K)."""

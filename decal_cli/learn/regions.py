@@ -185,7 +185,7 @@ def _merged(left: Ints, right: Ints, sums: Floats, count: Ints) -> Floats:
     return np.array([leaf for leaf, _ in below(0)])
 
 
-@model
+@model()
 class Curve:
     """A piecewise linear, increasing function of the score: at, value, shape (k,) each; constant outside."""
 

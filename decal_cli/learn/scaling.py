@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.learn.models import Applied, is_finite, model, need
+from decal_cli.learn.models import Applied, model, need
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import climb
 from decal_cli.tables.rows import Unlabelled
@@ -33,7 +33,7 @@ MAX_SCALE = 100.0
 _TOLERANCE = 1e-9
 
 
-@model
+@model(weight="K,K finite", intercept="K finite")
 class ClassScaling:
     """p' = softmax(weight @ log p + intercept), p clipped at 1e-6; weight: shape (K, K), intercept: (K,)."""
 
@@ -41,9 +41,7 @@ class ClassScaling:
     intercept: Floats
 
     def _check(self) -> None:
-        classes = len(self.intercept)
-        need(self.weight.shape == (classes, classes) and classes > 1, "a scaling needs K x K slopes and K intercepts")
-        need(is_finite(self.weight) and is_finite(self.intercept), "slopes must be finite")
+        need(len(self.intercept) > 1, "a scaling needs several classes")
 
     def of(self, score: Floats) -> Floats:
         """New probabilities, shape (T, K)."""

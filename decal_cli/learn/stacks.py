@@ -29,7 +29,6 @@ from decal_cli.learn.models import (
     Applied,
     Model,
     are_places,
-    are_probabilities,
     features_of,
     is_finite,
     model,
@@ -80,7 +79,7 @@ def float_columns(rows: Unlabelled) -> Floats:
     return np.clip(features_of(rows).astype(np.float64), -LARGEST, LARGEST)
 
 
-@model
+@model(mean="c finite", scale="c positive")
 class ColumnScale:
     """The unit of each column: it is shifted by mean and divided by scale, shape (columns,) each.
 
@@ -90,11 +89,6 @@ class ColumnScale:
     SAVED_AS = "Units"
     mean: Floats
     scale: Floats
-
-    def _check(self) -> None:
-        need(self.mean.ndim == 1 and self.mean.shape == self.scale.shape, "every column needs one mean and one scale")
-        positive = is_finite((self.mean, self.scale)) and bool((self.scale > 0).all())
-        need(positive, "means must be finite and scales positive")
 
     def __call__(self, columns: Floats) -> Floats:
         """Columns in their units, shape (T, columns)."""
@@ -117,7 +111,7 @@ class ColumnScale:
         return cls(mean, np.where(constant, 1.0, scale))
 
 
-@model
+@model(coefficient="p,c finite", intercept="p finite")
 class Planes:
     """Linear functions of columns in their units. coefficient: shape (planes, columns); intercept: (planes,)."""
 
@@ -126,16 +120,14 @@ class Planes:
     intercept: Floats
 
     def _check(self) -> None:
-        fits = self.intercept.ndim == 1 and self.coefficient.shape == (len(self.intercept), len(self.units.mean))
-        need(fits, "a linear model needs one coefficient for each column and one intercept")
-        need(is_finite(self.coefficient) and is_finite(self.intercept), "coefficients must be finite")
+        need(self.coefficient.shape[1] == len(self.units.mean), "a linear model needs one coefficient for each column")
 
     def __call__(self, columns: Floats) -> Floats:
         """The functions' values, shape (T, planes)."""
         return summed_by_column(self.units(columns), self.coefficient, self.intercept)
 
 
-@model
+@model()
 class ScoreColumn:
     """The log-odds of the recalibrated score, placed before the features.
 
@@ -209,7 +201,7 @@ Sizes = Literal["decal", "scikit-learn"]
 """Whose sizes of trees, apart from their number."""
 
 
-@model
+@model()
 class Refitted:
     """Logistic regression on the features: one plane, a coefficient for each feature."""
 
@@ -219,7 +211,7 @@ class Refitted:
         return Applied(expit(self.planes(float_columns(rows))[:, 0]))
 
 
-@model
+@model()
 class Stacked:
     """Logistic regression on the recalibrated score (the first coefficient) and the features (the others)."""
 
@@ -234,7 +226,7 @@ class Stacked:
         return Applied(expit(self.log_odds(rows)))
 
 
-@model
+@model()
 class StackedForest:
     """Trees on the score (column 0) and the features; the sum of their values is the score."""
 
@@ -244,7 +236,7 @@ class StackedForest:
         return Applied(np.clip(self.forest.total(_columns(rows)), 0.0, 1.0))
 
 
-@model
+@model()
 class StackedBoosting:
     """Trees on the score (column 0) and the features; the baseline plus the sum of their values is the log-odds."""
 
@@ -432,7 +424,7 @@ _MAX_WEIGHED_ROWS = 16_384
 """So many rows, drawn at random, are enough to learn three weights."""
 
 
-@model
+@model()
 class Blended:
     """Log-odds of a regression, boosted trees and the recalibrated score; weights: shape (4,), the intercept first."""
 
@@ -536,7 +528,7 @@ class Deciding:
         return Applied(np.clip(np.concatenate(each), 0.0, 1.0))
 
 
-@model
+@model()
 class Probes(Deciding):
     """Classifiers for thresholds: probe k decides 1 where its plane is not below 0.
 
@@ -569,7 +561,7 @@ def costs(label: Floats, threshold: float) -> Floats:
     return np.where(label > 0.5, 1 - threshold, threshold)
 
 
-@model
+@model()
 class LearnedProbes(Deciding):
     """Models for thresholds, each fitted with the costs of its own; probe k decides 1 where it scores at least 1/2."""
 
@@ -584,7 +576,7 @@ class LearnedProbes(Deciding):
         return np.column_stack([learner(rows).score >= EVEN for learner in self.learners])
 
 
-@model
+@model()
 class GivenDecisions(Deciding):
     """Decisions for thresholds that stand in the rows themselves. places: of their columns among the features."""
 
@@ -677,16 +669,13 @@ def probing(
     return Probes(score, planes_of(known, rows.label, weights, ColumnScale.of(known, rows.weights)), edges)
 
 
-@model
+@model(weights="2 finite")
 class ClassMixture:
     """Logits of a regression and of recalibrated probabilities, mixed by two weights."""
 
     regression: ClassPlane
     scaling: ClassScaling
     weights: Floats
-
-    def _check(self) -> None:
-        need(self.weights.shape == (2,) and is_finite(self.weights), "a mixture needs two finite weights")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(mixed(self.weights, self.regression.logits(rows), self.scaling(rows).score))
@@ -702,7 +691,7 @@ def _need_order(order: Ints) -> None:
     need(np.array_equal(np.sort(order), np.arange(len(order))), "trees need an order of the classes")
 
 
-@model
+@model(values="n,K in [0, 1]")
 class ClassForest:
     """The mean of trees' probabilities. values: (nodes, K), those of each leaf; order: (K,), of the classes."""
 
@@ -712,8 +701,8 @@ class ClassForest:
 
     def _check(self) -> None:
         _need_order(self.order)
-        need(self.values.shape == (len(self.forest.nodes.left), len(self.order)), "every node needs K probabilities")
-        need(are_probabilities(self.values), "probabilities lie in [0, 1]")
+        shape = len(self.forest.nodes.left), len(self.order)
+        need(self.values.shape == shape, "every node needs K probabilities")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         columns, score = _columns(rows, self.order), np.empty(rows.score.shape)
@@ -726,7 +715,7 @@ class ClassForest:
         return Applied(score)
 
 
-@model
+@model(baseline="K finite")
 class ClassBoosting:
     """Logits that are sums of trees. forests: of the classes in `grown`, (g,); baseline: (K,); order: (K,)."""
 
@@ -737,8 +726,8 @@ class ClassBoosting:
 
     def _check(self) -> None:
         _need_order(self.order)
+        need(self.baseline.shape == self.order.shape, "every class needs a logit")
         need(len(self.grown) == len(self.forests) and are_places(self.grown, 0, len(self.order)), "trees need a class")
-        need(self.baseline.shape == self.order.shape and is_finite(self.baseline), "every class needs a finite logit")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         columns, score = _columns(rows, self.order), np.empty(rows.score.shape)

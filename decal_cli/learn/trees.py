@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.learn.models import are_places, is_finite, model, need
+from decal_cli.learn.models import are_places, model, need
 from decal_cli.learn.regions import Narrow
 from decal_cli.limits import MAX_STEPS, MAX_TREE_DEPTH
 from decal_cli.tables.table import Floats, Ints, Mask
@@ -23,7 +23,7 @@ MAX_PAIRS = 2**18
 """At most so many pairs of row and tree descend at once: a few megabytes of indices."""
 
 
-@model
+@model(left="n", right="n", feature="n", threshold="n finite", missing_left="n", value="n finite")
 class Tree:
     """Nodes of one tree, root first; arrays of shape (nodes,).
 
@@ -43,10 +43,7 @@ class Tree:
 
     def _check(self) -> None:
         size = len(self.left)
-        arrays = (self.left, self.right, self.feature, self.threshold, self.value, self.missing_left)
-        whole = size > 0 and all(each.shape == (size,) for each in arrays)
-        need(whole, "a tree needs one entry for each node in every array")
-        need(is_finite((self.threshold, self.value)), "thresholds and values of a tree must be finite numbers")
+        need(size > 0, "a tree needs a node")
         need(self.missing_left.dtype == np.bool_, "a tree sends rows that lack a feature left or right")
         within = are_places(self.feature, 0, max(self.columns, 1))
         need(within, f"a tree asks for a feature outside of its {self.columns} columns")
@@ -129,7 +126,7 @@ class Tree:
         return cls.of_nodes(int(t.n_features), inner, children, t.feature, t.threshold, t.missing_go_to_left, value)
 
 
-@model
+@model()
 class Forest:
     """A sum of trees. nodes: of all trees, one tree after the other; starts: the root of each tree, (trees,)."""
 
