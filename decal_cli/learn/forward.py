@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -91,11 +90,7 @@ def _recalibrated(rows: Rows, earlier: Rows, seed: int, method: held_out.Method)
     if rows.classes:
         fit = SCALINGS[build_recalibrated(earlier, seed=seed).chosen]
         return fit(earlier.score, earlier.label, earlier.weights)(rows).score
-    name: Any = method
-    t = earlier.table
+    t, name = earlier.table, str(method)
     if method == "chosen":
         name = Counter(held_out.of_table(t, seed).chosen).most_common(1)[0][0]
-    pos = np.asarray(t.pos, dtype=np.float64)
-    return held_out.CALIBRATORS[name](held_out.LevelCounts(t.score, np.asarray(t.n - t.pos, dtype=np.float64), pos))(
-        rows.score
-    )
+    return held_out.CALIBRATORS[name](held_out.LevelCounts(t.score, *t.of_labels))(rows.score)

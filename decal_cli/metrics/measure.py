@@ -56,13 +56,14 @@ def interval_of(spec: MetricSpec, inputs: Inputs, confidence: float) -> Interval
 def _interval_or_reason(
     spec: MetricSpec, inputs: Inputs, estimate: float | Estimate | Measured, confidence: float
 ) -> tuple[Interval | None, str | None]:
-    """The analytic interval, or why it is undefined; neither where the metric declares none."""
+    """The analytic interval, or why there is none; neither where the metric declares none."""
     metric = _form(spec, inputs)
-    interval = metric.interval
+    interval, table = metric.interval, inputs.table if metric.rarer else None
+    if interval and table is not None and table.fewer_rows < metric.rarer:
+        return None, f"rests on fewer than {metric.rarer} rows of the rarer label"
     if interval is None or interval == "bootstrap":
         return None, None
     try:
-        _need_rarer(metric, inputs)
         if isinstance(estimate, Measured):
             low, high = estimate.interval(confidence, Seed(inputs.seed))
         elif callable(interval):
@@ -75,13 +76,6 @@ def _interval_or_reason(
     if not (math.isfinite(low) and math.isfinite(high)):
         return None, "its ends are not finite for this table"
     return (float(low), float(high)), None
-
-
-def _need_rarer(metric: Metric, inputs: Inputs) -> None:
-    """Raise Undefined where an interval would rest on too few rows of a label."""
-    table = inputs.table if metric.rarer else None
-    if table is not None and table.fewer_rows < metric.rarer:
-        raise Undefined(f"rests on fewer than {metric.rarer} rows of the rarer label")
 
 
 def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -> Result:
@@ -145,16 +139,9 @@ def measure_all(
 
 def _measured_by_resampling(specs: Iterable[MetricSpec], inputs: Inputs, confidence: float) -> dict[MetricSpec, Result]:
     """Metrics with bootstrap intervals, all from the same draws."""
-    results = {spec: measure(spec, inputs) for spec in specs}
-    values: dict[MetricSpec, float] = {}
-    for spec, result in results.items():
-        if result.value is None:
-            continue
-        try:
-            _need_rarer(_form(spec, inputs), inputs)
-            values[spec] = result.value
-        except Undefined as undefined:
-            results[spec] = replace(result, no_interval=undefined.reason)
+    results = {spec: measure(spec, inputs, confidence) for spec in specs}
+    drawn = {spec: result for spec, result in results.items() if result.missing is None}
+    values = {spec: result.value for spec, result in drawn.items() if result.value is not None}
     if not values:
         return results
     cells, task = inputs.get(Table).cells, inputs.task
