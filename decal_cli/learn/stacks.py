@@ -61,7 +61,7 @@ from decal_cli.limits import MAX_PROBES, MAX_TREES, MAX_WIDTH
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import BLOCK, Floats, Ints, Mask
+from decal_cli.tables.table import Floats, Ints, Mask
 from decal_cli.tables.threads import one_thread
 
 MAX_ROUNDING = 1e-12
@@ -350,12 +350,13 @@ def stack_forest(
     of Perez-Lebel et al. 2025, whose trees grow until every leaf has one label.
     """
     order, columns, label = _as_trees_see(rows)
-    forest = grown_forest(columns, label, rows, trees, sizes)
+    grown = grown_forest(columns, label, rows, trees, sizes)
+    forest = Forest.of_forest(grown)
     if not rows.classes:
-        return StackedForest(Forest.of_forest(forest))
-    values = np.zeros((sum(each.tree_.node_count for each in forest.estimators_), len(order)))
-    values[:, forest.classes_] = np.vstack([each.tree_.value[:, 0, :] for each in forest.estimators_])
-    return ClassForest(Forest.of_forest(forest), values, order)
+        return StackedForest(forest)
+    values = np.zeros((len(forest.nodes.left), len(order)))
+    values[:, grown.classes_] = np.vstack([each.tree_.value[:, 0, :] for each in grown.estimators_])
+    return ClassForest(forest, values, order)
 
 
 def grown_forest(columns: Narrow, label: NDArray[Any], rows: Training, trees: int, sizes: str) -> Any:
@@ -705,13 +706,8 @@ class ClassForest:
         need(self.values.shape == shape, "every node needs K probabilities")
 
     def __call__(self, rows: Unlabelled) -> Applied:
-        columns, score = _columns(rows, self.order), np.empty(rows.score.shape)
-        for start in range(0, len(columns), BLOCK):
-            part = slice(start, start + BLOCK)
-            total = np.zeros((len(columns[part]), len(self.order)))
-            for leaf in self.forest.nodes.descend(columns[part], self.forest.starts).T:
-                total += self.values[leaf]
-            score[part, self.order] = total / total.sum(axis=1, keepdims=True)
+        total, score = self.forest.total(_columns(rows, self.order), self.values), np.empty(rows.score.shape)
+        score[:, self.order] = total / total.sum(axis=1, keepdims=True)
         return Applied(score)
 
 

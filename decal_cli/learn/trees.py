@@ -140,11 +140,15 @@ class Forest:
         too_many = f"a forest takes {steps:,} steps for a row, more than {MAX_STEPS:,}: fewer trees are enough"
         need(steps <= MAX_STEPS, too_many)
 
-    def total(self, features: Narrow) -> Floats:
-        """Sum of the trees' values, shape (T,). features: narrow, shape (T, columns)."""
+    def total(self, features: Narrow, values: Floats | None = None) -> Floats:
+        """Sum of the trees' values, shape (T,), or of others of each node, shape (nodes, K) to (T, K).
+
+        features: narrow, shape (T, columns).
+        """
+        values = self.nodes.value if values is None else values
         step = max(1, MAX_PAIRS // len(self.starts))
         blocks = (features[first : first + step] for first in range(0, max(len(features), 1), step))
-        return np.concatenate([self.nodes.value[self.nodes.descend(rows, self.starts)].sum(axis=1) for rows in blocks])
+        return np.concatenate([values[self.nodes.descend(rows, self.starts)].sum(axis=1) for rows in blocks])
 
     def __len__(self) -> int:
         """Number of trees."""

@@ -33,7 +33,7 @@ from decal_cli.metrics.regret_cells import N_DRAWS, ClassRegrets
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, BLOCK, Floats, Ints, Strategy, Table, tabulate
+from decal_cli.tables.table import BINS, Floats, Ints, Strategy, Table, tabulate
 from decal_cli.tables.units import Estimate, starts_of
 from decal_cli.task import ClassDecision
 
@@ -73,11 +73,9 @@ def _draws_of_promises(c: ClassTable, decision: ClassDecision, seed: Seed, null:
         starts = starts[np.unique(cut.astype(np.int64))]
     sums = np.add.reduceat(gap, starts) / c.total
     if null:
-        squares, action, expected = np.array(decision.utility).T ** 2, decide(c, decision).action, np.zeros(len(c))
-        for first in range(0, len(c), BLOCK):
-            part = slice(first, first + BLOCK)
-            for column, of_class in zip(c.score[part].T, squares, strict=True):
-                expected[part] += column * of_class[action[part]]
+        action, expected = decide(c, decision).action, np.zeros(len(c))
+        for column, squares in zip(c.score.T, np.array(decision.utility).T ** 2, strict=True):
+            expected += column * squares[action]
         variance = c.weights[order] ** 2 * (expected[order] - promise**2)
     else:
         variance = gap**2
