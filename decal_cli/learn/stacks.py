@@ -176,8 +176,7 @@ def planes_of(
         C=1 / penalty, solver=solver, tol=CONVERGED, max_iter=MAX_ITERATIONS, warm_start=True
     )
     scaled = units(columns)
-    coefficient: list[NDArray[np.float64]] = []
-    intercept: list[float] = []
+    coefficient, intercept = [], []
     with warnings.catch_warnings(), np.errstate(all="ignore"), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)

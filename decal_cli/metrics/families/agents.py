@@ -193,22 +193,20 @@ def losses_of_constant(score: Floats, n: Floats, pos: Floats, kinks: int) -> Flo
 def _largest(score: Floats, n: Floats, pos: Floats, convex: Convex, kinks: int) -> Floats:
     n = np.broadcast_to(n, pos.shape)
     rows, positives = np.cumsum(n, axis=-1), np.cumsum(pos, axis=-1)
-    at, upto = np.append(score, 0.5), slice(int(np.searchsorted(score, 0.5, side="right")))
-    half = (pos[..., upto] - 0.5 * n[..., upto]).sum(axis=-1, keepdims=True) + convex(at[-1:])
+    at, upto = np.concatenate((score, (0.5, 0.0, 1.0))), slice(int(np.searchsorted(score, 0.5, side="right")))
+    half = (pos[..., upto] - 0.5 * n[..., upto]).sum(axis=-1, keepdims=True) + convex(np.array([0.5]))
     larger = np.maximum(*_sides(score, n, pos, rows, positives, convex(score)))
-    loss = np.maximum(np.concatenate((larger, half), axis=-1), 0.0) / rows[..., -1:]
+    ends = np.zeros((*pos.shape[:-1], 2))
+    loss = np.maximum(np.concatenate((larger, half, ends), axis=-1), 0.0) / rows[..., -1:]
     if kinks == 0:
         return np.asarray(2 * loss.max(axis=-1))
     if kinks == 1:
         return np.asarray((loss / np.maximum(at, 1 - at)).max(axis=-1))
     left, right = at <= 0.5, at >= 0.5
-    nothing = np.zeros((*loss.shape[:-1], 1))
-    x0, f0 = np.append(at[left], 0.0), np.concatenate((loss[..., left], nothing), axis=-1)
-    x1, f1 = np.append(at[right], 1.0), np.concatenate((loss[..., right], nothing), axis=-1)
-    gap = x1 - x0[:, None]
-    weight = np.where(gap > 0, x1 - 0.5, 1.0) / np.where(gap > 0, gap, 1.0)
-    chords = f0[..., None] * weight
-    chords += f1[..., None, :] * (1 - weight)
+    gap = at[right] - at[left][:, None]
+    weight = np.where(gap > 0, at[right] - 0.5, 1.0) / np.where(gap > 0, gap, 1.0)
+    chords = loss[..., left, None] * weight
+    chords += loss[..., None, right] * (1 - weight)
     return np.asarray(2 * chords.max(axis=(-1, -2)))
 
 
