@@ -24,7 +24,6 @@ from decal_cli.learn.models import (
     is_finite,
     model,
     need,
-    note_of,
 )
 from decal_cli.learn.regions import Curve
 from decal_cli.learn.scaling import (
@@ -591,11 +590,6 @@ class InPopulation:
         near = zero * applied.threshold / (zero * applied.threshold + one * (1 - applied.threshold))
         return Applied(rows.score, threshold=deciding_as(applied.score >= applied.threshold, near, rows.score))
 
-    @property
-    def note(self) -> str | None:
-        """What the model has to say of itself."""
-        return note_of(self.fitted)
-
 
 def in_population(fitted: Model, factors: Sequence[float]) -> Model:
     """A model of moved scores as one of scores as they come; factors: as `InPopulation` has them."""
@@ -606,15 +600,12 @@ def in_population(fitted: Model, factors: Sequence[float]) -> Model:
         return moving
     if fitted.threshold in (0.0, NEVER):
         return fitted
-    return Threshold(_least_that_moves_to(fitted.threshold, moving))
-
-
-def _least_that_moves_to(moved: float, moving: InPopulation) -> float:
-    """The least score that is moved at least so far: moving keeps the order of scores."""
+    # The least score that is moved at least so far: moving keeps the order of scores.
     low, high = 0.0, 1.0
     while (middle := (low + high) / 2) not in (low, high):
-        low, high = (low, middle) if float(moving.moved(np.array([middle]))[0]) >= moved else (middle, high)
-    return high
+        reached = float(moving.moved(np.array([middle]))[0]) >= fitted.threshold
+        low, high = (low, middle) if reached else (middle, high)
+    return Threshold(high)
 
 
 Penalty = Annotated[float, "of half the squared entries beside the diagonal, and intercepts", Between(1e-9, 1e9)]

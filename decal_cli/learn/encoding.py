@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.learn.models import NO_FEATURES, Applied, Model, are_places, is_finite, model, need, note_of
+from decal_cli.learn.models import NO_FEATURES, Applied, Model, are_places, is_finite, model, need
 from decal_cli.tables.features import CODED, Features, Kind, Matrix
 from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
 from decal_cli.tables.raw_texts import BUCKETS, raw_texts
@@ -198,11 +198,6 @@ class Encoded:
         if rows.features is None:
             raise Undefined(NO_FEATURES)
         return self.fitted(replace(rows, features=self.encoder(rows.typed)))
-
-    @property
-    def note(self) -> str | None:
-        """What the model has to say of itself."""
-        return note_of(self.fitted)
 
 
 def unseen_categories(fitted: Model, rows: Unlabelled) -> int:

@@ -90,8 +90,9 @@ class Model(Protocol):
 
 
 def note_of(fitted: Model) -> str | None:
-    """What a fitted model has to say of itself, for models that decide from the rows how much they do."""
-    return getattr(fitted, "note", None)
+    """What a fitted model, or the one inside it, has to say of itself: those that decide from rows how much they do."""
+    inside: Model | None = getattr(fitted, "fitted", None)
+    return getattr(fitted, "note", None) if inside is None else note_of(inside)
 
 
 M = TypeVar("M", bound=type)
