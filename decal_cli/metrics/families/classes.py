@@ -31,6 +31,7 @@ from decal_cli.metrics.gaps import (
 )
 from decal_cli.metrics.regret_cells import N_DRAWS, ClassRegrets
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Strategy, Table, tabulate
@@ -175,23 +176,34 @@ def top_accuracy(c: ClassTable, *, k: TopK = 3) -> Estimate:
     return _share(c, k)
 
 
-@once
-def _aucs(c: ClassTable) -> Floats:
-    seen = c.count(c.label, len(c.classes))
-    if (seen > 0).sum() < 2:
+def _mean_auc(c: ClassTable, weighted: bool) -> Estimate:
+    """Mean over classes of the AUC of each against the rest, by the components of DeLong et al. 1988.
+
+    weighted: the mean has the rows of each class as weights, which vary too.
+    """
+    rows = c.count(c.label, len(c.classes))
+    seen = np.flatnonzero(rows).tolist()
+    if len(seen) < 2:
         raise Undefined("needs rows of two classes at least")
+    share = rows[seen] / c.total if weighted else np.full(len(seen), 1 / len(seen))
+    areas = np.array([delong(c.one_vs_rest(k)).value for k in seen])
 
-    def of_class(t: Table) -> float:
-        return delong(t).value if 0 < t.positives < t.total else math.nan
+    def adds() -> Floats:
+        added = np.zeros(len(c))
+        for k, area, part in zip(seen, areas, share, strict=True):
+            t, own = c.one_vs_rest(k), c.label == k
+            beaten, beating = (each[np.searchsorted(t.score, c.score[:, k])] - area for each in components(t))
+            added += part * c.total * np.where(own, beaten / t.positives, beating / t.negatives)
+            added += (own - rows[k] / c.total) * area if weighted else 0.0
+        return added
 
-    return np.array(c.each_class(of_class))
+    return c.units.linear(dot(share, areas), adds).within(0.0, 1.0)
 
 
 @form_of("auc", "of_classes", interval=None, covers=_NO_INTERVAL)
 def auc(c: ClassTable) -> Estimate:
     """Mean over classes of the AUC of each class against the rest; classes that no row has are not counted."""
-    value = float(np.nanmean(_aucs(c)))
-    return c.units.linear(value, lambda: _auc_influence(c, weighted=False)).within(0.0, 1.0)
+    return _mean_auc(c, weighted=False)
 
 
 @metric(
@@ -208,9 +220,7 @@ def auc_weighted(c: ClassTable) -> Estimate:
 
     Classes that no row has are not counted.
     """
-    each, rows = _aucs(c), c.count(c.label, len(c.classes))
-    value = float(rows @ np.nan_to_num(each) / rows.sum())
-    return c.units.linear(value, lambda: _auc_influence(c, weighted=True)).within(0.0, 1.0)
+    return _mean_auc(c, weighted=True)
 
 
 _ON_TOP = cite("Naeini et al. 2015")
@@ -385,26 +395,6 @@ def cal_l1(c: ClassTable, *, levels: AtCells = "auto") -> float:
     used = levels_or_cells(c, levels)
     rows = used.counts.sum(axis=1, keepdims=True)
     return float(np.abs(used.counts - rows * used.score).sum() / rows.sum())
-
-
-def _auc_influence(c: ClassTable, weighted: bool) -> Floats:
-    """Of the mean over classes of the AUC of each against the rest, shape (T,): the components of DeLong et al. 1988.
-
-    Classes that no row has, or all rows have, are not counted. weighted: the mean has the rows of each class as
-    weights, which vary too.
-    """
-    rows = c.count(c.label, len(c.classes))
-    counted = np.flatnonzero((rows > 0) & (rows < c.total))
-    share = rows[counted] / rows[counted].sum() if weighted else np.full(len(counted), 1 / len(counted))
-    added = np.zeros(len(c))
-    for k, part in zip(counted.tolist(), share, strict=True):
-        t, own = c.one_vs_rest(k), c.label == k
-        beaten, beating = components(t)
-        place = np.searchsorted(t.score, c.score[:, k])
-        area = delong(t).value
-        each = np.where(own, (beaten[place] - area) / t.positives, (beating[place] - area) / t.negatives) * c.total
-        added += part * each + (((own - rows[k] / c.total) * area) if weighted else 0.0)
-    return added
 
 
 family(
