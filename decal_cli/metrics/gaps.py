@@ -45,14 +45,9 @@ def mean_square(levels: Table) -> float:
     return float((levels.n / levels.total * observed(levels) ** 2).sum())
 
 
-def concentration(levels: Table) -> Floats:
-    """sum w^2 / (sum w)^2 of each level: one over its effective rows."""
-    return 1 / levels.rows_of_cells
-
-
 def whole_rows(levels: Table) -> Ints:
     """The effective rows of each level, as whole numbers to draw labels for."""
-    return as_whole(1 / concentration(levels))
+    return as_whole(levels.rows_of_cells)
 
 
 def drawn_classes(rows: Floats, squares: Floats, chance: Floats, draws: int, rng: np.random.Generator) -> Floats:
@@ -80,7 +75,7 @@ def noise(levels: Table) -> Noise:
     """h (1 - h) / (n - 1) of independent rows; of clusters, sums over clusters with the same correction."""
     products = levels.design.gram
     if products is None:
-        one_over = concentration(levels)
+        one_over = 1 / levels.rows_of_cells
         some = one_over < 1 - 1e-9
         rate, one_over = (levels.pos / levels.n)[some], one_over[some]
         return Noise(some, rate * (1 - rate) * one_over / (1 - one_over), None)
@@ -292,7 +287,7 @@ def cells(t: Table, most: int = MAX_ERROR_CELLS) -> Table:
 
 def worlds(levels: Table, rng: np.random.Generator) -> Worlds:
     """Sums of label - score over T of each level, with draws of rows and labels about the frequencies of bins."""
-    chance, unit = _frequency(levels), concentration(levels) * levels.n
+    chance, unit = _frequency(levels), levels.n / levels.rows_of_cells
     rows, shape = levels.n / unit, (N_WORLD_DRAWS, len(levels))
     pos, neg = unit * rng.poisson(rows * chance, shape), unit * rng.poisson(rows * (1 - chance), shape)
     total = (pos + neg).sum(axis=-1, keepdims=True)
@@ -319,7 +314,7 @@ def worlds_of(t: Table, used: Table, rng: np.random.Generator) -> tuple[Table, T
 def _frequency(levels: Table) -> Floats:
     """The score plus the gap of its bin, with two more rows in each: a bin that holds one class may err as well."""
     bins = levels.bins()
-    rows = 1 / concentration(bins)
+    rows = bins.rows_of_cells
     return np.clip(levels.score + spread(levels, observed(bins) * rows / (rows + 2)), 0.0, 1.0)
 
 
@@ -330,7 +325,7 @@ def squares(levels: Table) -> Floats:
 
 def _squares(levels: Table, chance: Floats) -> Floats:
     """The same at these chances of label 1, in which it is linear."""
-    unit = concentration(levels) * levels.n
+    unit = levels.n / levels.rows_of_cells
     return np.asarray(unit * levels.n * (chance * (1 - 2 * levels.score) + levels.score**2))
 
 
@@ -339,7 +334,7 @@ def whole(levels: Table, confidence: float) -> float:
 
     The variance is the one at that end: rare labels vary the more the more of them there are.
     """
-    unit = concentration(levels) * levels.n
+    unit = levels.n / levels.rows_of_cells
     mean = float((levels.pos - levels.n * levels.score).sum()) / levels.total
     variance = float(squares(levels).sum()) / levels.total**2
     bend = float((unit * levels.n * (1 - 2 * levels.score)).sum()) / levels.total**2
@@ -420,7 +415,7 @@ def interval_of_agents(
     levels = t if len(t) <= MAX_WORLD_CELLS else t.cells.bins(MAX_WORLD_CELLS)
     bins = levels.bins() if len(levels) > _OWN else levels
     starts = np.arange(len(levels)) if bins is levels else levels.bin_starts()
-    gap, one_over = observed(bins), concentration(bins)
+    gap, one_over = observed(bins), 1 / bins.rows_of_cells
     error = np.sqrt((gap**2 + bins.score * (1 - bins.score)) * one_over)
     factors = FACTORS * (1 + quantile(confidence) * float(np.sqrt(error @ error / max(gap @ gap, 1e-300))))
     less = shrunken(gap, LESS[:, None] * error)
@@ -429,7 +424,7 @@ def interval_of_agents(
     rows = levels.n * 1.0
     truths = statistic(levels.score, np.broadcast_to(rows, chances.shape), rows * chances)
     seen = float(statistic(levels.score, rows[None], levels.pos[None] * 1.0)[0])
-    unit = concentration(levels) * levels.n
+    unit = levels.n / levels.rows_of_cells
 
     def drawn_of(chance: Floats) -> Floats:
         """The statistic in draws of a world."""

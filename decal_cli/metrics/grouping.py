@@ -10,7 +10,7 @@ import numpy as np
 from decal_cli.errors import Undefined
 from decal_cli.learn.probe import Probed, squared_loss_won
 from decal_cli.learn.regions import Bounds, Leaves, Regions, bin_losses, task_bounds
-from decal_cli.metrics import decisions, gaps, regret_cells
+from decal_cli.metrics import decisions, regret_cells
 from decal_cli.metrics.confidence import Interval, holding, normal, one_sided, quantile, within
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.resample import as_whole
@@ -148,7 +148,7 @@ def sides(t: Table, levels: Table, step: BinaryTask) -> tuple[Floats, Floats]:
 def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bins: int) -> Interval:
     """Of the grouping regret at the largest grouping loss that bins can have."""
     levels = t.bins(bins)
-    rows, share = 1 / gaps.concentration(levels), levels.n / t.total
+    rows, share = levels.rows_of_cells, levels.n / t.total
     rate = levels.pos / levels.n
     counts = as_whole(rows)
     shares = rng.poisson(counts, (regret_cells.N_REGRET_DRAWS, len(counts))) * (share / counts)

@@ -112,12 +112,11 @@ class RowCells:
 
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
         """For the regret that the population's frequencies would give."""
-        one_over = gaps.concentration(self.cells)
-        rows = 1 / np.maximum(one_over, 1e-300)
+        rows = self.cells.rows_of_cells
         middle = np.array([each.at[:, -1].sum() / max(each.size[:, -1].sum(), 1e-300) for each in self.bins])
         # One more row of the bin's mean threshold: a bin that shows a single class errs as well.
         rates = (self.rate * rows + middle) / (rows + 1)
-        error = np.sqrt((rates * (1 - middle) ** 2 + (1 - rates) * middle**2) * one_over)
+        error = np.sqrt((rates * (1 - middle) ** 2 + (1 - rates) * middle**2) / rows)
         noise = error * rng.standard_normal((N_REGRET_DRAWS, len(self.bins)))
         biased, seen = np.zeros((2, len(noise)))
         for each, rate, reach, moved in zip(self.bins, self.rate, PULL * error, noise.T, strict=True):
@@ -218,12 +217,11 @@ class ScoreCells:
     def parts(self) -> SwitchGains:
         """What each step would add in each cell."""
         n, pos = np.asarray(self.cells.n, dtype=np.float64), np.asarray(self.cells.pos, dtype=np.float64)
-        one_over, total = gaps.concentration(self.cells), self.cells.total
-        rows = 1 / np.maximum(one_over, 1e-300)
+        rows, total = self.cells.rows_of_cells, self.cells.total
         threshold, size = np.array(self.task.thresholds)[:, None], np.array(self.task.shares)[:, None]
         # One more row of t* in each cell: one that shows a single class errs as well.
         rate = (pos / n * rows + threshold) / (rows + 1)
-        error = n / total * np.sqrt((rate * (1 - threshold) ** 2 + (1 - rate) * threshold**2) * one_over)
+        error = n / total * np.sqrt((rate * (1 - threshold) ** 2 + (1 - rate) * threshold**2) / rows)
         share = self.below / n
         return SwitchGains((pos - threshold * n) / total, error, size * share, size * (1 - share))
 

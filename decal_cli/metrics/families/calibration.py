@@ -182,7 +182,7 @@ def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     levels = t.bins(bins, strategy)
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        rows, rate = 1 / gaps.concentration(levels), levels.pos / levels.n
+        rows, rate = levels.rows_of_cells, levels.pos / levels.n
         # The upper end of the bin of the largest gap will do; its lower end must hold whichever bin that is.
         sides = wilson_ends(rate, rows, confidence), wilson_ends(rate, rows, 1 - (1 - confidence) / len(levels))
         (low, high), (lowest, highest) = (ends - levels.score for ends in sides)

@@ -210,20 +210,22 @@ def _correlation(probed: Probed, of: Correlation, less: int, variance: Callable[
     if math.isnan(value):
         raise Undefined("the score, or the probability by the features, is the same on every row")
     value = min(max(value, -1.0), 1.0)
-    return Measured(value, lambda confidence, _: _fisher(probed, value, less, variance(value), confidence))
 
+    def interval(confidence: float, seed: Seed) -> Interval:
+        """tanh(atanh(value) -/+ z sqrt(variance / (rows - less)))."""
+        rows = float(probed.weight.sum()) ** 2 / float((probed.weight**2).sum())
+        if probed.unit is not None:
+            ranks = [
+                np.argsort(np.argsort(each, kind="stable"), kind="stable") for each in (probed.score, probed.probe)
+            ]
+            products = math.prod(rank - rank.mean() for rank in ranks)
+            rows /= max(design_effect(np.asarray(products), probed.weight, probed.unit), 1.0)
+        if abs(value) >= 1 or rows <= less:
+            raise Undefined("the correlation is 1 or -1 on these rows")
+        reach = quantile(confidence) * math.sqrt(variance(value) / (rows - less))
+        return math.tanh(math.atanh(value) - reach), math.tanh(math.atanh(value) + reach)
 
-def _fisher(probed: Probed, value: float, less: int, variance: float, confidence: float) -> Interval:
-    """tanh(atanh(value) -/+ z sqrt(variance / (rows - less)))."""
-    rows = float(probed.weight.sum()) ** 2 / float((probed.weight**2).sum())
-    if probed.unit is not None:
-        ranks = [np.argsort(np.argsort(each, kind="stable"), kind="stable") for each in (probed.score, probed.probe)]
-        products = math.prod(rank - rank.mean() for rank in ranks)
-        rows /= max(design_effect(np.asarray(products), probed.weight, probed.unit), 1.0)
-    if abs(value) >= 1 or rows <= less:
-        raise Undefined("the correlation is 1 or -1 on these rows")
-    reach = quantile(confidence) * math.sqrt(variance / (rows - less))
-    return math.tanh(math.atanh(value) - reach), math.tanh(math.atanh(value) + reach)
+    return Measured(value, interval)
 
 
 @metric(

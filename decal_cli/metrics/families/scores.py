@@ -126,7 +126,7 @@ def _replays(t: Table, name: LossName, seed: Seed) -> dict[Part, Floats]:
     if name == "log":
         # Scores of 0 and 1 are right as far as is seen: wrong ones would cost without end.
         chance = np.where((cells.score == 0) | (cells.score == 1), cells.score, chance)
-    unit = gaps.concentration(cells) * cells.n
+    unit = cells.n / cells.rows_of_cells
     rows = cells.n / unit
     world = _all(Table(cells.score, cells.n * 1.0, cells.n * chance), name)
     drawn = []

@@ -392,7 +392,7 @@ def ks(t: Table) -> Measured:
         starts = cells.bin_starts(int(np.clip(cells.fewer_rows / _ROWS_OF_BIN, 2, BINS)))
         bins = cells.merge_levels(starts)
         pos = (bins.pos / bins.n)[run_of_each(starts, len(cells))] * cells.n
-        unit = gaps.concentration(cells) * cells.n
+        unit = cells.n / cells.rows_of_cells
         neg, shape = cells.n - pos, (gaps.N_WORLD_DRAWS, len(cells))
         walk = _walk(pos, neg)
         noise = _walk(unit * rng.poisson(pos / unit, shape), unit * rng.poisson(neg / unit, shape)) - walk
