@@ -470,7 +470,7 @@ def venn_abers(rows: Training) -> VennAbers:
     # With the order of scores and the labels reversed, label 0 is label 1.
     mirrored = 1 - fits_with_one_more(n[::-1], (n - pos)[::-1])[::-1]
     at0, p0 = _runs(t.score, mirrored, last=False)
-    return VennAbers(at0, np.concatenate(([0.0], p0)), at1, np.concatenate((p1, [1.0])))
+    return VennAbers(at0, np.append(0.0, p0), at1, np.append(p1, 1.0))
 
 
 def _runs(score: Floats, value: Floats, last: bool) -> tuple[Floats, Floats]:

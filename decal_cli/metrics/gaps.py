@@ -21,7 +21,7 @@ from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.tables.classes import MIN_LEVEL_ROWS, ClassLevels, ClassTable
 from decal_cli.tables.design import residual_products
 from decal_cli.tables.resample import TIE, as_whole
-from decal_cli.tables.table import BINS, Floats, Ints, Mask, Table
+from decal_cli.tables.table import BINS, Counts, Floats, Ints, Mask, Table
 from decal_cli.tables.units import run_of_each
 
 F = TypeVar("F")
@@ -33,6 +33,11 @@ MAX_NULL_LEVELS = 4096
 def observed(levels: Table) -> Floats:
     """Label frequency minus score, shape (m,)."""
     return levels.pos / levels.n - levels.score
+
+
+def running(values: Counts) -> Floats:
+    """Sums up to each entry, after 0 for none of them, shape (m,) to (m + 1,)."""
+    return np.append(0.0, np.cumsum(values, dtype=np.float64))
 
 
 def shrunken(gap: Floats, by: Floats) -> Floats:
@@ -75,10 +80,9 @@ def noise(levels: Table) -> Noise:
     """h (1 - h) / (n - 1) of independent rows; of clusters, sums over clusters with the same correction."""
     products = levels.design.gram
     if products is None:
-        one_over = 1 / levels.rows_of_cells
-        some = one_over < 1 - 1e-9
-        rate, one_over = (levels.pos / levels.n)[some], one_over[some]
-        return Noise(some, rate * (1 - rate) * one_over / (1 - one_over), None)
+        some = levels.rows_of_cells > 1 + 1e-9
+        rate = (levels.pos / levels.n)[some]
+        return Noise(some, rate * (1 - rate) / (levels.rows_of_cells[some] - 1), None)
     m, both = len(levels), products.diagonal()
     sizes = both[:m] + both[m:] + 2 * products[:m, m:].diagonal()
     some = sizes < (1 - 1e-9) * np.asarray(levels.n, dtype=np.float64) ** 2
@@ -415,8 +419,8 @@ def interval_of_agents(
     levels = t if len(t) <= MAX_WORLD_CELLS else t.cells.bins(MAX_WORLD_CELLS)
     bins = levels.bins() if len(levels) > _OWN else levels
     starts = np.arange(len(levels)) if bins is levels else levels.bin_starts()
-    gap, one_over = observed(bins), 1 / bins.rows_of_cells
-    error = np.sqrt((gap**2 + bins.score * (1 - bins.score)) * one_over)
+    gap = observed(bins)
+    error = np.sqrt((gap**2 + bins.score * (1 - bins.score)) / bins.rows_of_cells)
     factors = FACTORS * (1 + quantile(confidence) * float(np.sqrt(error @ error / max(gap @ gap, 1e-300))))
     less = shrunken(gap, LESS[:, None] * error)
     worlds = np.concatenate((np.minimum(factors, 1e6)[:, None] * gap, less))

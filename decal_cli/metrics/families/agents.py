@@ -159,7 +159,7 @@ def of_levels(t: Table) -> LossCurve:
         parts.append((rate, np.bincount(which, weights=block.n)))
     rate, which = np.unique(np.concatenate([rate for rate, _ in parts]), return_inverse=True)
     rows = np.bincount(which, weights=np.concatenate([rows for _, rows in parts]))
-    n, pos = (np.concatenate(([0.0], np.cumsum(each))) for each in (rows, rows * rate))
+    n, pos = map(gaps.running, (rows, rows * rate))
 
     def convex(mu: Floats) -> Floats:
         upto = np.searchsorted(rate, mu, side="right")

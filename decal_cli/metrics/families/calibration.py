@@ -292,7 +292,7 @@ def _binomial_deviation(rows: Floats, chance: Floats) -> Floats:
     return deviation
 
 
-_LOG_FACTORIALS = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1.0, 64.0)))))
+_LOG_FACTORIALS = gaps.running(np.log(np.arange(1.0, 64.0)))
 
 
 def _log_factorial(n: Floats) -> Floats:
@@ -365,9 +365,9 @@ def span(walk: Floats) -> Floats:
 def _highest(cells: Table, confidence: float) -> float:
     """Largest upper end of |E (label - score)| over intervals: that of the worst one holds it often enough."""
     some = gaps.cells(cells, _PAIRED)
-    steps = np.concatenate(([0.0], some.pos - some.n * some.score)) / some.total
-    squares = np.concatenate(([0.0], gaps.squares(some))) / some.total**2
-    walk, variance = np.cumsum(steps), np.cumsum(squares)
+    steps = (some.pos - some.n * some.score) / some.total
+    squares = gaps.squares(some) / some.total**2
+    walk, variance = gaps.running(steps), gaps.running(squares)
     error = np.sqrt(np.maximum(variance - variance[:, None], 0.0))
     inside = float((np.abs(walk - walk[:, None]) + quantile(confidence) * error).max())
     return max(inside, gaps.whole(cells, confidence))

@@ -94,9 +94,9 @@ def risk_at(t: Table, coverage: Floats) -> tuple[Floats, Floats]:
     """
     n, wrong = (np.asarray(values, dtype=np.float64)[::-1] for values in (t.n, t.n - t.pos))
     squares = np.asarray(t.n2, dtype=np.float64)[::-1]
-    ends = np.concatenate(([0.0], np.cumsum(n)))
+    ends = gaps.running(n)
     rows = np.minimum(np.asarray(coverage) * ends[-1], ends[-1])
-    errors, spread = (np.interp(rows, ends, np.concatenate(([0.0], np.cumsum(values)))) for values in (wrong, squares))
+    errors, spread = (np.interp(rows, ends, gaps.running(values)) for values in (wrong, squares))
     return np.clip(errors / rows, 0.0, 1.0), rows**2 / spread
 
 

@@ -171,9 +171,9 @@ def lower_refinement(t: Table) -> float:
     """
     pools = t.isotonic
     fit = pools.pos / pools.n
-    missed = np.concatenate(([0.0], np.cumsum(pools.pos, dtype=np.float64)[:-1]))
+    missed = gaps.running(pools.pos)[:-1]
     negatives = pools.n - pools.pos
-    alarms = negatives.sum(dtype=np.float64) - np.concatenate(([0.0], np.cumsum(negatives, dtype=np.float64)[:-1]))
+    alarms = negatives.sum(dtype=np.float64) - gaps.running(negatives)[:-1]
     return float((((1 - fit) * missed + fit * alarms) / t.total).max())
 
 
@@ -205,8 +205,8 @@ def _limits(t: Table) -> tuple[Floats, Floats]:
 
     The cost-weighted loss (1 - t) FN + t FP of acting on scores >= t: Tasche 2021, eq. 3.3a.
     """
-    missed = np.concatenate(([0.0], np.cumsum(t.pos, dtype=np.float64))) / t.total
-    alarms = np.concatenate(([0.0], np.cumsum(t.n - t.pos, dtype=np.float64))) / t.total
+    missed = gaps.running(t.pos) / t.total
+    alarms = gaps.running(t.n - t.pos) / t.total
     alarms = alarms[-1] - alarms
     below, above = ((1 - t.score) * missed[part] + t.score * alarms[part] for part in (slice(-1), slice(1, None)))
     at, curve = t.score, np.stack((below, above))

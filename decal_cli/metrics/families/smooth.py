@@ -245,7 +245,7 @@ def _steps(signed: Floats, starts: Ints, lengths: Ints) -> Ints:
     """How many values of each part lie before its step up: where the prefix sum is least, 0 included."""
     sums = np.cumsum(signed)
     least = np.minimum.reduceat(sums, starts)
-    before = np.concatenate(([0.0], sums[starts[1:] - 1]))
+    before = np.append(0.0, sums[starts[1:] - 1])
     hits = np.flatnonzero(sums == np.repeat(least, lengths))
     first = hits[np.searchsorted(hits, starts)]
     return np.where(least >= before, 0, first + 1 - starts)
@@ -344,7 +344,7 @@ def cheapest_merge(t: Table) -> float:
     Dynamic programming over the places where a run may begin; every cost is exact at the levels of the table.
     """
     cuts = np.append(np.arange(len(t)) if len(t) <= MAX_CUTS else t.bin_starts(MAX_CUTS), len(t))
-    n, pos, mass = (np.concatenate(([0.0], np.cumsum(column))) for column in (t.n * 1.0, t.pos * 1.0, t.n * t.score))
+    n, pos, mass = map(gaps.running, (t.n, t.pos, t.n * t.score))
     best = np.zeros(len(cuts))
     for end in range(1, len(cuts)):
         # Runs from every earlier cut to this one: n |q - h| summed is n (q - h) summed, plus twice what lies below h.
