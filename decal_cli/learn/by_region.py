@@ -34,6 +34,7 @@ from decal_cli.learn.regions import (
     narrow,
 )
 from decal_cli.learn.trees import Tree
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.rows import Groups, Unlabelled
 from decal_cli.tables.table import BINS, Floats, Ints, Mask, bin_of
 from decal_cli.task import BinaryTask
@@ -168,11 +169,9 @@ def _bin_tree(rows: Training, here: Ints, least: int | None) -> Tree:
     columns, label = features[grown], rows.label[grown]
     tree = Tree.of_sklearn(grown_tree(columns, label, rows.weights[grown], LEAVES, smallest, rows.seed))
     leaf, weights, labels = tree.leaf(features[counted]), rows.weights[counted], rows.label[counted]
-    weight = np.bincount(leaf, weights, len(tree.value))
-    positive = np.bincount(leaf, weights * labels, len(tree.value))
+    weight, positive = (np.bincount(leaf, each, len(tree.value)) for each in (weights, weights * labels))
     # A leaf that none of them reaches holds the frequency of the bin.
-    value = np.full(len(tree.value), np.average(labels, weights=weights))
-    return replace(tree, value=np.divide(positive, weight, out=value, where=weight > 0))
+    return replace(tree, value=ratio(positive, weight, float(np.average(labels, weights=weights))))
 
 
 def halves(rows: Training, here: Ints) -> tuple[Ints, Ints]:
@@ -343,7 +342,7 @@ def best_patch(sample: PatchedRows, cells: int) -> Patch | None:
         np.array([np.bincount(cell[member], values[member], cells) for member in sample.member])
         for values in (sample.weight, off)
     )
-    gain = np.divide(missing**2, weight, out=np.zeros_like(weight), where=weight > 0)
+    gain = ratio(missing**2, weight)
     subset, of_cell = np.unravel_index(int(gain.argmax()), gain.shape)
     if gain[subset, of_cell] <= MIN_GAIN * sample.weight.sum():
         return None

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.learn.encoding import encoded_for
 from decal_cli.learn.models import Applied, are_probabilities, is_increasing, model, need
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.features import Matrix
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows, Unlabelled
@@ -256,9 +257,7 @@ def _shrunken(node: Ints, off: Floats, variance: Floats, weight: Floats) -> Floa
     """Mean deviation in each node times [1 - DOUBT (error / deviation)^2]+, shape (nodes,)."""
     total, sums = np.bincount(node, weight), np.bincount(node, weight * off)
     noise = np.bincount(node, weight**2 * variance)
-    mean = np.divide(sums, total, out=np.zeros_like(total), where=total > 0)
-    ratio = np.divide(noise, sums**2, out=np.full_like(total, np.inf), where=sums != 0)
-    return mean * np.maximum(1 - DOUBT * ratio, 0.0)
+    return ratio(sums, total) * np.maximum(1 - DOUBT * ratio(noise, sums**2, np.inf), 0.0)
 
 
 def hold_out(rows: Rows, *, seed: int) -> HeldOutRegions | None:
@@ -339,11 +338,11 @@ def _half_losses(leaves: Leaves, bins: int) -> tuple[Floats, Floats, Floats]:
         return np.bincount(leaves.bin, values, minlength=bins).astype(np.float64, copy=False)
 
     n, pos, n2 = per_bin(leaves.n), per_bin(leaves.pos), per_bin(leaves.n2)
-    rate, one_over = _ratio(pos, n, np.nan), _ratio(n2, n**2, 1.0)
+    rate, one_over = ratio(pos, n, np.nan), ratio(n2, n**2, 1.0)
     noise = _noise(rate, one_over)
-    leaf_rate = _ratio(leaves.pos, leaves.n, np.nan)
-    leaf_noise = np.nan_to_num(_noise(leaf_rate, _ratio(leaves.n2, leaves.n**2, 1.0)))
-    weight = _ratio(leaves.n, n[leaves.bin], 0.0)
+    leaf_rate = ratio(leaves.pos, leaves.n, np.nan)
+    leaf_noise = np.nan_to_num(_noise(leaf_rate, ratio(leaves.n2, leaves.n**2, 1.0)))
+    weight = ratio(leaves.n, n[leaves.bin])
     square = (leaf_rate - rate[leaves.bin]) ** 2
     loss = per_bin(weight * square) - (per_bin(weight * leaf_noise) - noise)
     # The frequency of the bin moves with that of its leaves: their distance is less noisy than a leaf on its own.
@@ -355,10 +354,6 @@ def _half_losses(leaves: Leaves, bins: int) -> tuple[Floats, Floats, Floats]:
     own = (weight * leaf_noise) ** 2
     second = 2 * (per_bin(own * ((1 - weight) ** 2 - weight**2)) + per_bin(weight**2 * leaf_noise) ** 2)
     return loss, first, second
-
-
-def _ratio(part: Floats, whole: Floats, otherwise: float) -> Floats:
-    return np.divide(part, whole, out=np.full(len(whole), otherwise), where=whole > 0)
 
 
 def _noise(rate: Floats, one_over: Floats) -> Floats:
@@ -397,7 +392,7 @@ def _won_from_0(loss: Floats, rate: Floats, threshold: Floats | float) -> Floats
     """Where Q is 0 or (c^2 + GL) / c."""
     square = rate**2 + loss
     won = np.where(rate >= threshold, threshold * loss, rate * (square - threshold * rate))
-    return np.divide(won, square, out=np.zeros_like(won), where=square > 0)
+    return ratio(won, square)
 
 
 def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bounds:
