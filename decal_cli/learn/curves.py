@@ -55,11 +55,9 @@ def logit(score: Floats) -> Floats:
 
 def counts_of(t: Table, smoothed: bool = False) -> tuple[Floats, Floats]:
     """Rows and positives of each level, (m,) each, or the positives expected under Platt's smoothed targets."""
-    n, pos = t.n.astype(np.float64), t.pos.astype(np.float64)
-    if smoothed:
-        high, low = (t.positives + 1) / (t.positives + 2), 1 / (t.negatives + 2)
-        pos = high * pos + low * (n - pos)
-    return n, pos
+    neg, pos = t.of_labels
+    high, low = ((t.positives + 1) / (t.positives + 2), 1 / (t.negatives + 2)) if smoothed else (1.0, 0.0)
+    return neg + pos, high * pos + low * neg
 
 
 def need_different_scores(t: Table, least: int = 2) -> None:
@@ -465,10 +463,11 @@ def venn_abers(rows: Training) -> VennAbers:
     as one row of weight 1, so the weights should be of that order. It never returns exactly 0 or 1.
     """
     t = rows.table
-    n, pos = t.n.astype(np.float64), t.pos.astype(np.float64)
+    neg, pos = t.of_labels
+    n = neg + pos
     at1, p1 = _runs(t.score, fits_with_one_more(n, pos), last=True)
     # With the order of scores and the labels reversed, label 0 is label 1.
-    mirrored = 1 - fits_with_one_more(n[::-1], (n - pos)[::-1])[::-1]
+    mirrored = 1 - fits_with_one_more(n[::-1], neg[::-1])[::-1]
     at0, p0 = _runs(t.score, mirrored, last=False)
     return VennAbers(at0, np.append(0.0, p0), at1, np.append(p1, 1.0))
 

@@ -216,7 +216,7 @@ class ScoreCells:
     @cached_property
     def parts(self) -> SwitchGains:
         """What each step would add in each cell."""
-        n, pos = np.asarray(self.cells.n, dtype=np.float64), np.asarray(self.cells.pos, dtype=np.float64)
+        n, pos = self.cells.n, self.cells.pos
         rows, total = self.cells.rows_of_cells, self.cells.total
         threshold, size = np.array(self.task.thresholds)[:, None], np.array(self.task.shares)[:, None]
         # One more row of t* in each cell: one that shows a single class errs as well.
@@ -436,7 +436,7 @@ class Swaps:
     def gains(self) -> Floats:
         """What giving action b in place of action a adds, per row of the whole, shape (A, A); 0 where a is b."""
         d, actions = self.d, len(self.d.stakes)
-        sums = np.array([np.bincount(d.action, d.units.weight * each, actions) for each in d.worth]).T
+        sums = summed(d.action, d.units.weight, d.worth, actions).T
         return np.asarray((sums - np.diagonal(sums)[:, None]) / d.units.total)
 
     @property

@@ -158,7 +158,7 @@ def _precision(c: InCells) -> float:
     """Positives of a cell before its negatives, or after them; and no less than the first of them has."""
     if c.t.positives <= 0:
         raise Undefined("no row has label 1")
-    neg, pos = (np.asarray(values, dtype=np.float64)[::-1] for values in (c.t.n - c.t.pos, c.t.pos))
+    neg, pos = (values[::-1] for values in c.t.of_labels)
     ones, zeros = np.cumsum(pos), np.cumsum(neg)
     value = ones / np.maximum(ones + zeros, 1e-300)
     most = ones / np.maximum(ones + zeros - neg, 1e-300)

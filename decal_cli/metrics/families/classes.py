@@ -92,9 +92,9 @@ def risk_at(t: Table, coverage: Floats) -> tuple[Floats, Floats]:
     t: the highest probability, counted with whether its class is the label. Rows of equal probability are taken in any
     order: the expectation over these orders counts.
     """
-    n, wrong = (np.asarray(values, dtype=np.float64)[::-1] for values in (t.n, t.n - t.pos))
+    wrong, right = (values[::-1] for values in t.of_labels)
     squares = np.asarray(t.n2, dtype=np.float64)[::-1]
-    ends = gaps.running(n)
+    ends = gaps.running(wrong + right)
     rows = np.minimum(np.asarray(coverage) * ends[-1], ends[-1])
     errors, spread = (np.interp(rows, ends, gaps.running(values)) for values in (wrong, squares))
     return np.clip(errors / rows, 0.0, 1.0), rows**2 / spread
@@ -106,8 +106,8 @@ def area_influence(t: Table) -> tuple[Floats, Floats]:
     Of AURC = E[error * -ln S], S the coverage at the row's probability: error * -ln S, less the errors of the rows that
     are no surer, each over its coverage; shape (L,) each, of mean 0 over the rows.
     """
-    n, wrong = (np.asarray(values, dtype=np.float64) for values in (t.n, t.n - t.pos))
-    total = float(n.sum())
+    wrong, right = t.of_labels
+    n, total = wrong + right, t.total
     # Within a level, the mean over its rows of -ln of their coverage.
     above = np.cumsum(n[::-1])[::-1] - n
     low, high = above / total, (above + n) / total
@@ -360,7 +360,8 @@ def aurc(c: ClassTable) -> Estimate:
     if c.weight is not None:
         raise Undefined("is for rows without weights")
     t = c.top
-    n, wrong = np.asarray(t.n[::-1], dtype=np.float64), np.asarray((t.n - t.pos)[::-1], dtype=np.float64)
+    wrong, right = (values[::-1] for values in t.of_labels)
+    n = wrong + right
     before, errors = np.cumsum(n) - n, np.cumsum(wrong) - wrong
     # Expected errors among the surest rows up to each row, over these rows.
     place = np.repeat(np.arange(len(n)), n.astype(np.int64))

@@ -623,7 +623,7 @@ def _more_error(t: Table, loss: Loss, centre: Floats, unit: Floats) -> float:
             off = off - ((weight * off).sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-300))[:, None]
         return float(unit @ (weight * off**2).sum(axis=1))
 
-    seen, expected = variance(np.asarray(cells.pos, dtype=np.float64)), variance(cells.n * chance)
+    seen, expected = variance(cells.of_labels[1]), variance(cells.n * chance)
     return math.sqrt(max(expected / seen, 1.0)) if seen > 0 else 1.0
 
 
