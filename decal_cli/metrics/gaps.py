@@ -15,6 +15,7 @@ from functools import wraps
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numpy.random import Generator
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, holding, quantile
@@ -55,7 +56,7 @@ def whole_rows(levels: Table) -> Ints:
     return as_whole(levels.rows_of_cells)
 
 
-def drawn_classes(rows: Floats, squares: Floats, chance: Floats, draws: int, rng: np.random.Generator) -> Floats:
+def drawn_classes(rows: Floats, squares: Floats, chance: Floats, draws: int, rng: Generator) -> Floats:
     """Class counts of cells of a calibrated model, shape (draws, m, K), weighted as the rows of each cell are.
 
     rows, squares: summed weights, and squared ones, of each cell, (m,); chance: of its classes, (m, K), of sum 1.
@@ -118,7 +119,7 @@ def smoothed(t: Table) -> Floats:
     return np.clip(t.score + spread(t, gap), 0.0, 1.0)
 
 
-def null_draws(t: Table, statistic: Callable[[Table], float], rng: np.random.Generator) -> Floats:
+def null_draws(t: Table, statistic: Callable[[Table], float], rng: Generator) -> Floats:
     """The statistic on tables with these scores and labels drawn from them, shape (N_NULL_DRAWS,)."""
     return np.array([statistic(t.null(rng)) for _ in range(N_NULL_DRAWS)])
 
@@ -289,7 +290,7 @@ def cells(t: Table, most: int = MAX_ERROR_CELLS) -> Table:
     return t if len(t) <= most else t.bins(most)
 
 
-def worlds(levels: Table, rng: np.random.Generator) -> Worlds:
+def worlds(levels: Table, rng: Generator) -> Worlds:
     """Sums of label - score over T of each level, with draws of rows and labels about the frequencies of bins."""
     chance, unit = _frequency(levels), levels.n / levels.rows_of_cells
     rows, shape = levels.n / unit, (N_WORLD_DRAWS, len(levels))
@@ -308,7 +309,7 @@ def worlds(levels: Table, rng: np.random.Generator) -> Worlds:
     return Worlds(gap, less, noise, (calibrated / max(drawn, 1e-300), bend / max(drawn, 1e-300)))
 
 
-def worlds_of(t: Table, used: Table, rng: np.random.Generator) -> tuple[Table, Table, Worlds]:
+def worlds_of(t: Table, used: Table, rng: Generator) -> tuple[Table, Table, Worlds]:
     """Of exact levels, where these are used, else of bins: what chance is drawn on, they, and their gaps."""
     drawn_on = t if used is t else cells(t)
     starts = np.arange(len(t)) if used is t else drawn_on.bin_starts()
@@ -409,7 +410,7 @@ Statistic = Callable[[Floats, Floats, Floats], Floats]
 
 
 def interval_of_agents(
-    t: Table, statistic: Statistic, rng: np.random.Generator, confidence: float, value: float, most: float = 1.0
+    t: Table, statistic: Statistic, rng: Generator, confidence: float, value: float, most: float = 1.0
 ) -> Interval:
     """Values of the worlds in which the value is not extreme, as interval has them; rows and labels are drawn.
 

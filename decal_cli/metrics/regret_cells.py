@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.random import Generator
 
 from decal_cli.learn.regions import bounds_of_bins
 from decal_cli.metrics import confidence as intervals
@@ -110,7 +111,7 @@ class RowCells:
         """Per decision."""
         return float(sum(float(each.lost(rate)) for each, rate in zip(self.bins, self.rate, strict=True)))
 
-    def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
+    def interval(self, rng: Generator, confidence: float) -> Interval:
         """For the regret that the population's frequencies would give."""
         rows = self.cells.rows_of_cells
         middle = np.array([each.at[:, -1].sum() / max(each.size[:, -1].sum(), 1e-300) for each in self.bins])
@@ -124,7 +125,7 @@ class RowCells:
             biased += each.pulled(rate, reach, moved) - each.pulled(rate, reach, np.zeros(1))
         return clipped(self.value, seen, biased, confidence)
 
-    def null(self, rng: np.random.Generator) -> Floats:
+    def null(self, rng: Generator) -> Floats:
         """The value in draws of labels from the mean scores of cells, shape (N_NULL_DRAWS,)."""
         cells = self.cells
         pos = np.array([cells.design.relabelled(cells, rng, cells.score)[0] for _ in range(gaps.N_NULL_DRAWS)])
@@ -155,14 +156,14 @@ class Lost(Protocol):
     def value(self) -> float:
         """Utility per row that the best action of each cell adds to the decisions there."""
 
-    def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
+    def interval(self, rng: Generator, confidence: float) -> Interval:
         """For what the population's label shares would give."""
 
 
 class Cells(Lost, Protocol):
     """Rows in cells, by the decisions on them."""
 
-    def null(self, rng: np.random.Generator) -> Floats:
+    def null(self, rng: Generator) -> Floats:
         """The value in draws of labels from the scores of each cell, shape (N_NULL_DRAWS,)."""
 
 
@@ -229,7 +230,7 @@ class ScoreCells:
     def value(self) -> float:
         return self.task.u_delta * max(float(self.parts.lost(self.parts.gain)), 0.0)
 
-    def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
+    def interval(self, rng: Generator, confidence: float) -> Interval:
         """All steps of a cell share its noise."""
         gain, error, lost = self.parts.gain, self.parts.error, self.parts.lost
         noise = error * rng.standard_normal((N_REGRET_DRAWS, 1, gain.shape[-1]))
@@ -238,7 +239,7 @@ class ScoreCells:
         low, high = clipped(max(float(lost(gain)), 0.0), lost(gain + noise), biased, confidence)
         return self.task.u_delta * low, self.task.u_delta * min(high, 1.0)
 
-    def null(self, rng: np.random.Generator) -> Floats:
+    def null(self, rng: Generator) -> Floats:
         cells, at = self.cells, np.array(self.task.thresholds)[:, None]
         draws = (cells.design.relabelled(cells, rng, cells.score)[0] for _ in range(gaps.N_NULL_DRAWS))
         return self.task.u_delta * np.array([self.parts.lost((pos - at * cells.n) / cells.total) for pos in draws])
@@ -363,7 +364,7 @@ class StakesCells:
             return N_DRAWS
         return int(np.clip(MOST_ROW_DRAWS // len(self.cell), MIN_DRAWS, N_DRAWS))
 
-    def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
+    def interval(self, rng: Generator, confidence: float) -> Interval:
         """Bias-corrected: the classes of each cell drawn again from those seen there."""
         seen, squares = self._counts
         unit = ratio(squares, seen, 1.0)
@@ -372,7 +373,7 @@ class StakesCells:
         # Near 0, where what is lost is cut, the draws are skewed: their spread falls short of their upper tail.
         return intervals.holding((max(low, 0.0), max(high, gaps.central(lost, confidence)[1])), self.value)
 
-    def null(self, rng: np.random.Generator) -> Floats:
+    def null(self, rng: Generator) -> Floats:
         rows, squares = (each.sum(axis=1) for each in self._counts)
         chance = summed(self.cell, lambda part: self.units.weight[part] * self.score[part].T, len(rows)).T
         chance /= chance.sum(axis=1, keepdims=True)
@@ -443,7 +444,7 @@ class Swaps:
     def value(self) -> float:
         return float(self.gains.max(axis=1).sum())
 
-    def interval(self, rng: np.random.Generator, confidence: float) -> Interval:
+    def interval(self, rng: Generator, confidence: float) -> Interval:
         """The noise holds a row that could have been missed, which might have shown another label."""
 
         def lost(gain: Floats) -> Floats:
