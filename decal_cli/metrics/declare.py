@@ -264,10 +264,11 @@ def like(name: str, title: str, source: str = "", **others: Any) -> Callable[[F]
     of = METRICS[name]
 
     def declare(function: F) -> F:
-        new = {"name": function.__name__, "title": title, "source": source or of.source, "family": _family[0]}
-        interval = {"interval": "own"} if _usual(function) == "own" else {}
-        none = dict.fromkeys(("side", "of_classes", "of_rows"))
-        METRICS.add(of.like(function, parameters=parameters_of(function), **new | none | interval | others))
+        new: dict[str, Any] = {"name": function.__name__, "title": title, "source": source or of.source}
+        new |= {"family": _family[0], "parameters": parameters_of(function)}
+        new |= {"side": None, "of_classes": None, "of_rows": None}
+        new |= {"interval": "own"} if _usual(function) == "own" else {}
+        METRICS.add(of.like(function, **new | others))
         return function
 
     return declare
