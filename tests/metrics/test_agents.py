@@ -157,7 +157,7 @@ def test_where_nobody_loses_there_is_no_worst_agent() -> None:
 
 
 def many(m: int, seed: int) -> Table:
-    """Levels in many chunks."""
+    """Many levels."""
     rng = np.random.default_rng(seed)
     score = np.unique(rng.random(m))
     n = rng.integers(1, 9, len(score))
@@ -166,7 +166,7 @@ def many(m: int, seed: int) -> Table:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kinks", [1, 2])
-def test_chunks_find_what_all_kinks_at_once_find(seed: int, kinks: int) -> None:
+def test_a_curve_finds_what_all_kinks_at_once_find(seed: int, kinks: int) -> None:
     t = many(1500, seed)
     for curve, at_once in (
         (agents.of_levels, agents.losses_of_levels),
