@@ -214,7 +214,8 @@ def _decisions(q: Inputs) -> Decisions:
 
 def _regrets(q: Inputs) -> Regrets:
     if q.by_row:
-        return ClassRegrets(q.stakes.rows.class_table, q.stakes) if q.of_classes else RowRegrets(q.stakes)
+        rows = q.stakes.rows
+        return ClassRegrets(rows.class_table, q.stakes) if rows.classes else RowRegrets(q.stakes)
     return q.get(ClassRegrets) if q.of_classes else q.get(ScoreRegrets)
 
 
