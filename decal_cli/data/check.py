@@ -176,16 +176,16 @@ def amounts_of(parts: Origin, chosen: Chosen) -> dict[str, Floats]:
     for role in roles:
         what = _AMOUNTS[role]
         values = {name: floats(parts, name) for name in chosen.names(role)}
-        for name, column in values.items():
-            with np.errstate(invalid="ignore"):
-                beyond, negative = np.abs(column) > MAX_UTILITY, column < 0
-            correct = "correct it or remove the row"
-            parts.refuse(beyond, name, column, f"{what} {{}} is beyond {MAX_UTILITY:g}", correct)
-            if role != "utility_columns":
+        spans = {name: _known_span(column) for name, column in values.items()}
+        for name, (low, high, _) in spans.items():
+            column, correct = values[name], "correct it or remove the row"
+            if max(high, -low) > MAX_UTILITY:
+                parts.refuse(abs(column) > MAX_UTILITY, name, column, f"{what} {{}} is beyond {MAX_UTILITY:g}", correct)
+            if low < 0 and role != "utility_columns":
                 either = f"correct it, or give {Hint('utility_columns')}: utilities may have either sign"
-                parts.refuse(negative, name, column, f"{what} {{}} is negative", either)
-        for name, column in values.items():
-            parts.lacking(np.isnan(column), name, what, chosen, of="amount")
+                parts.refuse(column < 0, name, column, f"{what} {{}} is negative", either)
+        for name, (_, _, missing) in spans.items():
+            parts.lacking(missing, name, what, chosen, of="amount")
         several = role == "utility_columns"
         amounts[role] = np.column_stack([*values.values()]) if several else next(iter(values.values()))
         if several and not chosen.models and len(values) == 4:

@@ -121,7 +121,7 @@ class Rows(Unlabelled):
         Errors: Undefined, where there are fewer clusters than parts.
         """
         if self.unit is None:
-            return rng.permutation(len(self))
+            return rng.permutation(np.arange(len(self), dtype=np.int32 if len(self) < 1 << 31 else np.int64))
         clusters = int(self.unit.max()) + 1
         need_clusters(clusters, parts)
         place = rng.permutation(clusters)[self.unit]
