@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_rows
+from decal_cli.tables.memo import once
 from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 from decal_cli.tables.units import Estimate, Units
 
@@ -138,9 +139,10 @@ class SideTable(Table):
     def of_units(self, values: Floats) -> Floats:
         return values[:, self.place].ravel()
 
+    @once
     def mean_of(self, loss: Loss) -> Estimate:
         """Mean over rows of a loss."""
-        return self.cached(loss, lambda t: t.mean(lambda: loss(t.score)))
+        return self.units.mean(self.of_units(loss(self.score)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,25 +93,16 @@ class Table(Counted, Remembering):
         """Sum over levels of a term that is computed block by block."""
         return float(sum(float(term(block).sum()) for block in self.blocks()))
 
+    @once
     def mean_of(self, loss: Loss) -> Estimate:
-        """Mean over rows of a loss; computed once per loss function."""
-        return self.cached(loss, lambda t: t._mean_of(loss))
-
-    def mean(self, values: Callable[[], Floats]) -> Estimate:
-        """Mean over rows of a number of each label and level, (2, m)."""
-        return self.units.mean(self.of_units(values()))
+        """Mean over rows of a loss; computed once per loss function, block by block."""
+        blocks = ((block, np.broadcast_to(loss(block.score), (2, len(block.score)))) for block in self.blocks())
+        sums = self.design.moments(blocks)
+        return self.units.mean_of_sums(sums.first, sums.squares, lambda: loss(self.score).ravel(), sums.between)
 
     def of_units(self, values: Floats) -> Floats:
         """Numbers of each label and level, (2, m), as those of the units."""
         return values.ravel()
-
-    def _mean_of(self, loss: Loss) -> Estimate:
-        """The same block by block."""
-        blocks = ((block, np.broadcast_to(loss(block.score), (2, len(block.score)))) for block in self.blocks())
-        moments = self.design.moments(blocks)
-        return self.units.mean_of_sums(
-            moments.first, moments.squares, lambda: loss(self.score).ravel(), moments.between
-        )
 
     def with_known_share(self) -> Self:
         """The same rows, weighted to a share of label 1 that is known."""
