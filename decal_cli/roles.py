@@ -7,10 +7,10 @@ all read these declarations. A new role is one field of `Columns`, and the code 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from decal_cli.declarations.option import Declaring, Option, declared, option
+from decal_cli.declarations.option import Declaring, Option, declared, option, options_of
 from decal_cli.hints import Hint
 
 
@@ -35,7 +35,7 @@ class Role(Option):
 
 def role(help: str, default: Any = None, flag: str = "", **more: Any) -> Any:
     """A field that stands for columns; `more` as for `Role`."""
-    return declared(default, Role(help, flag, **more))
+    return declared(Role(help, default, flag, **more))
 
 
 @dataclass(frozen=True)
@@ -188,11 +188,11 @@ class Columns(Declaring, panel="Input"):
 
 ALL_COLUMNS = "*"
 """The pattern that takes every column that has no other role."""
-DECLARATIONS: dict[str, Option] = {each.name: each.metadata["option"] for each in fields(Columns)}
+DECLARATIONS = options_of(Columns)
 """Everything that can be said about the columns, by name."""
 ROLES: dict[str, Role] = {name: each for name, each in DECLARATIONS.items() if isinstance(each, Role)}
 """The roles among them, in the order of a report."""
-DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Columns)}
+DEFAULTS: dict[str, Any] = {name: each.default for name, each in DECLARATIONS.items()}
 """The value of each when the user gives none."""
 
 ROW_UTILITIES = ("amount", "cost_fp_column", "cost_fn_column", "utility_columns")

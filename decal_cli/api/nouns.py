@@ -18,7 +18,7 @@ from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STU
 from decal_cli.declarations.option import Complete, Declaring, declared, keys_of, option
 from decal_cli.hints import Hint, said, speaking_to
 from decal_cli.render.terms import StatedTerms
-from decal_cli.roles import DECLARATIONS, DEFAULTS
+from decal_cli.roles import DECLARATIONS
 from decal_cli.task import SPELLINGS, Varied
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ Matrix: TypeAlias = "str | Sequence[Any] | Array | Mapping[str, Sequence[float]]
 
 def column(name: str) -> Any:
     """A field that says something of the columns, as it is declared there."""
-    return declared(DEFAULTS[name], DECLARATIONS[name])
+    return declared(DECLARATIONS[name])
 
 
 def names_in(*homes: str, also: tuple[str, ...] = ()) -> Complete:

@@ -13,14 +13,14 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, Field, dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, get_args, get_origin, get_type_hints
+from dataclasses import Field, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, get_args, get_origin, get_type_hints
 
 import typer
 
-from decal_cli.api.nouns import Data, Decision, Halvings, Rules, Statistics
+from decal_cli.api.nouns import Data, Decision, Halvings
 from decal_cli.commands.options import INPUT, INPUT_FORMATS, column_names
-from decal_cli.declarations.option import Declaring, Option, argument, keys_of, option, placed
+from decal_cli.declarations.option import Declaring, Option, argument, option, options_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, said, speaking_to
 from decal_cli.render.terms import StatedTerms
@@ -66,19 +66,19 @@ def flat(command: Callable[..., Any], panel: str = "") -> Callable[..., None]:
     """
     hints = get_type_hints(command, include_extras=True)
     kinds: dict[str, type] = {}
-    offered: dict[str, _Offered] = {}
-    own: dict[str, _Offered] = {}
+    own: dict[str, Option] = {}
+    offered: dict[str, Option] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         if isinstance(parameter.default, Field):
-            declared = placed(parameter.default, parameter.annotation, panel)
-            own[name] = _Offered.of(declared.key or name, declared, parameter.default)
-            offered[own[name].name] = own[name]
+            declaration: Option = parameter.default.metadata["option"]
+            own[name] = _repeatable(declaration.placed(name, parameter.annotation, panel))
+            offered[own[name].line] = own[name]
             continue
         kinds[name], texts = get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name], {})
-        for each in _offered_by(kinds[name]):
-            text = texts.get(each.key, each.option.help)
-            if text is not None and command.__name__ in (each.option.verbs or (command.__name__,)):
-                offered[each.name] = each._replace(option=replace(each.option, help=text))
+        for key, each in _offered_by(kinds[name]):
+            each = replace(each, help=texts[key]) if key in texts else _repeatable(each)
+            if each.help is not None and command.__name__ in (each.verbs or (command.__name__,)):
+                offered[key] = each
 
     def spread(**given: Any) -> None:
         # Late: help needs none of it, and where memory is limited, what takes most of it comes first.
@@ -100,7 +100,7 @@ def flat(command: Callable[..., Any], panel: str = "") -> Callable[..., None]:
     parameters = [*map(_parameter, offered.values()), help_all]
     spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    spread.__dict__["brief"] = {name: _help(each, first=True) for name, each in offered.items() if each.option.brief}
+    spread.__dict__["brief"] = {_name(each): _help(each, first=True) for each in offered.values() if each.brief}
     return spread
 
 
@@ -115,48 +115,37 @@ def _help_all(context: Any, asked: bool) -> None:
 HELP_ALL = typer.Option("--help-all", callback=_help_all, is_eager=True, help="Show every option and exit.")
 
 
-class _Offered(NamedTuple):
-    """An option of the command line: its name, its declaration, and its default."""
-
-    key: str
-    option: Option
-    default: Any = None
-
-    @classmethod
-    def of(cls, key: str, option: Option, field: Field[Any]) -> _Offered:
-        """That of a field, whose help says that it may be repeated."""
-        several = get_origin(option.kind) is list and not option.argument
-        default = None if field.default is MISSING else field.default
-        return cls(key, replace(option, help=option.help + (REPEATED if several else "")), default)
-
-    @property
-    def name(self) -> str:
-        """The name of the parameter."""
-        return f"{self.key}_" if keyword.iskeyword(self.key) else self.key
+def _repeatable(each: Option) -> Option:
+    """An option whose help says whether it may be repeated."""
+    several = get_origin(each.kind) is list and not each.argument
+    return replace(each, help=each.help + REPEATED) if several else each
 
 
-def _offered_by(kind: type) -> Iterator[_Offered]:
-    """Every option of a noun, and of what else the line has of it."""
+def _offered_by(kind: type) -> Iterator[tuple[str, Option]]:
+    """Every option of a noun, and of what else the line has of it, by key."""
     for home in (BESIDE[kind], kind) if kind in BESIDE else () if kind is GivenOptions else (kind,):
-        for key, name in keys_of(home, on_line=True).items():
-            each = home.__dataclass_fields__[name]  # type: ignore[attr-defined]
-            yield _Offered.of(key, each.metadata["option"], each)
+        yield from options_of(home, on_line=True).items()
 
 
-def _help(each: _Offered, first: bool = False) -> str:
+def _name(each: Option) -> str:
+    """The name of the parameter that Typer has for an option."""
+    return f"{each.line}_" if keyword.iskeyword(each.line) else each.line
+
+
+def _help(each: Option, first: bool = False) -> str:
     """What help says of an option; first: only its first sentence, whether it may be repeated, and its default."""
-    text, repeated = said(each.option.help), ""
+    text, repeated = said(each.help), ""
     if first:
         text, repeated = (text.removesuffix(REPEATED), REPEATED) if text.endswith(REPEATED) else (text, "")
         text = f"{text.partition('. ')[0]}." if ". " in text else text
-    usual = None if each.option.kind is bool else each.default or None
-    shown = usual if each.option.shown is None else each.option.shown
+    usual = None if each.kind is bool else each.default or None
+    shown = usual if each.shown is None else each.shown
     return text + repeated + ("" if shown is None else f" [default: {said(str(shown))}]")
 
 
-def _parameter(each: _Offered) -> inspect.Parameter:
+def _parameter(declared: Option) -> inspect.Parameter:
     """What Typer takes for an option or an argument: values are texts, which are read later; nothing by default."""
-    declared, choices = each.option, each.option.choices
+    choices = declared.choices
     several, switch = get_origin(declared.kind) is list, declared.kind is bool
 
     def begin_so(incomplete: str) -> list[str]:
@@ -164,56 +153,63 @@ def _parameter(each: _Offered) -> inspect.Parameter:
 
     known = declared.complete or (column_names if isinstance(declared, Role) else begin_so if choices else None)
     common: dict[str, Any] = {
-        "help": _help(each),
+        "help": _help(declared),
         "metavar": declared.metavar or "|".join(choices) or None,
         "rich_help_panel": declared.panel,
         "autocompletion": known,
         "callback": declared.check,
         "show_default": False,
     }
-    flags = filter(None, (f"--{each.key.replace('_', '-')}", declared.flag))
+    flags = filter(None, (f"--{declared.line.replace('_', '-')}", declared.flag))
     typed = typer.Argument(**common) if declared.argument else typer.Option(*flags, **common)
     kind: Any = bool if switch else list[str] if several else str if declared.required else str | None
     empty: Any = inspect.Parameter.empty if declared.required else False if switch else [] if several else None
     return inspect.Parameter(
-        each.name, inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=Annotated[kind, typed]
+        _name(declared), inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=Annotated[kind, typed]
     )
 
 
 def _filled(
-    kinds: Mapping[str, type], own: Mapping[str, _Offered], offered: Mapping[str, _Offered], given: Mapping[str, Any]
+    kinds: Mapping[str, type], own: Mapping[str, Option], offered: Mapping[str, Option], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What a command takes, by parameter. Errors: DecalError for a value that is none of the option's."""
-    line = {each.key: value_of(each.key, each.option, given[name]) for name, each in offered.items()}
+    line = {key: value_of(each, given[_name(each)]) for key, each in offered.items()}
     said = GivenOptions(
         (key, value) for key, value in line.items() if not (value is None or value is False or value == [])
     )
-    nouns: dict[type, Any] = {GivenOptions: said}
+    known: Mapping[str, Any] = said
+    source: Any = ()
     if Data in kinds.values():
         # Late: what only explains, and what scores new rows, reads no settings.
         from decal_cli.commands.settings import find_settings, working_folder
         from decal_cli.data.output import check_writable
 
-        if "output" in own and line["output"] is not None:
-            check_writable(line["output"], "output")
+        if "output" in own and "output" in said:
+            check_writable(said["output"], "output")
         settings = find_settings(working_folder())
-        if Rules in kinds.values():
-            line |= {key: line[key] or settings.get(key) for key in keys_of(Rules, on_line=True)}
-        source = _source(said, settings, Halvings not in kinds.values()) if "files" in line else ()
-        nouns |= _nouns(said, settings, source)
-    line |= {each.key: each.option.settle(line[each.key], line) for each in offered.values() if each.option.settle}
-    taken = {name: each.default if line[each.key] is None else line[each.key] for name, each in own.items()}
-    return taken | {name: nouns[kind] if kind in nouns else _noun(kind, line) for name, kind in kinds.items()}
+        if "files" in offered:
+            source = _source(said, settings, Halvings not in kinds.values())
+        known = _known(said, settings)
+    taken = {name: said if kind is GivenOptions else _noun(kind, known, source) for name, kind in kinds.items()}
+    for name, each in own.items():
+        value = each.settle(line[each.line], line) if each.settle else line[each.line]
+        taken[name] = each.default if value is None else value
+    return taken
 
 
-def _noun(kind: type, line: Mapping[str, Any]) -> Any:
-    """A noun of what is given of its fields."""
-    given = {name: (key, line[key]) for key, name in keys_of(kind, on_line=True).items() if line.get(key) is not None}
-    return kind(**{name: not value if key.startswith("no_") else value for name, (key, value) in given.items()})
+def _noun(kind: type, known: Mapping[str, Any], source: Any = ()) -> Any:
+    """A noun of what is known of its fields. A switch against what is usual has its default on the line."""
+    options = {key: each for key, each in options_of(kind, on_line=True).items() if key in known}
+    given = {each.name: not known[key] if each.default is True else known[key] for key, each in options.items()}
+    if kind is Data:
+        given["source"] = source
+    if kind is Decision:
+        given["terms"] = _noun(StatedTerms, known)
+    return kind(**given)
 
 
-def _nouns(line: GivenOptions, settings: Settings, source: Any) -> dict[type, Any]:
-    """The data, the decision and the statistics: what the line says, else the settings.
+def _known(line: GivenOptions, settings: Settings) -> dict[str, Any]:
+    """By key, what the line says of the nouns, else the settings.
 
     A whole task on the line is in place of what the settings say of it.
     """
@@ -224,14 +220,7 @@ def _nouns(line: GivenOptions, settings: Settings, source: Any) -> dict[type, An
     dropped = ROW_UTILITIES if spelled - {"cost_fp", "cost_fn"} or len(spelled) > 1 else ()
     if "capacity" not in keys and "decisions" not in settings:
         dropped = (*dropped, "per")
-    nouns = (*keys_of(Data, on_line=True), *keys_of(Decision, on_line=True), *keys_of(StatedTerms))
-    known = (key for key in (*nouns, "confidence", "seed") if key in line or key not in dropped)
-    # Late: it brings what reads the rows.
-    from decal_cli.api.asking import asked
-
-    sure = Statistics(intervals="no_intervals" not in line)
-    given = asked(Data(source), None, sure, {key: keys[key] for key in known if key in keys})
-    return {Data: given.data, Decision: given.decision, Statistics: given.statistics}
+    return {key: value for key, value in keys.items() if key in line or key not in dropped}
 
 
 def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
@@ -274,29 +263,29 @@ def piped_in() -> BinaryIO | None:
     return stream if stream.peek(1) else None
 
 
-def value_of(key: str, declared: Option, given: Any, kind: Any = None) -> Any:
+def value_of(declared: Option, given: Any, kind: Any = None) -> Any:
     """The value of an option. Errors: DecalError, one line that leads to what is meant."""
-    kind = kind or declared.kind
+    kind, words = kind or declared.kind, Hint(declared.line).words
     if get_origin(kind) is list:
-        return [value_of(key, declared, each, get_args(kind)[0]) for each in given or ()]
+        return [value_of(declared, each, get_args(kind)[0]) for each in given or ()]
     if not isinstance(given, str):
         return given
     if declared.choices and given not in declared.choices:
         # Late: help has no use for it.
         from decal_cli.declarations.spec import near
 
-        listed = ", ".join(declared.choices)
-        flag = declared.flag if declared.flag.startswith("--") else Hint(key).words
-        raise DecalError(f"{flag} {given!r} is not one of {listed}", near(given, declared.choices))
+        flag = declared.flag if declared.flag.startswith("--") else words
+        problem = f"{flag} {given!r} is not one of {', '.join(declared.choices)}"
+        raise DecalError(problem, near(given, declared.choices))
     if kind not in (int, float) or (declared.ranged and given.count(":") == 1):
         return given
     try:
         return kind(given)
     except ValueError:
-        fix = f"give for example {Hint(key).words} {EXAMPLES.get(key, '1')}"
+        fix = f"give for example {words} {EXAMPLES.get(declared.line, '1')}"
         for text, scale in ((given.replace(",", "."), 1), (given.removesuffix("%"), 100)):
             with suppress(ValueError):
                 if text != given:
-                    fix = f"write {Hint(key).words} {kind(float(text) / scale):g}"
+                    fix = f"write {words} {kind(float(text) / scale):g}"
         noun = "whole number" if kind is int else "number"
-        raise DecalError(f"{Hint(key).words} {given!r} is not a {noun}", fix) from None
+        raise DecalError(f"{words} {given!r} is not a {noun}", fix) from None

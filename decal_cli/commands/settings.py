@@ -11,7 +11,7 @@ from typing import Any
 from decal_cli.api.nouns import Decision, Rules
 from decal_cli.data.words import nearest, quote, text_of
 from decal_cli.declarations.defaults import CONFIDENCE
-from decal_cli.declarations.option import Option, keys_of
+from decal_cli.declarations.option import Option, keys_of, options_of
 from decal_cli.documents import read_document, toml_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_SETTINGS_BYTES
@@ -122,9 +122,8 @@ _LISTED |= {"names": replace(TEXTS, kept=lambda value: value), "odds": TEXT, "un
 
 def _kinds(noun: type, keys: Iterable[str]) -> dict[str, _Kind]:
     """What a value must be under each key of a noun: as it is listed, else of the type that its declaration has."""
-    named = keys_of(noun)
-    options = {key: noun.__dataclass_fields__[named[key]].metadata["option"] for key in keys}  # type: ignore[attr-defined]
-    return {key: _LISTED.get(key) or _of(option) for key, option in options.items()}
+    options = options_of(noun)
+    return {key: _LISTED.get(key) or _of(options[key]) for key in keys}
 
 
 def _of(option: Option) -> _Kind:

@@ -18,23 +18,25 @@ NUMBERS = {"int": int, "float": float, "list[float]": list[float]}
 
 @dataclass(frozen=True)
 class Option:
-    """What help, parser, settings and Python know of a field beside its default.
+    """What help, parser, settings and Python know of a field.
 
-    help: of which the first page shows the first sentence, where `brief` has it there. key: how it is called on the
-    command line, in settings and as a keyword, where the field has another name; of Python alone it is "". line: how
-    the command line alone calls it; None where it has no such option. verbs: the commands that have it, where not all
-    have. flag: one more option, such as '-s'. kind: type of its values as text gives them; a list where it may be
-    repeated; by default as its annotation has it. ranged: whether a number may be a text LOW:HIGH. choices: its values,
-    where these are few. panel: its heading in help. shown: the default that help prints, where it is found later.
-    settle: gives the value that it has beside what else the line says, by key.
+    help: of which the first page shows the first sentence, where `brief` has it there. name: of the field. key: how it
+    is called on the command line, in settings and as a keyword, by default as the field; of Python alone it is "".
+    line: how the command line alone calls it; None where it has no such option. verbs: the commands that have it, where
+    not all have. flag: one more option, such as '-s'. kind: type of its values as text gives them; a list where it may
+    be repeated; by default as its default or its annotation has it. ranged: whether a number may be a text LOW:HIGH.
+    choices: its values, where these are few. panel: its heading in help. shown: the default that help prints, where it
+    is found later. settle: gives the value that it has beside what else the line says, by key.
     """
 
     help: str = ""
+    default: Any = None
     flag: str = ""
     metavar: str = ""
     choices: tuple[str, ...] = ()
-    key: str | None = None
-    line: str | None = ""
+    name: str = ""
+    key: Any = None
+    line: Any = ""
     verbs: tuple[str, ...] = ()
     kind: Any = None
     panel: str = ""
@@ -47,34 +49,29 @@ class Option:
     ranged: bool = False
     settle: Callable[[Any, Mapping[str, Any]], Any] | None = None
 
+    def placed(self, name: str, annotation: Any, panel: str) -> Option:
+        """The option as its field or parameter has it: by this name, of this kind, and under this heading."""
+        # A module that does not put annotations off has the types themselves.
+        text = annotation if isinstance(annotation, str) else formatannotation(annotation)
+        usual = {bool: bool, tuple: list[str]}.get(type(self.default)) or NUMBERS.get(text.removesuffix(" | None"), str)
+        key = name if self.key is None else self.key
+        line = key if self.line == "" else self.line
+        return replace(self, name=name, key=key, line=line, kind=self.kind or usual, panel=self.panel or panel)
+
 
 def option(help: str, default: Any = None, flag: str = "", **more: Any) -> Any:
     """A field that is an option; `more` as for `Option`."""
-    return declared(default, Option(help, flag, **more))
+    return declared(Option(help, default, flag, **more))
 
 
 def argument(help: str, metavar: str, default: Any = None, **more: Any) -> Any:
     """A field that is named by its place on the line."""
-    return declared(default, Option(help, metavar=metavar, argument=True, **more))
+    return declared(Option(help, default, metavar=metavar, argument=True, **more))
 
 
-def declared(default: Any, option: Option) -> Any:
-    """A field of a dataclass, or a parameter of a command, with its declaration.
-
-    Its default may say that it is a switch, or several texts.
-    """
-    if isinstance(default, (bool, tuple)):
-        option = replace(option, kind=option.kind or (bool if isinstance(default, bool) else list[str]))
-    return field(**{} if option.required else {"default": default}, metadata={"option": option})
-
-
-def placed(declaration: Any, annotation: Any, panel: str) -> Option:
-    """The option of a field or parameter, with the kind of its annotation and its heading, where it names no other."""
-    option: Option = declaration.metadata["option"]
-    # A module that does not put annotations off has the types themselves.
-    text = annotation if isinstance(annotation, str) else formatannotation(annotation)
-    kind = option.kind or NUMBERS.get(text.removesuffix(" | None"), str)
-    return replace(option, panel=option.panel or panel, kind=kind)
+def declared(option: Option) -> Any:
+    """A field of a dataclass, or a parameter of a command, with its declaration."""
+    return field(**{} if option.required else {"default": option.default}, metadata={"option": option})
 
 
 class Declaring:
@@ -84,13 +81,16 @@ class Declaring:
         super().__init_subclass__(**more)
         for name, each in vars(cls).items():
             if isinstance(each, Field):
-                each.metadata = MappingProxyType({"option": placed(each, cls.__annotations__[name], panel)})
+                option = each.metadata["option"].placed(name, cls.__annotations__[name], panel)
+                each.metadata = MappingProxyType({"option": option})
+
+
+def options_of(noun: type, on_line: bool = False) -> dict[str, Option]:
+    """Every option of a dataclass by its key; on_line: those that the command line has, as they are called there."""
+    options: list[Option] = [each.metadata["option"] for each in fields(noun) if "option" in each.metadata]
+    return {key: each for each in options if (key := each.line if on_line else each.key)}
 
 
 def keys_of(noun: type, on_line: bool = False) -> dict[str, str]:
-    """Key -> field of everything that is declared in a dataclass; on_line: of what the command line has, as there."""
-    known = {each.name: each.metadata["option"] for each in fields(noun) if "option" in each.metadata}
-    keys = {name: name if each.key is None else each.key for name, each in known.items()}
-    if on_line:
-        keys = {name: key if known[name].line == "" else known[name].line for name, key in keys.items()}
-    return {key: name for name, key in keys.items() if key}
+    """Key -> field of everything that `options_of` has."""
+    return {key: each.name for key, each in options_of(noun, on_line).items()}
