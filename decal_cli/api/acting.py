@@ -14,7 +14,6 @@ from decal_cli.analysis.fit import columns_for, read_model, scored
 from decal_cli.api.answer import Answer, of_thousand
 from decal_cli.api.asking import (
     asked,
-    columns_of,
     methods_of,
     paths_of,
     thresholds_text,
@@ -277,7 +276,7 @@ def study(
     named = studies.tasks_named(plan.need_shared("study"))
     at = tuple(float(t) for t in parse_thresholds(text))
     setting = studies.Setting(at, methods_of(methods), plan.confidence, named)
-    folder, columns = Path(folder_of(os.fspath(halved.folder))), columns_of(given)
+    folder, columns = Path(folder_of(os.fspath(halved.folder))), given.columns()
     with AROUND.get().counting() as count:
         result = studies.run(list(dict.fromkeys(paths)), columns, setting, range(halved.seeds), folder, workers, count)
         return StudyAnswer(Studied(summarise(result)), library_of(None), result.notes)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.described import Reference, against
 from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.api.frames import Library, library_of
 from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Source, Statistics, unsaid
@@ -77,36 +76,87 @@ class Asked(NamedTuple):
         """What frames of the answer are of."""
         return library_of(self.data.source)
 
+    @property
+    def source(self) -> Any:
+        """Where the rows are; a connection or an address as an engine. Errors: DecalError, where it has no query."""
+        source: Any = self.data.source
+        paths = paths_of(source) or ()
+        if len(paths) == 1 and is_address(paths[0]):
+            return Engine(paths[0], query=self.data.query)
+        if isinstance(source, Engine) or not (hasattr(source, "cursor") and hasattr(source, "close")):
+            return source
+        if self.data.query is None:
+            raise DecalError("the data is a connection", "say what to ask it: Data(connection, query='select ..')")
+        return Engine(source, query=self.data.query)
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What is given of the columns: names or values, and how they are read."""
+        data, decision = self.data, self.decision
+        if not unsaid(decision.per) and decision.capacity is None:
+            named = decision.per if isinstance(decision.per, str) else ""
+            raise DecalError(
+                f"{Hint('per', named)} is the column of days of a capacity",
+                f"give {Hint('capacity')} too; decisions a year are {Hint('decisions', '100000/year')}",
+            )
+        given = {name: getattr(data if hasattr(data, name) else decision, name) for name in DECLARATIONS}
+        return {name: value for name, value in given.items() if not unsaid(value)}
+
+    def columns(self, named: bool = True) -> Columns:
+        """What is said of the columns; named: whether every role is a name, as where the rows are files."""
+        said: dict[str, Any] = {}
+        for name, given in self.said.items():
+            option = DECLARATIONS[name]
+            if name in ROLES:
+                listed = names_of(name, given) if named or name == "score" else ()
+                said |= {name: listed if several(name) else listed[0]} if listed else {}
+            elif option.choices:
+                said[name] = one_of(name, given, option.choices)
+            elif option.kind is bool:
+                said[name] = bool(given)
+            else:
+                said[name] = text_of(given) if name == "positive" else number_text(name, given)
+        return Columns(**said)
+
     def rows(self, edges: Sequence[float] | None = None, pairs: bool = False) -> Dataset:
         """The checked data set. Errors: DecalError.
 
         edges: thresholds of decisions, where counts of rows will do. pairs: whether they are counted by two scores.
         """
-        data, source, paths = self.data, self.source, paths_of(self.data.source)
-        if counted := _engine(source, paths):
+        data, source, around = self.data, self.source, AROUND.get()
+        spark = type(source).__module__.startswith("pyspark.sql")
+        if spark or isinstance(source, Engine):
             # Late: most callers have files or arrays.
-            from decal_cli.data.large.engines import counting
+            from decal_cli.data.large.engines.counting import read_engine, read_spark
 
-            given = source if paths is None else Engine(paths[0], query=data.query)
-            return getattr(counting, counted)(given, columns_of(self), tuple(edges or ()), pairs)
-        if paths is not None:
-            columns, stdin = columns_of(self), AROUND.get().stdin
+            count = read_spark if spark else read_engine
+            return count(source, self.columns(), tuple(edges or ()), pairs)
+        if (paths := paths_of(source)) is not None:
             if edges is None:
-                return read(paths, columns, stdin, sampled=not pairs)
-            with AROUND.get().reading() as progress:
-                return read(paths, columns, stdin, Counting(tuple(edges), progress, pairs), not pairs)
+                return read(paths, self.columns(), around.stdin, sampled=not pairs)
+            with around.reading() as progress:
+                return read(paths, self.columns(), around.stdin, Counting(tuple(edges), progress, pairs), not pairs)
         if data.log is not None:
             raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
-        roles = {
-            name: given for name, given in _given(self).items() if name in ROLES and name not in ("score", "label")
-        }
-        columns = columns_of(self, named=False)
+        roles = {name: given for name, given in self.said.items() if name in ROLES and name not in ("score", "label")}
         try:
-            return from_arrays(readable(source), data.label, columns=columns, **roles)
+            return from_arrays(readable(source), data.label, columns=self.columns(named=False), **roles)
         except DecalError as error:
-            if data.label is not None and not is_table(source) and look_swapped(source, data.label):
-                raise swapped("evaluate(scores, labels)") from None
-            raise error
+            table = data.label is None or is_table(source)
+            raise (None if table else swapped(source, data.label, "evaluate(scores, labels)")) or error from None
+
+    def paired(self, edges: Sequence[float]) -> Paired:
+        """The two models of a comparison, on the same rows; edges: thresholds of decisions. Errors: DecalError."""
+        id_column, paths, around = self.data.id, paths_of(self.source), AROUND.get()
+        columns, asked = self.columns(named=paths is not None), self
+        if id_column is not None and not columns.aggregated:
+            if paths is not None and len(paths) > 1:
+                return join_files(paths, columns, id_column, around.stdin)
+            # Ids are read as groups are.
+            columns = replace(columns, group=names_of("group", self.data.group))
+            asked = self._replace(data=replace(self.data, group=(*columns.group, id_column)))
+        counted = paths is None or not (around.rows or id_column is not None)
+        return pair_up(asked.rows(edges if counted else None, pairs=True), columns, id_column)
 
     def of(self, what: str, source: Any) -> Asked:
         """The same asked of other rows, or of columns of the same names. Errors: DecalError, where these have none."""
@@ -115,16 +165,6 @@ class Asked(NamedTuple):
         if not isinstance(self.data.label, (str, type(None))):
             raise DecalError(f"{what}= has columns of the same names", "give the data as a frame or as files too")
         return self._replace(data=replace(self.data, source=source))
-
-    @property
-    def source(self) -> Any:
-        """Where the rows are; a connection as an engine. Errors: DecalError, where it has no query."""
-        source: Any = self.data.source
-        if isinstance(source, Engine) or not (hasattr(source, "cursor") and hasattr(source, "close")):
-            return source
-        if self.data.query is None:
-            raise DecalError("the data is a connection", "say what to ask it: Data(connection, query='select ..')")
-        return Engine(source, query=self.data.query)
 
 
 def asked(
@@ -187,48 +227,11 @@ def paths_of(data: Any) -> list[str] | None:
     return None
 
 
-def columns_of(asked: Asked, named: bool = True) -> Columns:
-    """What is said of the columns; named: whether every role is a name, as where the rows are files."""
-    said: dict[str, Any] = {}
-    for name, given in _given(asked).items():
-        option = DECLARATIONS[name]
-        if name in ROLES:
-            listed = names_of(name, given) if named or name == "score" else ()
-            said |= {name: listed if several(name) else listed[0]} if listed else {}
-        elif option.choices:
-            said[name] = one_of(name, given, option.choices)
-        elif option.kind is bool:
-            said[name] = bool(given)
-        else:
-            said[name] = text_of(given) if name == "positive" else number_text(name, given)
-    return Columns(**said)
-
-
 def number_text(name: str, given: Any) -> str | None:
     """A number as the command line takes it: '50/1000', or what Python writes of it; of a mapping 'a=0.2,b=0.3'."""
     if isinstance(given, Mapping):
         return ",".join(f"{key}={number_text(name, value)}" for key, value in given.items())
     return given if given is None or isinstance(given, str) else text_of(real(name, given))
-
-
-def _given(asked: Asked) -> dict[str, Any]:
-    """What is given of the columns: names or values, and how they are read."""
-    data, decision = asked.data, asked.decision
-    if not unsaid(decision.per) and decision.capacity is None:
-        named = decision.per if isinstance(decision.per, str) else ""
-        raise DecalError(
-            f"{Hint('per', named)} is the column of days of a capacity",
-            f"give {Hint('capacity')} too; decisions a year are {Hint('decisions', '100000/year')}",
-        )
-    given = {name: getattr(data if hasattr(data, name) else decision, name) for name in DECLARATIONS}
-    return {name: value for name, value in given.items() if not unsaid(value)}
-
-
-def _engine(source: Any, paths: Sequence[str] | None) -> str:
-    """What reads the rows of an engine; '' where they are in files or in memory."""
-    if isinstance(source, Engine) or (paths is not None and len(paths) == 1 and is_address(paths[0])):
-        return "read_engine"
-    return "read_spark" if type(source).__module__.startswith("pyspark.sql") else ""
 
 
 def readable(source: Any) -> Any:
@@ -244,85 +247,56 @@ def readable(source: Any) -> Any:
     return frame.to_arrow() if isinstance(frame, narwhals.DataFrame) else source
 
 
-def paired_of(asked: Asked, edges: Sequence[float]) -> Paired:
-    """The two models of a comparison, on the same rows; edges: thresholds of decisions. Errors: DecalError."""
-    data, around = asked.data, AROUND.get()
-    id_column, paths = data.id, paths_of(data.source)
-    in_files = paths is not None and not _engine(data.source, paths)
-    columns = columns_of(asked, named=in_files)
-    if id_column is not None and not columns.aggregated:
-        if in_files and len(paths or ()) > 1:
-            return join_files(paths or (), columns, id_column, around.stdin)
-        # Ids are read as groups are.
-        columns = replace(columns, group=names_of("group", data.group))
-        asked = asked._replace(data=replace(data, group=(*columns.group, id_column)))
-    counted = not (in_files and (around.rows or id_column is not None))
-    return pair_up(asked.rows(edges if counted else None, pairs=True), columns, id_column)
-
-
-def reference_of(asked: Asked, dataset: Dataset, plan: Plan) -> Reference | None:
-    """What the rows are held against, if anything: a frame or files with columns of the same names."""
-    if asked.data.reference is None:
-        return None
-    known = asked.of("reference", asked.data.reference).rows()
-    return against(dataset, known, plan.level)
-
-
-def look_swapped(scores: Any, labels: Any) -> bool:
-    """Whether what is given as scores is all 0 and 1, and what is given as labels lies between them."""
+def swapped(scores: Any, labels: Any, call: str) -> DecalError | None:
+    """The error where what is given as scores is all 0 and 1, and what is given as labels lies between them."""
     try:
         first, second = (np.asarray(values, dtype=np.float64) for values in (scores, labels))
     except (TypeError, ValueError):
-        return False
-    binary = bool(np.isin(first, (0.0, 1.0)).all())
-    return binary and bool(((second >= 0) & (second <= 1)).all()) and not np.isin(second, (0.0, 1.0)).all()
-
-
-def swapped(call: str) -> DecalError:
-    """The error for labels in the place of scores."""
+        return None
+    of_labels = np.isin(first, (0.0, 1.0)).all() and not np.isin(second, (0.0, 1.0)).all()
+    if not (of_labels and ((second >= 0) & (second <= 1)).all()):
+        return None
     return DecalError("the labels hold values between 0 and 1, and the scores hold only 0 and 1", f"swapped? {call}")
-
-
-MATRICES = ("utility", "cost_matrix")
 
 
 def task_given(decision: Decision) -> Task | ClassTask | RowTask | None:
     """The decision, in one of its spellings."""
     given = decision.spelled
-    for name in (key for key in RANGED if is_range(given.get(key))):
-        raise DecalError(
-            f"{Hint(name, given[name])} is a range, and this needs one decision",
-            f"name one number; {Verb('recommend').words} answers for a range",
-        )
     for name, value in given.items():
-        if name not in (*MATRICES, "odds"):
+        if is_range(name, value):
+            raise DecalError(
+                f"{Hint(name, value)} is a range, and this needs one decision",
+                f"name one number; {Verb('recommend').words} answers for a range",
+            )
+        if name in ("utility", "cost_matrix"):
+            given[name] = value.tolist() if hasattr(value, "tolist") else value
+        elif name != "odds":
             given[name] = real(name, value)
-    if "odds" in given and not isinstance(given["odds"], str):
-        raise DecalError(f"odds={given['odds']!r} is not a text", "give for example odds='1:19' (t* = 0.05)")
-    for name in MATRICES:
-        if hasattr(given.get(name), "tolist"):
-            given[name] = given[name].tolist()
+        elif not isinstance(value, str):
+            raise DecalError(f"odds={value!r} is not a text", "give for example odds='1:19' (t* = 0.05)")
     if columns := [role for role in ROW_UTILITIES if not unsaid(getattr(decision, role))]:
         return row_task_of(columns, given)
     return task_of(**given)
 
 
-def is_range(value: Any) -> bool:
-    """Whether it is of the form LOW:HIGH."""
-    return isinstance(value, str) and value.count(":") == 1 and ";" not in value
+def is_range(name: str, value: Any) -> bool:
+    """Whether a number of a decision that may be a range is of the form LOW:HIGH."""
+    may_be = name in ("threshold", "cost_fp", "cost_fn") and isinstance(value, str)
+    return may_be and value.count(":") == 1 and ";" not in value
 
 
 def unknown_of(decision: Decision) -> Unknown | None:
     """The number of the decision that is a range, None where there is none. Errors: DecalError."""
-    ranges = {key: value for key, value in decision.spelled.items() if key in RANGED and is_range(value)}
+    ranges = {key: value for key, value in decision.spelled.items() if is_range(key, value)}
     if len(ranges) > 1:
         both = " and ".join(Hint(key).words for key in ranges)
         raise DecalError(f"{both} are both ranges", "give one number for one of them")
     for key, text in ranges.items():
         low, high = map(as_number, text.split(":"))
-        if not 0 < low < high < (1 if key == "threshold" else math.inf):
-            example = "0.1:0.4" if key == "threshold" else "3:8"
-            kind = "thresholds between 0 and 1" if key == "threshold" else "costs above 0"
+        kind, most, example = ("costs above 0", math.inf, "3:8")
+        if key == "threshold":
+            kind, most, example = ("thresholds between 0 and 1", 1.0, "0.1:0.4")
+        if not 0 < low < high < most:
             raise DecalError(f"{Hint(key, text)} is no range of {kind}", f"write the lower first: {Hint(key, example)}")
         # Late: it brings what advice rests on.
         from decal_cli.analysis.recommend import Unknown
@@ -330,10 +304,6 @@ def unknown_of(decision: Decision) -> Unknown | None:
         name: Any = key
         return Unknown(name, low, high)
     return None
-
-
-RANGED = ("threshold", "cost_fp", "cost_fn")
-"""Numbers of a decision that may be ranges."""
 
 
 def real(name: str, value: Any) -> float:

@@ -14,7 +14,7 @@ from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_scor
 from decal_cli.analysis.online.replay import Replay, predicted_columns
 from decal_cli.analysis.online.state_file import check_goes_on, state_text, unknown_rows
 from decal_cli.api.answer import Answer
-from decal_cli.api.asking import Asked, asked, columns_of, names_of, paths_of, real, whole
+from decal_cli.api.asking import Asked, asked, names_of, paths_of, real, whole
 from decal_cli.api.frames import Library, frame_of
 from decal_cli.api.nouns import OF_STREAM, Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
 from decal_cli.api.words import AROUND, computing, spoken
@@ -128,7 +128,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     if said := [name for name in data.said() if name not in OF_STREAM]:
         raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
     paths, delay = paths_of(data.source), Delay.parse(str(over_time.delay or 0))
-    columns = columns_of(given, named=paths is not None)
+    columns = given.columns(named=paths is not None)
     begun = None if state is None else state.begun
     if begun is None:
         specs = [parse(text) for text in names_of("methods", over_time.methods)]

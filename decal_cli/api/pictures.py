@@ -12,7 +12,7 @@ import numpy as np
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import Sweep, VariedSweep, swept
-from decal_cli.api.asking import asked, look_swapped, swapped
+from decal_cli.api.asking import asked, swapped
 from decal_cli.api.nouns import Data, DecisionLike
 from decal_cli.api.words import one_of, spoken
 from decal_cli.curves.grid import Grid, parse_thresholds
@@ -122,10 +122,9 @@ class PictureDisplay:
         try:
             data = given.rows()
         except DecalError as error:
-            if look_swapped(y_prob, y_true):
-                raise swapped("from_predictions(y_true, y_prob)") from None
             problem, fix = error.given
-            raise DecalError(problem, renamed(fix, "positive", "pos_label")) from None
+            told = DecalError(problem, renamed(fix, "positive", "pos_label"))
+            raise swapped(y_prob, y_true, "from_predictions(y_true, y_prob)") or told from None
         return cls(sweep_for(data, given.plan, cls.picture)).plot(ax)
 
     @classmethod

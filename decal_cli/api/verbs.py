@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from decal_cli.analysis.evaluate import shown_choices
+from decal_cli.analysis.evaluate import Plan, shown_choices
 from decal_cli.api.answer import (
     CardAnswer,
     CompareAnswer,
@@ -27,13 +27,10 @@ from decal_cli.api.asking import (
     metrics_of,
     names_of,
     number_text,
-    paired_of,
-    reference_of,
-    task_given,
     thresholds_text,
     unknown_of,
 )
-from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Path, Rules, Source, Statistics
+from decal_cli.api.nouns import Costs, Data, DecisionLike, Names, Path, Rules, Source, Statistics
 from decal_cli.api.words import AROUND, computing, one_of, spoken
 from decal_cli.data.words import text_of
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
@@ -91,6 +88,7 @@ def evaluate(
     >>> answer["brier"].value
     0.0625
     """
+    from decal_cli.analysis.described import against
     from decal_cli.analysis.evaluate import evaluate
     from decal_cli.analysis.packs import PACKS
     from decal_cli.render.results.evaluation import Evaluated
@@ -102,7 +100,9 @@ def evaluate(
         raise DecalError(f"{Hint('regimes')} needs a decision", GIVE_TASK)
     rows = given.rows(plan.edges)
     plan = replace(plan, choices=named or choices_of(metrics, rows, plan, shown_choices))
-    reference = reference_of(given, rows, plan)
+    other, reference = given.data.reference, None
+    if other is not None:
+        reference = against(rows, given.of("reference", other).rows(), plan.level)
     with computing() as progress:
         result = evaluate(rows, plan, progress, regimes=regimes, pack=pack, reference=reference)
     return EvaluateAnswer(Evaluated(result, reference, bool(named or metrics)), given.library, rows, plan)
@@ -174,26 +174,23 @@ def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnsw
         raise DecalError(f"{Hint('capacity')} needs one decision", f"name it, such as {Hint('threshold', '0.3')}")
     named = unknown is not None
     unknown = unknown or Unknown("threshold", 0.01, 0.99)
-    decision = given.decision
 
-    def at(number: float) -> Decision:
+    def at(number: float) -> Plan:
         numbers: Any = {unknown.name: number}
-        return replace(decision, **numbers)
+        return given._replace(decision=replace(given.decision, **numbers)).plan
 
     def task(number: float) -> Any:
-        return task_given(at(number))
+        return at(number).decision
 
     if not isinstance(task(unknown.low), BinaryTask):
         raise DecalError("a range is of costs that all rows share, of two decisions", "name one number in place of it")
-    given = given._replace(decision=at(unknown.low))
-    edges = sorted({task(unknown.at(step)).threshold for step in range(STEPS + 1)})
-    rows = given.rows(edges)
+    rows = given.rows(sorted({task(unknown.at(step)).threshold for step in range(STEPS + 1)}))
     if rows.classes:
         raise NO_DECISION if not named else DecalError("a range is for scores of two classes", "name one decision")
-    plan = replace(given.plan, choices=evidence_choices(False, False))
+    plan = replace(at(unknown.low), choices=evidence_choices(False, False))
     with computing() as progress:
         advice = advise_over(rows, plan, given.preferences, unknown, task, progress)
-    return RangeAnswer(Ranged(advice, decision.terms), given.library, rows, advice.evaluation.plan)
+    return RangeAnswer(Ranged(advice, given.decision.terms), given.library, rows, advice.evaluation.plan)
 
 
 @spoken
@@ -286,7 +283,7 @@ def compare(
     given = asked(data, decision, statistics, fields)
     plan = given.plan
     metrics_of(metrics)
-    paired = paired_of(given, plan.edges)
+    paired = given.paired(plan.edges)
     plan = replace(plan, choices=choices_of(metrics, paired.dataset, plan, shown_choices))
     with computing() as progress:
         result = compare(paired.dataset, plan, progress, ids=paired.ids)
