@@ -752,10 +752,10 @@ def apply(
     file: str = argument(
         "Rows to score, in any input format; - reads standard input.", "FILE", required=True, panel=INPUT
     ),
-    missing: str | None = option(
+    missing: str = option(
         "Missing scores: report an error, or keep the rows without a new score (drop).",
+        "error",
         choices=("error", "drop"),
-        shown="error",
         panel=INPUT,
     ),
     output: str = output_option(

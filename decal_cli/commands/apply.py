@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from decal_cli.learn.method import DECISION, THRESHOLD
 from decal_cli.learn.model_file import Saved, from_text
 from decal_cli.render.results.source import shares_text
 
+Part: TypeAlias = tuple[Batch, Mapping[str, Any]]
+"""Some rows, and what is added to them, by name."""
+
 
 def run(model: str, file: str, missing: Any, output: str, name: str | None, force: bool) -> None:
     """Score the rows batch by batch, and write them with what was added."""
@@ -27,43 +30,40 @@ def run(model: str, file: str, missing: Any, output: str, name: str | None, forc
     if output != STANDARD_OUTPUT:
         check_new(output, "output", force)
     text = model_text(model)
-    missing = missing or "error"
     stdin = AROUND.get().stdin if file == "-" else None
     if is_state(text):
         replay = replay_of(text, model)
-        names = [each for each in (replay.plan.group, replay.plan.cluster) if each is not None]
-        score = () if replay.plan.score is None else (replay.plan.score,)
-        columns = Columns(score=score, group=tuple(names), logit=replay.plan.logit, missing=missing)
+        plan = replay.plan
+        score, *groups = (() if each is None else (each,) for each in (plan.score, plan.group, plan.cluster))
+        columns = Columns(score=score, group=sum(groups, ()), logit=plan.logit, missing=missing)
         _apply_state(replay, NewRows(file, columns, (), stdin, typed), model, output, name)
         return
     saved = from_text(text, model)
     rows = NewRows(file, columns_for(saved, missing), saved.column_kinds, stdin, typed)
-    fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
-    unseen: list[int] = []
+    n_unseen = 0
 
-    def parts() -> Iterator[tuple[Batch, Mapping[str, Any]]]:
+    def parts() -> Iterator[Part]:
+        nonlocal n_unseen
         for each in scored(saved, rows, name, model):
-            unseen.append(each.unseen)
+            n_unseen += each.unseen
             yield each.batch, each.added
 
     n_scored = _write(output, parts(), "new score", lambda added: _added_text(saved, added))
     if "prevalence" in saved.fitted_on:
         say(f"The model is calibrated for a population with {shares_text(saved.fitted_on['prevalence'])}.")
-    if any(unseen):
+    if n_unseen:
         say(
-            f"{sum(unseen):,} of {n_scored:,} rows have a category that the model was not fitted on: it counts as a "
+            f"{n_unseen:,} of {n_scored:,} rows have a category that the model was not fitted on: it counts as a "
             "rare one."
         )
-    if rows.source.raw.sha256() in fitted_on:
+    if rows.source.raw.sha256() in (each["sha256"] for each in saved.fitted_on.get("inputs", ())):
         say(
             "The model was fitted to these rows: metrics computed on them are optimistic "
             "(`decal fit` printed held-out ones)."
         )
 
 
-def _write(
-    output: str, parts: Iterator[tuple[Batch, Mapping[str, Any]]], what: str, told: Callable[[list[str]], str]
-) -> int:
+def _write(output: str, parts: Iterable[Part], what: str, told: Callable[[list[str]], str]) -> int:
     """Write batches with what is added to each, and say so: how many rows have it. told: of the added names."""
     n_scored = n_all = 0
     names: list[str] = []
@@ -113,12 +113,7 @@ def _apply_state(replay: Replay, rows: NewRows, model: str, output: str, name: s
     stream = Stream((), {}, (), (), clock, score, label, 0, time[known], group=group, cluster=cluster)
     check_goes_on(replay, stream, model)
     predictions = replay.ahead(stream)
-
-    def parts() -> Iterator[tuple[Batch, Mapping[str, Any]]]:
-        first = 0
-        for batch in batches:
-            end = first + len(batch.rows)
-            yield batch, {added: predictions[method][first:end] for method, added in names.items()}
-            first = end
-
-    _write(output, parts(), "prediction", lambda added: f"{', '.join(names.values())} after {replay.rows:,} rows")
+    ends = np.cumsum([len(batch.rows) for batch in batches])[:-1]
+    columns = {added: np.split(predictions[method], ends) for method, added in names.items()}
+    parts = ((batch, {added: each[k] for added, each in columns.items()}) for k, batch in enumerate(batches))
+    _write(output, parts, "prediction", lambda added: f"{', '.join(added)} after {replay.rows:,} rows")

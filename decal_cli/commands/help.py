@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any
 
@@ -23,7 +23,15 @@ Rows = list[tuple[str, str]]
 
 
 class Command(TyperCommand):
-    """A command whose options stand under headings."""
+    """A command whose options stand under headings.
+
+    brief: of the options of its first page, what it says of each. decision: what is said of those that name one.
+    """
+
+    brief: Mapping[str, str]
+    decision = ""
+    whole = False
+    """Whether --help-all asks for every option."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return usage(self)
@@ -32,27 +40,21 @@ class Command(TyperCommand):
         write_text(formatter, self)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        shown, rest = first_page(self, self.get_params(ctx))
+        parameters = shown = self.get_params(ctx)
+        if not self.whole and len(parameters) > MAX_BRIEF:
+            brief = {"help": "", "help_all": ""} | self.brief
+            shown = [copy(each) for each in parameters if each.name in brief or _positional(each)]
+            for each in shown:
+                each.help = brief.get(each.name) or each.help
         write_sections(formatter, {titled(title, self): rows(each) for title, each in panels(shown)})
-        if rest:
+        if rest := len(parameters) - len(shown):
             formatter.write_paragraph()
             formatter.write_text(f"{rest} more options: decal {self.name} --help-all, or man decal-{self.name}")
 
 
-def first_page(command: Any, parameters: list[Any]) -> tuple[list[Any], int]:
-    """What help shows, in brief, and how many options it leaves out; --help-all leaves out none."""
-    if command.__dict__.get("whole") or len(parameters) <= MAX_BRIEF:
-        return parameters, 0
-    brief = {"help": "", "help_all": ""} | command.callback.__dict__["brief"]
-    kept = [copy(each) for each in parameters if each.name in brief or _positional(each)]
-    for each in kept:
-        each.help = brief.get(each.name) or each.help
-    return kept, len(parameters) - len(kept)
-
-
 def titled(title: str, command: Any) -> str:
     """A heading with what holds for all that stands below it."""
-    remark = command.callback.__dict__["decision"] if title == DECISION else REMARKS.get(title, "")
+    remark = command.decision if title == DECISION else REMARKS.get(title, "")
     found = title != INPUT or any("--score" in each.opts for each in command.params)
     return f"{title} ({remark})" if remark and found else title
 
@@ -102,18 +104,17 @@ def spelled(parameter: Any, short: bool = False) -> str:
 
 def panels(parameters: Iterable[Any]) -> list[tuple[str, list[Any]]]:
     """Parameters by heading, a command's own first."""
-    by_title: dict[str, list[Any]] = {}
-    for parameter in parameters:
-        by_title.setdefault(getattr(parameter, "rich_help_panel", None) or OTHER, []).append(parameter)
     order = {title: place for place, title in enumerate(SHARED)}
-    return sorted(by_title.items(), key=lambda item: -2 if item[0] == DECISION else order.get(item[0], -1))
+    return sorted(
+        by_heading(parameters).items(), key=lambda item: -2 if item[0] == DECISION else order.get(item[0], -1)
+    )
 
 
-def by_heading(commands: Iterable[Any]) -> dict[str, list[Any]]:
-    """Commands by the heading that each is declared with."""
+def by_heading(declared: Iterable[Any]) -> dict[str, list[Any]]:
+    """Commands or parameters by the heading that each is declared with."""
     headings: dict[str, list[Any]] = {}
-    for command in commands:
-        headings.setdefault(command.rich_help_panel, []).append(command)
+    for each in declared:
+        headings.setdefault(getattr(each, "rich_help_panel", None) or OTHER, []).append(each)
     return headings
 
 

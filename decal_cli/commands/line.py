@@ -5,7 +5,6 @@ A command takes whole groups; their fields become the flat parameters that Typer
 
 from __future__ import annotations
 
-import functools
 import inspect
 import keyword
 import os
@@ -57,8 +56,10 @@ class GivenOptions(dict[str, Any]):
     """What the line says, by key, and nothing of what the settings do."""
 
 
-def flat(command: Callable[..., Any], panel: str = "") -> Callable[..., None]:
+def flat(command: Callable[..., Any], panel: str) -> tuple[Callable[..., None], dict[str, str]]:
     """What Typer calls: the options of a command, and those of the nouns it takes, as flat keyword parameters.
+
+    And what the first page of help says of those that it has, by parameter.
 
     An option of its own is a parameter whose default declares it; it stands under `panel`. A parameter
     `noun: Annotated[Noun, {"option": "text"}]` gives options of the noun the help of this command; None leaves an
@@ -93,15 +94,10 @@ def flat(command: Callable[..., Any], panel: str = "") -> Callable[..., None]:
         if code is not None:
             raise typer.Exit(code)
 
-    functools.update_wrapper(spread, command)
-    del spread.__wrapped__  # type: ignore[attr-defined]
-    by_name = inspect.Parameter.KEYWORD_ONLY
-    help_all = inspect.Parameter("help_all", by_name, default=False, annotation=Annotated[bool, HELP_ALL])
-    parameters = [*map(_parameter, offered.values()), help_all]
+    parameters = [*map(_parameter, offered.values()), _parameter(HELP_ALL)]
     spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    spread.__dict__["brief"] = {_name(each): _help(each, first=True) for each in offered.values() if each.brief}
-    return spread
+    return spread, {_name(each): _help(each, first=True) for each in offered.values() if each.brief}
 
 
 def _help_all(context: Any, asked: bool) -> None:
@@ -112,7 +108,7 @@ def _help_all(context: Any, asked: bool) -> None:
         raise typer.Exit
 
 
-HELP_ALL = typer.Option("--help-all", callback=_help_all, is_eager=True, help="Show every option and exit.")
+HELP_ALL = Option("Show every option and exit.", kind=bool, line="help_all", check=_help_all)
 
 
 def _repeatable(each: Option) -> Option:
@@ -158,6 +154,7 @@ def _parameter(declared: Option) -> inspect.Parameter:
         "rich_help_panel": declared.panel,
         "autocompletion": known,
         "callback": declared.check,
+        "is_eager": declared is HELP_ALL,
         "show_default": False,
     }
     flags = filter(None, (f"--{declared.line.replace('_', '-')}", declared.flag))

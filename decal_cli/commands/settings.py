@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from decal_cli.api.nouns import Decision, Rules
 from decal_cli.data.words import nearest, quote, text_of
 from decal_cli.declarations.defaults import CONFIDENCE
-from decal_cli.declarations.option import Option, keys_of, options_of
+from decal_cli.declarations.option import options_of
 from decal_cli.documents import read_document, toml_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_SETTINGS_BYTES
@@ -71,8 +70,7 @@ def _parse(path: Path) -> dict[str, Any]:
     return toml_of(read_document(str(path), str(path), fix, MAX_SETTINGS_BYTES), str(path), fix)
 
 
-@dataclass(frozen=True)
-class _Kind:
+class _Kind(NamedTuple):
     """What a value must be: the test, its words, and how the value is kept."""
 
     test: Callable[[Any], bool]
@@ -102,58 +100,54 @@ TEXTS = _Kind(
     lambda value: (value,) if isinstance(value, str) else tuple(value),
 )
 VALUE = _Kind(lambda value: isinstance(value, (bool, int, float, str)) and bool(text_of(value)), "a text", text_of)
-FLAG = _Kind(lambda value: isinstance(value, bool), "true or false")
-NUMBER = _Kind(_is_number, "a number", float)
-SHARE = _Kind(
-    lambda value: _is_number(value) and 0 < value < 1, f"a number between 0 and 1, such as {CONFIDENCE}", float
-)
-COUNT = _Kind(lambda value: type(value) is int and value >= 0, "a whole number, 0 or more")
 MATRIX = _Kind(
     lambda value: isinstance(value, str) or _is_matrix(value),
     'a text "u00,u01;u10,u11", a file name, [[u00, u01], [u10, u11]] or {wait = [u00, u01], ...}',
 )
-AMOUNT = _Kind(lambda value: isinstance(value, str) or _is_number(value), "a number")
-
-
-_LISTED = {"utility": MATRIX, "cost_matrix": MATRIX, "confidence": SHARE, "seed": COUNT, "decisions": AMOUNT}
-_LISTED |= {"names": replace(TEXTS, kept=lambda value: value), "odds": TEXT, "unit": TEXT}
+_OF_TYPES = {
+    bool: _Kind(lambda value: isinstance(value, bool), "true or false"),
+    float: _Kind(_is_number, "a number", float),
+    list[str]: TEXTS,
+}
+_OF_KEYS = {
+    **dict.fromkeys(("input", "gates"), TEXTS),
+    **dict.fromkeys(("baseline", "odds", "unit"), TEXT),
+    **dict.fromkeys(("utility", "cost_matrix"), MATRIX),
+    "task": _Kind(lambda value: isinstance(value, dict), "a table, such as task = {threshold = 0.3}"),
+    "confidence": _Kind(
+        lambda value: _is_number(value) and 0 < value < 1, f"a number between 0 and 1, such as {CONFIDENCE}", float
+    ),
+    "seed": _Kind(lambda value: type(value) is int and value >= 0, "a whole number, 0 or more"),
+    "decisions": _Kind(lambda value: isinstance(value, str) or _is_number(value), "a number"),
+    "names": TEXTS._replace(kept=lambda value: value),
+}
 """What the types of declarations do not say."""
+_OPTIONS = {key: each for noun in (Rules, StatedTerms, Decision, Columns) for key, each in options_of(noun).items()}
 
 
-def _kinds(noun: type, keys: Iterable[str]) -> dict[str, _Kind]:
-    """What a value must be under each key of a noun: as it is listed, else of the type that its declaration has."""
-    options = options_of(noun)
-    return {key: _LISTED.get(key) or _of(options[key]) for key in keys}
-
-
-def _of(option: Option) -> _Kind:
+def _kind(key: str) -> _Kind:
+    """What a value must be under a key: as it is listed, else of the type that its declaration has."""
+    if key in _OF_KEYS:
+        return _OF_KEYS[key]
+    option = _OPTIONS[key]
     if choices := option.choices:
         return _Kind(lambda value: value in choices, " or ".join(f'"{choice}"' for choice in choices))
-    text = TEXT if isinstance(option, Role) else VALUE
-    return {bool: FLAG, float: NUMBER, list[str]: TEXTS}.get(option.kind, text)
+    return _OF_TYPES.get(option.kind) or (TEXT if isinstance(option, Role) else VALUE)
 
 
-_TASK = _kinds(Decision, SPELLINGS)
-_TOP = {
-    "input": TEXTS,
-    **_kinds(Columns, DECLARATIONS),
-    "task": _Kind(lambda value: isinstance(value, dict), "a table, such as task = {threshold = 0.3}"),
-    "gates": TEXTS,
-    **{"confidence": SHARE, "seed": COUNT, "baseline": TEXT},
-    **_kinds(Rules, ("undecided", "anytime", "family")),
-    **_kinds(StatedTerms, keys_of(StatedTerms)),
-}
+_TASK = {key: _kind(key) for key in SPELLINGS}
+_TOP = {key: _kind(key) for key in ("input", *DECLARATIONS, "task", "gates", "confidence", "seed", "baseline")}
+_TOP |= {key: _kind(key) for key in ("undecided", "anytime", "family", *options_of(StatedTerms))}
 
 
 def _said(path: Path, table: Mapping[str, Any]) -> Settings:
     """What a settings file says, checked key by key."""
     said = _read(path, table, _TOP)
     said |= _read(path, said.pop("task", {}), _TASK, "task.")
-    for key in {"utility", "cost_matrix"} & said.keys():
-        if isinstance(said[key], str) and said[key].lower().endswith((".json", ".toml", ".csv")):
+    for key in ("utility", "cost_matrix", "baseline"):
+        is_file = key == "baseline" or str(said.get(key)).lower().endswith((".json", ".toml", ".csv"))
+        if key in said and is_file:
             said[key] = str(path.parent / said[key])
-    if "baseline" in said:
-        said["baseline"] = str(path.parent / said["baseline"])
     if "input" in said:
         said["input"] = [found for name in said["input"] for found in _files(path.parent, name)]
     return {"rule" if key == "gates" else key: value for key, value in said.items()}

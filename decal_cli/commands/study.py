@@ -54,24 +54,27 @@ def run(
 
 def _write(folder: Path, summary: Summary, figures: bool) -> list[str]:
     """All files of a study but its units, each in one step; their names. Pictures of an older one are removed."""
+    pictures: dict[str, bytes] = {}
+    on_page: dict[str, bytes] = {}
+    if pictures_possible():
+        drawn = {name: draw_study(summary, name) for name in STUDY_PICTURES}
+        pictures = {f"{name}.png": picture for name, picture in drawn.items() if picture is not None}
+        if figures:
+            # The experiment of Perez-Lebel et al. 2025.
+            panels = list(experiment_pictures(summary))
+            page = Experiment(summary, {name: caption for name, caption, _ in panels})
+            on_page = {FIGURES_PAGE: _page(page), **{name: png for name, _, png in panels}}
+    captions = {name: STUDY_PICTURES[name.removesuffix(".png")] for name in pictures}
     files = {
+        "summary.md": _page(Studied(summary, captions)),
         "points.csv": as_bytes(Studied(summary), "csv"),
         "points.parquet": as_file("points.parquet", point_columns(summary.points)),
         "summary.json": as_bytes(Studied(summary), "json"),
+        **on_page,
+        **pictures,
     }
-    pictures: dict[str, bytes] = {}
-    if pictures_possible():
-        by_name = {name: draw_study(summary, name) for name in STUDY_PICTURES}
-        pictures = {f"{name}.png": picture for name, picture in by_name.items() if picture is not None}
-        if figures:
-            # The experiment of Perez-Lebel et al. 2025.
-            drawn = list(experiment_pictures(summary))
-            page = Experiment(summary, {name: caption for name, caption, _ in drawn})
-            files |= {FIGURES_PAGE: Markdown(Page()).document(page).encode(), **{name: png for name, _, png in drawn}}
-    captions = {name: STUDY_PICTURES[name.removesuffix(".png")] for name in pictures}
-    files = {"summary.md": Markdown(Page()).document(Studied(summary, captions)).encode(), **files, **pictures}
-    known = [*(f"{name}.png" for name in STUDY_PICTURES), FIGURES_PAGE, *experiment_files()]
-    for stale in (folder / name for name in known if name not in files):
+    for name in {FIGURES_PAGE, *(f"{name}.png" for name in STUDY_PICTURES), *experiment_files()} - files.keys():
+        stale = folder / name
         try:
             stale.unlink(missing_ok=True)
         except OSError as error:
@@ -79,3 +82,7 @@ def _write(folder: Path, summary: Summary, figures: bool) -> list[str]:
     for name, content in files.items():
         write_whole(str(folder / name), content, "file")
     return list(files)
+
+
+def _page(result: Studied) -> bytes:
+    return Markdown(Page()).document(result).encode()

@@ -41,10 +41,11 @@ class Declared:
     def built(self) -> Any:
         """The command with its options, as Typer makes it."""
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        spread = flat(self.function, self.panel)
-        spread.__dict__["decision"] = self.decision
+        spread, brief = flat(self.function, self.panel)
         alone.command(self.name, cls=help.Command, help=self.help, rich_help_panel=self.rich_help_panel)(spread)
-        return typer.main.get_command(alone)
+        command: Any = typer.main.get_command(alone)
+        command.brief, command.decision = brief, self.decision
+        return command
 
 
 class Commands(UserDict[str, Any]):
@@ -64,8 +65,7 @@ def under(heading: str, panel: str, decision: str = "") -> Callable[[F], F]:
     """
 
     def declare(function: F) -> F:
-        declared = Declared(function, heading, panel, decision)
-        COMMANDS[declared.name] = declared
+        COMMANDS[function.__name__] = Declared(function, heading, panel, decision)
         return function
 
     return declare
