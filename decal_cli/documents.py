@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, get_args, get_origin
 
 from decal_cli.errors import DecalError
@@ -18,19 +19,17 @@ _LONG_KEY = re.compile(rf"(?<![\w-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{MAX_DEPTH
 
 def read_document(path: str, place: str, fix: str, most: int = MAX_DOCUMENT_BYTES) -> str:
     """The text of a UTF-8 file; place: the file as errors name it, fix: what they say to do. Errors: DecalError."""
-    try:
-        with open(path, "rb") as file:
-            content = file.read(most + 1)
-    except OSError as error:
-        raise DecalError(f"{place}: {error.strerror or error}", fix) from None
-    except ValueError as error:
-        raise DecalError(f"{place}: {error}", fix) from None
-    if len(content) > most:
-        raise DecalError(f"{place}: holds more than {most // MIB} MiB, the most that decal reads of such a file", fix)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise DecalError(f"{place}: is not UTF-8 text", fix) from None
+    with _refused(place, fix):
+        try:
+            with open(path, "rb") as file:
+                content = file.read(most + 1)
+            if len(content) > most:
+                raise ValueError(f"holds more than {most // MIB} MiB, the most that decal reads of such a file")
+            return content.decode("utf-8-sig")
+        except OSError as error:
+            raise ValueError(error.strerror or error) from None
+        except UnicodeDecodeError:
+            raise ValueError("is not UTF-8 text") from None
 
 
 def json_of(text: str, place: str, fix: str, constants: bool = False) -> Any:
@@ -38,33 +37,37 @@ def json_of(text: str, place: str, fix: str, constants: bool = False) -> Any:
     n_values = text.count(",") + text.count("[") + text.count("{")
     if n_values > MAX_VALUES:
         raise DecalError(f"{place}: holds more than {MAX_VALUES:,} values, the most that decal reads of one file", fix)
-    try:
-        value = json.loads(text, parse_constant=None if constants else _no_constant)
-    except RecursionError:
-        raise _too_deep(place, fix) from None
-    except ValueError as error:
-        raise DecalError(f"{place}: is not JSON ({_json_reason(error)})", fix) from None
-    if not _is_shallow(value):
-        raise _too_deep(place, fix)
-    return value
+    with _refused(place, fix):
+        try:
+            return _shallow(json.loads(text, parse_constant=None if constants else _no_constant))
+        except ValueError as error:
+            raise ValueError(f"is not JSON ({_json_reason(error)})") from None
 
 
 def toml_of(text: str, place: str, fix: str) -> dict[str, Any]:
     """What a TOML text holds. Errors: DecalError."""
     import tomllib
 
-    # The parser's time and memory grow with the square of a key's parts.
-    if _LONG_KEY.search(text):
-        raise _too_deep(place, fix)
+    with _refused(place, fix):
+        # The parser's time and memory grow with the square of a key's parts.
+        if _LONG_KEY.search(text):
+            raise RecursionError
+        try:
+            return _shallow(tomllib.loads(text))
+        except ValueError as error:
+            raise ValueError(f"is not valid TOML: {' '.join(str(error).split())}") from None
+
+
+@contextmanager
+def _refused(place: str, fix: str) -> Iterator[None]:
+    """What cannot be parsed is a DecalError, which names the place."""
     try:
-        table = tomllib.loads(text)
+        yield
     except RecursionError:
-        raise _too_deep(place, fix) from None
+        deep = f"lists, objects or keys are nested deeper than {MAX_DEPTH}"
+        raise DecalError(f"{place}: {deep}", fix) from None
     except ValueError as error:
-        raise DecalError(f"{place}: is not valid TOML: {' '.join(str(error).split())}", fix) from None
-    if not _is_shallow(table):
-        raise _too_deep(place, fix)
-    return table
+        raise DecalError(f"{place}: {error}", fix) from None
 
 
 def _no_constant(name: str) -> Any:
@@ -78,19 +81,15 @@ def _json_reason(error: ValueError) -> str:
     return "a number of thousands of digits" if "digits" in str(error) else str(error)
 
 
-def _is_shallow(value: Any) -> bool:
-    """Whether lists and objects are nested no deeper than decal follows them."""
-    level = [value]
+def _shallow(document: Any) -> Any:
+    """The document. Errors: RecursionError, where lists and objects are nested deeper than decal follows them."""
+    level = [document]
     for _ in range(MAX_DEPTH + 1):
         nested = (each for each in level if isinstance(each, (dict, list)))
         level = [item for each in nested for item in (each.values() if isinstance(each, dict) else each)]
-        if not level:
-            return True
-    return False
-
-
-def _too_deep(place: str, fix: str) -> DecalError:
-    return DecalError(f"{place}: lists, objects or keys are nested deeper than {MAX_DEPTH}", fix)
+    if level:
+        raise RecursionError
+    return document
 
 
 _PLAIN = {bool, int, float, str, type(None)}

@@ -98,7 +98,7 @@ def renamed(text: str, old: str, new: str) -> str:
 
 def _hint(slot: str) -> Hint | Verb:
     kind, name, *values = slot.split(_COMMA)
-    return Verb(name, *values) if kind == "verb" else Hint(name, values[0] if len(values) == 1 else tuple(values))
+    return Verb(name, *values) if kind == "verb" else Hint(name, tuple(values))
 
 
 def _slot(*parts: str) -> str:

@@ -20,7 +20,7 @@ from decal_cli.api.asking import (
     whole,
 )
 from decal_cli.api.frames import library_of, with_columns
-from decal_cli.api.nouns import Costs, Data, DecisionLike, Halvings, Names, Paths, Source, Statistics, Table, unsaid
+from decal_cli.api.nouns import Costs, Data, DecisionLike, Halvings, Names, Paths, Source, Statistics, Table
 from decal_cli.api.pictures import draw_picture
 from decal_cli.api.words import AROUND, computing, one_of, spoken
 from decal_cli.curves.grid import parse_thresholds
@@ -169,11 +169,9 @@ def fit(
     plan = plan.for_rows(rows)
     unseen = None
     if given.data.test is not None:
-        known: dict[str, Any] = {role: names for role, names in rows.columns.items() if role != "proba"}
-        of_data = {role: names for role, names in known.items() if hasattr(given.data, role)}
-        of_decision = {role: names for role, names in known.items() if role not in of_data}
-        named = replace(given.data, source=given.data.test, **of_data), replace(given.decision, **of_decision)
-        unseen = fits.unseen(given._replace(data=named[0], decision=named[1]).rows(), rows)
+        known = {role: names for role, names in rows.columns.items() if role != "proba"}
+        tested = asked(replace(given.data, source=given.data.test), given.decision, None, known)
+        unseen = fits.unseen(tested.rows(), rows)
     with computing() as progress:
         followed = fits.advised(rows, plan, preferences) if chosen is None else fits.Advised(chosen)
         progress(followed.chosen.key)
@@ -267,10 +265,9 @@ def study(
     for what, count in (("seeds", halved.seeds), ("workers", workers)):
         if whole(what, count) < 1:
             raise DecalError(f"{Hint(what, count)} is not positive", "give 1 or more")
-    text = thresholds_text(halved.thresholds)
-    if by_row := tuple(role for role in ROW_UTILITIES if not unsaid(getattr(given.decision, role))):
+    if by_row := tuple(role for role in ROW_UTILITIES if role in given.said):
         Plan((), RowTask(by_row)).need_shared("study")
-    plan = given.plan
+    text, plan = thresholds_text(halved.thresholds), given.plan
     if plan.decision is not None and text != STUDY_THRESHOLDS:
         raise DecalError(f"{Hint('thresholds')} and a task are both given", "keep one of them")
     named = studies.tasks_named(plan.need_shared("study"))

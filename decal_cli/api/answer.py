@@ -310,12 +310,6 @@ class CompareAnswer(ReportsAnswer):
         return f"{second} - {first}, {self.comparison.contests[0].rows:,} rows: {key}{difference}"
 
 
-def _swept_gist(reports: Sequence[Any], what: str, at: Any) -> str:
-    """Of which models and groups there are which curves, and from where to where."""
-    names = ", ".join([*(report.name for report in reports[:3]), *(["..."] if len(reports) > 3 else [])])
-    return f"{names}: {what}, {at[0]:g} to {at[-1]:g}"
-
-
 class SweepAnswer(Answer):
     """Curves over thresholds, of each model and group."""
 
@@ -330,9 +324,15 @@ class SweepAnswer(Answer):
 
     @property
     def gist(self) -> str:
+        names = [report.name for report in self.sweep.reports]
+        shown = ", ".join([*names[:3], *(["..."] if len(names) > 3 else [])])
+        what, at = self._swept()
+        return f"{shown}: {what}, {at[0]:g} to {at[-1]:g}"
+
+    def _swept(self) -> tuple[str, Any]:
+        """What varies, and its values."""
         at = self.sweep.grid.thresholds
-        what = f"{len(self.sweep.reports[0].curves)} curves at {len(at)} thresholds"
-        return _swept_gist(self.sweep.reports, what, at)
+        return f"{len(self.sweep.reports[0].curves)} curves at {len(at)} thresholds", at
 
     @spoken
     def plot(self, picture: str | None = None, *, ax: Axes | None = None, report: int = 0) -> Axes:
@@ -356,10 +356,9 @@ class VariedAnswer(SweepAnswer):
         """All curves."""
         return self.result.sweep
 
-    @property
-    def gist(self) -> str:
+    def _swept(self) -> tuple[str, Any]:
         at = self.sweep.values
-        return _swept_gist(self.sweep.reports, f"{self.sweep.series.title}, {len(at)} values", at)
+        return f"{self.sweep.series.title}, {len(at)} values", at
 
 
 class ReportAnswer(ReportsAnswer):

@@ -13,7 +13,7 @@ import numpy as np
 
 from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.api.frames import Library, library_of
-from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Source, Statistics, unsaid
+from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Source, Statistics
 from decal_cli.api.words import AROUND, UnknownKeyword, one_of
 from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, join_files, pair_up, read
 from decal_cli.data.arrays import is_table
@@ -92,15 +92,14 @@ class Asked(NamedTuple):
     @property
     def said(self) -> dict[str, Any]:
         """What is given of the columns: names or values, and how they are read."""
-        data, decision = self.data, self.decision
-        if not unsaid(decision.per) and decision.capacity is None:
-            named = decision.per if isinstance(decision.per, str) else ""
+        given = {**self.data.said(), **self.decision.said()}
+        if "per" in given and "capacity" not in given:
+            named = given["per"] if isinstance(given["per"], str) else ""
             raise DecalError(
                 f"{Hint('per', named)} is the column of days of a capacity",
                 f"give {Hint('capacity')} too; decisions a year are {Hint('decisions', '100000/year')}",
             )
-        given = {name: getattr(data if hasattr(data, name) else decision, name) for name in DECLARATIONS}
-        return {name: value for name, value in given.items() if not unsaid(value)}
+        return {name: given[name] for name in DECLARATIONS if name in given}
 
     def columns(self, named: bool = True) -> Columns:
         """What is said of the columns; named: whether every role is a name, as where the rows are files."""
@@ -274,9 +273,8 @@ def task_given(decision: Decision) -> Task | ClassTask | RowTask | None:
             given[name] = real(name, value)
         elif not isinstance(value, str):
             raise DecalError(f"odds={value!r} is not a text", "give for example odds='1:19' (t* = 0.05)")
-    if columns := [role for role in ROW_UTILITIES if not unsaid(getattr(decision, role))]:
-        return row_task_of(columns, given)
-    return task_of(**given)
+    columns = [role for role in ROW_UTILITIES if role in decision.said()]
+    return row_task_of(columns, given) if columns else task_of(**given)
 
 
 def is_range(name: str, value: Any) -> bool:

@@ -6,7 +6,7 @@ from its declaration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, Field, dataclass, fields, replace
 from importlib import import_module
 from inspect import cleandoc
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from decal_cli.api.words import spoken
 from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STUDY_FOLDER, STUDY_THRESHOLDS, WARM_UP
-from decal_cli.declarations.option import Complete, Declaring, declared, keys_of, option
+from decal_cli.declarations.option import Complete, Declaring, beginning, declared, keys_of, option
 from decal_cli.hints import Hint, said, speaking_to
 from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS
@@ -71,14 +71,14 @@ def column(name: str) -> Any:
 
 
 def names_in(*homes: str, also: tuple[str, ...] = ()) -> Complete:
-    """Names of registries, 'module.NAME', that begin as a value does; they are loaded when somebody completes."""
+    """Completes names of registries, 'module.NAME'; they are loaded when somebody completes."""
 
-    def begin_so(incomplete: str) -> list[str]:
-        registries = [home.rpartition(".") for home in homes]
-        known = [getattr(import_module(f"decal_cli.{home}"), what) for home, _, what in registries]
-        return [name for names in (also, *known) for name in names if name.startswith(incomplete)]
+    def names() -> Iterator[str]:
+        yield from also
+        for home, _, what in (each.rpartition(".") for each in homes):
+            yield from getattr(import_module(f"decal_cli.{home}"), what)
 
-    return begin_so
+    return beginning(names)
 
 
 rule_names = names_in("metrics.METRICS", "analysis.gate.COUNTED", also=("gain_recalibration", "drop(", "upper(drop("))
@@ -99,7 +99,9 @@ class Noun(Declaring):
     def said(self) -> dict[str, Any]:
         """Key -> value of every field that has been given."""
         values = {key: getattr(self, name) for key, name in keys_of(type(self)).items()}
-        return {key: value for key, value in values.items() if not unsaid(value) and value is not False}
+        unsaid = [key for key, value in values.items() if isinstance(value, (tuple, list)) and not value]
+        unsaid += [key for key, value in values.items() if value is None or value is False]
+        return {key: value for key, value in values.items() if key not in unsaid}
 
     def __repr__(self) -> str:
         given = []
@@ -123,11 +125,6 @@ def with_parameters(text: str, members: Mapping[str, Any]) -> str:
 
 
 INDENTED: dict[str, Any] = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
-
-
-def unsaid(value: Any) -> bool:
-    """Whether a field was left as it is: None, or no values."""
-    return value is None or (isinstance(value, (tuple, list)) and not value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -326,20 +326,18 @@ def plan(
     if (pilot is None) == (auc is None or prevalence is None):
         raise DecalError("rows are planned from what is known of them", "give --pilot FILE, or --auc and --prevalence")
     rules = [parse_rule(text) for text in rule]
-    of_pilot: dict[str, Any] = {"score": score, "label": label, "features": features}
+    of_pilot = {"score": score, "label": label, "features": features}
     of_pilot |= {"weight": weight, "cluster": cluster, "positive": positive}
     given = {key: value for key, value in of_pilot.items() if value}
+    source: Any = pilot
+    known = pilot or f"calibrated scores with AUC {auc:g} and {100 * (prevalence or 0):g} % of label 1"
     if pilot is None:
         if given:
             raise DecalError(
                 f"{Hint(next(iter(given))).words} is of a pilot, and there is none", f"drop it, or give {Hint('pilot')}"
             )
-        source: Any = made_up_pilot(auc or 0.0, prevalence or 0.0)
-        known = f"calibrated scores with AUC {auc:g} and {100 * (prevalence or 0):g} % of label 1"
-        data = Data(source)
-    else:
-        known, data = pilot, Data(pilot, **given)
-    question = asked(data, decision, statistics, {})
+        source = made_up_pilot(auc or 0.0, prevalence or 0.0)
+    question = asked(source, decision, statistics, given)
     with computing() as progress:
         planned = plan_rows(question.rows(question.plan.edges), question.plan, rules, half_width, known, progress)
     emit(PlannedRows(planned), format, output)
@@ -660,7 +658,7 @@ def sql(
 
     Example: decal sql --dialect duckdb --table preds --score p --label y --group site
     """
-    from decal_cli.api.asking import names_of
+    from decal_cli.api.asking import asked
     from decal_cli.data.large.engines.dialects import DIALECTS as KINDS
     from decal_cli.data.large.engines.statement import CountRequest, statement
 
@@ -684,16 +682,12 @@ def sql(
         raise DecalError(
             "--threshold is for --cells: without them every score is counted by itself", "drop it, or add --cells"
         )
-    several = {role: names_of(role, getattr(data, role)) for role in ("score", "group")}
+    columns = asked(data, None, None, {}).columns()
+    roles = {role: getattr(columns, role) for role in OF_STATEMENT}
     request = CountRequest(
-        table=table,
-        query=data.query,
-        cells=cells,
-        pairs=pairs,
-        thresholds=tuple(threshold),
-        **{**{role: getattr(data, role) for role in OF_STATEMENT}, **several},
+        table=table, query=data.query, cells=cells, pairs=pairs, thresholds=tuple(threshold), **roles
     )
-    sys.stdout.write(statement(request, kind) + ";\n")
+    sys.stdout.write(f"{statement(request, kind)};\n")
 
 
 @under(ACT, "Method")

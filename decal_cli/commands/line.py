@@ -19,7 +19,7 @@ import typer
 
 from decal_cli.api.nouns import Data, Decision, Halvings
 from decal_cli.commands.options import INPUT, INPUT_FORMATS, column_names
-from decal_cli.declarations.option import Declaring, Option, argument, option, options_of
+from decal_cli.declarations.option import Declaring, Option, argument, beginning, option, options_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, said, speaking_to
 from decal_cli.render.terms import StatedTerms
@@ -143,16 +143,12 @@ def _parameter(declared: Option) -> inspect.Parameter:
     """What Typer takes for an option or an argument: values are texts, which are read later; nothing by default."""
     choices = declared.choices
     several, switch = get_origin(declared.kind) is list, declared.kind is bool
-
-    def begin_so(incomplete: str) -> list[str]:
-        return [choice for choice in choices if choice.startswith(incomplete)]
-
-    known = declared.complete or (column_names if isinstance(declared, Role) else begin_so if choices else None)
+    known = column_names if isinstance(declared, Role) else beginning(lambda: choices) if choices else None
     common: dict[str, Any] = {
         "help": _help(declared),
         "metavar": declared.metavar or "|".join(choices) or None,
         "rich_help_panel": declared.panel,
-        "autocompletion": known,
+        "autocompletion": declared.complete or known,
         "callback": declared.check,
         "is_eager": declared is HELP_ALL,
         "show_default": False,

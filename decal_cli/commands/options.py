@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from decal_cli.api.nouns import names_in
-from decal_cli.declarations.option import option
+from decal_cli.declarations.option import beginning, option
 from decal_cli.render.format import Face
 from decal_cli.render.formats import DEFAULT, check_format, format_for, offered, suffixes
 
@@ -53,9 +53,6 @@ def format_option(
             check_format(each.partition("=")[0] if several else each, faces, f"`{context.command_path}`")
         return value
 
-    def begin_so(incomplete: str) -> list[str]:
-        return [name for name in offered(faces) if name.startswith(incomplete)]
-
     ends = ", ".join(suffixes(faces))
     return option(
         text,
@@ -63,7 +60,7 @@ def format_option(
         "-f",
         metavar="|".join(offered(faces)),
         brief=True,
-        complete=begin_so,
+        complete=beginning(lambda: offered(faces)),
         check=check,
         panel=OUTPUT,
         shown=f"by the suffix of --output ({ends}), else {DEFAULT}" if by_suffix else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from inspect import formatannotation
 from types import MappingProxyType
@@ -72,6 +72,11 @@ def argument(help: str, metavar: str, default: Any = None, **more: Any) -> Any:
 def declared(option: Option) -> Any:
     """A field of a dataclass, or a parameter of a command, with its declaration."""
     return field(**{} if option.required else {"default": option.default}, metadata={"option": option})
+
+
+def beginning(names: Callable[[], Iterable[str]]) -> Complete:
+    """Completes a value to those of these names that begin as it does."""
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
 class Declaring:
