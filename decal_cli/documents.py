@@ -92,26 +92,22 @@ def _shallow(document: Any) -> Any:
     return document
 
 
-_PLAIN = {bool, int, float, str, type(None)}
-
-
 def canonical_json(document: Any, indent: int = 0) -> str:
     """JSON with one key a line; a list of plain values stays on one. The same document gives the same bytes."""
-    pad = "  " * (indent + 1)
-    if isinstance(document, Mapping) and document:
-        lines = [f"{pad}{json.dumps(str(key))}: {canonical_json(item, indent + 1)}" for key, item in document.items()]
-        body = "{\n" + ",\n".join(lines) + "\n" + "  " * indent + "}"
-    elif (
-        isinstance(document, list)
-        # Long lists of numbers are seen at a glance.
-        and not _PLAIN.issuperset(map(type, document))
-        and any(isinstance(item, (Mapping, list)) for item in document)
-    ):
-        lines = [pad + canonical_json(item, indent + 1) for item in document]
-        body = "[\n" + ",\n".join(lines) + "\n" + "  " * indent + "]"
+    items = []
+    begins, ends = "{}"
+    if isinstance(document, Mapping):
+        items = [f"{json.dumps(str(key))}: {canonical_json(item, indent + 1)}" for key, item in document.items()]
+    # Long lists of numbers are seen at a glance.
+    elif isinstance(document, list) and any(issubclass(kind, (Mapping, list)) for kind in set(map(type, document))):
+        items = [canonical_json(item, indent + 1) for item in document]
+        begins, ends = "[]"
+    if items:
+        pad = "\n" + "  " * indent
+        body = f"{begins}{pad}  {f',{pad}  '.join(items)}{pad}{ends}"
     else:
         body = json.dumps(document, ensure_ascii=False, allow_nan=False)
-    return body if indent else body + "\n"
+    return body if indent else f"{body}\n"
 
 
 def spelled_out(hint: Any) -> Any:

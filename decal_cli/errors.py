@@ -1,5 +1,7 @@
 """What can go wrong, as types: bad input, a number that does not exist, an interrupt; and the exit codes."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from enum import IntEnum
@@ -61,28 +63,23 @@ class Interrupted(Exception):
 
 
 class Exit(IntEnum):
-    """Exit codes of every command."""
+    """Exit codes of every command, each with one line for man pages and the README."""
 
-    OK = 0
-    GATE_FAILED = 1
-    CANNOT_JUDGE = 2
-    BUG = 3
-    INTERRUPTED = 130
+    meaning: str
+
+    OK = 0, "judged, and every gate passed (or there was none)"
+    GATE_FAILED = 1, "judged, and a gate failed"
+    CANNOT_JUDGE = 2, "could not judge: usage, bad input, or an undefined metric under a gate"
+    BUG = 3, "a bug in decal; please report it"
+    INTERRUPTED = 130, "interrupted (Ctrl-C), or asked to end (SIGTERM) while it wrote"
     """128 plus the number of the signal, as shells have it."""
-    ENDED = 143
+    ENDED = 143, "asked to end (SIGTERM) before it wrote"
     """What a shell shows of a process that SIGTERM ends; decal itself returns INTERRUPTED where it can undo work."""
 
-    @property
-    def meaning(self) -> str:
-        """One line for man pages and the README."""
-        return {
-            Exit.OK: "judged, and every gate passed (or there was none)",
-            Exit.GATE_FAILED: "judged, and a gate failed",
-            Exit.CANNOT_JUDGE: "could not judge: usage, bad input, or an undefined metric under a gate",
-            Exit.BUG: "a bug in decal; please report it",
-            Exit.INTERRUPTED: "interrupted (Ctrl-C), or asked to end (SIGTERM) while it wrote",
-            Exit.ENDED: "asked to end (SIGTERM) before it wrote",
-        }[self]
+    def __new__(cls, code: int, meaning: str) -> Exit:
+        made = int.__new__(cls, code)
+        made._value_, made.meaning = code, meaning
+        return made
 
 
 def out_of_memory(error: BaseException) -> bool:

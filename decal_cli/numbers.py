@@ -26,7 +26,7 @@ def short(value: float, decimals: int) -> str:
         return f"{value:,.0f}"
     if abs(value) >= 10:
         return f"{value:.{max(0, decimals - 2)}f}"
-    return unsigned_zero(f"{value:.{decimals}f}")
+    return f"{value:z.{decimals}f}"
 
 
 def apart(one: float, other: float, decimals: int) -> tuple[str, str]:
@@ -88,7 +88,7 @@ def decimals_of(size: float, digits: int = 3) -> int:
 def alike(values: Sequence[float], digits: int = 3) -> list[str]:
     """Numbers with as many decimals as the largest of them needs for so many digits."""
     decimals = decimals_of(max(map(abs, values), default=0.0), digits)
-    return [unsigned_zero(f"{value:,.{decimals}f}") for value in values]
+    return [f"{value:z,.{decimals}f}" for value in values]
 
 
 def counts(values: Sequence[float]) -> list[str]:
@@ -96,27 +96,19 @@ def counts(values: Sequence[float]) -> list[str]:
     sizes = [abs(value) for value in values if value]
     whole = all(abs(size - round(size)) < 1e-9 for size in sizes)
     decimals = 0 if whole or min(sizes) >= 9.5 else 1 if max(sizes) >= 1 else 3
-    return [unsigned_zero(f"{value:,.{decimals}f}") for value in values]
-
-
-def unsigned_zero(text: str) -> str:
-    """A number as written, without the sign of one that is written as zero."""
-    return text if text.strip("-0.,") else text.lstrip("-")
+    return [f"{value:z,.{decimals}f}" for value in values]
 
 
 def decimals_for(intervals: Sequence[Interval | None], values: Sequence[float] = (), most: int = 6) -> int:
     """Decimals that show two digits of the narrowest half-width; without intervals, three of the largest value."""
     widths = [(high - low) / 2 for low, high in filter(None, intervals) if high > low]
-    sizes = [abs(value) for value in values if value]
-    if not widths and not sizes:
-        return 0
-    digits = 1 - math.floor(math.log10(min(widths))) if widths else 2 - math.floor(math.log10(max(sizes)))
-    return min(max(digits, 0), most)
+    decimals = decimals_of(min(widths), 2) if widths else decimals_of(max(map(abs, values), default=0.0))
+    return min(decimals, most)
 
 
 def fixed(value: float, decimals: int) -> str:
     """A number of so many decimals; 0 where it rounds to that."""
-    text = unsigned_zero(f"{value:,.{decimals}f}")
+    text = f"{value:z,.{decimals}f}"
     return text if text.strip("0.") else "0"
 
 
@@ -127,11 +119,11 @@ def within(value: float, interval: Interval | None = None, like: Interval | None
     like: the interval that a number without one has the digits of.
     """
     if interval is None and like is None:
-        text = f"{value:,.{decimals_for((), (value,))}f}"
-        return unsigned_zero(text.rstrip("0").rstrip(".") if "." in text else text)
+        text = f"{value:z,.{decimals_for((), (value,))}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
     decimals = decimals_for((interval, like), (value,))
     decimals += any(each and abs(each) <= 0.5 / 10**decimals for each in interval or ())
-    return bracketed(unsigned_zero(f"{each:,.{decimals}f}") for each in (value, *(interval or ())))
+    return bracketed(f"{each:z,.{decimals}f}" for each in (value, *(interval or ())))
 
 
 def around(exact: str, interval: Interval) -> str:

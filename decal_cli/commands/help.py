@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
@@ -28,7 +28,7 @@ class Command(TyperCommand):
     brief: of the options of its first page, what it says of each. decision: what is said of those that name one.
     """
 
-    brief: Mapping[str, str]
+    brief: dict[str, str]
     decision = ""
     whole = False
     """Whether --help-all asks for every option."""
@@ -40,7 +40,7 @@ class Command(TyperCommand):
         write_text(formatter, self)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        parameters = shown = self.get_params(ctx)
+        parameters = shown = list[Any](self.get_params(ctx))
         if not self.whole and len(parameters) > MAX_BRIEF:
             brief = {"help": "", "help_all": ""} | self.brief
             shown = [copy(each) for each in parameters if each.name in brief or _positional(each)]

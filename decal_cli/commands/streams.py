@@ -119,15 +119,10 @@ def spinner() -> Iterator[Progress]:
         yield lambda text: status.update(Text(printable(f"evaluating {text}")))
 
 
-@contextmanager
-def announced() -> Iterator[Count]:
+def announce(finished: int, total: int, before: int) -> None:
     """One line for the log when a run of units begins."""
-
-    def announce(finished: int, total: int, before: int) -> None:
-        if finished == before:
-            say(f"decal: {total} {'unit' if total == 1 else 'units'} to measure, {before} of them measured before")
-
-    yield announce
+    if finished == before:
+        say(f"decal: {total} {'unit' if total == 1 else 'units'} to measure, {before} of them measured before")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from decal_cli.analysis.study_summary import Summary
 from decal_cli.analysis.study_summary import columns_of as point_columns
@@ -84,5 +85,5 @@ def _write(folder: Path, summary: Summary, figures: bool) -> list[str]:
     return list(files)
 
 
-def _page(result: Studied) -> bytes:
+def _page(result: Any) -> bytes:
     return Markdown(Page()).document(result).encode()

@@ -6,11 +6,11 @@ import importlib
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from decal_cli.api.words import AROUND, Around
-from decal_cli.commands.streams import announced, counting_bar, reading_bar, say, spinner
+from decal_cli.commands.streams import announce, counting_bar, reading_bar, say, spinner
 from decal_cli.errors import DecalError
 from decal_cli.render.format import Page
 from decal_cli.render.formats import DEFAULT, FORMATS, as_bytes, write
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 def watched() -> Iterator[None]:
     """Within it, verbs show what they do on standard error, with movement on a terminal, and read standard input."""
     stdin = getattr(sys.stdin, "buffer", None)
-    around = Around(stdin, counting=announced, say=lambda text: say(f"decal: {text}") if text else None)
+    around = Around(
+        stdin, counting=lambda: nullcontext(announce), say=lambda text: say(f"decal: {text}") if text else None
+    )
     if sys.stderr.isatty():
         around = around._replace(computing=spinner, reading=reading_bar, counting=counting_bar)
     before = AROUND.set(around)
@@ -54,12 +56,9 @@ def emit(result: Any, name: str = DEFAULT, output: str | None = None) -> None:
         write_whole(output, as_bytes(result, name), "output")
         return
     content = write(result, name, Page.of_terminal(sys.stdout))
-    if isinstance(content, str):
-        sys.stdout.write(content)
-        sys.stdout.flush()
-    else:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+    stream: Any = sys.stdout if isinstance(content, str) else sys.stdout.buffer
+    stream.write(content)
+    stream.flush()
 
 
 def pictures_possible() -> bool:

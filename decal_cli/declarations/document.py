@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 T = TypeVar("T")
@@ -15,6 +16,7 @@ class Limit:
         self.keywords = keywords
 
 
+@dataclass(frozen=True)
 class Said:
     """How a field is said. hidden: not at all; absent: there is no such key where it is None, or empty text, or
     an empty tuple.
@@ -22,10 +24,9 @@ class Said:
     kind: its type in JSON, where that is not its own.
     """
 
-    def __init__(self, hidden: bool = False, absent: bool = False, kind: Any = None) -> None:
-        self.hidden = hidden
-        self.absent = absent
-        self.kind = kind
+    hidden: bool = False
+    absent: bool = False
+    kind: Any = None
 
 
 Hidden = Annotated[T, Said(hidden=True)]

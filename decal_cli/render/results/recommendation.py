@@ -37,7 +37,6 @@ from decal_cli.numbers import (
     saying,
     sized,
     times,
-    unsigned_zero,
     within,
 )
 from decal_cli.render import blocks as b
@@ -155,7 +154,7 @@ def _alike(results: Mapping[str, Result], worths: Iterable[float], factor: float
     gains = (results[key] for key in ("gain_recalibration", "gain_beyond", "external_regret") if key in results)
     amounts = [factor * worth for worth in worths]
     decimals = decimals_for([times(gain.interval, factor) for gain in gains], amounts)
-    return [unsigned_zero(f"{amount:,.{decimals}f}") for amount in amounts]
+    return [f"{amount:z,.{decimals}f}" for amount in amounts]
 
 
 class GainData(View):
