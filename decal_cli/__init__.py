@@ -15,20 +15,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from decal_cli.api.acting import FitAnswer, StudyAnswer, apply, fit, study
     from decal_cli.api.answer import (
         Answer,
         CardAnswer,
         CompareAnswer,
         EvaluateAnswer,
+        FitAnswer,
         GateAnswer,
+        OnlineAnswer,
         RecommendAnswer,
         ReportAnswer,
+        StudyAnswer,
         SweepAnswer,
     )
     from decal_cli.api.calibrator import Calibrator, scorer
     from decal_cli.api.nouns import Costs, Data, Decision, Halvings, OverTime, Rules, Statistics, Terms
-    from decal_cli.api.online import OnlineAnswer, OnlineForecaster, online
+    from decal_cli.api.online import OnlineForecaster, online
     from decal_cli.api.pictures import (
         BrierCurveDisplay,
         DecisionCurveDisplay,
@@ -36,16 +38,28 @@ if TYPE_CHECKING:
         GroupingDisplay,
         ReliabilityDisplay,
     )
-    from decal_cli.api.verbs import compare, evaluate, gate, model_card, recommend, report, sweep
+    from decal_cli.api.verbs import (
+        apply,
+        compare,
+        evaluate,
+        fit,
+        gate,
+        model_card,
+        recommend,
+        report,
+        study,
+        sweep,
+    )
     from decal_cli.data.large.engines.connections import Engine
     from decal_cli.errors import DecalError
 
 _HOMES = {
-    "api.acting": ("FitAnswer", "StudyAnswer", "apply", "fit", "study"),
     "api.calibrator": ("Calibrator", "scorer"),
     "api.nouns": ("Costs", "Data", "Decision", "Halvings", "OverTime", "Rules", "Statistics", "Terms"),
-    "api.online": ("OnlineAnswer", "OnlineForecaster", "online"),
-    "api.verbs": ("compare", "evaluate", "gate", "model_card", "recommend", "report", "sweep"),
+    "api.online": ("OnlineForecaster", "online"),
+    "api.verbs": (
+        *("apply", "compare", "evaluate", "fit", "gate", "model_card", "recommend", "report", "study", "sweep"),
+    ),
     "data.large.engines.connections": ("Engine",),
     "errors": ("DecalError",),
     "api.pictures": tuple(name for name in __all__ if name.endswith("Display")),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from decal_cli.analysis.evaluate import MetricReport, Plan, Report
 from decal_cli.api.asking import Asked
 from decal_cli.api.frames import LIBRARIES, Library, frame_of
-from decal_cli.api.nouns import Data
+from decal_cli.api.nouns import Data, Paths, Table
 from decal_cli.api.words import one_of, spoken
 from decal_cli.data.arrays import is_table
 from decal_cli.data.output import write_whole
@@ -24,19 +25,26 @@ from decal_cli.render.results.evaluation import Evaluated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from decal_cli.analysis.baseline import Baseline
     from decal_cli.analysis.compare import Comparison
     from decal_cli.analysis.flowchart import Advice
     from decal_cli.analysis.gate import GateRow
+    from decal_cli.analysis.online.judged import Judged
     from decal_cli.analysis.recommend import Stretch
+    from decal_cli.analysis.study_summary import Summary
     from decal_cli.analysis.sweep import Sweep, VariedSweep
     from decal_cli.data import Dataset, Paired
+    from decal_cli.learn.model_file import Saved
     from decal_cli.render.results.card import Card
     from decal_cli.render.results.comparison import Compared
+    from decal_cli.render.results.fitting import FittedPage
     from decal_cli.render.results.gates import Gated
+    from decal_cli.render.results.online import Replayed
     from decal_cli.render.results.page import ReportPage
     from decal_cli.render.results.recommendation import Ranged, Recommended
+    from decal_cli.render.results.study import Studied
     from decal_cli.render.results.sweep import Curves, VariedCurves
 
 IN_GIST = ("brier", "auc", "expected_utility")
@@ -396,6 +404,133 @@ class CardAnswer(ReportsAnswer):
         return (
             f"{self.result.title}; {sum(each.known is not None for each in items)} of {len(items)} items say something"
         )
+
+
+@dataclass(eq=False, repr=False)
+class FitAnswer(Answer):
+    """A fitted model and how it does on rows that it was not fitted to; `apply(answer, rows)` scores new rows.
+
+    model: what `save_model` writes.
+    """
+
+    result: FittedPage
+    model: Saved
+    plan: Plan
+
+    @property
+    def gist(self) -> str:
+        fitting = self.result.fitting
+        gain = ""
+        if fitting.gain is not None:
+            won = of_thousand(fitting.gain.after - fitting.gain.before, fitting.gain.interval)
+            gain = f"; gain per 1,000 decisions on held-out rows: {won}"
+        return f"{fitting.chosen.key} fitted to {len(fitting.training.rows):,} rows{gain}"
+
+    def rows(self) -> Iterator[Sequence[Any]]:
+        """One row for each metric: before, after, and the difference with its paired interval."""
+        yield ["metric", "before", "after", "difference", "low", "high", "reason"]
+        for key, each in self.result.fitting.differences.items():
+            ends = each.difference.interval or (None, None)
+            yield [key, each.a.value, each.b.value, each.difference.value, *ends, each.difference.reason]
+
+    @spoken
+    def apply(
+        self, data: Table | Paths, *, missing: Literal["error", "drop"] = "error", name: str | None = None
+    ) -> Any:
+        """The rows with the new score: see `apply`."""
+        from decal_cli.api.verbs import apply
+
+        return apply(self, data, missing=missing, name=name)
+
+    @spoken
+    def plot(self, picture: str = "reliability", *, ax: Axes | None = None, report: int = 1) -> Axes:
+        """Draw brier, decision, roc, reliability, grouping or waterfall of the rows that the model is judged on.
+
+        report: for pictures of a single score, 0 for the score as it is and 1 for the new one.
+        """
+        from decal_cli.api.pictures import draw_picture
+
+        return draw_picture(self.result.fitting.scores, self.plan, picture, ax, report, self.result.terms)
+
+    @spoken
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as readable JSON, for `apply` and `decal apply`."""
+        from decal_cli.learn.model_file import to_text
+
+        write_whole(os.fspath(path), to_text(self.model).encode(), "model file")
+
+
+@dataclass(eq=False, repr=False)
+class StudyAnswer(Answer):
+    """How well the estimates predict what methods win; `to_frame()` has every point.
+
+    notes: what was found out about the files.
+    """
+
+    result: Studied
+    notes: Sequence[str]
+
+    @property
+    def summary(self) -> Summary:
+        """Points, relations and ways of choosing."""
+        return self.result.summary
+
+    @property
+    def gist(self) -> str:
+        points = self.summary.points
+        return f"{len(points.pairs)} scores of {len(points.files)} files, {len(points.threshold):,} points"
+
+    @spoken
+    def plot(self, estimate: str = "gain_recalibration", target: str = "isotonic", *, ax: Axes | None = None) -> Axes:
+        """Draw the gain of a method against an estimate of it into `ax`, or into a figure of its own."""
+        from decal_cli.plot.study import draw_relation
+
+        relations = self.summary.relations
+        one_of("estimate", estimate, dict.fromkeys(name for name, _ in relations))
+        one_of("target", target, dict.fromkeys(name for each, name in relations if each == estimate))
+        return draw_relation(self.summary, estimate, target, ax)
+
+
+@dataclass(eq=False, repr=False)
+class OnlineAnswer(Answer):
+    """A replay: windows, forecasters, the alarm and the advice."""
+
+    result: Replayed
+    making_predicted: Callable[[], dict[str, NDArray[Any]]]
+
+    @cached_property
+    def predicted(self) -> dict[str, NDArray[Any]]:
+        """Columns of every row and of the predictions that would have been made."""
+        return self.making_predicted()
+
+    @property
+    def judged(self) -> Judged:
+        """What the replay comes to."""
+        return self.result.judged
+
+    @property
+    def passed(self) -> bool:
+        """Whether every rule holds."""
+        return all(row.passed for row in self.rules)
+
+    @property
+    def rules(self) -> tuple[GateRow, ...]:
+        """What came of each rule."""
+        return tuple(self.result.gates)
+
+    @property
+    def gist(self) -> str:
+        """The advice."""
+        advice, alarm = self.judged.advice, self.judged.alarm
+        method = f" with {advice.method}" if advice.method else ""
+        raised = "no alarm" if alarm is None else f"alarm at row {alarm.row:,}"
+        return f"{self.judged.rows:,} rows, {raised}: {advice.action}{method}"
+
+    @spoken
+    def predictions(self, library: Library | None = None) -> Any:
+        """Every row with the predictions that would have been made, as a frame."""
+        names, columns = list(self.predicted), [values.tolist() for values in self.predicted.values()]
+        return frame_of(iter([names, *map(list, zip(*columns, strict=True))]), library or self.library)
 
 
 ROWS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from decal_cli.analysis.evaluate import Evaluation
-from decal_cli.analysis.gate import GateRow
 from decal_cli.analysis.online.judged import Judged, OnlineRule, judge_online
 from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay, predicted_columns
 from decal_cli.analysis.online.state_file import check_goes_on, state_text, unknown_rows
-from decal_cli.api.answer import Answer
+from decal_cli.api.answer import OnlineAnswer
 from decal_cli.api.asking import Asked, asked, names_of, paths_of, real, whole
-from decal_cli.api.frames import Library, frame_of
 from decal_cli.api.nouns import OF_STREAM, Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
 from decal_cli.api.words import AROUND, computing, spoken
 from decal_cli.data import Stream, read_stream
@@ -28,49 +25,7 @@ from decal_cli.render.results.online import Replayed
 from decal_cli.sequential import forecaster_of, parse
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-@dataclass(eq=False, repr=False)
-class OnlineAnswer(Answer):
-    """A replay: windows, forecasters, the alarm and the advice."""
-
-    result: Replayed
-    making_predicted: Callable[[], dict[str, NDArray[Any]]]
-
-    @cached_property
-    def predicted(self) -> dict[str, NDArray[Any]]:
-        """Columns of every row and of the predictions that would have been made."""
-        return self.making_predicted()
-
-    @property
-    def judged(self) -> Judged:
-        """What the replay comes to."""
-        return self.result.judged
-
-    @property
-    def passed(self) -> bool:
-        """Whether every rule holds."""
-        return all(row.passed for row in self.rules)
-
-    @property
-    def rules(self) -> tuple[GateRow, ...]:
-        """What came of each rule."""
-        return tuple(self.result.gates)
-
-    @property
-    def gist(self) -> str:
-        """The advice."""
-        advice, alarm = self.judged.advice, self.judged.alarm
-        method = f" with {advice.method}" if advice.method else ""
-        raised = "no alarm" if alarm is None else f"alarm at row {alarm.row:,}"
-        return f"{self.judged.rows:,} rows, {raised}: {advice.action}{method}"
-
-    @spoken
-    def predictions(self, library: Library | None = None) -> Any:
-        """Every row with the predictions that would have been made, as a frame."""
-        names, columns = list(self.predicted), [values.tolist() for values in self.predicted.values()]
-        return frame_of(iter([names, *map(list, zip(*columns, strict=True))]), library or self.library)
+    pass
 
 
 @spoken

@@ -9,8 +9,8 @@ from typing import Any
 
 from decal_cli.analysis.study_summary import Summary
 from decal_cli.analysis.study_summary import columns_of as point_columns
-from decal_cli.api.acting import study
 from decal_cli.api.nouns import Data, Decision, Halvings, Statistics
+from decal_cli.api.verbs import study
 from decal_cli.commands.streams import say
 from decal_cli.commands.writing import emit, pictures_possible
 from decal_cli.data import as_file

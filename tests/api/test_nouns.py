@@ -42,7 +42,7 @@ import pyarrow.csv
 import pytest
 
 import decal_cli as decal
-from decal_cli.api import acting, nouns, online, verbs
+from decal_cli.api import nouns, online, verbs
 from decal_cli.api.asking import preferences_of
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.render.terms import StatedTerms
@@ -72,7 +72,7 @@ def test_the_lines_that_the_package_is_shown_with(folder: Path) -> None:
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples).failed == 0
 
 
-@pytest.mark.parametrize("module", [acting, nouns, online, verbs], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("module", [nouns, online, verbs], ids=lambda each: each.__name__)
 def test_the_examples_of_docstrings_run(module: Any) -> None:
     assert doctest.testmod(module).failed == 0
 
