@@ -57,25 +57,22 @@ _HOMES = {
     "api.calibrator": ("Calibrator", "scorer"),
     "api.nouns": ("Costs", "Data", "Decision", "Halvings", "OverTime", "Rules", "Statistics", "Terms"),
     "api.online": ("OnlineForecaster", "online"),
-    "api.verbs": (
-        *("apply", "compare", "evaluate", "fit", "gate", "model_card", "recommend", "report", "study", "sweep"),
-    ),
     "data.large.engines.connections": ("Engine",),
     "errors": ("DecalError",),
     "api.pictures": tuple(name for name in __all__ if name.endswith("Display")),
     "api.answer": tuple(name for name in __all__ if name.endswith("Answer")),
 }
-"""Where each public name is defined."""
+"""Where public names are defined; the others are verbs."""
 
 
 def __getattr__(name: str) -> Any:
     """Load what is asked for on first use: importing the package costs nothing."""
-    for module, names in _HOMES.items():
-        if name in names:
-            import importlib
+    if name not in __all__:
+        raise AttributeError(f"module 'decal_cli' has no attribute {name!r}")
+    import importlib
 
-            return getattr(importlib.import_module(f"decal_cli.{module}"), name)
-    raise AttributeError(f"module 'decal_cli' has no attribute {name!r}")
+    home = next((module for module, names in _HOMES.items() if name in names), "api.verbs")
+    return getattr(importlib.import_module(f"decal_cli.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -549,7 +549,7 @@ def online(
         with only_run(state, "state"):
             given = asked(data, decision, statistics, {}, over_time)
             rules = [OnlineRule.parse(text) for text in rule]
-            begun = _begun(state, over_time, given.plan, said) if os.path.exists(state) else None
+            begun = _begun(state, given.plan, said) if os.path.exists(state) else None
             answer = replayed(given, rules, KeptState(state, begun, skip_known))
     result = answer.result
     result.seconds = time.perf_counter() - began
@@ -562,23 +562,22 @@ def online(
     return outcome(result.gates)
 
 
-def _begun(state: str, over_time: OverTime, plan: Plan, said: GivenOptions) -> Replay:
+def _begun(state: str, plan: Plan, said: GivenOptions) -> Replay:
     """The replay that the state file holds. Errors: DecalError, where the line says another."""
     from decal_cli.analysis.online.plan import Delay, Period, online_plan
     from decal_cli.analysis.online.state_file import check_same, replay_of
     from decal_cli.documents import read_document
 
     replay = replay_of(read_document(state, f"state {state}", "name another file"), state)
-    delay, every, methods = over_time.delay, over_time.every, list(over_time.methods)
-    given = {
-        "task": plan.two_actions("online"),
-        **{name: said[name][0] for name in ("score", "group") if name in said},
-        **{name: said.get(name) for name in ("cluster", "time", "warm_up", "horizon", "seed", "confidence", "logit")},
-        "delay": None if delay is None else Delay.parse(str(delay)),
-        "every": None if every is None else Period.parse(str(every)),
-        "methods": online_plan(methods, replay.plan.warm_up, replay.plan).methods if methods else None,
-    }
-    check_same(replay.plan, {name: value for name, value in given.items() if value is not None}, state)
+    task = plan.two_actions("online")
+    given: dict[str, Any] = {} if task is None else {"task": task}
+    given |= {name: said[name][0] for name in ("score", "group") if name in said}
+    as_it_is = ("cluster", "time", "warm_up", "horizon", "seed", "confidence", "logit")
+    given |= {name: said[name] for name in as_it_is if name in said}
+    given |= {name: kind.parse(said[name]) for name, kind in (("delay", Delay), ("every", Period)) if name in said}
+    if "method" in said:
+        given["methods"] = online_plan(said["method"], replay.plan.warm_up, replay.plan).methods
+    check_same(replay.plan, given, state)
     return replay
 
 
