@@ -10,7 +10,7 @@ import keyword
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import Field, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, get_args, get_origin, get_type_hints
@@ -75,8 +75,11 @@ def flat(command: Callable[..., Any], panel: str) -> tuple[Callable[..., None], 
             own[name] = _repeatable(declaration.placed(name, parameter.annotation, panel))
             offered[own[name].line] = own[name]
             continue
-        kinds[name], texts = get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name], {})
-        for key, each in _offered_by(kinds[name]):
+        kind, texts = get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name], {})
+        kinds[name] = kind
+        if kind is GivenOptions:
+            continue
+        for key, each in {**options_of(BESIDE.get(kind, kind), on_line=True), **options_of(kind, on_line=True)}.items():
             each = replace(each, help=texts[key]) if key in texts else _repeatable(each)
             if each.help is not None and command.__name__ in (each.verbs or (command.__name__,)):
                 offered[key] = each
@@ -115,12 +118,6 @@ def _repeatable(each: Option) -> Option:
     """An option whose help says whether it may be repeated."""
     several = get_origin(each.kind) is list and not each.argument
     return replace(each, help=each.help + REPEATED) if several else each
-
-
-def _offered_by(kind: type) -> Iterator[tuple[str, Option]]:
-    """Every option of a noun, and of what else the line has of it, by key."""
-    for home in (BESIDE[kind], kind) if kind in BESIDE else () if kind is GivenOptions else (kind,):
-        yield from options_of(home, on_line=True).items()
 
 
 def _name(each: Option) -> str:
@@ -256,11 +253,11 @@ def piped_in() -> BinaryIO | None:
     return stream if stream.peek(1) else None
 
 
-def value_of(declared: Option, given: Any, kind: Any = None) -> Any:
+def value_of(declared: Option, given: Any) -> Any:
     """The value of an option. Errors: DecalError, one line that leads to what is meant."""
-    kind, words = kind or declared.kind, Hint(declared.line).words
+    kind, words = declared.kind, Hint(declared.line).words
     if get_origin(kind) is list:
-        return [value_of(declared, each, get_args(kind)[0]) for each in given or ()]
+        return [value_of(replace(declared, kind=get_args(kind)[0]), each) for each in given or ()]
     if not isinstance(given, str):
         return given
     if declared.choices and given not in declared.choices:
@@ -268,8 +265,7 @@ def value_of(declared: Option, given: Any, kind: Any = None) -> Any:
         from decal_cli.declarations.spec import near
 
         flag = declared.flag if declared.flag.startswith("--") else words
-        problem = f"{flag} {given!r} is not one of {', '.join(declared.choices)}"
-        raise DecalError(problem, near(given, declared.choices))
+        raise DecalError(f"{flag} {given!r} is not one of {', '.join(declared.choices)}", near(given, declared.choices))
     if kind not in (int, float) or (declared.ranged and given.count(":") == 1):
         return given
     try:
