@@ -29,15 +29,6 @@ def short(value: float, decimals: int) -> str:
     return f"{value:z.{decimals}f}"
 
 
-def apart(one: float, other: float, decimals: int) -> tuple[str, str]:
-    """Two numbers with as many decimals as it takes to see that they differ, if they do."""
-    for more in range(decimals, MAX_DECIMALS):
-        texts = short(one, more), short(other, more)
-        if texts[0] != texts[1]:
-            break
-    return texts
-
-
 def span(interval: Interval | None, decimals: int, side: str | None = None) -> str:
     """'[low, high]', or '[at least low]' where that end alone says something; empty where there is no interval."""
     if interval is None:
