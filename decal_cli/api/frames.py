@@ -22,9 +22,8 @@ NUMBERS = frozenset(
 def library_of(data: Any) -> Library:
     """The library that a frame is of; where the data is none, pandas if it is installed."""
     home = type(data).__module__.split(".")[0]
-    named = next((each for each in LIBRARIES if each == home), None)
-    if named is not None:
-        return named
+    if home in LIBRARIES:
+        return home  # type: ignore[return-value]
     return "pandas" if importlib.util.find_spec("pandas") is not None else "pyarrow"
 
 

@@ -106,10 +106,9 @@ class Noun(Declaring):
     def __repr__(self) -> str:
         given = []
         for each in fields(self):  # type: ignore[arg-type]
-            value, default = getattr(self, each.name), each.default
-            ours = type(value).__module__.startswith("decal_cli")
-            if value is not default and not (ours and value == default):
-                text = repr(value)
+            value = getattr(self, each.name)
+            text = repr(value)
+            if text != repr(each.default):
                 short = len(text) < 50 and not hasattr(value, "__array__")
                 given.append(f"{each.name}={text if short else f'<{type(value).__name__}>'}")
         return f"{type(self).__name__}({', '.join(given)})"

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 FROM_FEATURES = ("brier", "grouping", "waterfall")
 """Pictures that look at the features; for others they are not read, which is faster."""
+USUAL = Grid(parse_thresholds(SWEEP_THRESHOLDS))
+"""Where curves are computed."""
 
 
 def draw_picture(
@@ -54,13 +56,12 @@ def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
         data = replace(data.changed(lambda rows: replace(rows, features=None)), features=None)
     if picture == "reliability":
         plan = replace(plan, intervals=False)
-    return swept(data, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
+    return swept(data, plan, USUAL)
 
 
 def curves_of_models(data: Dataset, plan: Plan) -> Sweep:
     """The curves of two models on all rows."""
-    alone = data.changed(lambda rows: replace(rows, groups={}, features=None))
-    return swept(alone, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
+    return swept(data.changed(lambda rows: replace(rows, groups={}, features=None)), plan, USUAL)
 
 
 def draw_sweep(
