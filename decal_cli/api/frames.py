@@ -23,7 +23,7 @@ def library_of(data: Any) -> Library:
     """The library that a frame is of; where the data is none, pandas if it is installed."""
     home = type(data).__module__.split(".")[0]
     if home in LIBRARIES:
-        return home  # type: ignore[return-value]
+        return home
     return "pandas" if importlib.util.find_spec("pandas") is not None else "pyarrow"
 
 
