@@ -196,21 +196,22 @@ def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnsw
     named = unknown is not None
     unknown = unknown or Unknown("threshold", 0.01, 0.99)
 
-    def at(number: float) -> Plan:
+    def at(number: float) -> Asked:
         numbers: Any = {unknown.name: number}
-        return given._replace(decision=replace(given.decision, **numbers)).plan
+        return given._replace(decision=replace(given.decision, **numbers))
 
     def task(number: float) -> Any:
-        return at(number).decision
+        return at(number).plan.decision
 
     if not isinstance(task(unknown.low), BinaryTask):
         raise DecalError("a range is of costs that all rows share, of two decisions", "name one number in place of it")
     rows = given.rows(sorted({task(unknown.at(step)).threshold for step in range(STEPS + 1)}))
     if rows.classes:
         raise NO_DECISION if not named else DecalError("a range is for scores of two classes", "name one decision")
-    plan = replace(at(unknown.low), choices=evidence_choices(False, False))
+    first = at(unknown.low)
+    plan = replace(first.plan, choices=evidence_choices(False, False))
     with computing() as progress:
-        advice = advise_over(rows, plan, given.preferences, unknown, task, progress)
+        advice = advise_over(rows, plan, first.preferences, unknown, task, progress)
     return RangeAnswer(Ranged(advice, given.decision.terms), given.library, rows, advice.evaluation.plan)
 
 
