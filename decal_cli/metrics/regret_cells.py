@@ -437,7 +437,7 @@ class Swaps:
     def gains(self) -> Floats:
         """What giving action b in place of action a adds, per row of the whole, shape (A, A); 0 where a is b."""
         d, actions = self.d, len(self.d.stakes)
-        sums = summed(d.action, d.units.weight, d.worth, actions).T
+        sums = summed(d.action, lambda part: d.worth[:, part] * d.units.weight[part], actions).T
         return np.asarray((sums - np.diagonal(sums)[:, None]) / d.units.total)
 
     @property
