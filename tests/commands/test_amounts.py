@@ -25,6 +25,8 @@ def test_settings_and_arrays_take_it_too(decal: Decal, tmp_path: Path, rows: np.
     by_settings = valid_json(decal(*asked).out)["metrics"]
     # A whole task on the line is in place of the columns of the settings.
     assert valid_json(decal(*asked, "-t", "0.3").out)["task"]["threshold"] == 0.3
+    # A part of it is beside them.
+    assert valid_json(decal(*asked, "--cost-fp", "5").out)["metrics"] == by_settings
     answer = decal_api.evaluate(rows["p"], rows["y"].astype(int), amount=rows["amount"], cost_fp=5, metrics=names)
     for name in names:
         assert answer[name].value == pytest.approx(by_settings[name]["value"], rel=1e-12)
