@@ -10,9 +10,9 @@ from typing import Any
 
 from decal_cli.commands import help
 from decal_cli.errors import Exit
-from decal_cli.render.documents import schema_text
 from decal_cli.version import __version__
 from docs.pages import ROOT, made_anew
+from docs.schema import schema_text
 
 
 def command_tree() -> Any:

@@ -5,7 +5,7 @@ A result yields blocks in reading order. A format has one method for each of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, dataclass_transform
 
@@ -47,6 +47,10 @@ class Block(Shown):
     """close: it belongs to the block before it, so that no blank line comes between them."""
 
     close: bool = field(default=False, kw_only=True)
+
+
+Blocks = Iterator[Block]
+Lines = Iterator[str]
 
 
 class Heading(Block):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
@@ -38,6 +39,12 @@ def table(
     heads = [head if isinstance(head, Column) else Column(head) for head, _ in shown]
     rows = [Row(tuple(cell(say(item)) for say in says), **row(item)) for item in items]
     return TextTable(heads, rows, **more)
+
+
+def texts(heads: Sequence[Column | str], rows: Iterable[Sequence[str]], **more: Any) -> TextTable:
+    """Rows of texts, the first of which names its row."""
+    first, *others = (head if isinstance(head, Column) else Column(head) for head in heads)
+    return TextTable((replace(first, words=True), *others), [Row(tuple(map(words, row))) for row in rows], **more)
 
 
 def reasons(named: Iterable[tuple[str, str | None]], together: bool = False, quiet: bool = True) -> Iterator[Notes]:

@@ -1,19 +1,21 @@
-"""Results as JSON, and the schema of that JSON: both follow from the types of what a result holds."""
+"""Results as JSON, which follows from the types of what a result holds; so does its schema (docs/schema.py)."""
 
 from __future__ import annotations
 
-import inspect
 import math
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache, reduce
 from operator import attrgetter
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from decal_cli.declarations.document import Said
 
-_SCALARS: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
+Document = dict[str, Any]
+"""An object of JSON."""
+Records = Iterator[list[Any]]
+"""Rows of a CSV file, the first of which names its columns."""
 
 
 class View:
@@ -95,10 +97,10 @@ def _viewed(got: Any, kind: type[View], beside: Sequence[Any]) -> Any:
 
 
 def _objects_in(hint: Any) -> list[type[Any]]:
-    return [hint] if _is_object(hint) else [kind for each in get_args(hint) for kind in _objects_in(each)]
+    return [hint] if is_object(hint) else [kind for each in get_args(hint) for kind in _objects_in(each)]
 
 
-def _is_object(kind: Any) -> bool:
+def is_object(kind: Any) -> bool:
     """Whether a type is said as an object: of a view, a data class or a named tuple."""
     return isinstance(kind, type) and (issubclass(kind, View) or is_dataclass(kind) or hasattr(kind, "_fields"))
 
@@ -110,7 +112,7 @@ def _without_none(hint: Any) -> Any:
 
 def data_of(value: Any) -> Any:
     """A result as JSON has it. NaN in an array, or where a key may be null, is null."""
-    if _is_object(type(value)):
+    if is_object(type(value)):
         document = {}
         kind: type = type(value)
         for name, each in keys_of(kind).items():
@@ -127,70 +129,3 @@ def data_of(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return [None if isinstance(each, float) and math.isnan(each) else each for each in value.tolist()]
     return value
-
-
-def schema_of(title: str, description: str, documents: Sequence[type]) -> dict[str, Any]:
-    """The schema of JSON that is one of these documents, each the class of a result or of a view.
-
-    Every class becomes a definition named like it less 'Data', with its docstring as the description; a key that is
-    Absent may be missing, any other must be there, and no key may be added.
-    """
-    definitions: dict[type, dict[str, Any]] = {}
-    one_of = [_schema(document, definitions) for document in documents]
-    named = {_name(kind): definition for kind, definition in definitions.items()}
-    if len(named) < len(definitions):
-        raise TypeError("two classes of results have one name")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": title,
-        "description": description,
-        "oneOf": one_of,
-        "$defs": named,
-    }
-
-
-def _name(kind: type) -> str:
-    return kind.__name__.removesuffix("Data")
-
-
-def _schema(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:
-    origin, arguments = get_origin(kind), get_args(kind)
-    if kind in _SCALARS:
-        return {"type": _SCALARS[kind]}
-    if origin is Annotated:
-        base, *more = arguments
-        said = next((each.kind for each in more if isinstance(each, Said) and each.kind), base)
-        keywords = {key: value for each in more if not isinstance(each, Said) for key, value in each.keywords.items()}
-        return {**_schema(said, definitions), **keywords}
-    if origin is Literal:
-        return {"enum": list(arguments)}
-    if origin in (list, tuple):
-        size = len(arguments) if origin is tuple and arguments[-1] is not ... else 0
-        within = {"minItems": size, "maxItems": size} if size else {}
-        return {"type": "array", "items": _schema(arguments[0], definitions), **within}
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        name, value = (_schema(each, definitions) for each in arguments)
-        names = {"propertyNames": {"pattern": name["pattern"]}} if "pattern" in name else {}
-        return {"type": "object", **names, "additionalProperties": value}
-    if origin in (Union, types.UnionType):
-        kinds = [_schema(each, definitions) for each in arguments]
-        simple = all(set(each) == {"type"} for each in kinds)
-        return {"type": [each["type"] for each in kinds]} if simple else {"oneOf": kinds}
-    if _is_object(kind):
-        return _object(kind, definitions)
-    raise TypeError(f"{kind} has no JSON schema")
-
-
-def _object(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:
-    if kind not in definitions:
-        definitions[kind] = {}
-        described = {"description": " ".join(inspect.cleandoc(kind.__doc__).split())} if kind.__doc__ else {}
-        keys = keys_of(kind)
-        definitions[kind] = {
-            **described,
-            "type": "object",
-            "required": [name for name, key in keys.items() if not key.absent],
-            "additionalProperties": False,
-            "properties": {name: _schema(key.kind, definitions) for name, key in keys.items()},
-        }
-    return {"$ref": f"#/$defs/{_name(kind)}"}

@@ -18,11 +18,11 @@ from decal_cli.declarations import defaults
 from decal_cli.errors import Exit
 from decal_cli.learn.methods import METHODS
 from decal_cli.metrics import METRICS
-from decal_cli.render.documents import schema_text
 from decal_cli.render.results.explained import method_explained, online_explained
 from decal_cli.sequential import ONLINE
 from docs import manual, pages
 from docs.manual import command_tree
+from docs.schema import schema_text
 from tests.helpers.command import BINARY, DECAL, FIXTURES, FOX, ROOT, Decal, run_installed
 from tests.helpers.results import as_text
 

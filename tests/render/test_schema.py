@@ -20,11 +20,11 @@ import decal_cli.render.formats
 from decal_cli.declarations.document import Absent, Count, Hidden, Limit, as_key
 from decal_cli.errors import DecalError
 from decal_cli.render.blocks import Block
-from decal_cli.render.documents import DOCUMENTS
 from decal_cli.render.format import BlockFormat, Page, method_of
 from decal_cli.render.formats import DEFAULT, FORMATS, write
-from decal_cli.render.schema import View, data_of, of, schema_of
+from decal_cli.render.schema import View, data_of, of
 from docs.manual import command_tree
+from docs.schema import DOCUMENTS, schema_of
 from tests.helpers.browser import Tags
 from tests.helpers.command import SCHEMA, Decal, refusal, valid_json
 from tests.helpers.every_result import every_result

@@ -20,21 +20,22 @@ from decal_cli.analysis.compare import (
 from decal_cli.analysis.evaluate import resampled_cells
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Positive, Some, Two
-from decal_cli.metrics import parse
+from decal_cli.metrics import Result, parse
 from decal_cli.numbers import alike, bracketed, counts, plain, rounded, short, sized, span
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, TextTable, Tone
-from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, words
+from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Notes, Points, TextTable, Tone
+from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, texts, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
 from decal_cli.render.results.source import (
     MAX_GROUPS,
     Order,
     Provenance,
     WrittenResult,
+    ends_of,
     source_lines,
     worst_first,
     worst_of_each,
 )
-from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.schema import Document, Records, View, data_of, of
 from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.tables.resample import FOLDS
 
@@ -87,12 +88,6 @@ class ComparisonData(View):
     splice: Splice | NoSplice
 
 
-class ComparedData(Provenance):
-    """What `decal compare` prints: differences are of the second model minus the first, with paired intervals."""
-
-    comparison: ComparisonData
-
-
 class Compared(WrittenResult):
     """A comparison in the user's terms, for formats to write."""
 
@@ -105,7 +100,7 @@ class Compared(WrittenResult):
         self.key = next((utility for utility in UTILITIES if utility in self.whole.headline), "brier")
         """What groups are compared by: utility where there is a task, else the Brier score."""
 
-    def sections(self) -> Iterator[Block]:
+    def sections(self) -> Blocks:
         """Who wins in words first, then the figures, of all rows and of every group."""
         worst, notes = worst_of_each(self.groups, lambda _: self._order(), whose=lambda _: "")
         evaluation = replace(self.evaluation, notes=(*self.evaluation.notes, *notes))
@@ -132,22 +127,22 @@ class Compared(WrittenResult):
             why = ((key, each.difference.reason) for key, each in contest.differences.items())
             yield from reasons(why, together=True)
 
-    def data(self) -> dict[str, Any]:
-        """ComparedData: the inputs, as in every result, and under "comparison" the contests and the splice."""
+    def data(self) -> Document:
+        """The inputs, as in every result, and under "comparison" the contests and the splice."""
         whole = data_of(Provenance(self.evaluation))
         if whole["intervals"] is not None:
             whole["intervals"]["cells"] = resampled_cells(each.pairs for each in self.comparison.contests)
         return {**whole, "comparison": data_of(ComparisonData(self.comparison))}
 
-    def rows(self) -> Iterator[list[Any]]:
+    def rows(self) -> Records:
         """One row per group and metric."""
         head = ["model_a", "model_b", "group", "metric", "a", "b", "difference", "low", "high", "better", "by_chance"]
         yield [*head, "method", "reason"]
         for contest in self.comparison.contests:
             for key, each in contest.differences.items():
-                ends = each.difference.interval or (None, None)
-                row = [*self.models, contest.group, key, each.a.value, each.b.value, each.difference.value]
-                yield [*row, *ends, each.better, each.by_chance, each.method, each.difference.reason]
+                won, row = each.difference, [*self.models, contest.group, key, each.a.value, each.b.value]
+                how = each.better, each.by_chance, each.method, won.reason
+                yield [*row, won.value, *ends_of(won), *how]
 
     def summary(self) -> Iterator[tuple[str, str]]:
         """Heading and text of each thing that a decision-maker wants to know, most important first."""
@@ -181,44 +176,45 @@ class Compared(WrittenResult):
 
     def _threshold_sentence(self, at: Thresholds) -> str:
         leaders, crossings = [*dict.fromkeys(lead.model for lead in at.ahead)], at.crossings_on_these_rows
-        if not leaders:
-            text = "at no threshold is one model clearly ahead (tested at all thresholds together)"
-        else:
-            parts = []
-            for lead in at.ahead:
-                who = f"{lead.model} is clearly ahead " if len(leaders) > 1 else ""
-                low, high = (short(end, 3) for end in (lead.low, lead.high))
-                parts.append(f"{who}at t = {low}" if lead.low == lead.high else f"{who}for t from {low} to {high}")
-            more = f", and {len(parts) - MAX_RANGES} more (below)" if len(parts) > MAX_RANGES else ""
-            ranges = ", ".join(parts[:MAX_RANGES]) + more
+        parts, text = [], "at no threshold is one model clearly ahead (tested at all thresholds together)"
+        for lead in at.ahead:
+            who = f"{lead.model} is clearly ahead " if len(leaders) > 1 else ""
+            low, high = (short(end, 3) for end in (lead.low, lead.high))
+            parts.append(f"{who}at t = {low}" if lead.low == lead.high else f"{who}for t from {low} to {high}")
+        more = f", and {len(parts) - MAX_RANGES} more (below)" if len(parts) > MAX_RANGES else ""
+        ranges = ", ".join(parts[:MAX_RANGES]) + more
+        if len(leaders) > 1:
             text = f"it depends: {ranges}"
-            if len(leaders) == 1:
-                first, second = self.models
-                other = second if leaders == [first] else first
-                text = f"{leaders[0]} is clearly ahead {ranges}; {other} nowhere"
+        elif leaders:
+            (other,) = {*self.models} - {*leaders}
+            text = f"{leaders[0]} is clearly ahead {ranges}; {other} nowhere"
+
+        def often(times: int) -> str:
+            return "once" if times == 1 else f"{times} times"
+
+        each = ", each time" if crossings > 1 else ","
+        curves = f"The Brier curves cross {often(crossings)} on these rows{each} within noise"
         if at.dominates:
-            return f"{text}. On these rows the Brier curve of {at.dominates} is nowhere above the other."
-        if at.crossings:
+            curves = f"On these rows the Brier curve of {at.dominates} is nowhere above the other"
+        elif at.crossings:
             places = ", ".join(short(crossing.threshold, 3) for crossing in at.crossings)
             noise = crossings - len(at.crossings)
             smaller = f"; {noise} smaller crossing{'s are' if noise > 1 else ' is'} within noise" if noise > 0 else ""
-            return f"{text}. The Brier curves clearly cross {_often(len(at.crossings))}, at t = {places}{smaller}."
-        if not crossings:
-            return f"{text}. The Brier curves are the same."
-        each = ", each time" if crossings > 1 else ","
-        return f"{text}. The Brier curves cross {_often(crossings)} on these rows{each} within noise."
+            curves = f"The Brier curves clearly cross {often(len(at.crossings))}, at t = {places}{smaller}"
+        elif not crossings:
+            curves = "The Brier curves are the same"
+        return f"{text}. {curves}."
 
     def _winner(self, contest: Contest, otherwise: str = "") -> str:
         each = contest.headline.get(self.key)
         return "undefined" if each is None else who_wins(each, self.models).text or otherwise
 
     def _group_sentence(self) -> str:
-        places = grouped((self._winner(contest, "the same"), str(contest.group)) for contest in self.groups)
-        many = len(self.groups) > MAX_GROUPS
-        named = (
-            f"{words}: {f'{len(groups):,} groups' if many else ', '.join(groups)}" for words, groups in places.items()
-        )
-        return f"by {parse(self.key).declared.title.lower()}, {'; '.join(named)}."
+        places, many = [], len(self.groups) > MAX_GROUPS
+        of = grouped((self._winner(contest, "the same"), str(contest.group)) for contest in self.groups)
+        for won, groups in of.items():
+            places.append(f"{won}: {f'{len(groups):,} groups' if many else ', '.join(groups)}")
+        return f"by {parse(self.key).declared.title.lower()}, {'; '.join(places)}."
 
     def _splice_sentence(self, splice: Splice | NoSplice) -> str:
         if isinstance(splice, NoSplice):
@@ -246,10 +242,11 @@ class Compared(WrittenResult):
         """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
         first, second = self.models
         if isinstance(each, ClassDisagreements):
-            apart = each.a_better + each.b_better + each.same
-            same, of_one, note = "take the same action for every row", "take different actions", ""
-            sides = f"that of {first} is worth more for {counted(each.a_better)}, that of {second} for "
-            text = f"for {counted(apart)} rows the two {of_one}: {sides}{counted(each.b_better)}"
+            apart, same, note = each.a_better + each.b_better + each.same, "take the same action for every row", ""
+            text = (
+                f"for {counted(apart)} rows the two take different actions: that of {first} is worth more for "
+                f"{counted(each.a_better)}, that of {second} for {counted(each.b_better)}"
+            )
             test = "sign test over clusters, p" if each.clustered else "exact sign test, p"
         else:
             apart, same = each.only_a_right + each.only_b_right, "decide every row alike"
@@ -279,11 +276,8 @@ class Compared(WrittenResult):
     def _order(self) -> Order[Contest]:
         """Where B is worse than A by most first."""
 
-        def won(contest: Contest) -> float | None:
-            each = contest.headline.get(self.key)
-            return None if each is None else each.difference.value
-
-        return worst_first(self.key, won), f"{parse(self.key).declared.title}, B - A"
+        won = worst_first(self.key, lambda contest: _headline(contest, self.key).difference.value)
+        return won, f"{parse(self.key).declared.title}, B - A"
 
     def _metric_table(self, contest: Contest, close: bool) -> TextTable:
         of_classes = self.evaluation.reports[0].by_class is not None
@@ -294,18 +288,17 @@ class Compared(WrittenResult):
             empty = each.a.value is None and each.b.value is None and not metric.shown
             return {"section": metric.family, "empty": empty}
 
-        def side(key: str, letter: str) -> Cell:
-            result = getattr(differences[key], letter.lower())
+        def side(result: Result) -> Cell:
             return number(result.value, reason=result.reason)
 
-        sides = zip(self.models, "AB", strict=True)
-
+        first, second = self.models
         return table(
             differences,
             [
                 (left("metric", wraps=True, most=MAX_TITLE), metric_name),
                 (left(""), better),
-                *((Column(name, short=of), lambda key, of=of: side(key, of)) for name, of in sides),
+                (Column(first, short="A"), lambda key: side(differences[key].a)),
+                (Column(second, short="B"), lambda key: side(differences[key].b)),
                 ("B - A", lambda key: difference_cell(differences[key])),
                 (left("who wins"), lambda key: who_wins(differences[key], self.models)),
             ],
@@ -316,17 +309,15 @@ class Compared(WrittenResult):
 
     def _group_table(self, contests: Sequence[Contest]) -> TextTable:
         """For each group: its rows, the difference that counts, and in words who is better."""
-
-        def difference(contest: Contest) -> str:
-            each = contest.headline.get(self.key)
-            return "" if each is None else difference_cell(each).text
-
         return table(
             contests,
             [
                 (left("group", wraps=True), lambda contest: str(contest.group)),
                 (left("rows", wraps=True), lambda contest: f"{contest.rows:,}"),
-                (left(f"{parse(self.key).declared.title.lower()}, B - A", wraps=True), difference),
+                (
+                    left(f"{parse(self.key).declared.title.lower()}, B - A", wraps=True),
+                    lambda contest: difference_cell(_headline(contest, self.key)).text,
+                ),
                 (left("who wins", wraps=True), self._winner),
             ],
         )
@@ -369,6 +360,11 @@ class Compared(WrittenResult):
         )
 
 
+def _headline(contest: Contest, key: str) -> Difference:
+    """What groups are compared by, undefined where it is not known."""
+    return contest.headline.get(key, Difference(Result(None), Result(None), Result(None)))
+
+
 def _pairs_table(apart: ClassDisagreements) -> TextTable:
     """Of several classes, the pairs of actions of most rows."""
     shown = apart.pairs[:MAX_PAIRS]
@@ -389,16 +385,9 @@ def _pairs_table(apart: ClassDisagreements) -> TextTable:
 def _swap_table(swap: Swap, capacity: str) -> TextTable:
     """A row for each part, columns by label."""
     parts = {"A and B": swap.both, "A, not B": swap.only_a, "B, not A": swap.only_b}
-    texts = {name: counts((part.rows, part.positives, part.rows - part.positives)) for name, part in parts.items()}
-    heads = ("rows", "with label 1", "with label 0")
-    return table(
-        texts.items(),
-        [
-            (left("acted on by"), lambda item: item[0]),
-            *((h, lambda item, k=k: item[1][k]) for k, h in enumerate(heads)),
-        ],
-        title=f"Rows acted on, capacity {capacity}",
-    )
+    rows = [(name, *counts((of.rows, of.positives, of.rows - of.positives))) for name, of in parts.items()]
+    heads = "acted on by", "rows", "with label 1", "with label 0"
+    return texts(heads, rows, title=f"Rows acted on, capacity {capacity}")
 
 
 def difference_cell(each: Difference) -> Cell:
@@ -427,7 +416,3 @@ def signed(value: float) -> str:
     """A difference, with its sign where it does not round to zero."""
     text = short(value, 4)
     return f"+{text}" if value > 0 and text.strip(".0") else text
-
-
-def _often(times: int) -> str:
-    return "once" if times == 1 else f"{times} times"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from decal_cli.analysis.fit import Fitting, Gain, how_judged
 from decal_cli.data.words import file_word
@@ -13,11 +12,11 @@ from decal_cli.learn.method import Kind
 from decal_cli.learn.models import note_of
 from decal_cli.metrics import parse
 from decal_cli.numbers import Interval, bracketed
-from decal_cli.render.blocks import Block, Facts, Notes, Paragraph
-from decal_cli.render.cells import better, left, number, reasons, table
+from decal_cli.render.blocks import Blocks, Facts, Notes, Paragraph
+from decal_cli.render.cells import better, left, reasons, table
 from decal_cli.render.results.comparison import difference_cell
 from decal_cli.render.results.source import Provenance, WrittenResult, shares_text, source_lines
-from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.schema import Document, View, data_of, of
 from decal_cli.render.terms import PLAIN, StatedTerms
 
 
@@ -61,12 +60,6 @@ class FitData(View):
     why: Absent[str]
 
 
-class FittedData(Provenance):
-    """What `decal fit` prints: the model file it wrote, and what the model wins on rows that it has not seen."""
-
-    fit: FitData
-
-
 class FittedPage(WrittenResult):
     """A fitted model and how it does, for formats to write; path: the model file, None where none was written."""
 
@@ -74,39 +67,33 @@ class FittedPage(WrittenResult):
         super().__init__(fitting.judged, terms)
         self.fitting, self.path = fitting, path
 
-    def sections(self) -> Iterator[Block]:
+    def sections(self) -> Blocks:
         """The data, what was written, and the metrics before and after on rows that the model has not seen."""
         fitting = self.fitting
         yield Notes(source_lines(fitting.judged))
         method, rows = fitting.chosen.declared, f"{len(fitting.training.rows):,} rows"
         written = "" if self.path is None else f", written to {self.path}"
         yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}{written}", strong=method.title)
-        if fitting.why:
-            yield Paragraph(fitting.why, close=True)
-        population = fitting.judged.population
+        population, calibrated, differences = fitting.judged.population, "", fitting.differences
         if population is not None:
-            shares = shares_text(population.prevalence)
             moved = "" if population.kept else "; it takes scores as they come, and moves them there itself"
-            yield Paragraph(f"The model is calibrated for a population with {shares}{moved}.", close=True)
-        note = note_of(fitting.model)
-        if note is not None:
-            yield Paragraph(note, close=True)
-        yield Paragraph(f"Evaluated {how_judged(fitting)}:", close=True)
+            calibrated = f"The model is calibrated for a population with {shares_text(population.prevalence)}{moved}."
+        said = fitting.why, calibrated, note_of(fitting.model), f"Evaluated {how_judged(fitting)}:"
+        yield from (Paragraph(text, close=True) for text in said if text)
         if fitting.gain is not None:
             yield self._gain_facts(fitting.gain)
-        if fitting.differences:
+        if differences:
             yield table(
-                fitting.differences,
+                differences,
                 [
                     (left("metric"), lambda key: parse(key).declared.title),
                     (left(""), better),
-                    ("as it is", lambda key: number(fitting.differences[key].a.value)),
-                    ("post-trained", lambda key: number(fitting.differences[key].b.value)),
-                    ("difference", lambda key: difference_cell(fitting.differences[key])),
+                    ("as it is", lambda key: differences[key].a.value),
+                    ("post-trained", lambda key: differences[key].b.value),
+                    ("difference", lambda key: difference_cell(differences[key])),
                 ],
             )
-            why = ((key, each.difference.reason) for key, each in fitting.differences.items())
-            yield from reasons(why, quiet=False)
+            yield from reasons(((key, each.difference.reason) for key, each in differences.items()), quiet=False)
         else:
             yield Paragraph("The score does not change: only the threshold moves.", close=True)
         if self.path is not None:
@@ -118,8 +105,8 @@ class FittedPage(WrittenResult):
                 copy=True,
             )
 
-    def data(self) -> dict[str, Any]:
-        """FittedData."""
+    def data(self) -> Document:
+        """Where the figures come from, and the model."""
         return {**data_of(Provenance(self.fitting.judged)), "fit": data_of(FitData(self.fitting, self.path))}
 
     def _gain_facts(self, gain: Gain) -> Facts:

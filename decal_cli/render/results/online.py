@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import attrgetter, sub
 from typing import Any
 
 from decal_cli.analysis.evaluate import Evaluation
@@ -19,10 +21,9 @@ from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, number, table
 from decal_cli.render.results.gates import checks_of
 from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
-from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.schema import Document, Records, View, data_of, of
 from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.sequential.anytime import MAX_LOG_E
-from decal_cli.sequential.forecasters import Guarantee
 
 MAX_SHOWN_WINDOWS = 24
 """Windows of the table; JSON and CSV have all."""
@@ -101,13 +102,6 @@ class ReplayPart(View):
     gates: list[GateRow] = of(".gates")
 
 
-class ReplayedData(Provenance, ReplayPart):
-    """What `decal online` prints. rows, positives: of all rows so far whose labels are known. log10_e: of the e-process
-    (of 1 over p_value where labels come late). p_value: that the score is calibrated, whenever one looks; null where
-    there is an e-value.
-    """
-
-
 class Replayed(WrittenResult):
     """A replay in the user's terms, for formats to write; drawings: its pictures."""
 
@@ -120,7 +114,7 @@ class Replayed(WrittenResult):
         super().__init__(evaluation, terms)
         self.judged, self.plan, self.gates = judged, judged.plan, gates
 
-    def sections(self) -> Iterator[b.Block]:
+    def sections(self) -> b.Blocks:
         """What was replayed, windows, forecasters, the alarm, the prior shift, and what to do."""
         judged, scored = self.judged, self.plan.score is not None
         span = f"{judged.rows:,} rows from {self.at(judged.first_time)} to {self.at(judged.last_time)}"
@@ -137,15 +131,15 @@ class Replayed(WrittenResult):
         if self.gates:
             yield b.Checks(self.checks())
 
-    def data(self) -> dict[str, Any]:
-        """ReplayedData."""
+    def data(self) -> Document:
+        """Where the rows come from, and what became of them."""
         return {**data_of(Provenance(self.evaluation)), "intervals": None, **data_of(ReplayPart(self.judged, self))}
 
     def checks(self) -> tuple[b.Check, ...]:
         """The rules, for CI systems."""
         return checks_of(self.gates)
 
-    def rows(self) -> Iterator[list[Any]]:
+    def rows(self) -> Records:
         """One row per window and method."""
         names = ("window", "first_row", "first_time", "rows", "base_rate", "mean_score", "log10_e")
         yield [*names, "method", "utility"]
@@ -168,13 +162,13 @@ class Replayed(WrittenResult):
 
     def _known(self) -> str:
         """When labels are known."""
-        delay, by_rows = self.plan.delay, self.plan.clock == "rows"
+        delay = self.plan.delay
         if delay.kind == "column":
             known = f"when column {delay.text} says"
         elif delay.kind == "time":
             known = f"after {delay.text}"
         elif delay.text == "0":
-            known = "before the next row" if by_rows else "at any later time"
+            known = "before the next row" if self.plan.clock == "rows" else "at any later time"
         else:
             known = f"after {int(delay.text):,} more rows"
         if self.judged.clusters is None:
@@ -186,11 +180,9 @@ class Replayed(WrittenResult):
         shown = judged.windows[-MAX_SHOWN_WINDOWS:]
         first, beside = judged.methods[0], self._beside()
 
-        def won(method: MethodOverTime | None, over: MethodOverTime | None = None) -> Callable[[Window], b.Cell]:
-            def utility(window: Window, of: MethodOverTime | None) -> float:
-                return 0.0 if of is None else window.utility(of.method, plan.task)
-
-            return lambda window: self._amount(utility(window, method) - utility(window, over))
+        def won(*signed: MethodOverTime) -> Callable[[Window], b.Cell]:
+            """What the first of these wins, or wins over the second."""
+            return lambda window: self._amount(reduce(sub, (window.utility(of.method, plan.task) for of in signed)))
 
         dropped = len(judged.windows) - len(shown)
         earlier = f"; {dropped:,} earlier ones are not shown" if dropped else ""
@@ -216,13 +208,17 @@ class Replayed(WrittenResult):
         judged = self.judged
         if judged.advice.method is not None:
             return judged.report(judged.advice.method)
-        candidates = [judged.report(key) for key in self.plan.candidates]
-        others = candidates or list(judged.methods[1:])
-        return max(others, key=lambda each: each.gain or 0.0) if others else None
+        others = [judged.report(key) for key in self.plan.candidates] or judged.methods[1:]
+        return max(others, key=lambda each: each.gain or 0.0, default=None)
 
     def _method_table(self) -> b.TextTable:
         judged = self.judged
         by_cluster = ", every cluster counted once" if judged.clusters is not None and judged.at_all_times else ""
+
+        def bound(each: MethodOverTime) -> str:
+            of = each.guarantee
+            return "" if of is None else _BOUNDED[of.metric].format(short(of.bound, 4))
+
         return table(
             judged.methods,
             [
@@ -234,7 +230,7 @@ class Replayed(WrittenResult):
                 ("U-cal.", "u_cal"),
                 ("CDL", "cdl"),
                 (b.Column("distance", "at most"), "dist_cal_upper"),
-                judged.prompt and (left("bound"), lambda each: _bound(each.guarantee)),
+                judged.prompt and (left("bound"), bound),
             ],
             row=lambda each: {"chosen": each.method == judged.advice.method},
             title=f"Forecasters; gains over {judged.methods[0].title}, {self.terms.heading}{by_cluster}",
@@ -242,7 +238,7 @@ class Replayed(WrittenResult):
             picks=True,
         )
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self) -> b.Lines:
         judged = self.judged
         level = percent(self.plan.confidence)
         if judged.clusters is None:
@@ -250,11 +246,10 @@ class Replayed(WrittenResult):
         else:
             yield self._cluster_note(judged.clusters, level)
         yield "V-regret, U-calibration, CDL and the distance to calibration are per row."
-        first, *others = [
-            (each.utility, each.worst_v_regret, each.u_cal, each.dist_cal_upper) for each in judged.methods
-        ]
-        idle = [each.title for each, losses in zip(judged.methods[1:], others, strict=True) if losses == first]
-        if idle and judged.methods[0].method == AS_IT_IS:
+        losses = attrgetter("utility", "worst_v_regret", "u_cal", "dist_cal_upper")
+        first, *others = judged.methods
+        idle = [each.title for each in others if losses(each) == losses(first)]
+        if idle and first.method == AS_IT_IS:
             yield f"There are too few rows to learn from for these, which are the score as it is: {', '.join(idle)}."
         if judged.p_value is not None:
             yield (
@@ -281,13 +276,17 @@ class Replayed(WrittenResult):
         alpha = self.plan.alpha
         measure, needed = ("p-value", plain(alpha)) if self.plan.delay.late else ("e-value", f"{1 / alpha:,.3g}")
         now = self._evidence(judged.log_e)
-        if judged.alarm is None:
-            return f"no alarm ({measure} {now}; the alarm is at {needed})."
         alarm = judged.alarm
+        if alarm is None:
+            return f"no alarm ({measure} {now}; the alarm is at {needed})."
+
+        def place(row: int, time: Any) -> str:
+            return f"row {row:,}" if self.plan.clock == "rows" else f"{self.at(time)} (row {row:,})"
+
         return (
-            f"alarm. At {self._place(alarm.row, alarm.time)} the {measure} reached {needed}, which that of a "
+            f"alarm. At {place(alarm.row, alarm.time)} the {measure} reached {needed}, which that of a "
             f"calibrated score ever does with a chance of at most {percent(alpha)}. What it found likely began about "
-            f"{self._place(alarm.start, alarm.start_time)}; the {measure} is {now} now."
+            f"{place(alarm.start, alarm.start_time)}; the {measure} is {now} now."
         )
 
     def _evidence(self, log_e: float) -> str:
@@ -299,33 +298,26 @@ class Replayed(WrittenResult):
             return f"10^-{power:.0f}" if power >= MAX_EXPONENT else plain(math.exp(-log_e))
         return f"10^{power:.0f}" if abs(power) >= MAX_EXPONENT else plain(math.exp(log_e))
 
-    def _place(self, row: int, time: Any) -> str:
-        if self.plan.clock == "rows":
-            return f"row {row:,}"
-        return f"{self.at(time)} (row {row:,})"
-
     def _shift_sentence(self, shift: PriorShift) -> str:
-        text = f"{percent(shift.before)} in the warm-up, {percent(shift.now)} in the latest window"
-        if shift.threshold is None or self.plan.score is None:
-            return f"{text}."
-        return f"{text}. If only that changed since the warm-up, act on the score from {short(shift.threshold, 3)}."
+        then = ""
+        if shift.threshold is not None and self.plan.score is not None:
+            then = f" If only that changed since the warm-up, act on the score from {short(shift.threshold, 3)}."
+        return f"{percent(shift.before)} in the warm-up, {percent(shift.now)} in the latest window.{then}"
 
     def _headline(self) -> str:
         """The action, and why."""
         advice = self.judged.advice
-        if advice.action == "retrain":
-            return "Retrain: the base rate alone wins as much as this score."
-        if advice.action == "keep":
-            if self.plan.score is None:
-                return "There is no score: nothing is advised."
-            miscalibrated = ", which is not calibrated: no recalibrator clearly wins" if self.judged.alarm else ""
-            return f"Keep the score as it is{miscalibrated}."
-        if advice.action == "move-threshold":
-            at = "" if advice.threshold is None else f": act on the score from {short(advice.threshold, 3)}"
-            return f"Move the threshold{at}."
-        return f"Recalibrate online with {advice.method}."
+        wrong = ", which is not calibrated: no recalibrator clearly wins" if self.judged.alarm else ""
+        at = "" if advice.threshold is None else f": act on the score from {short(advice.threshold, 3)}"
+        if advice.action == "keep" and self.plan.score is None:
+            return "There is no score: nothing is advised."
+        return {
+            "retrain": "Retrain: the base rate alone wins as much as this score.",
+            "keep": f"Keep the score as it is{wrong}.",
+            "move-threshold": f"Move the threshold{at}.",
+        }.get(advice.action, f"Recalibrate online with {advice.method}.")
 
-    def _sentences(self) -> Iterator[str]:
+    def _sentences(self) -> b.Lines:
         """What it costs not to act, and since when that has been clear."""
         judged, advice, terms, compared = self.judged, self.judged.advice, self.terms, len(self.plan.candidates)
         if advice.gain is None or advice.interval is None:
@@ -339,8 +331,8 @@ class Replayed(WrittenResult):
         several = ", an interval for all methods compared at once" if compared > 1 else ""
         yield f"Not doing so has cost {terms.amount(advice.gain, advice.interval)}{several}."
         if judged.rows_per_day is not None and terms.per is None:
-            a_day = f"{advice.cost_a_day:,.3g} {terms.noun} a day"
-            yield f"At {short(judged.rows_per_day, 1)} decisions a day that is {a_day}."
+            a_day = f"{advice.cost_a_day:,.3g} {terms.noun}"
+            yield f"At {short(judged.rows_per_day, 1)} decisions a day that is {a_day} a day."
         if advice.since is not None:
             yield f"This has been clear since row {advice.since:,}."
 
@@ -365,7 +357,3 @@ class Replayed(WrittenResult):
 
 _BOUNDED = {"v_regret": "V-regret ≤ {}", "cdl": "CDL ~ {}", "dist_cal": "distance ≤ {}"}
 """By the metric that is bounded; ~ stands where the theorem has a constant that it does not name."""
-
-
-def _bound(guarantee: Guarantee | None) -> str:
-    return "" if guarantee is None else _BOUNDED[guarantee.metric].format(short(guarantee.bound, 4))

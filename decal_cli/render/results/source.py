@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import methodcaller
 from typing import Annotated, Any, Literal, TypeVar
 
 from decal_cli.analysis.described import ByRow
@@ -17,8 +18,8 @@ from decal_cli.hints import Hint, said
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import RESAMPLES
 from decal_cli.numbers import Interval, alike, percent, plain, within
-from decal_cli.render.blocks import Block, Paragraph, Signature
-from decal_cli.render.schema import View, of
+from decal_cli.render.blocks import Block, Blocks, Lines, Paragraph, Signature
+from decal_cli.render.schema import Document, View, of
 from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.tables.listed import Capacity
 from decal_cli.task import ABSTAIN, BinaryTask, ClassDecision, Task
@@ -116,10 +117,15 @@ class Provenance(View):
     class_task: Absent[ClassTaskData | None] = of("decision")
 
 
-def one_or_several(shared: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def one_or_several(shared: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Document:
     """The JSON document: every report whole in itself under "reports", and the fields of an only one flat as well."""
     reports = [{**shared, **entry} for entry in entries]
     return {**(reports[0] if len(reports) == 1 else shared), "reports": reports}
+
+
+def ends_of(estimate: Any) -> Sequence[float | None]:
+    """The ends of its interval, for two cells of CSV."""
+    return estimate.interval or (None, None)
 
 
 class WrittenResult:
@@ -144,17 +150,17 @@ class WrittenResult:
         return self.evaluation.signature
 
     @abstractmethod
-    def sections(self) -> Iterator[Block]:
+    def sections(self) -> Blocks:
         """What it says, in reading order."""
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Blocks:
         """All that it says, and how to reproduce it."""
         yield from self.sections()
         yield Signature(self.signature, close=not self.apart)
         yield from self.drawing
 
 
-def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -> Iterator[str]:
+def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -> Lines:
     """What was read, which columns were taken, and the decision; actions: names that the user gave them."""
     for item in evaluation.inputs:
         positives = item.positives
@@ -240,13 +246,8 @@ def class_payoffs(decision: ClassDecision) -> str:
     more = decision.utility[classes:]
     if len(own) != 1 or len(others) != 1 or len(decision.utility) < classes or any(len(set(row)) > 1 for row in more):
         return ""
-    named = zip(decision.actions[classes:], more, strict=True)
-    return ", ".join(
-        [
-            f"the right class is worth {plain(*own)}, a wrong one {plain(*others)}",
-            *(f"{name} {plain(row[0])}" for name, row in named),
-        ]
-    )
+    named = [f"{name} {plain(row[0])}" for name, row in zip(decision.actions[classes:], more, strict=True)]
+    return ", ".join([f"the right class is worth {plain(*own)}, a wrong one {plain(*others)}", *named])
 
 
 def task_line(task: Task) -> str:
@@ -282,22 +283,17 @@ def row_task_line(by_row: ByRow) -> str:
         rows = f"; {settled:,} rows where one action is best whatever the class" if settled else ""
         said = f"the action worth most by the score and the utilities of the row, of {actions} at {classes} classes"
         return f"{said}{rows} (mean u_delta = {plain(by_row.u_delta)})"
-    thresholds = "no row has a threshold between 0 and 1"
+    thresholds, follows = "no row has a threshold between 0 and 1", "from its four utilities"
     if by_row.thresholds is not None:
         low, middle, high = map(plain, by_row.thresholds)
         thresholds = f"t* from {low} to {high}, median {middle}"
+    if "utility_columns" not in by_row.columns:
+        alarm, miss = costs_of_rows(by_row)
+        follows = f"{alarm} / ({alarm} + {miss})"
     never = f"; {by_row.never:,} rows where acting never pays" if by_row.never else ""
     always = f"; {by_row.always:,} rows where acting always pays" if by_row.always else ""
-    said = f"act when score >= t* of the row, {_threshold_words(by_row)}: {thresholds}{never}{always}"
+    said = f"act when score >= t* of the row, {follows}: {thresholds}{never}{always}"
     return f"{said} (mean u_delta = {plain(by_row.u_delta)})"
-
-
-def _threshold_words(by_row: ByRow) -> str:
-    """How the threshold of a row follows from its columns."""
-    if "utility_columns" in by_row.columns:
-        return "from its four utilities"
-    alarm, miss = costs_of_rows(by_row)
-    return f"{alarm} / ({alarm} + {miss})"
 
 
 def costs_of_rows(by_row: ByRow, price: Callable[[float], str] = plain) -> tuple[str, str]:
@@ -387,23 +383,19 @@ def shortened(evaluation: Evaluation, in_full: str = IN_FULL) -> Evaluation:
 
 def _by_metric(reports: Sequence[Report]) -> Order[Report] | None:
     """By what acting on the score loses, else by the first metric that has a best."""
-    defined = [
-        key
-        for key in reports[0].results
-        if parse(key).declared.better in ("lower", "higher") and any(r.results[key].value is not None for r in reports)
-    ]
-    key = next((key for key in ("regret", "regret_calibration") if key in defined), next(iter(defined), None))
-    if key is None:
-        return None
-    return worst_first(key, lambda report: report.value(key)), parse(key).declared.title
+    for key in ("regret", "regret_calibration", *reports[0].results):
+        metric = parse(key).declared
+        if metric.better in ("lower", "higher") and any(report.value(key) is not None for report in reports):
+            return worst_first(key, methodcaller("value", key)), metric.title
+    return None
 
 
 def worst_first(key: str, value_of: Callable[[Any], float | None]) -> Callable[[Any], Any]:
     """To sort by a metric."""
-    sign = 1 if parse(key).declared.better == "higher" else -1
+    higher = parse(key).declared.better == "higher"
 
     def place(result: Any) -> tuple[bool, float]:
-        value = value_of(result)
-        return lowest_first(None if value is None else sign * value)
+        missing, value = lowest_first(value_of(result))
+        return missing, value if higher else -value
 
     return place
