@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from decal_cli.data.words import grouped
@@ -165,10 +166,9 @@ def side_by_side(table: TextTable, width: int) -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
     for bank in banked:
         lines += [("", "")] if lines else []
-        blank = [" " * len(block[0]) for block in bank]
-        for k in range(max(map(len, bank))):
-            parts = (block[k] if k < len(block) else empty for block, empty in zip(bank, blank, strict=True))
-            lines.append(((" " * _BETWEEN).join(parts), "" if k else "bold"))
+        widths = [len(block[0]) for block in bank]
+        for k, parts in enumerate(zip_longest(*bank, fillvalue="")):
+            lines.append(((" " * _BETWEEN).join(map(str.ljust, parts, widths)), "" if k else "bold"))
     return lines
 
 

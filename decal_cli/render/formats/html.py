@@ -13,68 +13,8 @@ from decal_cli.render.format import BlockFormat
 if TYPE_CHECKING:
     from decal_cli.render import blocks as b
 
-_STYLE = """
-:root { color-scheme: light dark; --page: #fff; --text: #1a1a1a; --soft: #5c5c5c; --line: #d5d5d5; --tint: #f3f5f9;
-  --bar: #3f66a0; --link: #1b3a6b; --mark: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --page: #14161a; --text: #e8e8e8; --soft: #a9adb5; --line: #3a3e46;
-  --tint: #1e222a; --bar: #7fa6e0; --link: #a9c7f5; --mark: #ff9a90; } img { filter: invert(.92) hue-rotate(180deg); } }
-* { box-sizing: border-box; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page); margin: 0; }
-main { max-width: 68rem; margin: 0 auto; padding: 1.2rem 1.2rem 3rem; overflow-wrap: break-word; }
-h1 { font-size: 1.2rem; font-weight: 600; color: var(--soft); margin: .2rem 0 1rem; }
-h2 { font-size: 1.3rem; margin: 2.6rem 0 .6rem; border-bottom: 1px solid var(--line); } h3 { margin: 1.2rem 0 .3rem; }
-p, li, dd, summary, figcaption { max-width: 46rem; } code { font-size: .87em; overflow-wrap: anywhere; }
-.soft { color: var(--soft); font-size: .9rem; }
-.headline { background: var(--tint); border-left: .35rem solid var(--bar); padding: .9rem 1.1rem; margin: 1rem 0; }
-.headline p { margin: 0; } .headline .action { font-size: 1.45rem; font-weight: 650; line-height: 1.3; }
-.number { font-size: 2.3rem; font-weight: 700; margin-right: .5rem; white-space: nowrap; }
-.action { font-size: 1.15rem; font-weight: 600; margin: .2rem 0; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; }
-caption { text-align: left; font-weight: 600; font-size: 1rem; padding: .5rem 0 .2rem; }
-th, td { padding: .3rem .7rem; text-align: right; vertical-align: top; border-bottom: 1px solid var(--line); }
-td { white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; white-space: normal; min-width: min(15rem, 45vw); max-width: 34rem; }
-tr.family th { text-align: left; color: var(--soft); padding-top: 1rem; font-weight: normal; }
-tr.chosen td { font-weight: 600; } td.words, th.words { text-align: left; }
-.ends { display: block; color: var(--soft); font-size: .85rem; }
-details { margin: .3rem 0; } details summary { cursor: pointer; }
-details p, details li, details dl { font-size: .9rem; white-space: normal; text-align: left; }
-dl { margin: .4rem 0; } dt { font-weight: 600; } dd { margin: 0 0 .5rem 1.2rem; }
-.bars { display: grid; grid-template-columns: max-content max-content minmax(3rem, 26rem); gap: .15rem .8rem; }
-.bars .value { text-align: right; } .bar { display: block; height: .8rem; margin-top: .35rem; background: var(--bar); }
-figure { display: inline-block; vertical-align: top; width: min(100%, 31rem); margin: .6rem 1.4rem .8rem 0; }
-figcaption { color: var(--soft); font-size: .9rem; } img { width: 100%; height: auto; }
-.frame { position: relative; display: block; } .dot { position: absolute; width: .8rem; height: .8rem;
-  margin: -.4rem; border: 2px solid var(--page); border-radius: 50%; background: var(--mark); }
-[hidden] { display: none !important; } .controls { background: var(--tint); padding: .6rem 1rem; margin: .6rem 0; }
-.movable table { width: 100%; } th { white-space: normal; vertical-align: bottom; } td.wraps { white-space: normal; }
-.controls p { margin: .3rem 0; max-width: none; } .controls label { display: inline-grid; align-items: center;
-  grid-template-columns: 9rem auto; }
-.controls input { width: min(20rem, 50vw); height: 1.6rem; accent-color: var(--bar); }
-.controls button, .controls select { font: inherit; padding: .2rem .6rem; min-height: 1.8rem; max-width: 60vw; }
-pre { overflow-x: auto; } ol > li { margin-bottom: .5rem; }
-@media (min-width: 58rem) { figure:has(+ figure), figure + figure { max-width: calc(50% - 1.6rem); } }
-/* A picture alone in its row has its words beside it. */
-@media (min-width: 60rem) { .movable td:first-child { min-width: 17rem; }
-  figure:not(figure + figure):not(:has(+ figure)) { display: grid; width: auto; align-items: center; gap: 1.6rem;
-    grid-template-columns: 31rem 1fr; } }
-@media (max-width: 34rem) { .bars { grid-template-columns: 1fr max-content; } .bars .track { grid-column: 1 / -1; }
-  th, td { padding: .3rem .4rem; } main { padding: .8rem; } .controls label { display: block; }
-  .controls input, .controls select { display: block; width: 100%; max-width: 100%; margin: 0; }
-  .stacks thead { display: none; }
-  .stacks, .stacks tbody, .stacks tr, .stacks td, .stacks caption { display: block; max-width: none; }
-  .stacks td { border: 0; padding: .1rem 0; white-space: normal; text-align: right; }
-  .stacks td[data-head]::before { content: attr(data-head); float: left; color: var(--soft); margin-right: 1rem; }
-  .stacks td:first-child { font-weight: 600; text-align: left; } .stacks tr { padding: .5rem 0; }
-  .stacks td::after { content: ""; display: block; clear: both; } .stacks tr { border-bottom: 1px solid var(--line); } }
-@media print { html { font-size: 12px; } main { max-width: none; padding: 0; } h2, h3, summary { break-after: avoid; }
-  body { font-size: 1rem; } figure { width: 48%; margin-right: 1%; } h2 { margin-top: 1.4rem; }
-  figure, tr, .headline { break-inside: avoid; } .wide { overflow: visible; } td { white-space: normal; }
-  figure:not(figure + figure):not(:has(+ figure)) { display: grid; grid-template-columns: 1fr 1fr; width: auto;
-    align-items: center; gap: 1.6rem; }
-  main > details, .controls { display: none; } td details::marker, td summary { list-style: none; } }
-"""
-_SCRIPT = Path(__file__).with_name("page.js")
+_SCRIPT, _SHEET = map(Path(__file__).with_name, ("page.js", "page.css"))
+_STYLE = "\n" + _SHEET.read_text(encoding="utf-8")
 MAX_BESIDE = 3
 """Columns that a phone shows beside each other; of more, each row is a list there."""
 _MARKS = {True: "pass", False: "fail", None: "cannot judge"}

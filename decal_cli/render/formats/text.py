@@ -160,9 +160,7 @@ class Text(BlockFormat[None]):
             indent = "  " if heading else ""
             for name, words in facts:
                 first = f"{indent}{name:<{wide}}"
-                lines = textwrap.fill(
-                    words, self._prose, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
-                )
+                lines = textwrap.fill(words, self._prose, initial_indent=first, subsequent_indent=" " * len(first))
                 self._line(lines or first, whole=True)
 
     def picture(self, block: b.Picture) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated
 
 from decal_cli.analysis.described import ReliabilityBin
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.recommend import Recommendation, amounts_of
-from decal_cli.data.words import quote
+from decal_cli.data.words import grouped, quote
 from decal_cli.declarations.document import Limit, Some, Words
 from decal_cli.hints import Verb
 from decal_cli.metrics import named
@@ -34,7 +36,7 @@ from decal_cli.render.results.source import (
     shortened,
     source_lines,
 )
-from decal_cli.render.schema import data_of, of
+from decal_cli.render.schema import Document, data_of, of
 from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.version import __version__
 
@@ -125,11 +127,11 @@ class Card(WrittenResult):
         self.models = [report for report in evaluation.reports if report.group is None]
         self.title = f"Model card: {', '.join(report.model for report in self.models)}"
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Document:
         """Where the numbers come from, all items, and every number."""
         return data_of(CardData(self.evaluation, self))
 
-    def entries(self) -> list[dict[str, Any]]:
+    def entries(self) -> list[Document]:
         """Each report as JSON has it."""
         whole, reports = self.recommendation, self.evaluation.reports
         if whole is None:
@@ -141,11 +143,11 @@ class Card(WrittenResult):
     def items(self) -> Iterator[CardItem]:
         """Every item, section by section."""
         for section, items in SECTIONS.items():
-            for item, asks, unknown, *said in items:
-                known = " ".join(say(self) for say in said)
+            for item, asks, unknown in items:
+                known = SAYS[item](self) if item in SAYS else ""
                 yield CardItem(section, item, asks, known or None, unknown or None)
 
-    def sections(self) -> Iterator[b.Block]:
+    def sections(self) -> b.Blocks:
         """The sections with their items, the numbers, and where all this comes from."""
         yield b.Notes((f"Where a line says '{UNKNOWN}', the authors of the card have to fill it in.", SOURCES))
         filled = list(self.items())
@@ -158,7 +160,7 @@ class Card(WrittenResult):
         yield b.Heading("Software and signature", level=1)
         yield b.Notes((f"decal {__version__}", *source_lines(self.evaluation, self.terms.names)))
 
-    def _numbers(self) -> Iterator[b.Block]:
+    def _numbers(self) -> b.Blocks:
         shown = shortened(self.evaluation)
         reports = shown.reports
         if len(reports) > 1:
@@ -324,130 +326,39 @@ def _limits(card: Card) -> str:
 
 
 _GROUPS = _columns("group", "Rows and numbers are given for each value of {} too.")
-SECTIONS: dict[str, tuple[tuple[Any, ...], ...]] = {
-    "Model details": (
-        (
-            "1",
-            "What is reported",
-            "the target population",
-            lambda card: f"An evaluation of the scores of {', '.join(report.model for report in card.models)}.",
-        ),
-        ("2", "Abstract", "a summary of the study in its authors' words"),
-        ("12b", "Handling of predictors", "their scaling, coding and functional form"),
-        ("12c", "Building of the model", "its type, how it was built and tuned, and internal validation"),
-        (
-            "12g",
-            "Calculation of predictions",
-            "the code or formula that made the scores",
-            lambda card: (
-                f"They were read from {card.column_names('score') or card.column_names('proba') or 'the file'}."
-            ),
-        ),
-        ("15", "Output and threshold", "who chose the costs or the threshold, and why", _output),
-        ("22", "The whole model", "its formula, code or interface, and who may use it"),
+SAYS: dict[str, Callable[[Card], str]] = {
+    "1": lambda card: f"An evaluation of the scores of {', '.join(report.model for report in card.models)}.",
+    "12g": lambda card: (
+        f"They were read from {card.column_names('score') or card.column_names('proba') or 'the file'}."
     ),
-    "Intended use": (
-        ("3a", "Background", "the setting, whether it is diagnosis or prognosis, and earlier models"),
-        ("3b", "Target population and users", "whom the model is for, at which step, and who uses it"),
-        (
-            "4",
-            "Objectives",
-            "what the study set out to show",
-            lambda card: "Evaluation of scores that exist; no model was developed.",
-        ),
-        ("27a", "Poor or missing input in use", "how it is to be recognised and handled"),
-        ("27b", "Part and expertise of users", "what they have to do, and what they have to know"),
-    ),
-    "Factors": (
-        ("3c", "Inequalities", "those known between groups of people"),
-        ("6a", "Setting", "where the rows come from: kinds of places, how many, and where"),
-        (
-            "12d",
-            "Differences between clusters",
-            "clusters that no column names",
-            _columns("cluster", "Clusters are those of {}."),
-        ),
-        ("14", "Fairness", "what was done for it, and why", _GROUPS),
-    ),
-    "Metrics": (
-        ("12e", "Measures of performance", "", _measures),
-        ("12f", "Updating", "whether the model was changed after this evaluation", _updating),
-        ("13", "Class imbalance", "whether classes were weighted or resampled to build the model", _imbalance),
-    ),
-    "Evaluation data": (
-        ("5a", "Sources", "how the rows were collected, and whom they represent", _inputs),
-        (
-            "5b",
-            "Dates",
-            "the first and the last date of the rows, and the end of follow-up",
-            _columns("time", "Each row has its time in column {}."),
-        ),
-        ("6b", "Eligibility", "who was included and who was excluded"),
-        ("6c", "Treatments", "those received, and how they were taken into account"),
-        (
-            "7",
-            "Preparation and quality checks",
-            "what was done to the data before decal read them",
-            lambda card: "Every score, label and weight was checked when it was read.",
-        ),
-        ("8a", "Outcome", "what the label means, how and when it was assessed, and over which time", _outcome),
-        ("8b", "Assessors of the outcome", "who judged it, where judgement was needed"),
-        ("8c", "Blinding of the outcome", "whether those who assessed it knew the predictions"),
-        (
-            "9b",
-            "Predictors",
-            "which the model takes, and how and when they were measured",
-            _columns("features", "Features given to decal: {}."),
-        ),
-        ("9c", "Assessors of predictors", "who judged them, where judgement was needed"),
-        ("10", "Sample size", "how this number of rows was arrived at", lambda card: card.advised(_needed)),
-        ("11", "Missing data", "why values are missing, and how missing predictors were filled", _missing),
-        (
-            "20a",
-            "Flow of participants",
-            "how the rows came to be these, and the time of follow-up",
-            lambda card: card.each(lambda report: f"{_rows(report)}; {report.dropped:,} dropped."),
-        ),
-        ("20b", "Characteristics", "demographics, dates, treatments and main predictors", _GROUPS),
-        ("21", "Rows and events of each analysis", "those of development and tuning", _analyses),
-    ),
-    "Training data": (
-        ("9a", "Choice of predictors", "which were candidates, and how they were selected"),
-        ("12a", "Use of the data", "which rows the model was developed on, and whether some of these are among them"),
-        ("16", "Development beside evaluation", "differences of setting, eligibility, outcome and predictors"),
-        ("20c", "Distributions beside development", "how predictors and outcome were distributed there"),
-    ),
-    "Quantitative analyses": (
-        ("23a", "Performance", "that of groups which no column names", lambda card: "In the tables below."),
-        ("23b", "Performance between clusters", "that of clusters which no column names", _GROUPS),
-        ("24", "Results of updating", "the performance of an updated model on other rows", _updates),
-    ),
-    "Ethical considerations": (
-        ("17", "Ethical approval", "the committee, and consent or its waiver"),
-        ("18a", "Funding", "who paid, and the part they had"),
-        ("18b", "Conflicts of interest", "those of the authors"),
-        ("18c", "Protocol", "where it is, or that there is none"),
-        ("18d", "Registration", "register and number, or that there is none"),
-        ("18e", "Availability of the data", "where and on which terms they can be had"),
-        (
-            "18f",
-            "Availability of the code",
-            "where the code of the model is",
-            lambda card: f"decal {__version__} makes these numbers again from the same files and options.",
-        ),
-        ("19", "Involvement of patients and the public", "whether there was any, and what it was"),
-    ),
-    "Caveats and recommendations": (
-        ("25", "Interpretation", "what it means beside earlier studies", lambda card: card.advised(_advice)),
-        ("26", "Limitations", "bias in how rows were selected or labelled, and how far results carry over", _limits),
-        (
-            "27c",
-            "Next steps",
-            "plans for research",
-            lambda card: card.advised(lambda each: " ".join(each.advice.next_steps)),
-        ),
-    ),
+    "15": _output,
+    "4": lambda _: "Evaluation of scores that exist; no model was developed.",
+    "12d": _columns("cluster", "Clusters are those of {}."),
+    "14": _GROUPS,
+    "12e": _measures,
+    "12f": _updating,
+    "13": _imbalance,
+    "5a": _inputs,
+    "5b": _columns("time", "Each row has its time in column {}."),
+    "7": lambda _: "Every score, label and weight was checked when it was read.",
+    "8a": _outcome,
+    "9b": _columns("features", "Features given to decal: {}."),
+    "10": lambda card: card.advised(_needed),
+    "11": _missing,
+    "20a": lambda card: card.each(lambda report: f"{_rows(report)}; {report.dropped:,} dropped."),
+    "20b": _GROUPS,
+    "21": _analyses,
+    "23a": lambda _: "In the tables below.",
+    "23b": _GROUPS,
+    "24": _updates,
+    "18f": lambda _: f"decal {__version__} makes these numbers again from the same files and options.",
+    "25": lambda card: card.advised(_advice),
+    "26": _limits,
+    "27c": lambda card: card.advised(lambda each: " ".join(each.advice.next_steps)),
 }
+"""What decal says of a card, by the item."""
+with Path(__file__).with_name("tripod_ai.csv").open(encoding="utf-8", newline="") as file:
+    SECTIONS = grouped((section, tuple(item)) for section, *item in list(csv.reader(file))[1:])
 """The items of TRIPOD+AI, each in the section of a model card that it belongs to: its number, what it asks for, in our
-words, what of it decal cannot know, '' where that is nothing, and of most what decal says of a card.
+words, and what of it decal cannot know, '' where that is nothing.
 """
