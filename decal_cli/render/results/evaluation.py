@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any
 
 from decal_cli.analysis.described import (
@@ -49,18 +52,19 @@ from decal_cli.numbers import (
     times,
     within,
 )
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, TextTable
-from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, words, written
+from decal_cli.render.blocks import Block, Blocks, Cell, Column, Heading, Lines, Notes, Paragraph, Row, TextTable
+from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, texts, words, written
 from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
+    ends_of,
     lowest_first,
     one_or_several,
     shortened,
     source_lines,
     without_labels_line,
 )
-from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.schema import Document, Records, View, data_of, of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.task import utility_text
 
@@ -243,7 +247,7 @@ class Evaluated(WrittenResult):
         self.reference = reference
         self.listed = listed
 
-    def sections(self) -> Iterator[Block]:
+    def sections(self) -> Blocks:
         """What acting is worth and the numbers that say most, or the metrics that were named; then data and method."""
         evaluation = shortened(self.evaluation)
         reports = evaluation.reports
@@ -270,29 +274,28 @@ class Evaluated(WrittenResult):
             yield summary.next_steps()
             yield source
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Document:
         """One report, or several."""
         reports = [data_of(MeasuredData(report)) for report in self.evaluation.reports]
         return one_or_several(data_of(Measures(self.evaluation, self.reference)), reports)
 
-    def rows(self) -> Iterator[list[Any]]:
+    def rows(self) -> Records:
         """One row per model, group and metric."""
         yield ["model", "group", "metric", "value", "low", "high", "reason"]
         for report in self.evaluation.reports:
             for key, result in report.results.items():
-                ends = result.interval or (None, None)
-                yield [*report.place, key, result.value, *ends, result.missing]
+                yield [*report.place, key, result.value, *ends_of(result), result.missing]
             for key, value in cell_rows(report.by_class):
                 yield [*report.place, key, value, None, None, None]
 
 
-def beside_blocks(report: Report, evaluation: Evaluation, terms: StatedTerms, named: bool = False) -> Iterator[Block]:
+def beside_blocks(report: Report, evaluation: Evaluation, terms: StatedTerms, named: bool = False) -> Blocks:
     """What rows without a label and the time of rows come to; named: say which model it is."""
     yield from without_labels_line(report, "weight" in evaluation.columns, terms, named)
     yield from over_time_blocks(report, terms, named)
 
 
-def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) -> Iterator[Block]:
+def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) -> Blocks:
     """What was judged on what, a table by age, and how long a fit lasts; nothing where rows have no time.
 
     named: say which model it is.
@@ -311,36 +314,35 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
     days = over_time.unit == "days"
     say = saying(scale.factor)
 
-    def gain(age: GainByAge, method: str) -> str:
-        won: Utility | None = getattr(age, f"gain_{method.replace('-', '_')}")
-        return DASH if won is None else say(*won)
-
     lasting = {"recalibration": over_time.recalibration_lasts}
     if over_time.ages[0].gain_post_training is not None:
         lasting["post-training"] = over_time.post_training_lasts
+
+    def gain(method: str) -> Callable[[GainByAge], str]:
+        won = attrgetter(f"gain_{method.replace('-', '_')}")
+        return lambda age: DASH if won(age) is None else say(*won(age))
+
     yield table(
         over_time.ages,
         [
             (Column(f"{'days' if days else 'time'} after the fit", breaks=(10,)), lambda age: within(age.after)),
             ("rows", lambda age: f"{age.rows:,}"),
-            *((Column(f"gain of {name}", breaks=(16, 8)), lambda age, name=name: gain(age, name)) for name in lasting),
+            *((Column(f"gain of {name}", breaks=(16, 8)), gain(name)) for name in lasting),
         ],
         keys=1,
         title=f"Gain by the age of the fit{model}",
         caption=f"Gains {scale.heading}.",
     )
-    oldest = over_time.ages[-1].after
-    yield Notes((_lasts(name, after, oldest, days) for name, after in lasting.items()), close=True)
-
-
-def _lasts(name: str, after: float | None, oldest: float, days: bool) -> str:
-    """How long a fit of this kind lasts, by the signs of its gains."""
-    if after is None:
-        return f"The gain of {name} is not above 0 on the rows that follow a fit."
-    span = f"{within(after)} {'days' if days else 'units of time'}"
-    if after == oldest:
-        return f"The gain of {name} stays above 0 as far as these rows show: up to {span} after a fit."
-    return f"The gain of {name} is above 0 up to {span} after a fit, and not in the next block."
+    lines = []
+    for name, after in lasting.items():
+        lasts = "is not above 0 on the rows that follow a fit"
+        if after is not None:
+            far = f"up to {within(after)} {'days' if days else 'units of time'} after a fit"
+            lasts = f"is above 0 {far}, and not in the next block"
+            if after == over_time.ages[-1].after:
+                lasts = f"stays above 0 as far as these rows show: {far}"
+        lines.append(f"The gain of {name} {lasts}.")
+    yield Notes(lines, close=True)
 
 
 def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: float = 1.0) -> TextTable:
@@ -349,14 +351,11 @@ def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: fl
     factor: of utilities per decision, where the page writes amounts of many decisions.
     """
 
-    def of_report(report: Report) -> Callable[[str], Cell]:
-        def value(key: str) -> Cell:
-            each = report.results[key]
-            if factor != 1.0 and each.value is not None and is_amount(parse(key).declared):
-                return written(within(factor * each.value, times(each.interval, factor)))
-            return number(each.value, each.interval, fewer=3, reason=each.reason, text=each.text, side=each.side)
-
-        return value
+    def value(key: str, report: Report) -> Cell:
+        each = report.results[key]
+        if factor != 1.0 and each.value is not None and is_amount(parse(key).declared):
+            return written(within(factor * each.value, times(each.interval, factor)))
+        return number(each.value, each.interval, fewer=3, reason=each.reason, text=each.text, side=each.side)
 
     def name(key: str) -> Cell:
         cell = metric_name(key)
@@ -368,7 +367,7 @@ def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: fl
         empty = all(report.results[key].value is None for report in reports) and not metric.shown
         return {"section": metric.family, "empty": empty} if pack is None else {}
 
-    values = ((Column(report.model, report.group or ""), of_report(report)) for report in reports)
+    values = ((Column(each.model, each.group or ""), partial(value, report=each)) for each in reports)
     columns: Columns[str] = [(left("metric"), name), (left(""), better), *values]
     return table(reports[0].results, columns, row, keys=2, dense=True)
 
@@ -394,29 +393,23 @@ def _whose(report: Report, reports: Sequence[Report]) -> str:
     return "" if len(reports) == 1 else f"{report.model}: "
 
 
-def _within_lines(reports: Sequence[Report]) -> Iterator[str]:
+def _within_lines(reports: Sequence[Report]) -> Lines:
     """Of values from cells of the score: which are exact, and how far the others may be from those of the rows."""
-    bounds: dict[str, Within] = {}
-    for report in reports:
-        for key, result in report.results.items():
-            if result.within is not None and result.value is not None:
-                bounds[key] = max(result.within, bounds.get(key, result.within))
-    exact = [key for key, each in bounds.items() if not each.bound and not each.drawn]
+    known = [(key, each) for report in reports for key, each in report.results.items() if each.value is not None]
+    bounds = {key: max(of) for key, of in grouped((key, each.within) for key, each in known if each.within).items()}
+    exact = [key for key, each in bounds.items() if not any(each)]
     if bounds:
         exactly = "all numbers are exact" if len(exact) == len(bounds) else f"exact: {', '.join(exact) or 'none'}"
         yield f"from cells of the score; {exactly}"
-    for drawn, what in (
-        (False, "at most so far from the value of the rows"),
-        (True, "from folds or draws of cells, and what these estimate is at most so far off"),
-    ):
-        near = [
-            f"{key} {plain(each.bound)}" for key, each in bounds.items() if key not in exact and each.drawn == drawn
-        ]
-        if near:
-            yield f"{what}: {', '.join(near)}"
+    inexact = [(each.drawn, f"{key} {plain(each.bound)}") for key, each in bounds.items() if any(each)]
+    for drawn, near in sorted(grouped(inexact).items()):
+        what = "at most so far from the value of the rows"
+        if drawn:
+            what = "from folds or draws of cells, and what these estimate is at most so far off"
+        yield f"{what}: {', '.join(near)}"
 
 
-def unknown_lines(evaluation: Evaluation) -> Iterator[str]:
+def unknown_lines(evaluation: Evaluation) -> Lines:
     """Without features: what cannot be known, with the worst case, as such."""
     for report in evaluation.reports:
         worst, grouping = report.value("regret_grouping_worst"), report.results.get("regret_grouping")
@@ -427,7 +420,7 @@ def unknown_lines(evaluation: Evaluation) -> Iterator[str]:
             )
 
 
-def _part_lines(reports: Sequence[Report]) -> Iterator[str]:
+def _part_lines(reports: Sequence[Report]) -> Lines:
     """The Brier score of each model as the sum of three parts, with so many decimals that what is printed adds up."""
     for report in reports:
         results = [report.results[key] for key in BRIER_PARTS if key in report.results]
@@ -444,10 +437,10 @@ def _part_lines(reports: Sequence[Report]) -> Iterator[str]:
         yield f"{_whose(report, reports)}{of_whole} = {' + '.join(texts)}"
 
 
-def _worst_lines(reports: Sequence[Report]) -> Iterator[str]:
+def _worst_lines(reports: Sequence[Report]) -> Lines:
     """The tasks of the worst agents, to be pasted: one line for all metrics of a report that share one."""
     for report in reports:
-        keys = grouped((_worst(each.witness), key) for key, each in report.results.items() if each.witness is not None)
+        keys = grouped((_worst(each.witness), key) for key, each in report.results.items() if each.witness)
         where = "" if len(reports) == 1 else f" on {report.name}"
         yield from (f"worst agent of {', '.join(shared)}{where}: {text}" for text, shared in keys.items())
 
@@ -465,26 +458,24 @@ def _worst(witness: Witness) -> str:
 
 def undefined_reasons(
     reports: Sequence[Report], among: Container[str] | None = None, known: Sequence[str] = ()
-) -> Iterator[str]:
+) -> Lines:
     """Why cells show a dash, or a value without its interval: one line for each reason.
 
     among: the metrics that are shown, by default all. known: how reasons begin that stand elsewhere.
     """
-    places = grouped(
-        (reason, (key, "" if len(reports) == 1 else f" of {' in '.join(filter(None, report.place))}"))
+    missing = grouped(
+        (result.missing, (key, "" if len(reports) == 1 else f" of {' in '.join(filter(None, report.place))}"))
         for report in reports
         for key, result in report.results.items()
-        if (reason := result.missing) is not None
-        and (among is None or key in among)
-        and not reason.startswith(tuple(known))
+        if among is None or key in among
     )
-    for reason, all_places in places.items():
-        many = len(all_places) > MAX_PLACES
-        named = dict.fromkeys(key if many else key + where for key, where in all_places)
-        yield f"{DASH} {', '.join(named)}: {reason}"
+    for reason, places in missing.items():
+        if reason is not None and not reason.startswith(tuple(known)):
+            named = dict.fromkeys(key + where * (len(places) <= MAX_PLACES) for key, where in places)
+            yield f"{DASH} {', '.join(named)}: {reason}"
 
 
-def _places_lines(evaluation: Evaluation) -> Iterator[str]:
+def _places_lines(evaluation: Evaluation) -> Lines:
     """A sentence on the places of each model, on all of its rows."""
     per = evaluation.columns.get("per")
     for report in evaluation.reports:
@@ -505,7 +496,7 @@ def _places_lines(evaluation: Evaluation) -> Iterator[str]:
         yield f"{'' if len(evaluation.models) == 1 else f'{report.model}: '}{text}"
 
 
-def regime_tables(reports: Sequence[Report], factor: float = 1.0, measured_in: str = "") -> Iterator[Block]:
+def regime_tables(reports: Sequence[Report], factor: float = 1.0, measured_in: str = "") -> Blocks:
     """A table of bins for each model and group that has them, from the lowest score up, and what its columns mean.
 
     factor: of regrets per decision, and measured_in what they are then in, where the page writes amounts of many.
@@ -549,22 +540,21 @@ def _regime_table(report: Report, name: str, factor: float) -> TextTable:
     # The metrics are the sums of the columns.
     known = [r.regret_grouping for r in report.regimes if r.regret_grouping is not None]
     regrets = regret(sum(r.regret_calibration for r in report.regimes)), regret(sum(known) if known else None)
-    cells = ("all", plain(sum(r.rows for r in report.regimes)), "", "", "", "")
-    total = Row((*map(words, cells), *regrets, words("")), apart=True)
-    return replace(bins, rows=(*bins.rows, total))
+    cells = map(words, ("all", plain(sum(r.rows for r in report.regimes)), *[""] * 4))
+    return replace(bins, rows=(*bins.rows, Row((*cells, *regrets, words("")), apart=True)))
 
 
-def class_blocks(report: Report, named: bool) -> Iterator[Block]:
+def class_blocks(report: Report, named: bool) -> Blocks:
     """Of several classes, a table of them, and what is done with each; named: its model and group stand above."""
     by_class = report.by_class
     if by_class is None:
         return
-    whose = f"{report.name}: " if named else ""
-    shown, size, which = by_class.classes, len(by_class.classes), ""
-    if size > MAX_CLASSES_SHOWN:
-        shown = tuple(sorted(shown, key=lambda each: (each.recall is None, each.recall or 0.0, each.name))[:N_LOWEST])
+    whose, shown, which = f"{report.name}: " if named else "", by_class.classes, ""
+    names = [each.name for each in shown]
+    if len(names) > MAX_CLASSES_SHOWN:
+        shown = tuple(sorted(shown, key=lambda each: (*lowest_first(each.recall), each.name))[:N_LOWEST])
         has = f"{Hint('format', 'json').words} has all"
-        which = f", the {len(shown)} of {size} with the lowest recall ({has})"
+        which = f", the {N_LOWEST} of {len(names)} with the lowest recall ({has})"
     yield table(
         shown,
         [
@@ -581,7 +571,6 @@ def class_blocks(report: Report, named: bool) -> Iterator[Block]:
     done = by_class.decisions
     if done is None:
         return
-    names = tuple(each.name for each in by_class.classes)
     if len(names) <= MAX_ACROSS and len(done.actions) <= 2 * MAX_ACROSS:
         yield from _across(done, names, "class", whose, report.places is not None)
     else:
@@ -596,9 +585,9 @@ def action_tables(report: Report) -> Iterator[TextTable]:
 
 def cell_rows(by_class: ByClass | None) -> Iterator[tuple[str, float]]:
     """Rows and loss of every cell that holds rows, by a key, for CSV."""
-    done = None if by_class is None else by_class.decisions
-    if by_class is None or done is None:
+    if by_class is None or by_class.decisions is None:
         return
+    done = by_class.decisions
     for what, cells in (("rows", done.rows), ("loss", done.loss)):
         for a, action in enumerate(done.actions):
             for k, each in enumerate(by_class.classes):
@@ -612,31 +601,28 @@ def _across(done: ActionCounts, names: Sequence[str], of_rows: str, whose: str, 
     limit = " without the limit" if limited else ""
     title = f"{whose}what each loses against the best action for the {of_rows}, per 1,000 rows"
     for cells, above in ((done.rows, f"{whose}actions taken{limit}, by {of_rows}: rows"), (lost, title)):
-        rows = [Row((words(a), *(words(counted(n)) for n in row))) for a, row in zip(done.actions, cells, strict=True)]
-        yield TextTable((left("action"), *map(Column, names)), rows, title=above, keys=1)
+        rows = [(action, *map(counted, row)) for action, row in zip(done.actions, cells, strict=True)]
+        yield texts(("action", *names), rows, title=above, keys=1)
 
 
 def _costliest(done: ActionCounts, names: Sequence[str], whose: str) -> TextTable:
     """The cells of action and class that lose most against the best action for the class."""
-    lost = done.loss
-    cells = [
-        (lost[a][k], done.actions[a], names[k], rows) for a, row in enumerate(done.rows) for k, rows in enumerate(row)
-    ]
-    cells = sorted((each for each in cells if each[0] > 0), key=lambda each: (-each[0], each[1], each[2]))
+    places = ((a, k) for a in range(len(done.actions)) for k in range(len(names)) if done.loss[a][k] > 0)
+    cells = sorted(places, key=lambda at: (-done.loss[at[0]][at[1]], done.actions[at[0]], names[at[1]]))
     return table(
         cells[:N_COSTLIEST],
         [
-            (left("action"), lambda cell: cell[1]),
-            (left("class"), lambda cell: cell[2]),
-            ("rows", lambda cell: counted(cell[3])),
-            ("loss per row", lambda cell: plain(cell[0])),
+            (left("action"), lambda at: done.actions[at[0]]),
+            (left("class"), lambda at: names[at[1]]),
+            ("rows", lambda at: counted(done.rows[at[0]][at[1]])),
+            ("loss per row", lambda at: plain(done.loss[at[0]][at[1]])),
         ],
         title=f"{whose}the {len(cells[:N_COSTLIEST])} of {len(cells):,} cells of action and class that lose most",
         keys=2,
     )
 
 
-def pack_blocks(evaluation: Evaluation) -> Iterator[Block]:
+def pack_blocks(evaluation: Evaluation) -> Blocks:
     """All that a pack shows below its measures."""
     pack = evaluation.pack
     if pack is None:
@@ -654,9 +640,9 @@ def pack_blocks(evaluation: Evaluation) -> Iterator[Block]:
                 *((percent(share), lambda row, at=f"{share:g}": row[1].quantiles[at]) for share in QUANTILES),
             ],
         )
-    for model in dict.fromkeys(gap.model for gap in evaluation.gaps):
+    for model, gaps in grouped((gap.model, gap) for gap in evaluation.gaps).items():
         yield Heading("Groups that are apart" + (f": {model}" if len(evaluation.models) > 1 else ""))
-        yield _gap_table([gap for gap in evaluation.gaps if gap.model == model], pack)
+        yield _gap_table(gaps, pack)
     if evaluation.gaps or evaluation.too_small:
         yield Notes(_gap_notes(evaluation, pack), quiet=True)
     yield Notes(map(said, pack.notes), quiet=True)
@@ -678,7 +664,7 @@ def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
     )
 
 
-def _gap_notes(evaluation: Evaluation, pack: Pack) -> Iterator[str]:
+def _gap_notes(evaluation: Evaluation, pack: Pack) -> Lines:
     """What a gap is, how sure its interval is, and which groups are not compared."""
     if evaluation.gaps:
         together = ""
@@ -692,8 +678,8 @@ def _gap_notes(evaluation: Evaluation, pack: Pack) -> Iterator[str]:
     counts = Counter((gap.model, gap.column, gap.metric) for gap in evaluation.gaps)
     cut = [f"{pack.measures[key]} {count:,}" for (_, _, key), count in counts.items() if count > MAX_PAIRS]
     if cut:
-        all_of_them = Hint("format", "json").words
-        yield f"the {MAX_PAIRS} most certain pairs of each metric are listed; {all_of_them} has all: {', '.join(cut)}"
+        has = f"{Hint('format', 'json').words} has all"
+        yield f"the {MAX_PAIRS} most certain pairs of each metric are listed; {has}: {', '.join(cut)}"
     small = grouped(
         (f"{each.group} ({counted(each.rows)})", pack.measures[each.metric]) for each in evaluation.too_small
     )
@@ -706,8 +692,13 @@ def _gap_notes(evaluation: Evaluation, pack: Pack) -> Iterator[str]:
         )
 
 
-def reference_blocks(reference: Reference) -> Iterator[Block]:
+def reference_blocks(reference: Reference) -> Blocks:
     """A row for each model, what follows, and what the columns mean."""
+
+    def pvalue(shift: Shift) -> str:
+        value = shift.pvalue
+        return DASH if value is None else "< 0.0001" if value < 1e-4 else plain(round(value, 4))
+
     names = ", ".join(item.path for item in reference.inputs)
     yield Heading(f"Against the reference: {names}, {sum(item.rows for item in reference.inputs):,} rows")
     yield table(
@@ -718,7 +709,7 @@ def reference_blocks(reference: Reference) -> Iterator[Block]:
             ("labels 1 in the reference", lambda shift: percent(shift.reference_share)),
             ("in these rows", lambda shift: percent(shift.share)),
             ("by the scores alone", lambda shift: number(shift.by_scores, shift.interval, reason=shift.reason)),
-            ("p-value", lambda shift: _pvalue(shift.pvalue)),
+            ("p-value", pvalue),
         ],
     )
     yield Notes(f"{shift.model}: {_meaning(shift)}" for shift in reference.models)
@@ -729,10 +720,6 @@ def reference_blocks(reference: Reference) -> Iterator[Block]:
     yield Notes((explained,), quiet=True)
 
 
-def _pvalue(value: float | None) -> str:
-    return DASH if value is None else "< 0.0001" if value < 1e-4 else plain(round(value, 4))
-
-
 def _meaning(shift: Shift) -> str:
     if shift.alike is None:
         return f"the scores alone cannot tell the share of labels 1: {shift.reason}"
@@ -741,14 +728,13 @@ def _meaning(shift: Shift) -> str:
             f"the scores of one label are not those of the reference (p-value up to {plain(MAX_PVALUE)}): "
             "what was learned on the reference, such as a calibration, need not hold here"
         )
-    inside = shift.interval is None or shift.interval[0] <= shift.share <= shift.interval[1]
-    if not inside:
+    low, high = shift.interval or (-math.inf, math.inf)
+    if not low <= shift.share <= high:
         return (
             "the scores look like those of the reference with another share of labels 1, but not with the share that "
             "these labels have: the labels mean something else, or the scores tell less here"
         )
-    same = shift.interval is not None and shift.interval[0] <= shift.reference_share <= shift.interval[1]
-    if same:
+    if shift.interval is not None and low <= shift.reference_share <= high:
         return "nothing differs from the reference beyond noise"
     return (
         f"no more than the share of labels 1 differs from the reference; {Verb('recommend').words} on the "
@@ -771,11 +757,12 @@ class Opening:
         self.groups = len({report.group for report in evaluation.reports} - {None})
         worths = [report.worth for report in self.models if report.worth is not None]
         self.limited = any(worth.limited for worth in worths)
-        ends = [(PER * low, PER * high) for low, high in (each.now.interval for each in worths if each.now.interval)]
+        ends = filter(None, (times(each.now.interval, PER) for each in worths))
+        widest = max(ends, key=lambda each: each[1] - each[0], default=None)
         amounts = [PER * value for each in worths for value in (each.now.value, each.over.value)]
-        self.decimals = decimals_for(sorted(ends, key=lambda each: each[0] - each[1])[:1], amounts)
+        self.decimals = decimals_for((widest,), amounts)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Blocks:
         """A sentence on each model, or on all of several; then the numbers."""
         if len(self.reports) == 1:
             yield Paragraph(" ".join(self._of_one(self.reports[0])))
@@ -788,7 +775,7 @@ class Opening:
         """A utility per decision as an amount, with its interval."""
         return bracketed(fixed(PER * each, self.decimals) for each in (value, *(interval or ())))
 
-    def _of_one(self, report: Report) -> Iterator[str]:
+    def _of_one(self, report: Report) -> Lines:
         """What acting on the score is worth, what would win more, and what is unknown."""
         worth, model = report.worth, report.model
         if worth is None:
@@ -833,7 +820,7 @@ class Opening:
             return f"may win or lose: {self._amount(value, ends)}"
         return f"would {'lose' if value < 0 else 'win'} {self._amount(*sized(value, ends))}"
 
-    def _of_several(self) -> Iterator[str]:
+    def _of_several(self) -> Lines:
         """Which model is worth most, which are worth less than a constant, and where recalibration wins most."""
         first, count = self.models[0], len(self.models)
         worth = first.worth
@@ -860,7 +847,7 @@ class Opening:
         if self.groups:
             yield f"The table has {'each model and' if count > 1 else 'all rows, and'} each of {self.groups:,} groups."
 
-    def _most_to_win(self) -> Iterator[str]:
+    def _most_to_win(self) -> Lines:
         whole = [report for report in self.reports if report.group is None]
         known = [(gain, report.model) for report in whole if (gain := report.known("gain_recalibration"))]
         winning = [each for each in known if (each[0].interval or each[0])[0] > 0]
@@ -880,14 +867,15 @@ class Opening:
         section, name = SHORT[key]
         return f"{name}{wins}{' without limit' * self.limited}" if section == WORTH else name
 
-    def _numbers(self, report: Report) -> Iterator[Block]:
+    def _numbers(self, report: Report) -> Blocks:
         """The numbers that say most, in sections that stand side by side; apart from them, those of small trees."""
-        rows, apart, worth = [], [], report.worth
+        rows, apart, worth = list[Row](), [], report.worth
         if worth is not None:
-            names = ("acting on none", "without limit") if self.limited else (f"always {worth.action}", "perfect")
-            now = ("as it is", self._amount(*worth.now))
-            others = zip(names, map(self._amount, (worth.constant, worth.perfect)), strict=True)
-            rows = [Row((words(name), written(amount)), WORTH) for name, amount in (now, *others)]
+            constant = "acting on none" if self.limited else f"always {worth.action}"
+            perfect = "without limit" if self.limited else "perfect"
+            known = {"as it is": self._amount(*worth.now)}
+            known |= {constant: self._amount(worth.constant), perfect: self._amount(worth.perfect)}
+            rows = [Row((words(name), written(amount)), WORTH) for name, amount in known.items()]
         for key, result in report.results.items():
             section, _ = SHORT.get(key, ("", ""))
             if not section or result.value is None or (self.limited and key in SKIPPED_AT_LIMIT):
@@ -920,9 +908,14 @@ class Opening:
         keys = [key for key in COLUMNS if any(report.value(key) is not None for report in self.reports)]
         decided, several = any(report.worth is not None for report in self.reports), len(self.models) > 1
 
-        def amount(report: Report, name: str) -> Cell:
-            each = None if report.worth is None else getattr(report.worth, name)
-            return words(DASH) if each is None else written(self._amount(*each))
+        def worth(of: str) -> Callable[[Report], Cell]:
+            return lambda each: written(self._amount(*getattr(each.worth, of))) if each.worth else words(DASH)
+
+        def values(key: str) -> tuple[Column, Callable[[Report], Cell]]:
+            # Where there is little room, those that decide least go first.
+            drops = {"ece": 1, "ece_top": 1, "brier": 2, "auc": 2}.get(key, 0)
+            heading = self._heading(key, " win" if key == "gain_beyond" else " wins")
+            return Column(heading, breaks=(9,), drops=drops), lambda each: self._cell(key, each.results.get(key))
 
         over = "over acting on none" if self.limited else "over best constant"
         return table(
@@ -931,20 +924,9 @@ class Opening:
                 (several or not self.groups) and (left("model"), "model"),
                 self.groups > 0 and (left("group"), lambda each: each.group or "all rows"),
                 self.groups > 0 and (Column("rows", drops=2), lambda each: f"{each.rows:,}"),
-                decided and (Column(f"worth per {PER:,}", breaks=(9,)), lambda each: amount(each, "now")),
-                decided and (Column(over, breaks=(9,)), lambda each: amount(each, "over")),
-                *(
-                    (
-                        # Where there is little room, those that decide least go first.
-                        Column(
-                            self._heading(key, " win" if key == "gain_beyond" else " wins"),
-                            breaks=(9,),
-                            drops={"ece": 1, "ece_top": 1, "brier": 2, "auc": 2}.get(key, 0),
-                        ),
-                        lambda each, key=key: self._cell(key, each.results.get(key)),
-                    )
-                    for key in keys
-                ),
+                decided and (Column(f"worth per {PER:,}", breaks=(9,)), worth("now")),
+                decided and (Column(over, breaks=(9,)), worth("over")),
+                *map(values, keys),
             ],
             keys=1 + (self.groups > 0 and several),
             dense=True,
@@ -973,7 +955,7 @@ def told(value: float, interval: Interval | None, side: str | None = None) -> st
     return f"{fixed(value, decimals)} [{ends if side is None else f'{side} {ends}'}]"
 
 
-def _undecided(report: Report) -> Iterator[str]:
+def _undecided(report: Report) -> Lines:
     """Without a decision: how it ranks, how far off it is, and what is needed to say what it is worth."""
     auc, brier, off = report.known("auc"), report.known("brier"), report.value("corp_mcb")
     its = f"{report.model}'s"

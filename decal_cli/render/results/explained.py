@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from decal_cli.data.words import grouped
@@ -13,7 +13,7 @@ from decal_cli.learn.method import NEEDS, Kind, Method
 from decal_cli.learn.methods import METHODS
 from decal_cli.metrics import METRICS, Metric
 from decal_cli.metrics.inputs import INPUT_KINDS
-from decal_cli.render.blocks import Block, Facts, Paragraph
+from decal_cli.render.blocks import Block, Blocks, Facts, Paragraph
 from decal_cli.sequential import ONLINE, OnlineMethod
 
 Fact = tuple[str, str]
@@ -37,7 +37,7 @@ class Explained:
         self.title = title
         self._blocks = blocks
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Blocks:
         """As they are."""
         yield from self._blocks
 

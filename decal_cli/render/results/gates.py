@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from decal_cli.analysis.gate import GateOutcome, GateRow
 from decal_cli.errors import DecalError
 from decal_cli.numbers import plain, rounded, short
-from decal_cli.render.blocks import Block, Check, Checks, Notes
+from decal_cli.render.blocks import Blocks, Check, Checks, Notes
 from decal_cli.render.results.evaluation import Evaluated
-from decal_cli.render.results.source import Order, WrittenResult, source_lines, worst_of_each
-from decal_cli.render.schema import data_of, keys_of
+from decal_cli.render.results.source import Order, WrittenResult, ends_of, source_lines, worst_of_each
+from decal_cli.render.schema import Document, Records, data_of, keys_of
 
 DIGITS = 4
 """Of a value in the line of a rule."""
@@ -28,7 +27,7 @@ class Refused:
         self.title = "decal gate"
         self.seconds = 0.0
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Blocks:
         """The error."""
         yield Checks(self.checks())
 
@@ -44,25 +43,25 @@ class Gated(WrittenResult):
         super().__init__(outcome.evaluation)
         self.outcome = outcome
 
-    def sections(self) -> Iterator[Block]:
+    def sections(self) -> Blocks:
         """The rules, each with its outcome."""
         evaluation = self.evaluation
         rows, notes = worst_of_each(self.outcome.rows, _by_outcome, lambda row: f"{row.rule}, {row.model}")
         yield Notes(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes))))
         yield Checks(checks_of(rows), places=len(evaluation.reports) > 1)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Document:
         """Those of the evaluation, and the rules."""
         return {**Evaluated(self.evaluation).data(), "gates": data_of(self.outcome.rows)}
 
-    def rows(self) -> Iterator[list[Any]]:
+    def rows(self) -> Records:
         """One row per rule, model and group; an interval has a column for each end."""
         names = [*keys_of(GateRow)]
         at = names.index("interval")
         yield [*names[:at], "low", "high", *names[at + 1 :]]
         for row in self.outcome.rows:
             values = [getattr(row, name) for name in names]
-            yield [*values[:at], *(row.interval or (None, None)), *values[at + 1 :]]
+            yield [*values[:at], *ends_of(row), *values[at + 1 :]]
 
     def checks(self) -> tuple[Check, ...]:
         """The rules, for CI systems."""
@@ -74,7 +73,7 @@ def checks_of(rows: Sequence[GateRow], file: str = "") -> tuple[Check, ...]:
     """Rules with their outcomes, for people and for CI systems."""
     checks = []
     for row in rows:
-        low, high = row.interval or (None, None)
+        low, high = ends_of(row)
         named = {"value": row.value, "low": low, "high": high, "bound": row.bound, "rows": row.rows}
         known = row.passed is not None
         numbers = tuple((name, value) for name, value in named.items() if known and value is not None)
@@ -125,10 +124,8 @@ def _shown(row: GateRow) -> str:
         return f", clearly so from row {row.since:,} on"
     if row.shown:
         return f", and {row.rows:,} rows show it"
+    needed = f" about {row.rows_needed:,} would" if row.rows_needed else ""
     if row.answer == "passed":
-        return f", which {row.rows:,} rows do not show" + (
-            f"; about {row.rows_needed:,} would" if row.rows_needed else ""
-        )
-    needed = f", about {row.rows_needed:,} would show it" if row.rows_needed else ""
+        return f", which {row.rows:,} rows do not show{needed and ';'}{needed}"
     counts = ", and counts as passed" if row.passed else ""
-    return f"; not shown with {row.rows:,} rows{needed}{counts}"
+    return f"; not shown with {row.rows:,} rows{needed and f',{needed} show it'}{counts}"

@@ -15,6 +15,7 @@ from decal_cli.analysis.evaluate import Evaluation, Report, is_shown
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.positions import PLACES, WAYS, Positions
 from decal_cli.analysis.recommend import Recommendation, amounts_in
+from decal_cli.data.words import grouped
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, decimals_of, percent, plain
@@ -43,7 +44,7 @@ from decal_cli.render.results.source import (
     shortened,
     source_lines,
 )
-from decal_cli.render.terms import PLAIN, Scale, StatedTerms
+from decal_cli.render.terms import Scale, StatedTerms
 from decal_cli.task import ClassDecision
 
 FAMILIES = (
@@ -113,20 +114,20 @@ class ReportPage(WrittenResult):
         self,
         evaluation: Evaluation,
         recommendation: Recommendation | None,
-        drawings: Sequence[tuple[Report | None, b.Picture]] = (),
-        comparison: Comparison | None = None,
-        notes: Sequence[str] = (),
-        terms: StatedTerms = PLAIN,
-        positions: Mapping[tuple[str, str | None], Positions] | None = None,
+        drawings: Sequence[tuple[Report | None, b.Picture]],
+        comparison: Comparison | None,
+        notes: Sequence[str],
+        terms: StatedTerms,
+        positions: Mapping[tuple[str, str | None], Positions],
     ) -> None:
         super().__init__(evaluation, terms)
         self.title = f"Decisions by {', '.join(evaluation.models)}"
         self.recommendation, self.comparison = recommendation, comparison
-        self.drawings, self.notes, self.positions = tuple(drawings), tuple(notes), positions or {}
-        self.scale = scale_of(evaluation.reports, self.terms)
+        self.drawings, self.notes, self.positions = drawings, notes, positions
+        self.scale = scale_of(evaluation.reports, terms)
         self._of_classes = any(report.by_class is not None for report in evaluation.reports)
 
-    def sections(self) -> Iterator[b.Block]:
+    def sections(self) -> b.Blocks:
         """The decision, what to do, what each way of acting is worth, why, metrics, and where all this comes from."""
         # A report has no other format: the command that measures has.
         evaluation = shortened(self.evaluation, f"{Verb('evaluate').words} {IN_FULL}")
@@ -148,7 +149,7 @@ class ReportPage(WrittenResult):
         yield b.Folded("Words on this page", (b.Facts((("", CLASS_TERMS if self._of_classes else TERMS),)),))
         yield b.Notes((*source_lines(self.evaluation, self.terms.names), *self.notes))
 
-    def _advice(self, advised: Sequence[AdvisedModel]) -> Iterator[b.Block]:
+    def _advice(self, advised: Sequence[AdvisedModel]) -> b.Blocks:
         """Of one report all of it; of several a table, the comparison, then each model, and its groups folded."""
         yield b.Paragraph(self.terms.worded(decision_words(self.evaluation, advised[0].report, self.terms)))
         alone = len(advised) == 1
@@ -156,15 +157,18 @@ class ReportPage(WrittenResult):
         yield from self._worth(advised)
         yield from self._shared()
         yield from self._comparison()
+        if alone:
+            yield b.Heading("What to do", level=1)
+            yield from self._one(advised[0])
+            return
         for each in advised:
-            answer = answer_of(each.advice).text
-            if alone or each.report.group is None:
-                yield b.Heading("What to do" if alone else each.report.model, level=1)
-                if not alone:
-                    yield b.Conclusion(self.terms.worded(answer), ())
+            answer = self.terms.worded(answer_of(each.advice).text)
+            if each.report.group is None:
+                yield b.Heading(each.report.model, level=1)
+                yield b.Conclusion(answer, ())
                 yield from self._one(each)
             else:
-                yield b.Folded(self.terms.worded(f"{each.report.name}: {answer}"), self._one(each))
+                yield b.Folded(f"{self.terms.worded(each.report.name)}: {answer}", self._one(each))
 
     def _headline(self, each: AdvisedModel) -> b.Headline:
         """The answer with the number that it rests on: what it wins, and what other ways of acting are worth."""
@@ -176,17 +180,17 @@ class ReportPage(WrittenResult):
         constant = max((known[key] for key in CONSTANT_WAYS if key in known), key=lambda way: way.worth, default=None)
         way = known.get(answer.way, constant or known["now"])
         perfect = f"; perfect decisions are worth {scale(known['perfect'].worth)}" if "perfect" in known else ""
+        number, ends, said = scale(now), "", "what acting on the score is worth"
         if way.key != "now":
             ends = "" if way.interval is None else f"{scale.ends(way.interval)} "
+            number = scale(way.worth - now, "+")
             said = f"what {answer.method or _gerund(way.name)} wins over the score as it is ({scale(now)})"
-            beside = "" if constant is None else f"; {_gerund(constant.name)} is worth {scale(constant.worth)}"
-            words = self.terms.worded(f"{ends}{unit}: {said}{beside}{perfect}.")
-            return b.Headline(text, scale(way.worth - now, "+"), words)
-        if constant is None:
-            return b.Headline(text, scale(now), f"{unit}: what acting on the score is worth{perfect}.")
-        won = f"what acting on the score as it is ({scale(now)}) wins over {_gerund(constant.name)}"
-        said = f"{unit}: {won} ({scale(constant.worth)}){perfect}."
-        return b.Headline(text, scale(now - constant.worth, "+"), self.terms.worded(said))
+            said += "" if constant is None else f"; {_gerund(constant.name)} is worth {scale(constant.worth)}"
+        elif constant is not None:
+            number = scale(now - constant.worth, "+")
+            said = f"what acting on the score as it is ({scale(now)}) wins over {_gerund(constant.name)}"
+            said += f" ({scale(constant.worth)})"
+        return b.Headline(text, number, self.terms.worded(f"{ends}{unit}: {said}{perfect}."))
 
     def _overview(self, advised: Sequence[AdvisedModel]) -> b.TextTable:
         """A row for each model and group, the models that are worth most first; of a capacity for each model, as its
@@ -221,12 +225,11 @@ class ReportPage(WrittenResult):
             f"{self.scale.in_words}",
         )
 
-    def _worth(self, advised: Sequence[AdvisedModel]) -> Iterator[b.Block]:
+    def _worth(self, advised: Sequence[AdvisedModel]) -> b.Blocks:
         """What each way of acting is worth, of every report; with sliders where there are sums to move between."""
         moved = [each for each in advised if each.report.place in self.positions]
-        shown = moved or advised
-        names = [each.report.name for each in shown]
-        tables = [self._ways(each, "" if len(names) == 1 else each.report.name) for each in shown]
+        names = [each.report.name for each in moved or advised]
+        tables = [self._ways(each, each.report.name * (len(names) > 1)) for each in moved or advised]
         whole = replace(tables[0], rows=[row for one in tables for row in one.rows])
         yield b.Heading("What each way of acting is worth", level=1)
         if not moved:
@@ -301,14 +304,14 @@ class ReportPage(WrittenResult):
         worth = f"{self.scale(best.utility or 0.0)} {self.scale.words}{more}"
         return f"At your capacity: act on the rows that {best.method or 'the score'} puts first ({worth})."
 
-    def _shared(self) -> Iterator[b.Block]:
+    def _shared(self) -> b.Blocks:
         for heading, kinds in SHARED_PICTURES.items():
             shared = [*self._pictures(None, *kinds)]
             if shared:
                 yield b.Heading(heading, level=1)
                 yield from shared
 
-    def _one(self, each: AdvisedModel) -> Iterator[b.Block]:
+    def _one(self, each: AdvisedModel) -> b.Blocks:
         """What a limit changes, a picture of what can be won, and why."""
         report = each.report
         if self.evaluation.capacity is not None:
@@ -331,7 +334,7 @@ class ReportPage(WrittenResult):
             yield from self._pictures(report, "confusion", "class-reliability")
             yield b.Folded("Classes, and the actions taken for them", class_blocks(report, named=False))
 
-    def _comparison(self) -> Iterator[b.Block]:
+    def _comparison(self) -> b.Blocks:
         if self.comparison is not None:
             yield b.Heading("The two models compared", level=1)
             yield b.Points(Compared(self.comparison, self.terms).summary())
@@ -342,34 +345,33 @@ class ReportPage(WrittenResult):
             if of is report and (not kinds or picture.kind in kinds):
                 yield picture
 
-    def _metrics(self, evaluation: Evaluation) -> Iterator[b.Block]:
+    def _metrics(self, evaluation: Evaluation) -> b.Blocks:
         """The metrics that say most in one table, all others by family, folded; each name with its explanation."""
         of_classes, by_row = self._of_classes, evaluation.by_row is not None
         table = metric_table(evaluation.reports, factor=self.scale.factor)
-        main: dict[str, list[b.Row]] = {}
-        others: dict[str, list[b.Row]] = {}
-        for row in table.rows:
+
+        def placed(row: b.Row) -> tuple[tuple[bool, str], b.Row]:
             name, *rest = row.cells
             declared = parse(name.code).declared
             metric = declared.form(of_classes)
             metric = metric.of_rows or metric if by_row else metric
             name = replace(name, details=partial(explained, metric))
             shown = is_shown(declared, of_classes, by_row, evaluation.capacity is not None)
-            rows = (main if shown else others).setdefault(row.section, [])
-            rows.append(replace(row, cells=(name, *rest), section=""))
+            return (shown, row.section), replace(row, cells=(name, *rest), section="")
+
+        rows = grouped(map(placed, table.rows))
         families = sorted(
-            dict.fromkeys(row.section for row in table.rows),
+            dict.fromkeys(family for _, family in rows),
             key=lambda family: FAMILIES.index(family) if family in FAMILIES else len(FAMILIES),
         )
         yield b.Heading("The metrics that say most", level=1)
         says = "Open a metric's name for its formula, range, source and how its interval is made."
         utilities = f"Utilities are {self.scale.in_words}. " if self.recommendation else ""
         yield b.Notes((f"{utilities}{says}",), quiet=True)
-        yield replace(table, rows=[row for family in families for row in main.get(family, ())])
+        yield replace(table, rows=[row for family in families for row in rows.get((True, family), ())])
         for family in families:
-            if family in others:
-                rest_of = others[family]
-                yield b.Folded(f"{len(rest_of)} more of {family}", [replace(table, rows=rest_of)])
+            if others := rows.get((False, family)):
+                yield b.Folded(f"{len(others)} more of {family}", [replace(table, rows=others)])
         if notes := metric_notes(evaluation):
             yield b.Folded("Worst cases, and why some values or intervals are missing", notes)
 

@@ -4,13 +4,14 @@ are not known, which advice holds from which to which number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from decal_cli.analysis.described import CountedStep, Decided, DecisionCounts, Moving
 from decal_cli.analysis.evaluate import Report
-from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Certainty, Constant, Interim, Item, Step
+from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Certainty, Constant, Interim, Step
 from decal_cli.analysis.recommend import (
     ROUNDS,
     RangeAdvice,
@@ -22,8 +23,8 @@ from decal_cli.analysis.recommend import (
     ece_advice,
     ece_disagrees,
 )
-from decal_cli.analysis.tryout import PERFECT, Kind, Ranked, RanksNow, Trial, ranks_now
-from decal_cli.data.words import quote, shell_word
+from decal_cli.analysis.tryout import Kind, Ranked, RanksNow, Trial, ranks_now
+from decal_cli.data.words import grouped, quote, shell_word
 from decal_cli.declarations.document import Above, Absent, Count, Positive, Share, Size, Some, Two
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Result, named
@@ -46,13 +47,14 @@ from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
     costs_of_rows,
+    ends_of,
     one_or_several,
     row_task_line,
     shortened,
     source_lines,
     task_line,
 )
-from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.schema import Document, Records, View, data_of, of
 from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.tables.resample import FOLDS
 
@@ -143,10 +145,8 @@ def _named(results: Mapping[str, Result], counts: DecisionCounts | None = None) 
 
 
 def _called(way: Way, terms: StatedTerms) -> str:
-    constants = ("never", "always")
-    if terms.names is None or way.key not in constants:
-        return WAYS[way.key][0]
-    return f"always '{terms.names[constants.index(way.key)]}'"
+    names = {} if terms.names is None else dict(zip(CONSTANT_WAYS, terms.names, strict=False))
+    return f"always '{names[way.key]}'" if way.key in names else WAYS[way.key][0]
 
 
 def _alike(results: Mapping[str, Result], worths: Iterable[float], factor: float) -> list[str]:
@@ -232,13 +232,13 @@ class DecisionChangeData(View):
     decision.
     """
 
-    started_positive: Size = of("change.started_positive")
-    started_negative: Size = of("change.started_negative")
-    stopped_positive: Size = of("change.stopped_positive")
-    stopped_negative: Size = of("change.stopped_negative")
-    true_positives: float = of("change.true_positives")
-    false_positives: float = of("change.false_positives")
-    gain: float
+    started_positive: Size
+    started_negative: Size
+    stopped_positive: Size
+    stopped_negative: Size
+    true_positives: float
+    false_positives: float
+    gain: float = of(lambda _, gain: gain)
 
 
 class DecidedData(View):
@@ -255,7 +255,9 @@ class DecidedData(View):
     true_negatives: Size
     ppv: Share | None
     sensitivity: Share | None
-    change: DecisionChangeData | None = of(lambda each, _: each if isinstance(each, CountedStep) else None)
+    change: DecisionChangeData | None = of(
+        lambda each, _: DecisionChangeData(each.change, each.gain) if isinstance(each, CountedStep) else None
+    )
 
 
 class AdjustedData(View):
@@ -369,28 +371,27 @@ class AdvisedModel:
     @cached_property
     def ways(self) -> list[Way]:
         """The ways of acting, of all rows on a share of them, where so many rows can be acted on only."""
-        report = self.report
+        report, room = self.report, self.room
+        unlimited = ways_of(report.promised, report.counts)
         if not self.ranked:
-            return ways_of(report.promised, report.counts)
-        known = {way.key: way for way in ways_of(report.promised, report.counts)}
+            return unlimited
         assert report.worth is not None  # there are scores at a capacity
-        never, always, room = known.get("never"), known.get("always"), self.room
-        none = "act on none" if never is None else never.name
-        whole = None if report.counts is None else report.counts.as_is
-        nobody = None if whole is None else Decided(0.0, 0.0, whole.positives, whole.negatives)
-        ways = [Way("never", none, report.worth.constant, None, nobody)]
-        if never is not None and always is not None and whole is not None:
-            shares = [share * each for share in (room, 1 - room) for each in (whole.positives, whole.negatives)]
+        known = {way.key: way for way in unlimited}
+        never, always = known.get("never", Way("never", "act on none", 0.0)), known.get("always")
+        ways = [never._replace(worth=report.worth.constant)]
+        nobody = never.decided
+        if always is not None and nobody is not None:
+            shares = [share * each for share in (room, 1 - room) for each in (nobody.positives, nobody.negatives)]
             worth = room * always.worth + (1 - room) * never.worth
             ways.append(Way("always", "act on as many rows by chance", worth, None, Decided(*shares)))
         for each in self.ranked:
             if each.utility is not None:
                 key, found = KEYS[each.kind], None
-                if whole is not None and each.capture is not None and each.precision:
+                if nobody is not None and each.capture is not None and each.precision:
                     # By the share of label 1 that it finds and the share of label 1 among the rows it acts on.
-                    hits = each.capture * whole.positives
+                    hits = each.capture * nobody.positives
                     alarms = hits / each.precision - hits
-                    found = Decided(hits, alarms, whole.positives - hits, whole.negatives - alarms)
+                    found = Decided(hits, alarms, nobody.positives - hits, nobody.negatives - alarms)
                 ways.append(Way(key, WAYS[key][1], each.utility, each.interval, found))
         return ways
 
@@ -409,18 +410,19 @@ class AdvisedModel:
         """The walk through the flowchart; a number that an answer rests on stands where it is first used."""
         seen, asked = set[str](), []
         for step in self.advice.steps:
-            shown = [item for item in step.evidence if item.metric not in seen]
-            seen.update(item.metric for item in shown)
-            evidence = [f"{named(item.metric).title.lower()}: {self._evidence(item)}" for item in shown]
+            evidence = []
+            for item in step.evidence:
+                if item.metric in seen:
+                    continue
+                seen.add(item.metric)
+                metric, value, say = named(item.metric), "undefined", within
+                if item.value is not None:
+                    say = self.say if metric.unit == "utility" else within
+                    rough = metric.unit != "utility" and item.interval is None
+                    value = f"{item.value:.2g}" if rough else say(item.value, item.interval)
+                evidence.append(f"{metric.title.lower()}: {value}")
             asked.append(b.AnsweredQuestion(step.question, step.answer, step.reason, evidence, step.number))
         return b.AnsweredQuestions(asked)
-
-    def _evidence(self, item: Item) -> str:
-        if item.value is None:
-            return "undefined"
-        if named(item.metric).unit == "utility":
-            return self.say(item.value, item.interval)
-        return f"{item.value:.2g}" if item.interval is None else within(item.value, item.interval)
 
     def notes(self) -> b.Conclusion:
         """What to do next, what ECE would have said, and for which decisions the same advice holds."""
@@ -436,7 +438,7 @@ class AdvisedModel:
             sentences.append(f"This advice holds for {same}.")
         return b.Conclusion("", sentences)
 
-    def _ece(self) -> Iterator[str]:
+    def _ece(self) -> b.Lines:
         """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""
         report, advice = self.report, self.advice
         gain = advice.evidence.item(GAINS["recalibrate"])
@@ -450,26 +452,32 @@ class AdvisedModel:
             f"recalibration {does}."
         )
         if ece_disagrees(report, advice):
-            if ece_advice(report) == "leave":
-                sentence += " ECE alone would leave the model as it is."
-            else:
-                blind = "it does not ask whether the error crosses the threshold"
-                if advice.action == "post-train":
-                    blind = "it does not see how rows with equal scores differ"
-                elif advice.evidence.useless:
-                    blind = "it does not see that a constant decision wins as much"
-                elif advice.action == "do-not-post-train":
-                    blind = "it does not know what recalibration costs"
-                sentence += f" ECE alone would advise recalibration: {blind}."
+            blind = "it does not ask whether the error crosses the threshold"
+            if advice.action == "post-train":
+                blind = "it does not see how rows with equal scores differ"
+            elif advice.evidence.useless:
+                blind = "it does not see that a constant decision wins as much"
+            elif advice.action == "do-not-post-train":
+                blind = "it does not know what recalibration costs"
+            leaves = ece_advice(report) == "leave"
+            alone = "leave the model as it is" if leaves else f"advise recalibration: {blind}"
+            sentence += f" ECE alone would {alone}."
         yield sentence
 
-    def worth(self) -> Iterator[b.Block]:
+    def worth(self) -> b.Blocks:
         """What each way of acting is worth and what it does, and the costs in words."""
         report, terms, counts = self.report, self.terms, self.report.counts
         ways = _named(report.promised, counts)
         worth = dict(zip(ways, _alike(report.results, [way.worth for way in ways], self.factor), strict=True))
         done = {} if counts is None else of_thousand(ways, counts.total)
         actions = self.actions if counts is None and report.shares and len(self.actions) <= MAX_ACTIONS else ()
+
+        def over(way: Way) -> str:
+            """What a way of acting wins over the score as it is, with its interval."""
+            _, _, (_, *gains) = WAYS[way.key]
+            gain = report.known(gains[-1]) if gains else None
+            return "" if gain is None else self.amount(*gain)
+
         yield table(
             ways,
             [
@@ -480,7 +488,7 @@ class AdvisedModel:
                     for at, head in enumerate(action_heads(terms, ""))
                     if counts is not None
                 ),
-                counts is None and (b.Column("gain over the score as it is", breaks=(18, 12)), self._over),
+                counts is None and (b.Column("gain over the score as it is", breaks=(18, 12)), over),
                 *(
                     (b.Column(f"takes {name}", breaks=(10,)), lambda way, name=name: self._taken(way, name))
                     for name in actions
@@ -490,14 +498,6 @@ class AdvisedModel:
         )
         yield b.Notes(self._costs(), close=True)
         yield from self.beside()
-
-    def _over(self, way: Way) -> str:
-        """What a way of acting wins over the score as it is, with its interval."""
-        metrics = WAYS[way.key][2]
-        if len(metrics) < 2:
-            return ""
-        gain = self.report.known(metrics[-1])
-        return "" if gain is None else self.amount(*gain)
 
     def _taken(self, way: Way, name: str) -> str:
         """Rows of 1,000 that get an action."""
@@ -512,7 +512,7 @@ class AdvisedModel:
         task, decision = self.evaluation.plan.task, self.evaluation.decision
         return tuple(decision.actions) if decision is not None else () if task is None else task.taken
 
-    def _costs(self) -> Iterator[str]:
+    def _costs(self) -> b.Lines:
         """The decision and its costs in words."""
         task, by_row, terms, evaluation = self.task, self.evaluation.by_row, self.terms, self.evaluation
         if by_row is not None:
@@ -546,7 +546,7 @@ class AdvisedModel:
             f"pays from a probability of each row's own, {low} to {high}, half of them below {middle}."
         )
 
-    def beside(self) -> Iterator[b.Block]:
+    def beside(self) -> b.Blocks:
         """What moved scores, large amounts, rows without a label and the time of rows come to."""
         moving, population, by_row = self.report.moving, self.evaluation.population, self.evaluation.by_row
         if moving is not None and population is not None:
@@ -569,14 +569,18 @@ class AdvisedModel:
             )
         yield from beside_blocks(self.report, self.evaluation, self.terms)
 
-    def places(self) -> Iterator[b.Block]:
+    def places(self) -> b.Blocks:
         """What a limited capacity changes for the model, and what each score is worth under it."""
         ranked, factor = self.ranked, self.factor
         if not ranked or self.capacity is None:
             return
         ends = [times(each.interval, factor) for each in ranked]
         decimals = decimals_for(ends, [factor * (each.utility or 0.0) for each in ranked])
-        text = " ".join((*self._of_the_limit(), *self._of_methods()))
+        now, unlimited = ranked[0].utility or 0.0, self.report.results["expected_utility"].value or 0.0
+        costs = f"The limit {'costs' if unlimited >= now else 'wins'} {self.say(abs(unlimited - now))}."
+        if self.report.places is not None and not self.report.places.full:
+            costs = "Every row that the score as it is acts on has a place, so that the limit costs it nothing."
+        text = " ".join((costs, *self._of_methods()))
         yield b.Paragraph(text, strong=f"At capacity {self.capacity.text}.")
         yield table(
             ranked,
@@ -599,29 +603,28 @@ class AdvisedModel:
         )
         yield from reasons((each.method or "", each.reason) for each in ranked)
 
-    def _of_the_limit(self) -> Iterator[str]:
-        """What the limit costs, and what is left to win under it."""
-        now, unlimited = self.ranked[0].utility or 0.0, self.report.results["expected_utility"].value or 0.0
-        perfect = next((each for each in self.ranked if each.method == PERFECT), None)
-        if self.report.places is not None and not self.report.places.full:
-            yield "Every row that the score as it is acts on has a place, so that the limit costs it nothing."
-        else:
-            yield f"The limit {'costs' if unlimited >= now else 'wins'} {self.say(abs(unlimited - now))}."
-        if perfect is not None and perfect.gain is not None:
-            won = self.say(perfect.gain, perfect.interval)
-            yield f"A perfect ranking, by the labels, would win {won} with these places; no method can win more."
+    def _of_methods(self) -> b.Lines:
+        """What is left to win with these places; without a task every row has utilities of its own."""
+        task = self.task
+        of = grouped((each.kind, each) for each in self.ranked)
 
-    def _of_methods(self) -> Iterator[str]:
-        """What methods win with these places; without a task every row has utilities of its own."""
-        task, first = self.task, next((each for each in self.ranked if each.kind == "recalibration"), None)
-        scaled, learned = self._best("recalibration"), self._best("post-training")
-        if first is not None and first.gain is not None and task is None and scaled is not None:
+        def most(kind: Kind) -> Ranked | None:
+            """The score of this kind that wins most; None where none is known."""
+            known = (each for each in of.get(kind, ()) if each.gain is not None)
+            return max(known, key=lambda each: each.gain or 0.0, default=None)
+
+        first, scaled = next(iter(of.get("recalibration", ())), None), most("recalibration")
+        perfect, learned = most("perfect"), most("post-training")
+        if perfect is not None:
+            ideal = self.say(perfect.gain or 0.0, perfect.interval)
+            yield f"A perfect ranking, by the labels, would win {ideal} with these places; no method can win more."
+        if first is not None and first.gain is not None and task is not None:
+            does = self._won(first) if first.gain else "on the rows with a place, that changes nothing"
+            which = f"changes only which of them reach {plain(task.threshold)}"
+            yield f"Recalibration keeps the order of the scores, and {which}: {does}."
+        elif first is not None and first.gain is not None and scaled is not None:
             changes = "changes what acting is expected to win, and so the order"
             yield f"Recalibration by {scaled.method} {changes}: {self._won(scaled)}."
-        elif first is not None and first.gain is not None and task is not None:
-            won = self._won(first) if first.gain else "on the rows with a place, that changes nothing"
-            which = f"changes only which of them reach {plain(task.threshold)}"
-            yield f"Recalibration keeps the order of the scores, and {which}: {won}."
         if learned is not None:
             yield f"Of the post-trained scores, {learned.method} is worth most: {self._won(learned)}."
         elif task is None:
@@ -629,11 +632,6 @@ class AdvisedModel:
         else:
             yield "Only another order, such as one that features give, finds other rows."
         yield "All else on this page is of decisions without this limit."
-
-    def _best(self, kind: Kind) -> Ranked | None:
-        """The score of this kind that wins most; None where none is known."""
-        of_kind = (each for each in self.ranked if each.kind == kind and each.gain is not None)
-        return max(of_kind, key=lambda each: each.gain or 0.0, default=None)
 
     def _won(self, each: Ranked) -> str:
         """How much is won, and whether chance could explain it."""
@@ -696,7 +694,7 @@ class Recommended(WrittenResult):
         super().__init__(recommendation.evaluation, terms)
         self.recommendation = recommendation
 
-    def sections(self) -> Iterator[b.Block]:
+    def sections(self) -> b.Blocks:
         """Of several models a table; of each what to do, what each way of acting is worth, and why; then the data."""
         evaluation = shortened(self.evaluation)
         advised = advised_in(self.recommendation, self.terms, evaluation.reports)
@@ -714,22 +712,21 @@ class Recommended(WrittenResult):
                 yield from _round_blocks(each.rounds, at, "time" in evaluation.columns)
         yield b.Notes(source_lines(evaluation, self.terms.names))
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Document:
         """One report, or several."""
         return one_or_several(data_of(Provenance(self.evaluation)), self.entries())
 
-    def entries(self) -> list[dict[str, Any]]:
+    def entries(self) -> list[Document]:
         """Each report with its advice, without what all of them share."""
         return [data_of(AdvisedData(each.report, each)) for each in advised_in(self.recommendation, self.terms)]
 
-    def rows(self) -> Iterator[list[Any]]:
+    def rows(self) -> Records:
         """One row per model and group; where methods were tried, one per method: by model, and by the score."""
         rounds = self.recommendation.rounds
         if rounds is None:
             yield ["model", "group", "action", "method", "gain", "low", "high"]
             for report, advice in self.recommendation.advised:
-                ends = advice.interval or (None, None)
-                yield [*report.place, advice.action, advice.method, advice.gain, *ends]
+                yield [*report.place, advice.action, advice.method, advice.gain, *ends_of(advice)]
             return
         yield [
             *("model", "score", "method", "kind", "predicted", "predicted_low", "predicted_high"),
@@ -737,13 +734,22 @@ class Recommended(WrittenResult):
         ]
         for model, of_model in rounds.items():
             for score, trial in ((each.score, trial) for each in of_model for trial in each.trials):
-                first: list[Any] = [model, score, trial.chosen.key, trial.chosen.declared.kind]
-                for gain in (trial.predicted, trial.achieved):
-                    first += [gain.value, *(gain.interval or (None, None))]
-                yield [*first, trial.cost, trial.net, trial.seconds, trial.achieved.reason]
+                who, promised, got = trial.chosen, trial.predicted, trial.achieved
+                gains = promised.value, *ends_of(promised), got.value, *ends_of(got)
+                yield [
+                    model,
+                    score,
+                    who.key,
+                    who.declared.kind,
+                    *gains,
+                    trial.cost,
+                    trial.net,
+                    trial.seconds,
+                    got.reason,
+                ]
 
 
-def _round_blocks(rounds: Sequence[Round], at: int, in_time: bool) -> Iterator[b.Block]:
+def _round_blocks(rounds: Sequence[Round], at: int, in_time: bool) -> b.Blocks:
     """What was tried on which score, what each method won, and what follows.
 
     in_time: whether fits learn from earlier rows only.
@@ -792,7 +798,7 @@ def per_thousand(result: Result) -> str:
     return saying(1000)(result.value or 0.0, result.interval)
 
 
-def _conclusion(each: Round, number: int, rounds: int) -> Iterator[str]:
+def _conclusion(each: Round, number: int, rounds: int) -> b.Lines:
     """What follows from a round: the flowchart's new answer, or that nothing is left to win."""
     if number == 1 and each.picked is not None and len(each.picked.among) > 1:
         *others, other = each.picked.among
@@ -816,11 +822,10 @@ def _conclusion(each: Round, number: int, rounds: int) -> Iterator[str]:
             f"{Hint('test', 'FILE').words})."
         )
     # The best recalibration, where a costlier kind was best and on the same rows the difference may be nothing.
-    recalibrating = [trial for trial in each.trials if trial.chosen.declared.kind == "recalibration"]
-    costlier = each.best.chosen.declared.kind != "recalibration"
-    cheaper = next((trial for trial in recalibrating if costlier and (trial.net or 0) > 0), None)
-    behind = None if cheaper is None else cheaper.behind
-    if cheaper is not None and behind is not None and behind.interval is not None and behind.interval[0] <= 0:
+    kinds = [(trial.chosen.declared.kind, trial) for trial in each.trials if (trial.net or 0) > 0]
+    cheaper = next((trial for kind, trial in kinds if kind == "recalibration"), each.best)
+    behind = None if each.best.chosen.declared.kind == "recalibration" else cheaper.behind
+    if behind is not None and behind.interval is not None and behind.interval[0] <= 0 and cheaper is not each.best:
         after = " after costs" if any(trial.cost for trial in each.trials) else ""
         yield (
             f"{cheaper.chosen.key} needs only the score and may be as good: on the same rows it wins "
@@ -832,10 +837,8 @@ def _conclusion(each: Round, number: int, rounds: int) -> Iterator[str]:
     why = priced[-1] if advice.action == "do-not-post-train" and priced else advice.steps[0].reason
     yield f"Starting over with {each.report.model}: {headline[:1].lower()}{headline[1:]} {why}"
     if number == rounds and advice.action in ("recalibrate", "post-train"):
-        if number == ROUNDS:
-            yield f"Stopped after {ROUNDS} rounds: each of them fits to the noise of these rows a little more."
-        else:
-            yield "Stopped: none of the methods that were named recalibrates."
+        noise = f" after {ROUNDS} rounds: each of them fits to the noise of these rows a little more"
+        yield f"Stopped{noise if number == ROUNDS else ': none of the methods that were named recalibrates'}."
 
 
 CALLED = {"threshold": "threshold", "cost_fp": "cost of a false alarm", "cost_fn": "cost of a miss"}
@@ -872,7 +875,7 @@ class Ranged(WrittenResult):
         self.advice, self.unknown, self.called = advice, advice.unknown, CALLED[advice.unknown.name]
         self.each = list(zip(advice.evaluation.reports, advice.stretches, strict=True))
 
-    def sections(self) -> Iterator[b.Block]:
+    def sections(self) -> b.Blocks:
         """Of each model and group what to do in a sentence, and a row for each stretch; then the data."""
         of_threshold = self.unknown.name == "threshold"
         for report, stretches in self.each:
@@ -904,44 +907,45 @@ class Ranged(WrittenResult):
 
     def _answer(self, stretches: Sequence[Stretch]) -> str:
         """Which advice holds where; how much the best of them wins."""
+        most = max(stretches, key=lambda stretch: -math.inf if stretch.best is None else stretch.best.gain)
+        what, wins = _to_do(most), ""
+        if most.best is not None:
+            won = " ".join(filter(None, (self._gain(most), self.terms.unit, self.terms.span)))
+            wins = f"; it wins {won} at {most.best.at:g}"
         if len(stretches) == 1:
-            (only,) = stretches
-            return f"{_to_do(only)} at every {self.called} from {only.low:g} to {only.high:g}{self._most(only)}."
-        won = [stretch for stretch in stretches if stretch.best is not None]
-        if not won:
+            return f"{what} at every {self.called} from {most.low:g} to {most.high:g}{wins}."
+        if not wins:
             return f"Use the model as it is at every {self.called} {self._range}."
-        most = max(won, key=lambda stretch: 0.0 if stretch.best is None else stretch.best.gain)
-        what = _to_do(most)
         return (
             f"What to do depends on the costs. Most is won by this: {what[0].lower()}{what[1:]}, for a {self.called} "
-            f"{_span(most)}{self._most(most)}."
+            f"{_span(most)}{wins}."
         )
-
-    def _most(self, stretch: Stretch) -> str:
-        best = stretch.best
-        if best is None:
-            return ""
-        won = " ".join(filter(None, (self._gain(stretch), self.terms.unit, self.terms.span)))
-        return f"; it wins {won} at {best.at:g}"
 
     def _gain(self, stretch: Stretch) -> str:
         best = stretch.best
         return "" if best is None else saying(self.terms.number)(best.gain, best.interval)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Document:
         """One report, or several."""
         entries = [data_of(RangedData(report, self.advice, stretches)) for report, stretches in self.each]
         return one_or_several(data_of(Provenance(self.evaluation)), entries)
 
-    def rows(self) -> Iterator[list[Any]]:
+    def rows(self) -> Records:
         """One row for each model, group and stretch."""
         yield ["model", "group", "number", "low", "high", "action", "method", "constant", "at", "gain", "from", "to"]
         for report, stretches in self.each:
             for each in stretches:
-                ends = (None, None) if each.best is None or each.best.interval is None else each.best.interval
-                best = (None, None) if each.best is None else (each.best.at, each.best.gain)
-                who = *report.place, self.unknown.name
-                yield [*who, each.low, each.high, each.action, each.method, each.constant, *best, *ends]
+                best = (None,) * 4 if each.best is None else (each.best.at, each.best.gain, *ends_of(each.best))
+                yield [
+                    *report.place,
+                    self.unknown.name,
+                    each.low,
+                    each.high,
+                    each.action,
+                    each.method,
+                    each.constant,
+                    *best,
+                ]
 
 
 def _to_do(stretch: Stretch) -> str:

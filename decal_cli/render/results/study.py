@@ -27,9 +27,9 @@ from decal_cli.analysis.study_summary import (
 )
 from decal_cli.declarations.document import Absent, Positive, Some
 from decal_cli.numbers import DASH, short, span, times
-from decal_cli.render.blocks import Block, Column, Heading, Notes, Picture, Row, TextTable
-from decal_cli.render.cells import words
-from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.blocks import Blocks, Column, Heading, Notes, Picture, TextTable
+from decal_cli.render.cells import texts
+from decal_cli.render.schema import Document, Records, View, data_of, of
 from decal_cli.version import SCHEMA, __version__
 
 BREAKS = (25, 15, 6)
@@ -94,7 +94,7 @@ class Experiment:
         self.summary = summary
         self.captions = captions
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Blocks:
         """What was studied, the tables, the pictures."""
         summary = self.summary
         yield Notes((study_lines(summary)[0], GROUPING))
@@ -112,7 +112,7 @@ class Experiment:
                 yield _table(f"r2 with the gain {what}; {unit}", "", heads, rows)
         yield from self._pictures()
 
-    def _pictures(self) -> Iterator[Block]:
+    def _pictures(self) -> Blocks:
         for file, caption in (self.captions or {}).items():
             yield Picture(caption, file=file)
 
@@ -122,7 +122,7 @@ class Studied(Experiment):
 
     title = "Do the estimates predict the gains?"
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Blocks:
         """What was studied and the tables."""
         yield Notes(study_lines(self.summary))
         yield from study_tables(self.summary)
@@ -131,11 +131,11 @@ class Studied(Experiment):
             yield Heading("What was dropped", level=1)
             yield Notes(self.summary.notes)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Document:
         """StudiedData."""
         return data_of(StudiedData(self.summary))
 
-    def rows(self) -> Iterator[list[Any]]:
+    def rows(self) -> Records:
         """All points, a row each."""
         columns = columns_of(self.summary.points)
         yield list(columns)
@@ -165,9 +165,7 @@ def study_tables(summary: Summary) -> Iterator[TextTable]:
 
 def _table(title: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
     """A table whose cells are texts, the first column the key."""
-    first, *others = heads
-    columns = (Column(first, words=True, breaks=BREAKS), *(Column(head, breaks=BREAKS) for head in others))
-    return TextTable(columns, [Row(tuple(map(words, row))) for row in rows], title=title, caption=caption, keys=1)
+    return texts([Column(head, breaks=BREAKS) for head in heads], rows, title=title, caption=caption, keys=1)
 
 
 def _correlations(summary: Summary) -> Iterator[TextTable]:
@@ -176,19 +174,13 @@ def _correlations(summary: Summary) -> Iterator[TextTable]:
     totals = TOTALS if isotonic else CLASS_TOTALS
     intervals = "" if over is None else f", with bootstrap intervals over {over}"
     recalibration = "isotonic recalibration" if isotonic else "the scaling that cross-fitting chooses"
-    for title, targets, text in (
-        (
-            "What predicts the gain of post-training",
-            totals,
-            "Squared correlation over all points, r2, of each estimate with the gain of each method on the other "
-            f"half{intervals}.",
-        ),
-        (
-            "What predicts the gain beyond recalibration",
-            tuple(name + points.beyond for name in totals if name != points.base),
-            f"The same for what a method gains on top of {recalibration}.",
-        ),
-    ):
+    half = (
+        "Squared correlation over all points, r2, of each estimate with the gain of each method on the other "
+        f"half{intervals}."
+    )
+    same = f"The same for what a method gains on top of {recalibration}."
+    beyond = tuple(name + points.beyond for name in totals if name != points.base)
+    for what, targets, text in (("of post-training", totals, half), ("beyond recalibration", beyond, same)):
         studied = [target for target in targets if target in points.targets]
         rows = []
         for name in (*OURS, *OTHERS):
@@ -197,23 +189,23 @@ def _correlations(summary: Summary) -> Iterator[TextTable]:
                 cells = (DASH if each is None else _plain(each.r2, span(each.interval, 2)) for each in relations)
                 rows.append((short_title(name), *cells))
         if studied and rows:
-            yield _table(title, text, ("estimate", *(each.removesuffix(points.beyond) for each in studied)), rows)
+            heads = "estimate", *(each.removesuffix(points.beyond) for each in studied)
+            yield _table(f"What predicts the gain {what}", text, heads, rows)
 
 
 def _slopes(summary: Summary) -> Iterator[TextTable]:
-    rows = []
+    rows, points = [], summary.points
     for estimate, target in headlines(summary):
         relation = summary.relations.get((estimate, target))
         if relation is not None:
-            error = f"{1000 * relation.mean_error:+.2f}"
             slope = DASH if math.isnan(relation.slope) else f"{relation.slope:.2f}"
-            gain = target.replace(summary.points.beyond, f" beyond {summary.points.base}")
+            gain = target.replace(points.beyond, f" beyond {points.base}")
+            error = f"{1000 * relation.mean_error:+.2f}"
             rows.append((short_title(estimate), gain, _plain(relation.r2), slope, error))
     if rows:
         text = "Slope of the gain on its estimate; mean error: gain minus estimate, per 1,000 decisions, u_delta 1."
-        yield _table(
-            "Do the estimates have the right size?", text, ("estimate", "gain of", "r2", "slope", "mean error"), rows
-        )
+        heads = "estimate", "gain of", "r2", "slope", "mean error"
+        yield _table("Do the estimates have the right size?", text, heads, rows)
 
 
 def _advice(summary: Summary) -> Iterator[TextTable]:
@@ -284,17 +276,16 @@ def _closer(summary: Summary) -> Iterator[TextTable]:
         names = {name: name if isinstance(name, str) else f"{name:g}" for name in parts}
         return [(names[n], *(_plain(correlation(points, *pair, part)) for pair in pairs)) for n, part in parts.items()]
 
-    what = "What predicts the gains" if over_tasks else "What predicts the gain beyond recalibration"
-    by, text, head = (", task by task", "r2 of one task.", "task")
+    what, by, text, head = "What predicts the gains", "task by task", "r2 of one task.", "task"
     if not over_tasks:
-        by, text, head = (", at each t*", "r2 at one threshold.", "t*")
+        what, by = "What predicts the gain beyond recalibration", "at each t*"
+        text, head = "r2 at one threshold.", "t*"
     rows = of_parts(of_each_task(points))
     # With few files and scores, no task alone has enough points.
     if not over_tasks or any(cell != DASH for _, *cells in rows for cell in cells):
-        yield _table(what + by, text, (head, *titles), rows)
+        yield _table(f"{what}, {by}", text, (head, *titles), rows)
     if len(points.files) > 2:
-        without = of_parts(without_each_file(points))
-        text = "r2 of all points but those of the file."
+        text, without = "r2 of all points but those of the file.", of_parts(without_each_file(points))
         yield _table(f"{what}, without each file", text, ("without", *titles), without)
 
 
@@ -310,21 +301,20 @@ def _percent(share: float) -> str:
 def study_lines(summary: Summary) -> list[str]:
     """What was studied."""
     points = summary.points
-    seeds = len(np.unique(points.seed))
-    thresholds = len(np.unique(points.threshold))
-    counts = [
-        (len(points.files), "file"),
-        (len(points.pairs), "score"),
-        (thresholds, "threshold") if points.task is None else (len(np.unique(points.task)), "task"),
-        (seeds, "halving"),
-        (len(points.threshold), "point"),
-    ]
+    varied, what = (points.threshold, "threshold") if points.task is None else (points.task, "task")
+    counts = {
+        "file": len(points.files),
+        "score": len(points.pairs),
+        what: len(np.unique(varied)),
+        "halving": len(np.unique(points.seed)),
+        "point": len(points.threshold),
+    }
     few = []
     if points.bootstrap_unit is None:
         few = [f"Too few scores for intervals: they need at least {MIN_CLUSTERS} files or {MIN_CLUSTERS} scores."]
     if not points.enough(np.ones(len(points.threshold), dtype=bool)):
         few.append(f"{DASH}: fewer than {MIN_POINTS} points in a halving, too few for a correlation.")
-    *parts, points_in_all = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
+    *parts, points_in_all = [f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in counts.items()]
     halves = "Estimates come from the half that methods are fitted to, gains from the other; utilities per u_delta."
     bounds = f" {GROUPING}" if any(estimate == "regret_grouping" for estimate, _ in summary.relations) else ""
     return [f"{', '.join(parts)}: {points_in_all}", halves + bounds, *few, *listed_reasons(summary.reasons)]

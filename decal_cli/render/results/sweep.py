@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,23 +12,24 @@ import numpy as np
 
 from decal_cli.analysis.described import OF_ONE_ROW
 from decal_cli.analysis.sweep import Risk, Sweep, Swept, VariedReport, VariedSweep
-from decal_cli.curves.crossings import Lowest
+from decal_cli.curves.crossings import Lowest, Rival
 from decal_cli.curves.kinds import Expectation, MetricCurve
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Some
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, PER_DECISION, plain, rounded, short, times
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, TextTable
+from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Lines, Notes, Paragraph, Row, TextTable
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.source import (
     Order,
     Provenance,
     WrittenResult,
+    ends_of,
     one_or_several,
     source_lines,
     worst_first,
     worst_of_each,
 )
-from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.schema import Document, Records, View, data_of, of
 from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.task import ABSTAIN, CAPACITY, PREVALENCE, RowTask, TaskSeries
 
@@ -178,7 +179,7 @@ class LongTable(WrittenResult):
         names = {"model": str, "group": str, "curve": str, self.at: float}
         return {**names, "value": float, "low": float, "high": float, "unit": str}
 
-    def rows(self) -> Iterator[list[Any]]:
+    def rows(self) -> Records:
         """One row per model, group, curve and place; points without a place are expectations."""
         yield list(self.kinds)
         for report in self.sweep.reports:
@@ -193,7 +194,7 @@ class LongTable(WrittenResult):
         columns = zip(*points, strict=True)
         return {name: (kind, list(values)) for (name, kind), values in zip(self.kinds.items(), columns, strict=True)}
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Document:
         """One report, or several."""
         head = {**data_of(Provenance(self.evaluation)), "signature": self.signature}
         return one_or_several(head, [data_of(self.each(report, self)) for report in self.sweep.reports])
@@ -258,7 +259,7 @@ class Curves(LongTable):
         """The same times the decision's u_delta."""
         return (1.0 if self.sweep.task is None else self.sweep.task.u_delta) * super().factor
 
-    def sections(self) -> Iterator[Block]:
+    def sections(self) -> Blocks:
         """Thresholds down, curves across, block by block for each model and group."""
         by_brier = worst_first("brier", lambda report: report.curves["brier"].brier)
         reports, notes = worst_of_each(self.sweep.reports, lambda _: (by_brier, "Brier score"))
@@ -314,7 +315,7 @@ class Curves(LongTable):
             "your decision)"
         )
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Document:
         """One report, or several and their lowest curve."""
         lowest = {"lowest": data_of(self.sweep.lowest)} if len(self.sweep.reports) > 1 else {}
         return {**super().data(), **lowest}
@@ -331,11 +332,14 @@ class Curves(LongTable):
     def _label(self, k: int) -> str:
         return super()._label(k) if self.places[k] in self.own else short(float(self.places[k]), 3)
 
-    def _lowest(self, lowest: Lowest) -> Iterator[Block]:
+    def _lowest(self, lowest: Lowest) -> Blocks:
         """A row for each model, and what follows from them all."""
 
         def head(text: str) -> Column:
             return Column(text, breaks=(HEADING_WIDTH,))
+
+        def beaten(rival: Rival) -> str:
+            return f"{rival.beaten_by} at {short(rival.beaten_at or 0.0, 3)}" if rival.beaten_by else DASH
 
         yield table(
             lowest.models,
@@ -345,12 +349,7 @@ class Curves(LongTable):
                 (head(f"gap, {self.unit}"), lambda rival: self.factor * rival.gap),
                 (head("at t*"), lambda rival: short(rival.gap_at, 3)),
                 (head("lowest at"), lambda rival: f"{100 * rival.lowest_share:.0f} % of t*"),
-                (
-                    head("beaten beyond chance by"),
-                    lambda rival: (
-                        f"{rival.beaten_by} at {short(rival.beaten_at or 0.0, 3)}" if rival.beaten_by else DASH
-                    ),
-                ),
+                (head("beaten beyond chance by"), beaten),
             ],
             title="Calibrated Brier curves against the lowest of them",
             keys=1,
@@ -371,7 +370,7 @@ class VariedCurves(LongTable):
         super().__init__(sweep, terms)
         self.places, self.own = sweep.values, () if sweep.series.own is None else (sweep.series.own,)
 
-    def sections(self) -> Iterator[Block]:
+    def sections(self) -> Blocks:
         """Values down, what they lead to across, block by block for each model and group."""
         series = self.sweep.series
         reports, notes = worst_of_each(self.sweep.reports, _by_utility)
@@ -428,13 +427,13 @@ def _point(curve: MetricCurve, k: int) -> list[float | None]:
     return [None if each is None or math.isnan(each) else each for each in values]
 
 
-def _expected(curve: MetricCurve) -> tuple[float | None, float | None, float | None]:
+def _expected(curve: MetricCurve) -> Sequence[float | None]:
     """The same under the prior."""
     each = curve.expectation
-    return (None, None, None) if each is None else (each.value, *(each.interval or (None, None)))
+    return (None, None, None) if each is None else (each.value, *ends_of(each))
 
 
-def _areas(report: Swept) -> Iterator[str]:
+def _areas(report: Swept) -> Lines:
     """Twice the areas under the Brier curves, which are Brier scores, and what lies between them."""
     brier = {name: curve.brier for name, curve in report.curves.items() if curve.brier is not None}
     now, calibrated = brier["brier"], brier["brier_calibrated"]
@@ -442,15 +441,12 @@ def _areas(report: Swept) -> Iterator[str]:
         f"2 x area under the Brier curve = Brier score: {short(now, 4)} as it is, {short(calibrated, 4)} calibrated; "
         f"between them miscalibration, {short(now - calibrated, 4)}"
     )
-    plug_in = brier.get("brier_regions_plug_in")
-    if plug_in is None:
+    if "brier_regions_plug_in" not in brier:
         return
-    parts = [f"{short(calibrated - plug_in, 4)} plug-in"]
-    if "brier_regions" in brier:
-        parts.append(f"{short(calibrated - brier['brier_regions'], 4)} held-out")
-    loss = report.grouping_loss
-    parts.append(f"grouping loss {DASH if loss is None else short(loss, 4)}")
-    yield f"2 x area between calibrated and by region: {', '.join(parts)}"
+    regions, loss = {"plug-in": "brier_regions_plug_in", "held-out": "brier_regions"}, report.grouping_loss
+    parts = [f"{short(calibrated - brier[key], 4)} {name}" for name, key in regions.items() if key in brier]
+    seen = DASH if loss is None else short(loss, 4)
+    yield f"2 x area between calibrated and by region: {', '.join(parts)}, grouping loss {seen}"
     yield (
         "   (plug-in: frequencies of leaves on the rows they were fitted to, so noise counts as signal; grouping loss: "
         "the same with that noise subtracted; held-out: fitted on other rows, so it includes the cost of learning)"
@@ -464,8 +460,9 @@ def verdict(lowest: Lowest) -> str:
         return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
     left = lowest.sufficient
-    holders = [each for each in sorted(lowest.models, key=lambda each: -each.lowest_share) if each.lowest_share > 0]
-    best = listed([f"{each.model} ({100 * each.lowest_share:.0f} % of t*)" for each in holders]) or "any: all are equal"
+    shares = sorted(((each.lowest_share, each.model) for each in lowest.models), key=lambda each: -each[0])
+    best = listed([f"{model} ({100 * share:.0f} % of t*)" for share, model in shares if share > 0])
+    best = best or "any: all are equal"
     if not left:
         return f"No model named is sufficient here: each is beaten by another. Best known lower curve: {best}."
     if len(left) == len(lowest.models):
@@ -489,7 +486,7 @@ def _consequence(series: TaskSeries) -> str:
     return f"the rows with the highest scores are acted on{below}"
 
 
-def _risk_blocks(risk: Risk) -> Iterator[Block]:
+def _risk_blocks(risk: Risk) -> Blocks:
     """Errors among the surest rows, and the area."""
 
     def error(k: int) -> Cell:
