@@ -10,7 +10,6 @@ from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.packs import Pack
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.metrics import Result
 from decal_cli.plot.page import new_figure, ready, saved
 from decal_cli.plot.style import drawable, looks, style_of
 
@@ -31,10 +30,9 @@ def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:
         raise DecalError(
             f"{Hint('plot')} shows at most {MAX_DRAWN} groups, and there are {len(groups)}", "name fewer groups"
         )
-    reports = evaluation.reports
-    measures = [key for key in pack.measures if any(report.results[key].value is not None for report in reports)]
+    reports, models = evaluation.reports, evaluation.models
+    measures = [key for key in pack.measures if any(report.value(key) is not None for report in reports)]
     down = math.ceil(len(measures) / _ACROSS)
-    models = evaluation.models
     rows = {report.group: f"{report.rows:,} rows" for report in reports}
     high = 1.3 + 0.24 * len(groups) * max(len(models) / 2, 1)
     with looks():
@@ -54,19 +52,19 @@ def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:
 
 def _panel(axes: Any, evaluation: Evaluation, key: str, groups: list[str], models: Sequence[str]) -> None:
     for number, model in enumerate(models):
-        look = style_of(number)
-        of_model = {report.group: report for report in evaluation.reports if report.model == model}
-        overall = of_model[None].results[key].value
+        colour, marker = style_of(number)
+        known = {report.group: report.known(key) for report in evaluation.reports if report.model == model}
+        overall = known[None]
         if overall is not None:
-            axes.axvline(overall, color=look.colour, linewidth=1, linestyle=":")
+            axes.axvline(overall.value, color=colour, linewidth=1, linestyle=":")
         shift = (number - (len(models) - 1) / 2) * 0.6 / len(models)
         for at, group in enumerate(groups):
-            result = of_model[group].results[key] if group in of_model else Result(None)
-            if result.value is not None:
-                if result.interval is not None:
-                    axes.plot(result.interval, (at + shift, at + shift), color=look.colour, linewidth=1.4)
-                axes.plot([result.value], [at + shift], color=look.colour, marker=look.marker, markersize=5)
-        axes.plot([], [], color=look.colour, marker=look.marker, label=model)
+            estimate = known.get(group)
+            if estimate is not None:
+                if estimate.interval is not None:
+                    axes.plot(estimate.interval, (at + shift, at + shift), color=colour, linewidth=1.4)
+                axes.plot([estimate.value], [at + shift], color=colour, marker=marker, markersize=5)
+        axes.plot([], [], color=colour, marker=marker, label=model)
     axes.plot([], [], color="0.4", linewidth=1, linestyle=":", label="all rows")
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.locator_params(axis="x", nbins=5)

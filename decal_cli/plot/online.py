@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.analysis.online.judged import Judged
 from decal_cli.analysis.online.replay import Window
@@ -35,7 +34,7 @@ def draw_replay(judged: Judged, path: str) -> bytes:
 def replay_pictures(judged: Judged) -> tuple[Picture, ...]:
     """Each picture as a block of a page."""
     return tuple(
-        Picture(caption, title=title, svg=drawn_alone(partial(draw, judged=judged), _WIDE, _HIGH).svg)
+        Picture(caption, title=title, svg=drawn_alone(partial(draw, judged=judged), _WIDE, _HIGH)[0])
         for title, caption, draw in _panels(judged)
     )
 
@@ -55,9 +54,9 @@ def _panels(judged: Judged) -> Iterator[tuple[str, str, Callable[..., None]]]:
         yield "Utility won by recalibration, added up", caption, _gain
     if judged.has_e_value:
         caption = (
-            f"The {_measure(judged)} grows while the score is wrong; the dashed line is where the alarm is raised."
+            f"The {_measure(judged)} grows while the score is wrong; the dashed line is where the alarm is raised. The "
+            "axis is logarithmic: a step up multiplies it by the same factor everywhere."
         )
-        caption += " The axis is logarithmic: a step up multiplies it by the same factor everywhere."
         # A p-value is 2 over the most that either of two e-processes has been.
         most = MAX_LOG_E if judged.p_value is None else MAX_LOG_E - math.log(2)
         if max(judged.course.log_e, default=0.0) >= most:
@@ -77,9 +76,8 @@ def _place(judged: Judged, row: Any, time: Any) -> Any:
 def _name_axis(axes: Any, judged: Judged) -> None:
     if judged.plan.clock == "dates":
         axes.tick_params(axis="x", labelrotation=30)
-        axes.set_xlabel("")
-    else:
-        axes.set_xlabel("row" if judged.plan.clock == "rows" else str(judged.plan.time))
+    axes.set_xlabel({"dates": "", "rows": "row"}.get(judged.plan.clock, str(judged.plan.time)))
+    below(axes)
 
 
 def _gain(axes: Any, judged: Judged) -> None:
@@ -97,7 +95,6 @@ def _gain(axes: Any, judged: Judged) -> None:
     axes.axhline(0, color=GREY, lw=0.8)
     axes.set_title(f"Utility over {judged.methods[0].title}, added up")
     _name_axis(axes, judged)
-    below(axes)
 
 
 def _evidence(axes: Any, judged: Judged) -> None:
@@ -116,30 +113,22 @@ def _evidence(axes: Any, judged: Judged) -> None:
     axes.yaxis.set_major_formatter(lambda power, _: f"{10.0**power:,.6g}" if abs(power) < 300 else f"1e{power:+.0f}")
     axes.set_ylabel(f"{_measure(judged)} (logarithmic axis)")
     _name_axis(axes, judged)
-    below(axes)
 
 
 def _reliability(axes: Any, judged: Judged) -> None:
     """The frequency of label 1 over the score, in some periods one after the other."""
     axes.plot([0, 1], [0, 1], color=GREY, lw=0.8)
     periods = np.array_split(np.arange(len(judged.windows)), min(N_PERIODS, len(judged.windows)))
-    for number, places in enumerate(periods):
+    for number, places in enumerate(periods, 1):
         windows = [judged.windows[place] for place in places]
-        score, share = _curve(windows)
-        shade = 0.25 + 0.75 * (number + 1) / len(periods)
-        axes.plot(score, share, "o-", ms=4, color=style_of(0).colour, alpha=shade, label=_span(judged, windows))
-    axes.set(title="Reliability by period", ylabel="frequency of label 1", xlim=(0, 1), ylim=(0, 1))
-    axes.set_xlabel("score" if judged.plan.score else "forecast")
+        sums = np.sum([(window.n, window.positives, window.scores) for window in windows], axis=0)
+        # In each part of the score that holds enough rows.
+        n, positives, scores = sums[:, sums[0] >= MIN_ROWS]
+        axes.plot(scores / n, positives / n, "o-", ms=4, color=style_of(0).colour,
+                  alpha=0.25 + 0.75 * number / len(periods), label=_span(judged, windows))  # fmt: skip
+    axes.set(title="Reliability by period", ylabel="frequency of label 1", xlim=(0, 1), ylim=(0, 1),
+             xlabel="score" if judged.plan.score else "forecast")  # fmt: skip
     below(axes)
-
-
-def _curve(windows: Sequence[Window]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Mean score and frequency of label 1 in each part of the score that holds enough rows."""
-    n, positives, scores = (
-        np.sum([getattr(window, name) for window in windows], axis=0) for name in ("n", "positives", "scores")
-    )
-    held = n >= MIN_ROWS
-    return scores[held] / n[held], positives[held] / n[held]
 
 
 def _span(judged: Judged, windows: Sequence[Window]) -> str:

@@ -37,13 +37,6 @@ class Panel(NamedTuple):
     high: float = 1.0
 
 
-class Alone(NamedTuple):
-    """A panel as an SVG file of its own; frame: as a Picture block has it, () unless the panel has one pair of axes."""
-
-    svg: bytes
-    frame: tuple[float, ...]
-
-
 def ready(path: str) -> str:
     """The format of a picture's path; a DecalError where it is none, or where matplotlib is not there to draw it."""
     form = Path(path).suffix.lower().removeprefix(".")
@@ -102,17 +95,17 @@ def figure_of(
     return figure
 
 
-def drawn_alone(draw: Draw, wide: float = _ALONE[0], high: float = _ALONE[1]) -> Alone:
-    """A panel as an SVG file of its own, on no background."""
+def drawn_alone(draw: Draw, wide: float = _ALONE[0], high: float = _ALONE[1]) -> tuple[bytes, tuple[float, ...]]:
+    """A panel as an SVG file of its own, on no background; and its frame, as a Picture block has it, () unless the
+    panel has one pair of axes.
+    """
     with looks():
         figure = new_figure(wide, high)
         draw(figure.add_subplot())
         svg = saved(figure, "svg", transparent=True)
-    if len(figure.axes) > 1:
-        return Alone(svg, ())
-    (axes,) = figure.axes
+    axes, *others = figure.axes
     box = axes.get_position()
-    return Alone(svg, (box.x0, box.x1, box.y0, box.y1, *axes.get_xlim(), *axes.get_ylim()))
+    return svg, () if others else (box.x0, box.x1, box.y0, box.y1, *axes.get_xlim(), *axes.get_ylim())
 
 
 def on_axes(axes: Any, draw: Draw) -> Any:

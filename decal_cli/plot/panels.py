@@ -73,8 +73,8 @@ def _ways(
                           lw=1.3 if place else 1.8, **look)  # fmt: skip
 
 
-def _over_thresholds(axes: Any, sweep: Sweep, title: str, measured: str) -> None:
-    axes.set(title=title, xlabel="threshold t*", ylabel=measured, xlim=_thresholds(sweep))
+def _over_thresholds(axes: Any, sweep: Sweep, title: str, measured: str, **more: Any) -> None:
+    axes.set(title=title, xlabel="threshold t*", ylabel=measured, xlim=_thresholds(sweep), **more)
     _mark_thresholds(axes, sweep.thresholds)
     below(axes)
 
@@ -102,29 +102,27 @@ def brier(axes: Any, sweep: Sweep) -> None:
 def decision(axes: Any, sweep: Sweep) -> None:
     """Net benefit of the models, of treating all and of treating none."""
     at, reports = sweep.grid.thresholds, sweep.reports
-    rates, curves = [r.table.base_rate for r in reports], [r.curves["net_benefit"] for r in reports]
-    for number, (report, drawn) in enumerate(zip(reports, curves, strict=True)):
-        curve(axes, at, drawn, number, len(reports), report.name)
+    won, rate = [report.curves["net_benefit"] for report in reports], reports[0].table.base_rate
     for number, report in enumerate(reports):
-        if number == 0 or (report.group is not None and rates[number] != rates[0]):
-            label, colour = f"treat all, {report.group}", style_of(number).colour
-            if number == 0:
-                label, colour = "treat all", "0.35"
+        curve(axes, at, won[number], number, len(reports), report.name)
+    for number, report in enumerate(reports):
+        if number == 0 or (report.group is not None and report.table.base_rate != rate):
+            of, colour = (f", {report.group}", style_of(number).colour) if number else ("", "0.35")
             axes.plot(at, report.curves["net_benefit_all"].value, ls=(0, (5, 2, 1, 2)), color=colour, lw=1.1,
-                      label=label)  # fmt: skip
+                      label=f"treat all{of}")  # fmt: skip
     axes.axhline(0, color="0.35", lw=1.1, ls=DOTTED, label="treat none")
-    top = max(0.0, rates[0], *(float(np.max(drawn.value)) for drawn in curves))
-    lowest = min(float(np.min(drawn.value)) for drawn in curves)
+    values = np.array([drawn.value for drawn in won])
+    top, lowest = max(0.0, rate, float(values.max())), float(values.min())
     # Far below zero there is nothing to see: treating all falls to minus infinity.
     title = "Decision curve (cut off below)" if lowest < -top else "Decision curve"
-    _over_thresholds(axes, sweep, title, "net benefit\n(true positives per row)")
-    axes.set_ylim(max(1.1 * lowest, -top) if lowest < -0.25 * top else -0.25 * top, 1.08 * top)
+    ends = max(1.1 * lowest, -top) if lowest < -0.25 * top else -0.25 * top, 1.08 * top
+    _over_thresholds(axes, sweep, title, "net benefit\n(true positives per row)", ylim=ends)
 
 
 def roc(axes: Any, sweep: Sweep) -> None:
     """ROC curves at every score, and their hulls, which the calibrated Brier curves give back; t* as a point."""
     diagonal(axes)
-    several = len(sweep.reports) > 1
+    several, task, hulls = len(sweep.reports) > 1, sweep.head.plan.task, "calibrated: its hull"
     at = np.linspace(0, 1, 201)
     for number, report in enumerate(sweep.reports):
         t, style = report.table, style_of(number)
@@ -135,13 +133,13 @@ def roc(axes: Any, sweep: Sweep) -> None:
         x, y = (np.append(each, 0.0) for each in (points.false_alarms, points.recall))
         axes.plot(x, y, "-", color=style.colour, lw=1.4, label=report.name if several else "as it is",
                   **marks(number, len(x), len(sweep.reports)))  # fmt: skip
-        axes.plot(at, hull.recall, "--", color=style.colour, lw=1.1, label=None if several else "calibrated: its hull")
-        if sweep.head.plan.task is not None:
-            own = Roc.of_table(t, np.array(sweep.head.plan.task.decision_thresholds))
-            label = named(sweep.thresholds) if number == 0 else None
+        axes.plot(at, hull.recall, "--", color=style.colour, lw=1.1, label=None if several else hulls)
+        if task is not None:
+            own = Roc.of_table(t, np.array(task.decision_thresholds))
+            label = None if number else named(sweep.thresholds)
             axes.plot(own.false_alarms, own.recall, style.marker, color=THRESHOLD, ms=6, ls="", label=label)
     if several:
-        key(axes, "--", "calibrated: its hull")
+        key(axes, "--", hulls)
     axes.set(title="ROC curves", xlabel="false positive rate", ylabel="recall", xlim=(0, 1), ylim=(0, 1.01))
     below(axes)
 
@@ -199,10 +197,10 @@ def reliability(axes: Any, sweep: Sweep, number: int) -> None:
     edges = np.linspace(left, right, 41)
     # Counts of single rows are int8, which a sum over a bar would overflow.
     total, ones = (np.histogram(t.score, edges, weights=np.asarray(v, dtype=np.float64))[0] for v in (t.n, t.pos))
-    wide = edges[1] - edges[0]
-    strip.bar(edges[:-1], ones / t.total, wide, align="edge", color=style.colour, lw=0, label="rows with label 1")
-    strip.bar(edges[:-1], (total - ones) / t.total, wide, bottom=ones / t.total, align="edge", color="0.8", lw=0,
-              label="rows with label 0")  # fmt: skip
+    bars = (("1", ones, 0 * ones, style.colour), ("0", total - ones, ones / t.total, "0.8"))
+    for label, rows, bottom, colour in bars:
+        strip.bar(edges[:-1], rows / t.total, edges[1] - edges[0], bottom=bottom, align="edge", color=colour, lw=0,
+                  label=f"rows with label {label}")  # fmt: skip
     strip.set(xlabel="score", ylabel="share\nof rows", xlim=(left, right))
     strip.grid(False)
     handles = [pair for drawn in (axes, strip) for pair in zip(*drawn.get_legend_handles_labels(), strict=True)]
@@ -243,12 +241,13 @@ def _mark_crossing(axes: Any, report: Swept, task: BinaryTask | None, style: Sty
     bins = regimes_of(Inputs.of(report.table, report.regions, task))
     if not bins:
         return
-    reach = [each.least_variance**0.5 for each in bins]
-    axes.errorbar([each.score for each in bins], [each.rate for each in bins], reach, fmt="none", ecolor="0.2", lw=0.9,
-                  capsize=2.5, zorder=2.5, label="may differ so far without another decision")  # fmt: skip
-    if crossed := [each for each in bins if (each.grouping_loss or 0.0) > each.least_variance]:
-        axes.plot([each.score for each in crossed], [each.rate for each in crossed], ls="", marker=style.marker, ms=5,
-                  color=style.colour, zorder=4, label="rows differ more")  # fmt: skip
+    score, rate, least, loss = np.transpose([(r.score, r.rate, r.least_variance, r.grouping_loss or 0.0) for r in bins])
+    axes.errorbar(score, rate, least**0.5, fmt="none", ecolor="0.2", lw=0.9, capsize=2.5, zorder=2.5,
+                  label="may differ so far without another decision")  # fmt: skip
+    crossed = loss > least
+    if crossed.any():
+        axes.plot(score[crossed], rate[crossed], ls="", marker=style.marker, ms=5, color=style.colour, zorder=4,
+                  label="rows differ more")  # fmt: skip
 
 
 def _thresholds(sweep: Sweep) -> tuple[float, float]:
@@ -267,8 +266,7 @@ def named(thresholds: Sequence[float]) -> str:
 def _mark_thresholds(axes: Any, thresholds: Sequence[float]) -> None:
     """The user's thresholds as vertical lines."""
     for k, at in enumerate(thresholds):
-        label = named(thresholds) if k == 0 else None
-        mark_at(axes, at, label)
+        mark_at(axes, at, None if k else named(thresholds))
 
 
 def _mark_changes(axes: Any, fit: Curve, task: BinaryTask | None, ends: tuple[float, float]) -> None:
@@ -298,11 +296,10 @@ def class_reliability(axes: Any, c: ClassTable, name: str) -> None:
     diagonal(axes)
     errors = c.each_class(lambda t: ece(t).value)
     order = sorted(range(len(c.classes)), key=lambda k: -errors[k])
-    named = sorted(order[:MAX_NAMED])
     for k in order[MAX_NAMED:]:
         axes.plot(*_bins(c.one_vs_rest(k)), color="0.85", lw=0.8, zorder=1)
-    for place, k in enumerate(named):
-        style = style_of(place + 1)
+    for place, k in enumerate(sorted(order[:MAX_NAMED]), 1):
+        style = style_of(place)
         axes.plot(*_bins(c.one_vs_rest(k)), color=style.colour, marker=style.marker, ms=3.5, lw=1.1,
                   label=drawable(c.classes[k]))  # fmt: skip
     axes.plot(*_bins(c.top), color=style_of(0).colour, marker="o", ms=4.5, lw=2.2, label="top class")
@@ -319,15 +316,15 @@ def _bins(t: Table) -> tuple[np.ndarray, np.ndarray]:
 
 def confusion(axes: Any, done: ActionCounts, classes: Sequence[str], name: str) -> None:
     """Each action by class: rows, and what they lose against the best action for the class, which is its colour."""
-    lost, rows = 1000 * np.array(done.loss), np.array(done.rows)
-    axes.imshow(lost, cmap="Oranges", aspect="auto", vmin=0, vmax=max(float(lost.max()), 1e-12))
-    if max(lost.shape) <= MAX_WRITTEN:
-        size = 8 if max(lost.shape) <= 5 else 6 if max(lost.shape) <= 8 else 5
-        for a, k in np.ndindex(*lost.shape):
-            dark = lost[a, k] > 0.6 * lost.max() > 0
-            loss = f"\n-{short(float(lost[a, k]), 1)}" if lost[a, k] > 0 else ""
-            axes.text(k, a, f"{counted(float(rows[a, k]))}{loss}", ha="center", va="center", fontsize=size,
-                      color="white" if dark else "black")  # fmt: skip
+    lost = 1000 * np.array(done.loss)
+    most, size = float(lost.max()), max(lost.shape)
+    axes.imshow(lost, cmap="Oranges", aspect="auto", vmin=0, vmax=max(most, 1e-12))
+    if size <= MAX_WRITTEN:
+        for (a, k), loss in np.ndenumerate(lost):
+            less = f"\n-{short(float(loss), 1)}" if loss > 0 else ""
+            axes.text(k, a, f"{counted(float(done.rows[a][k]))}{less}", ha="center", va="center",
+                      fontsize=8 if size <= 5 else 6 if size <= 8 else 5,
+                      color="white" if loss > 0.6 * most > 0 else "black")  # fmt: skip
     for axis, names in ((axes.xaxis, classes), (axes.yaxis, done.actions)):
         # From the last one, which is to abstain where that is an action.
         step = math.ceil(len(names) / MAX_TICKS)
@@ -349,8 +346,7 @@ def risk_coverage(axes: Any, curves: Sequence[tuple[str, Risk]]) -> None:
                   label=f"{name}: AURC{area}" if area else name)  # fmt: skip
         band(axes, risk.coverage, risk, style.colour, len(curves))
     axes.set(title="Risk-coverage curve", xlabel="share of rows that are accepted, the surest first",
-             ylabel="share of errors among them", xlim=(0, 1))  # fmt: skip
-    axes.set_ylim(bottom=0)
+             ylabel="share of errors among them", xlim=(0, 1), ylim=(0, None))  # fmt: skip
     below(axes, 1)
 
 
@@ -384,14 +380,12 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
         for way in ways_of(rungs)
         if way.key in CONSTANT_WAYS
     }
-    low, high = _reach(now, list(constants.values()), steps)
-    scale = terms.scale(*amounts_in([rungs]))
+    scale, own = terms.scale(*amounts_in([rungs])), len(constants)
     factor = scale.factor
-    low, high = factor * low, factor * high
+    low, high = (factor * end for end in _reach(now, list(constants.values()), steps))
     scale = replace(scale, decimals=decimals_of(high - low))
     for row, value in enumerate(constants.values()):
         _constant(axes, row, factor * value, low, high, scale(value))
-    own = len(constants)
     axes.plot(factor * now, own, marker=style.marker, ms=8, color=style.colour)
     _say(axes, factor * now, own, scale(now))
     axes.axvline(factor * now, color=style.colour, lw=0.8, ls=DOTTED)
@@ -408,8 +402,7 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
     axes.set_xlim(low - 0.04 * (high - low), high + 0.22 * (high - low))
     axes.locator_params(axis="x", nbins=5)
     axes.grid(axis="y", visible=False)
-    axes.set_title(f"Gains: {name}")
-    axes.set_xlabel(f"expected utility {scale.heading}" + (f"\n({task})" if task else ""))
+    axes.set(title=f"Gains: {name}", xlabel=f"expected utility {scale.heading}" + (f"\n({task})" if task else ""))
 
 
 def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:
@@ -417,14 +410,14 @@ def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:
     recalibration, beyond, worst = (rungs.get(name, Result(None)) for name in names)
     if recalibration.value is None:
         return []
-    first = _Step("recalibrated", now, recalibration.value, recalibration.interval, {"color": colour})
+    steps = [_Step("recalibrated", now, recalibration.value, recalibration.interval, {"color": colour})]
     after = now + recalibration.value
     if beyond.value is not None:
-        return [first, _Step("with the features", after, beyond.value, beyond.interval, {"color": "0.6"})]
-    if worst.value is None:
-        return [first]
-    look = {"facecolor": "0.95", "edgecolor": "0.4", "linestyle": ":"}
-    return [first, _Step("every label known\n(upper limit, no estimate)", after, worst.value, None, look, False)]
+        steps.append(_Step("with the features", after, beyond.value, beyond.interval, {"color": "0.6"}))
+    elif worst.value is not None:
+        look = {"facecolor": "0.95", "edgecolor": "0.4", "linestyle": ":"}
+        steps.append(_Step("every label known\n(upper limit, no estimate)", after, worst.value, None, look, False))
+    return steps
 
 
 def _reach(now: float, constants: Sequence[float], steps: Sequence[_Step]) -> tuple[float, float]:

@@ -36,7 +36,7 @@ from decal_cli.plot.page import Draw, can_draw, drawn_alone, on_axes
 from decal_cli.plot.panels import MAX_DASHED
 from decal_cli.plot.style import MAX_BANDS, drawable, with_drawable_names
 from decal_cli.plot.sweeps import panels_of, shares_of, utility_panel
-from decal_cli.render.blocks import Picture
+from decal_cli.render.blocks import Lines, Picture
 from decal_cli.render.results.page import ReportPage, scale_of
 from decal_cli.render.results.source import MAX_GROUPS
 from decal_cli.render.terms import PLAIN, StatedTerms
@@ -133,7 +133,7 @@ def _of_worth(reports: int, features: bool) -> str:
     return f"Higher is better: {lines}. Below 0 the better constant decision wins more."
 
 
-def _thresholds(kind: str, evaluation: Evaluation) -> Iterator[str]:
+def _thresholds(kind: str, evaluation: Evaluation) -> Lines:
     """What marks the thresholds of the decision."""
     task = evaluation.plan.task
     if task is None or kind not in ("brier", "worth", "reliability", "grouping"):
@@ -279,10 +279,10 @@ class _Shown(NamedTuple):
         title = TITLES[kind]
         if report is not None and len(self.evaluation.reports) > 1:
             title += f", {report.name}"
-        drawn = drawn_alone(draw)
-        frame = drawn.frame if kind in ("brier", "worth") else ()
+        svg, frame = drawn_alone(draw)
+        frame = frame if kind in ("brier", "worth") else ()
         words, found = caption(kind, self.evaluation), finding(kind, reports)
-        return report, Picture(words, title, svg=drawn.svg, finding=found, frame=frame, kind=kind)
+        return report, Picture(words, title, svg=svg, finding=found, frame=frame, kind=kind)
 
     def of_scores(self, curves: Sweep, positions: Sequence[Positions]) -> Iterator[Drawn]:
         """Of scores of two classes, whether rows share their utilities or each has its own."""
@@ -292,19 +292,16 @@ class _Shown(NamedTuple):
             kinds += ["brier", *(["waterfall"] if plan.task is not None else [])]
         named = with_drawable_names(curves, "svg")
         for kind in kinds:
-            for panel in panels_of(named, kind, terms):
-                number = panel.number
+            for number, draw, _ in panels_of(named, kind, terms):
                 of = None if number is None else self.evaluation.by_place[curves.reports[number].place]
-                yield kind, of, panel.draw
+                yield kind, of, draw
         if positions and plan.task is not None:
             scale = scale_of(reports, terms)
             unit, measured = plan.task.u_delta * scale.factor, f"worth {scale.in_words}"
             yield "worth", None, lambda axes: panels.worth(axes, curves, positions, unit, measured)
         for number, report in enumerate(reports):
-            name = drawable(report.name, "svg")
-            if report.by_action is not None:
-                labels = "label 0", "label 1"
-                done = report.by_action
+            name, done, labels = drawable(report.name, "svg"), report.by_action, ("label 0", "label 1")
+            if done is not None:
                 yield "confusion", report, partial(panels.confusion, done=done, classes=labels, name=name)
             if plan.by_row:
                 yield "waterfall", report, _waterfall(report, number, name, terms)
@@ -331,18 +328,13 @@ class _Shown(NamedTuple):
 
     def worth(self, kind: str, sweep: VariedSweep) -> Drawn:
         """What decisions are worth as a number of the task varies, in the user's terms."""
-        scale = scale_of(self.evaluation.reports, self.terms)
-        return (
-            kind,
-            None,
-            utility_panel(with_drawable_names(sweep, "svg"), scale.factor, f"expected utility {scale.in_words}"),
-        )
+        scale, named = scale_of(self.evaluation.reports, self.terms), with_drawable_names(sweep, "svg")
+        return kind, None, utility_panel(named, scale.factor, f"expected utility {scale.in_words}")
 
     def of_classes(self, form: str = "svg") -> Iterator[Drawn]:
         """Of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""
-        by_place = self.evaluation.by_place
-        of_groups = ((model.name, *part) for model in self.dataset.models for part in model.rows.by_group())
-        reports = ((by_place[name, group], rows) for name, group, rows in of_groups)
+        groups = ((model.name, *part) for model in self.dataset.models for part in model.rows.by_group())
+        reports = ((self.evaluation.by_place[name, group], rows) for name, group, rows in groups)
         shown = [(report, rows, drawable(report.name, form)) for report, rows in reports]
         for number, (report, rows, name) in enumerate(shown):
             table = rows.class_table

@@ -75,10 +75,9 @@ def _scatter(axes: Any, summary: Summary, estimate: str, target: str) -> None:
     for k in range(len(points.files)):
         here = points.file == k
         axes.plot(x[here], y[here], **_mark(k), markersize=3, alpha=0.6)
-    axes.set_xlabel(f"{short_title(estimate)} (one half)")
-    axes.set_ylabel("gain (other half)")
     fit = "" if np.isnan(relation.r2) else f"\nr² {relation.r2:.3f}, slope {relation.slope:.2f}"
-    axes.set_title(f"{_gain_of(target, points.base)}{fit}")
+    axes.set(title=f"{_gain_of(target, points.base)}{fit}", xlabel=f"{short_title(estimate)} (one half)",
+             ylabel="gain (other half)")  # fmt: skip
 
 
 def _diagonal(axes: Any, x: Floats, y: Floats) -> None:
@@ -101,15 +100,14 @@ def _name_files(figure: Any, files: Sequence[str]) -> None:
     """The legend beneath all panels: the mark of each file, and what the line is."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], markersize=6, **_mark(k)) for k in range(min(len(files), _MOST_FILES))]
-    names = [drawable(file) for file in files[:_MOST_FILES]]
+    looks = [(drawable(file), {"markersize": 6, **_mark(k)}) for k, file in enumerate(files[:_MOST_FILES])]
     if len(files) > _MOST_FILES:
-        handles.append(Line2D([], [], linestyle=""))
-        names.append(f"and {len(files) - _MOST_FILES} more")
-    handles.append(Line2D([], [], color=GREY, linewidth=1))
-    names.append("gain = estimate")
-    longest = max(map(len, names))
-    figure.legend(handles, names, loc="outside lower center", ncols=max(1, min(6, 110 // (longest + 5))))
+        looks.append((f"and {len(files) - _MOST_FILES} more", {"linestyle": ""}))
+    looks.append(("gain = estimate", {"color": GREY, "linewidth": 1}))
+    names = [name for name, _ in looks]
+    columns = max(1, min(6, 110 // (max(map(len, names)) + 5)))
+    handles = [Line2D([], [], **look) for _, look in looks]
+    figure.legend(handles, names, loc="outside lower center", ncols=columns)
 
 
 def _correlations(figure: Any, summary: Summary) -> bool:
@@ -119,41 +117,34 @@ def _correlations(figure: Any, summary: Summary) -> bool:
         shown = (base, "refit", "refit" + beyond, "stack-boosting" + beyond)
     targets = [target for target in shown if target in summary.points.targets]
     names = [n for n in (*OURS, *OTHERS) if any((n, target) in summary.relations for target in targets)]
-    r2 = {pair: relation.r2 for pair, relation in summary.relations.items()}
-    if np.isnan([r2.get(pair, np.nan) for pair in itertools.product(names, targets)]).all():
+    none = np.nan, (np.nan, np.nan)
+    known = {pair: (of.r2, of.interval or none[1]) for pair, of in summary.relations.items()}
+    if np.isnan([known.get(pair, none)[0] for pair in itertools.product(names, targets)]).all():
         return False
+    colours = [COLOURS[0] if name in OURS else COLOURS[7] for name in names]
+    look = {"color": colours, "error_kw": {"ecolor": GREY, "elinewidth": 0.9, "capsize": 2}}
     for k, target in enumerate(targets):
         axes = figure.add_subplot(1, len(targets), k + 1)
-        ends = np.full((len(names), 2), np.nan)
-        for row, name in enumerate(names):
-            relation = summary.relations.get((name, target))
-            if relation is not None and relation.interval is not None:
-                ends[row] = np.abs(np.subtract(relation.interval, relation.r2))
-        colours = [COLOURS[0] if name in OURS else COLOURS[7] for name in names]
-        look = {"color": colours, "error_kw": {"ecolor": GREY, "elinewidth": 0.9, "capsize": 2}}
-        axes.barh(range(len(names)), [r2.get((name, target), np.nan) for name in names], xerr=ends.T, **look)
-        axes.set_yticks(range(len(names)), [short_title(name) for name in names] if k == 0 else [""] * len(names))
+        r2, ends = zip(*(known.get((name, target), none) for name in names), strict=True)
+        axes.barh(range(len(names)), r2, xerr=np.abs(np.transpose(ends) - r2), **look)
+        axes.set_yticks(range(len(names)), [short_title(name) * (k == 0) for name in names])
         axes.tick_params(axis="y", length=0)
         axes.invert_yaxis()
-        axes.set_xlim(0, 1)
+        axes.set(xlim=(0, 1), xlabel="r²", title=_gain_of(target, base))
         axes.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel("r²")
-        axes.set_title(_gain_of(target, base))
     return True
 
 
 def _time(figure: Any, summary: Summary) -> bool:
     """Mean gain beyond isotonic against the processor time of a fit, over that of isotonic."""
-    points = summary.points
-    name_of_base = points.base
-    if name_of_base not in points.gains or name_of_base not in summary.seconds:
+    points, base = summary.points, summary.points.base
+    if base not in points.gains or base not in summary.seconds:
         return False
     axes = figure.add_subplot(1, 1, 1)
-    base = max(summary.seconds[name_of_base], 1e-6)
     for k, (name, seconds) in enumerate(sorted(summary.seconds.items(), key=lambda item: item[1])):
-        mean, error = points.mean(1000 * (points.gains[name] - points.gains[name_of_base]))
-        at = max(seconds, 1e-6) / base
+        mean, error = points.mean(1000 * (points.gains[name] - points.gains[base]))
+        at = max(seconds, 1e-6) / max(summary.seconds[base], 1e-6)
         axes.plot([at, at], [mean - 2 * error, mean + 2 * error], color=style_of(k).colour, linewidth=1)
         took = f"{1000 * seconds:.1f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
         axes.plot([at], [mean], **_mark(k), markersize=7, label=f"{name}, {took}")
@@ -161,9 +152,9 @@ def _time(figure: Any, summary: Summary) -> bool:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")
-    axes.set_xlabel(f"processor time of a fit, over that of {_LONG.get(name_of_base, name_of_base)}")
-    axes.set_ylabel(f"gain beyond {name_of_base}, per 1,000 decisions")
-    axes.set_title("What methods win and take: mean over all points, line: two standard errors over scores")
+    axes.set(title="What methods win and take: mean over all points, line: two standard errors over scores",
+             xlabel=f"processor time of a fit, over that of {_LONG.get(base, base)}",
+             ylabel=f"gain beyond {base}, per 1,000 decisions")  # fmt: skip
     figure.legend(loc="outside right upper", title="method, median fit", alignment="left")
     return True
 
@@ -224,7 +215,8 @@ def _of_kind(points: StudyPoints, kind: str) -> list[str]:
 
 def _r2(points: StudyPoints, relations: Relations) -> Any:
     """The squared correlation of every estimate with every method's gain, and with its gain beyond recalibration."""
-    names = [name for name in PREDICTORS if any(name == each for each, _ in relations)]
+    r2 = {pair: relation.r2 for pair, relation in relations.items()}
+    names = [name for name in PREDICTORS if any(name == each for each, _ in r2)]
     if not names:
         return None
     beyond = [name for name in points.targets if name.endswith(BEYOND_SUFFIX)]
@@ -232,13 +224,12 @@ def _r2(points: StudyPoints, relations: Relations) -> Any:
     figure = new_figure(3.2 + 0.62 * len(names), 1.4 + 0.3 * sum(map(len, parts)), "constrained")
     grid = figure.subplots(len(parts), 1, squeeze=False, height_ratios=[len(part) for part in parts])
     for axes, targets in zip(grid[:, 0], parts, strict=True):
-        pairs = [[(name, target) for name in names] for target in targets]
-        values = np.array([[relations[pair].r2 if pair in relations else np.nan for pair in row] for row in pairs])
+        values = np.array([[r2.get((name, target), np.nan) for name in names] for target in targets])
         axes.imshow(values, cmap="Greys", vmin=0, vmax=1.4, aspect="auto")
-        for row, column in np.argwhere(np.isfinite(values)):
-            shade = "white" if values[row, column] > 0.8 else "black"
-            text = f"{values[row, column]:.2f}"
-            axes.text(column, row, text, ha="center", va="center", fontsize=8, color=shade)
+        for (row, column), value in np.ndenumerate(values):
+            if np.isfinite(value):
+                axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8,
+                          color="white" if value > 0.8 else "black")  # fmt: skip
         axes.set_yticks(range(len(targets)), [drawable(target.removesuffix(BEYOND_SUFFIX)) for target in targets])
         axes.set_xticks(range(len(names)), [short_title(name).replace(" ", "\n") for name in names], fontsize=8)
         axes.tick_params(length=0)
@@ -250,8 +241,8 @@ def _r2(points: StudyPoints, relations: Relations) -> Any:
 def _against(points: StudyPoints, relations: Relations, estimate: str) -> Any:
     """The gain of every method against an estimate, a panel for each."""
     kind = {"regret_calibration": "recalibration", "regret": "post-training"}.get(estimate)
-    methods = list(points.gains) if kind is None else _of_kind(points, kind)
-    methods = [name for name in methods if (estimate, name) in relations]
+    of_kind = points.gains if kind is None else _of_kind(points, kind)
+    methods = [name for name in of_kind if (estimate, name) in relations]
     if not methods:
         return None
     across = min(MOST_ACROSS, len(methods))
@@ -290,17 +281,14 @@ def _along(
             more = points.gains[method] - points.gains[BASE]
             usable = np.isfinite(more)
             at, values = (_local_lines if smooth else _means)(x[usable], more[usable])
-            colour, marker = style_of(number)
-            look = {"linewidth": 1.4} if smooth else {"marker": marker, "markersize": 4}
-            axes.plot(at, values, color=colour, label=drawable(method), **look)
+            look = {"linewidth": 1.4} if smooth else {"marker": style_of(number).marker, "markersize": 4}
+            axes.plot(at, values, color=style_of(number).colour, label=drawable(method), **look)
         axes.axhline(0, color=GREY, linewidth=1, zorder=0.5)
         if not smooth:
             axes.set_xscale("logit")
             axes.set_xticks(np.unique(x), [f"{t:g}" for t in np.unique(x)], fontsize=7)
             axes.set_xticks([], minor=True)
-        axes.set_xlabel(label)
-        axes.set_ylabel(f"mean gain beyond {BASE}")
-        axes.set_title(title)
+        axes.set(title=title, xlabel=label, ylabel=f"mean gain beyond {BASE}")
         axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     return figure
 

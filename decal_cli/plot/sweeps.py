@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,7 +34,7 @@ from decal_cli.plot.style import (
     style_of,
     with_drawable_names,
 )
-from decal_cli.render.blocks import Block, Paragraph, Picture
+from decal_cli.render.blocks import Block, Blocks, Paragraph, Picture
 from decal_cli.render.results.recommendation import ladder
 from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.tables.table import BINS, Floats
@@ -53,23 +53,22 @@ OTHER_RANKINGS = {"eu_score_ranking": (":", "ranked by score"), "eu_amount_ranki
 
 def pictures_of(sweep: Sweep | VariedSweep, asked: Sequence[str]) -> tuple[str, ...]:
     """What is drawn: as asked, else the main ones. Errors: DecalError, for what this sweep does not show."""
-    if isinstance(sweep, Sweep):
-        offered, main = list(PICTURES), ("brier", "decision")
-        not_drawn, more = "shows a number of the task that varies, and t* varies here", f", or give {Hint('vary')}"
-    else:
-        series = sweep.series
+    offered: tuple[str, ...] = PICTURES
+    main = "brier", "decision"
+    not_drawn, more = "shows a number of the task that varies, and t* varies here", f", or give {Hint('vary')}"
+    if isinstance(sweep, VariedSweep):
+        kind, tasks = sweep.series.kind, sweep.series.tasks
         shown = {
-            "utility": series.kind != CAPACITY or bool(series.tasks),
+            "utility": kind != CAPACITY or tasks,
             "actions": True,
-            "risk-coverage": series.kind == ABSTAIN,
+            "risk-coverage": kind == ABSTAIN,
             "reliability": sweep.reports[0].table is not None,
         }
-        offered, main = [name for name, there in shown.items() if there], ("utility", "actions")
-        if series.kind == ABSTAIN:
-            main = "utility", "risk-coverage"
+        offered = tuple(name for name, there in shown.items() if there)
+        main = "utility", "risk-coverage" if kind == ABSTAIN else "actions"
         not_drawn, more = "is not drawn where this varies", ""
     if "all" in asked:
-        return tuple(offered)
+        return offered
     if other := [picture for picture in asked if picture not in offered]:
         raise DecalError(f"{Hint('picture', other[0])} {not_drawn}", f"choose of {', '.join(offered)}{more}")
     return tuple(dict.fromkeys(asked)) or tuple(picture for picture in main if picture in offered)
@@ -117,12 +116,10 @@ def panels_of(
         "grouping": panels.grouping,
         "waterfall": partial(_waterfall, terms=terms),
     }
+    draw, high = partial(draws[picture], sweep=sweep), 1.25 if picture == "reliability" else 1.0
     if picture in SHARED:
-        return [Panel(None, partial(draws[picture], sweep=sweep))]
-    high = 1.25 if picture == "reliability" else 1.0
-    return [
-        Panel(number, partial(draws[picture], sweep=sweep, number=number), high) for number in range(len(sweep.reports))
-    ]
+        return [Panel(None, draw)]
+    return [Panel(number, partial(draw, number=number), high) for number in range(len(sweep.reports))]
 
 
 def _reliability(axes: Any, sweep: Sweep, number: int) -> None:
@@ -151,13 +148,11 @@ def _varied(sweep: VariedSweep, picture: str) -> list[Panel]:
     if picture == "risk-coverage":
         curves = [(report.name, report.risk) for report in sweep.reports if report.risk is not None]
         return [Panel(None, partial(panels.risk_coverage, curves=curves))]
-    if picture == "actions":
-        return [Panel(k, partial(_actions, sweep=sweep, report=r)) for k, r in enumerate(sweep.reports)]
-    return [
-        Panel(k, partial(panels.class_reliability, c=r.table, name=r.name))
-        for k, r in enumerate(sweep.reports)
-        if r.table is not None
-    ]
+    draws: list[Draw] = [partial(_actions, sweep=sweep, report=each) for each in sweep.reports]
+    if picture != "actions":
+        tables = ((each.table, each.name) for each in sweep.reports if each.table is not None)
+        draws = [partial(panels.class_reliability, c=table, name=name) for table, name in tables]
+    return [Panel(*each) for each in enumerate(draws)]
 
 
 def worth_of(sweep: VariedSweep, report: VariedReport) -> MetricCurve:
@@ -188,11 +183,9 @@ def _utility(axes: Any, sweep: VariedSweep, factor: float, worth: str) -> None:
     for number, report in enumerate(sweep.reports):
         colour, now = style_of(number).colour, worth_of(sweep, report)
         curve(axes, at, now, number, len(sweep.reports), report.name, factor)
-        if limited:
-            others = [("--", now.value + report.worth["capacity_cost"].value)]
-            others += [(line, report.worth[name].value) for name, (line, _) in rankings.items()]
-        else:
-            others = [(":", now.value + report.worth["gain_recalibration"].value)]
+        line, more = ("--", "capacity_cost") if limited else (":", "gain_recalibration")
+        others = [(line, now.value + report.worth[more].value)]
+        others += [(line, report.worth[name].value) for name, (line, _) in rankings.items()]
         for line, value in others:
             if not np.isnan(value).all():
                 axes.plot(at, factor * value, line, color=colour, lw=1.2)
@@ -246,7 +239,7 @@ def draw_text(sweep: Sweep | VariedSweep, pictures: tuple[str, ...], width: int)
     return tuple(block for picture in pictures for block in _parts(sweep, picture, min(width, MAX_WIDTH)))
 
 
-def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
+def _parts(sweep: Sweep, picture: str, width: int) -> Blocks:
     at, ends, reports = sweep.grid.thresholds, axis_of(sweep), sweep.reports
     if picture == "brier":
         title = "Brier curves: utility lost per decision over t*"
@@ -254,12 +247,12 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
     elif picture == "decision":
         series = marked((r.name, at, r.curves["net_benefit"].value) for r in reports)
         top = max(float(np.max(y)) for *_, y in series)
-        all_and_none: list[Series] = [("/", "treat all", at, reports[0].curves["net_benefit_all"].value)]
-        all_and_none += [("-", "treat none", at, np.zeros(len(at)))]
+        everyone: Series = ("/", "treat all", at, reports[0].curves["net_benefit_all"].value)
+        none: Series = ("-", "treat none", at, np.zeros(len(at)))
         title = "Net benefit: true positives per row over t*"
-        yield canvas(title, [*all_and_none, *series], width, -0.25 * max(top, 1e-9), ends=ends)
+        yield canvas(title, [everyone, none, *series], width, -0.25 * max(top, 1e-9), ends=ends)
     elif picture == "roc":
-        rocs = [(r.name, Roc.of_table(r.table)) for r in reports]
+        rocs = ((r.name, Roc.of_table(r.table)) for r in reports)
         series = marked((name, one.false_alarms, one.recall) for name, one in rocs)
         yield canvas("ROC curves: recall over the false positive rate", series, width, low=0.0, high=1.0)
     elif picture == "waterfall":
@@ -303,7 +296,7 @@ def _region_marks(report: Swept) -> list[Series]:
     return [("·", "regions", x, y), ("o", "whole bin of the score", bins.score, bins.pos / bins.n)]
 
 
-def _varied_parts(sweep: VariedSweep, picture: str, width: int) -> Iterator[Block]:
+def _varied_parts(sweep: VariedSweep, picture: str, width: int) -> Blocks:
     at, reports = sweep.values, sweep.reports
     ends = (float(at[0]), float(at[-1])) if len(at) > 1 else (float(at[0]) - 0.5, float(at[0]) + 0.5)
     if picture == "reliability":
@@ -350,8 +343,8 @@ def canvas(
         cells[np.clip(rows[here].round().astype(int), 0, HIGH - 1), columns] = mark
     labels = {0: top, HIGH // 2: top - (top - low) * (HIGH // 2) / (HIGH - 1), HIGH - 1: low}
     lines = [title]
-    for row in range(HIGH):
-        lines.append(f"{short(labels[row], 3) if row in labels else '':>7} │{''.join(cells[row])}".rstrip())
+    for row, line in enumerate(cells):
+        lines.append(f"{short(labels[row], 3) if row in labels else '':>7} │{''.join(line)}".rstrip())
     lines.append(f"{'':>7} └{'─' * wide}")
     first, middle, last = (f"{value:.4g}" for value in (left, (left + right) / 2, right))
     lines.append(f"{'':>8} {first}{middle:^{wide - len(first) - len(last)}}{last}")

@@ -114,7 +114,8 @@ def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> No
 
 def test_the_waterfall_of_a_report_speaks_in_the_users_terms(one: Sweep) -> None:
     terms = StatedTerms(unit="EUR", per="year", decisions=1e6, names=("keep", "call"))
-    svg = page.drawn_alone(panels_of(one, "waterfall", terms)[0].draw).svg.decode()
+    drawn, _ = page.drawn_alone(panels_of(one, "waterfall", terms)[0].draw)
+    svg = drawn.decode()
     assert "expected utility in million EUR a year" in svg
     assert "always decide 'call'" in html.unescape(svg)
     rungs = ladder_results(one.reports[0], one.head.task, one.head.plan)
