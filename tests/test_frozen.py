@@ -1,4 +1,4 @@
-"""Every number of some eighty runs is what it was when the record was made, but for those that are meant to differ."""
+"""Every number of some ninety runs is what it was when the record was made, but for those that are meant to differ."""
 
 from collections.abc import Iterable
 from pathlib import Path

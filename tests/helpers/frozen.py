@@ -1,4 +1,4 @@
-"""Every number of some eighty runs as it was once, what has been changed since on purpose, and what runs print.
+"""Every number of some ninety runs as it was once, what has been changed since on purpose, and what runs print.
 
 `python -m tests.helpers.frozen --record` records all numbers anew. Once the record is frozen, a change that is meant
 gets a line in meant_differences.csv, with the number that decides in its reason and the first words of its commit;

@@ -1,4 +1,4 @@
-"""The runs whose every number is frozen: some eighty cases over fixtures and seeded rows.
+"""The runs whose every number is frozen: some ninety cases over fixtures and seeded rows.
 
 `&&` joins commands, of which the last one prints.
 """
