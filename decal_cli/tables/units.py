@@ -348,14 +348,17 @@ class Units:
         if self.share_known:
             heavy = _heavier(np.bincount(self.label, own), np.bincount(self.label, self.weight)) ** 2
 
-        def of_run(part: slice) -> tuple[Floats, ...]:
-            squares = influence[part] ** 2 * heavy[self.label[part] if self.share_known else 0]
-            return own[part], own[part] * squares, ones(len(squares)), squares
+        def squares_of_units(which: Any) -> Floats:
+            return np.asarray(influence[which] ** 2 * heavy[self.label[which] if self.share_known else 0])
 
-        rows, squares, units, plain = summed(self.kinds, of_run)
-        # Units without weight count alike.
-        some = rows > 0
-        mean = np.where(some, squares, plain) / np.maximum(np.where(some, rows, units), 1e-300)
+        rows, squares = summed(self.kinds, lambda part: (own[part], own[part] * squares_of_units(part)))
+        without = np.flatnonzero((rows == 0)[self.kinds])
+        if len(without):
+            # Units of a kind without weight count alike.
+            kinds = self.kinds[without]
+            rows = rows + np.bincount(kinds, minlength=len(rows))
+            squares = squares + np.bincount(kinds, squares_of_units(without), len(rows))
+        mean = squares / np.maximum(rows, 1e-300)
         return float(mean.max()) * self.total**2
 
     def dealt(self, deals: int) -> Units:
@@ -397,7 +400,7 @@ class Deviations:
     mean: float
     total: float
 
-    def __getitem__(self, which: slice) -> Floats:
+    def __getitem__(self, which: Any) -> Floats:
         off = self.values[which] - self.mean
         off /= self.total
         return off
