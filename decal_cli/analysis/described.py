@@ -6,10 +6,9 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.data import Dataset, Input
 from decal_cli.declarations.document import Above, Absent, Count, Hidden, Limit, Positive, Share, Size, as_key
@@ -41,7 +40,7 @@ from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.population import Population
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import BINS, Floats, Table
+from decal_cli.tables.table import BINS, Floats, Table, Values
 from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, ClassDecision, RowTask, Task
 
@@ -677,7 +676,7 @@ def without_labels(
 def _by_missing(rows: Rows, apart: Rows) -> Rows:
     """All rows, with label 1 where the label is missing."""
 
-    def both(name: str) -> NDArray[Any] | None:
+    def both(name: str) -> Values | None:
         here, there = getattr(rows, name), getattr(apart, name)
         return None if here is None else np.concatenate((here, there))
 
@@ -686,7 +685,7 @@ def _by_missing(rows: Rows, apart: Rows) -> Rows:
     return Rows(score, label, both("weight"), both("cluster"))
 
 
-def _mixed(known: float, by_label: Floats, weight: NDArray[Any], share: float) -> Interval:
+def _mixed(known: float, by_label: Floats, weight: Values, share: float) -> Interval:
     """The mean of all rows, where this share of them has the labels that make it smallest and largest."""
     low, high = (np.average(each, weights=weight) for each in (by_label.min(axis=1), by_label.max(axis=1)))
     return (1 - share) * known + share * float(low), (1 - share) * known + share * float(high)

@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -128,8 +128,7 @@ class Rule:
         """Whether the report lies in the rule's scope; max looks at groups only."""
         if self.over == "max" and report.group is None:
             return False
-        seen = {"model": report.model, "group": report.group}
-        return all(seen[name] == value for name, value in self.scope)
+        return all(getattr(report, name) == value for name, value in self.scope)
 
 
 Answer = Literal["passed", "failed", "not shown", "cannot judge"]
@@ -261,18 +260,15 @@ def _watch(
     seen = look(values, row.bound, rule.at_most, plan.confidence)
     holds = rule.holds(seen.value, row.bound)
     answer: Answer = "failed" if seen.since else "passed" if holds else "not shown"
-    return replace(
-        row,
-        value=seen.value,
+    return GateRow(
+        *(row.rule, row.model, row.group, seen.value, row.bound),
+        passed=answer == "passed" or (answer == "not shown" and undecided == "pass"),
+        answer=answer,
         estimate=seen.value,
         interval=seen.interval,
         distance=rule.distance(seen.value, row.bound),
-        passed=answer == "passed" or (answer == "not shown" and undecided == "pass"),
-        answer=answer,
         shown=bool(seen.since) or (holds and seen.shown),
         rows=len(values.values),
-        rows_needed=None,
-        reason=None,
         chance=seen.chance,
         since=seen.since,
     )
@@ -399,9 +395,7 @@ def parse_rule(text: str) -> Rule:
     if counted and (over or baseline):
         without = f"{over}(..)" if over else "a baseline"
         raise refused(f": {counted} goes without {without}", f"write '{counted}>=500'")
-    change: Literal["", "delta", "drop"] = (
-        "" if changed is None else "delta" if changed["change"] == "delta" else "drop"
-    )
+    change: Any = changed["change"] if changed else ""
     of_model = change == "delta" and any(key == "model" for key, _ in scope)
     if change and (over in ("max", "gap") or baseline or of_model):
         without = "max, gap, a baseline and @model" if change == "delta" else "max, gap and 'baseline' as its bound"
@@ -498,26 +492,27 @@ def _judge(
     task: Task | ClassDecision | None,
 ) -> GateRow:
     """A rule on one report, or on those of a model's groups."""
-    value = bound = None
+    value: float | None = None
+    bound: float | None = None
     reasons = []
     try:
         value = _value(rule, reports)
     except Undefined as undefined:
         reasons.append(undefined.reason)
     try:
-        bound = rule.number
-        if rule.baseline and baseline is not None and rule.choice is not None:
-            bound = None
-            if rule.over in ("max", "gap"):
-                raise Undefined(f"{rule.over}(..) goes without a baseline")
+        if not (rule.baseline and baseline is not None and rule.choice is not None):
+            bound = rule.number
+        elif rule.over in ("max", "gap"):
+            raise Undefined(f"{rule.over}(..) goes without a baseline")
+        else:
             bound = baseline.result_of(rule.choice, model, group, task)[0] + rule.number
     except Undefined as undefined:
         reasons.append(undefined.reason)
+    row = GateRow(rule.text, model, group, value, bound)
     if value is None or bound is None:
-        return GateRow(rule.text, model, group, value, bound, reason=reasons[0])
+        return replace(row, reason=reasons[0])
     passed = rule.holds(value, bound)
-    distance = rule.distance(value, bound)
-    return GateRow(rule.text, model, group, value, bound, passed, answer=ANSWERS[passed], distance=distance)
+    return replace(row, passed=passed, answer=ANSWERS[passed], distance=rule.distance(value, bound))
 
 
 def _value(rule: Rule, reports: Sequence[MetricReport]) -> float:
@@ -530,12 +525,11 @@ def _value(rule: Rule, reports: Sequence[MetricReport]) -> float:
     values = []
     for report in reports:
         result = report.results[rule.key]
-        if result.value is not None:
-            values.append(result.value)
-        elif rule.over == "max":
+        if result.value is None and rule.over == "max":
             raise Undefined(f"undefined in group {report.group}: {result.reason}")
-        else:
+        if result.value is None:
             raise Undefined(f"{rule.measure} is undefined: {result.reason}{_instead(rule, result.reason)}")
+        values.append(result.value)
     if not rule.needs_interval:
         return max(values)
     if result.interval is None:
@@ -655,17 +649,13 @@ def look(rows: Bounded, bound: float, at_most: bool, confidence: float) -> Looke
 def sequence_interval(rows: Bounded, confidence: float) -> Interval:
     """What holds the mean at all looks: the means that neither side's bets of half the risk have ruled out."""
     enough = math.log(2 / (1 - confidence))
-    mean = float(rows.values.mean())
-
-    def ruled_out(mu: float, above: bool) -> bool:
-        return bool(_log_wealth(rows, mu, above).max(initial=0.0) >= enough)
-
     ends = []
-    for above, end in ((True, rows.low), (False, rows.high)):
-        far, near = end, mean
+    for above, far in ((True, rows.low), (False, rows.high)):
+        near = float(rows.values.mean())
         for _ in range(_STEPS):
             middle = (far + near) / 2
-            far, near = (middle, near) if ruled_out(middle, above) else (far, middle)
+            ruled_out = _log_wealth(rows, middle, above).max(initial=0.0) >= enough
+            far, near = (middle, near) if ruled_out else (far, middle)
         ends.append(far)
     return ends[0], ends[1]
 
@@ -744,14 +734,16 @@ def _need_first_rows(dataset: Dataset, baseline: Baseline) -> None:
         if before is None:
             continue
         earlier = before.with_classes(model.rows.classes).rows
-        longer = len(earlier) > len(model.rows)
-        changed = None if longer else first_changed(earlier, model.rows)
-        if longer or changed is not None:
-            where = "it has more rows" if longer else f"row {(changed or 0) + 1} differs"
-            raise DecalError(
-                f"the rows of {baseline.path} are not the first rows of these: {where}",
-                f"a sequence goes on where rows are only added: without {Hint('anytime')}, or from new rows on",
-            )
+        if len(earlier) > len(model.rows):
+            where = "it has more rows"
+        elif (changed := first_changed(earlier, model.rows)) is not None:
+            where = f"row {changed + 1} differs"
+        else:
+            continue
+        raise DecalError(
+            f"the rows of {baseline.path} are not the first rows of these: {where}",
+            f"a sequence goes on where rows are only added: without {Hint('anytime')}, or from new rows on",
+        )
 
 
 def holm(chances: list[float], risk: float) -> list[bool]:

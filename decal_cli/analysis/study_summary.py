@@ -29,7 +29,7 @@ from decal_cli.hints import Hint
 from decal_cli.metrics import named
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.estimate import MeanEstimate
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Bools, Floats, Values
 
 BASE = "isotonic"
 """The recalibration from which gains beyond recalibration are counted."""
@@ -105,7 +105,7 @@ class StudyPoints:
             return "files"
         return "scores" if len(self.pairs) >= MIN_CLUSTERS else None
 
-    def enough(self, rows: NDArray[np.bool_]) -> bool:
+    def enough(self, rows: Bools) -> bool:
         """Whether these points are enough for a correlation; several halvings of the same rows do not count as more."""
         return bool(rows.sum() >= MIN_POINTS * len(np.unique(self.seed[rows])) > 0)
 
@@ -190,9 +190,9 @@ def _shortest_ends(paths: Sequence[str]) -> dict[str, str]:
     return {path: path for path in paths}
 
 
-def columns_of(points: StudyPoints) -> dict[str, NDArray[Any]]:
+def columns_of(points: StudyPoints) -> dict[str, Values]:
     """All points as named columns of a file: origin, estimates, and gains, such as 'gain of METHOD'."""
-    columns: dict[str, NDArray[Any]] = {
+    columns: dict[str, Values] = {
         "file": np.array(points.files)[points.file],
         "score": np.array([score for _, score in points.pairs])[points.pair],
         "seed": points.seed,
@@ -443,7 +443,7 @@ def _statistics(sums: Floats) -> _Statistics:
         return _Statistics(_mean(r2), _mean(cov / variance[:, :, None]), _mean(mean))
 
 
-def correlation(points: StudyPoints, estimate: str, target: str, rows: NDArray[np.bool_]) -> float:
+def correlation(points: StudyPoints, estimate: str, target: str, rows: Bools) -> float:
     """Squared correlation on some points, averaged over seeds; NaN where it is not defined or there are too few."""
     columns = np.array((points.estimates[estimate], points.targets[target]))
     rows = rows & np.isfinite(columns).all(axis=0)
@@ -453,13 +453,13 @@ def correlation(points: StudyPoints, estimate: str, target: str, rows: NDArray[n
     return float(_statistics(_sums(columns[:, rows], one, points.seed[rows])[:, 0]).r2[0, 1])
 
 
-def of_each_task(points: StudyPoints) -> dict[Any, NDArray[np.bool_]]:
+def of_each_task(points: StudyPoints) -> dict[Any, Bools]:
     """The points at each threshold, or for each task by name, shape (P,) each."""
     column = points.threshold if points.task is None else points.task
     return {each: column == each for each in dict.fromkeys(column.tolist())}
 
 
-def without_each_file(points: StudyPoints) -> dict[Any, NDArray[np.bool_]]:
+def without_each_file(points: StudyPoints) -> dict[Any, Bools]:
     """The points of all files but each, shape (P,) each."""
     return {name: points.file != k for k, name in enumerate(points.files)}
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.analysis.described import by_row_of, listed_rows, moving
 from decal_cli.analysis.evaluate import Evaluation, OfModel, Plan, Progress, head_of, with_lists
@@ -34,7 +33,7 @@ from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table
+from decal_cli.tables.table import FEWEST_ROWS, Bools, Floats, Ints, Table
 from decal_cli.tables.units import mean_over
 from decal_cli.task import (
     ABSTAIN,
@@ -215,7 +214,6 @@ TWO_CLASSES = ("0", "1")
 COVERAGES = np.arange(1, 51) / 50
 """Of the risk-coverage curve."""
 AURC = parse("aurc")
-Masks = NDArray[np.bool_]
 _CAPACITIES = f"{Hint('capacity_range')}"
 
 
@@ -491,7 +489,7 @@ def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterat
     """Shares of rows: that are not abstained from and of errors among them; or of each action."""
     rows, actions = at_each[0], [_actions(*each) for each in zip(at_each, series.tasks, strict=True)]
 
-    def shares(name: str, title: str, heading: str, parts: list[Masks], wholes: list[Masks], none: str) -> MetricCurve:
+    def shares(name: str, title: str, heading: str, parts: list[Bools], wholes: list[Bools], none: str) -> MetricCurve:
         each = [_share(*one) for one in zip(at_each, parts, wholes, strict=True)]
         share, effective = np.array(each, dtype=np.float64).T
         low, high = (None, None) if sure is None else wilson_ends(share, effective, sure)
@@ -513,7 +511,7 @@ def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterat
         yield shares(f"share[{name}]", f"Share of rows: {name}", name, which, everyone, "")
 
 
-def _share(rows: Rows, part: Masks, whole: Masks) -> tuple[float, float]:
+def _share(rows: Rows, part: Bools, whole: Bools) -> tuple[float, float]:
     """Share of a part of some rows, NaN where there are none, and how many independent rows it rests on."""
     weight = rows.weights[whole]
     if not len(weight):

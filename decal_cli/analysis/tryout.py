@@ -12,7 +12,6 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.analysis.described import listed_rows, won_by_row
 from decal_cli.analysis.evaluate import Plan, Progress, Report
@@ -33,7 +32,7 @@ from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Bools, Floats
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask
 
@@ -312,7 +311,7 @@ def _worth(rows: Rows, plan: Plan) -> WorthAtCapacity:
     return worth_at_capacity(rows, task)
 
 
-def _kept_order(rows: Rows, reaches: NDArray[np.bool_], task: BinaryTask) -> Floats:
+def _kept_order(rows: Rows, reaches: Bools, task: BinaryTask) -> Floats:
     """Scores in the order that they had, of which those reach t* that do so by the method.
 
     Five folds give five curves, each of which keeps the order; put together, their values would not.

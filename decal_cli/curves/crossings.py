@@ -22,18 +22,17 @@ from itertools import combinations, pairwise
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.declarations.defaults import SEED
 from decal_cli.declarations.document import Said, Share, Size
-from decal_cli.learn.regions import Curve, fits_of_other_folds
+from decal_cli.learn.regions import fits_of_other_folds
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.estimate import ratio
-from decal_cli.tables.pairs import PairTable
+from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.table import Bools, Floats, Ints, Table
 
 Side = Literal["a", "b"]
 MAX_GAP = 0.05
@@ -84,7 +83,8 @@ class BrierDifference:
     total2: float
     names: tuple[str, str] = ("a", "b")
 
-    def _segment_of(self, thresholds: Floats) -> NDArray[np.int64]:
+    def segment_of(self, thresholds: Floats) -> Ints:
+        """The segment that each threshold is in."""
         return np.clip(np.searchsorted(self.edge, thresholds, side="left") - 1, 0, len(self.alpha) - 1)
 
     @cached_property
@@ -117,12 +117,12 @@ class BrierDifference:
 
     def areas_to(self, thresholds: Floats) -> Floats:
         """The integral of D from 0 to each threshold."""
-        k = self._segment_of(thresholds)
+        k = self.segment_of(thresholds)
         low = self.edge[k]
         return self.area[k] + self.alpha[k] * (thresholds - low) + self.beta[k] * (thresholds**2 - low**2) / 2
 
     @cached_property
-    def enough(self) -> NDArray[np.bool_]:
+    def enough(self) -> Bools:
         """Of the ends: where the two decide differently on enough rows."""
         return np.repeat(self.count >= MIN_DIFFERENT_ROWS, 2)
 
@@ -226,7 +226,7 @@ def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float
     return max(float(np.quantile(largest, confidence)), quantile(confidence))
 
 
-def _segments(pairs: PairTable) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp], Floats]:
+def _segments(pairs: PairTable) -> tuple[Floats, Ints, Ints, Floats]:
     """Edges of the segments; the first segment on which each pair disagrees and the one after the last; who acts.
 
     The two decide differently for thresholds in (min, max] of a pair; A alone decides 1 where the sign is 1.
@@ -237,7 +237,7 @@ def _segments(pairs: PairTable) -> tuple[Floats, NDArray[np.intp], NDArray[np.in
     return edge, first, last, np.sign(pairs.a - pairs.b)
 
 
-def _spread(values: Floats, first: NDArray[np.intp], last: NDArray[np.intp], edges: int) -> Floats:
+def _spread(values: Floats, first: Ints, last: Ints, edges: int) -> Floats:
     """Sums of values over the pairs that disagree on each segment, shape (edges - 1,)."""
     steps = np.bincount(first, values, edges) - np.bincount(last, values, edges)
     return np.cumsum(steps)[:-1]
@@ -280,9 +280,8 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
     """
     rows = models[0][1]
     fold = _folds([each for _, each in models], seed)
-    decided = [np.searchsorted(at, Curve.fitted(each.table).of(each.score), side="right") for _, each in models]
-    held_out = [np.searchsorted(at, fits_of_other_folds(each, fold), side="right") for _, each in models]
-    curves = np.array([_curve(each, rows, at) for each in decided])
+    held_out = [fits_of_other_folds(each, fold) for _, each in models]
+    curves = np.array([_curve(each.table.isotonic, at) for _, each in models])
     lowest = curves.min(axis=0)
     as_low = curves <= lowest + _ROUNDING
     looks = len(at) * len(models) * (len(models) - 1) / 2
@@ -332,26 +331,18 @@ def _folds(models: Sequence[Rows], seed: int) -> Ints:
     return fold
 
 
-def _curve(decided: Ints, rows: Rows, at: Floats) -> Floats:
-    """(1 - t) FN + t FP per row at each threshold, shape (K,)."""
-    label, weight = rows.label > 0.5, rows.weights
-    ones, zeros = (np.bincount(decided, weight * which, len(at) + 1) for which in (label, ~label))
-    return ((1 - at) * np.cumsum(ones)[:-1] + at * (zeros.sum() - np.cumsum(zeros)[:-1])) / weight.sum()
+def _curve(fitted: Table, at: Floats) -> Floats:
+    """(1 - t) FN + t FP per row of acting on an isotonic fit, at each threshold, shape (K,)."""
+    neg, pos = (np.append(0.0, np.cumsum(each)) for each in fitted.of_labels)
+    reached = np.searchsorted(fitted.pos / fitted.n, at)
+    return np.asarray(((1 - at) * pos[reached] + at * (neg[-1] - neg[reached])) / fitted.total)
 
 
-def _advantage(a: Ints, b: Ints, rows: Rows, at: Floats) -> Floats:
+def _advantage(a: Floats, b: Floats, rows: Rows, at: Floats) -> Floats:
     """What A loses more than B at each threshold, in standard errors, shape (K,); 0 where they hardly ever differ."""
-    label, weight, effect = rows.label > 0.5, rows.weights, rows.table.design.effect
-    sums = []
-    for which, loser in ((label, b > a), (~label, a > b)):
-        # With label 1 the one that decides 0 loses, with label 0 the one that decides 1.
-        apart = which & (a != b)
-        first, last = np.minimum(a, b)[apart], np.maximum(a, b)[apart]
-        w, side = weight[apart], np.where(loser[apart], 1.0, -1.0)
-        by_rows = (side * w, side * effect * w * w, effect * w * w, np.ones(len(w)))
-        sums.append([_spread(each, first, last, len(at) + 1) for each in by_rows])
-    lost, signed, squares, counts = np.array(sums).swapaxes(0, 1)
-    total, total2 = float(weight.sum()), effect * float(weight @ weight)
-    mean = ((1 - at) * lost[0] + at * lost[1]) / total
-    error = error_of(at, mean, signed, squares, total, total2)
-    return np.where(counts.sum(axis=0) >= MIN_DIFFERENT_ROWS, mean / error, 0.0)
+    apart, effect = brier_difference(pair_up(a, b, rows.label, rows.weight)), rows.table.design.effect
+    k = apart.segment_of(at)
+    value = apart.alpha[k] + apart.beta[k] * at
+    signed, squares = (effect * each[k].T for each in (apart.signed, apart.squares))
+    error = error_of(at, value, signed, squares, apart.total, effect * apart.total2)
+    return np.where(apart.count[k] >= MIN_DIFFERENT_ROWS, -value / error, 0.0)

@@ -18,17 +18,16 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.documents import consistent
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.numbers import Interval
 from decal_cli.sequential.resumable import Resumable
 from decal_cli.tables.logistic import expit
-from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.table import Bools, Floats, Ints, Labels
 from decal_cli.task import BinaryTask
 
 MAX_GUESS = 0.25
@@ -107,11 +106,11 @@ def log_mixture(total: Floats, squares: Floats, rho: float) -> Floats:
     return np.asarray(start + gammaln(shape) + np.log(gammainc(shape, rate)) - shape * np.log(rate) + total + squares)
 
 
-Acts = NDArray[np.bool_]
+Acts = Bools
 """Whether each row is acted on, shape (T,)."""
 
 
-def utility_difference(first: Acts, second: Acts, label: NDArray[np.uint8], task: BinaryTask) -> Floats:
+def utility_difference(first: Acts, second: Acts, label: Labels, task: BinaryTask) -> Floats:
     """What deciding as the second wins over the first in every row, shape (T,)."""
     return (second.astype(np.float64) - first) * task.u_delta * (label - task.threshold)
 
@@ -171,7 +170,7 @@ class RunningDifference(RunningSums):
         # Rows that only the second acts on, and rows that only the first does; of each, how many have label 1.
         self.differing, self.positives = [0, 0], [0, 0]
 
-    def advance(self, first: Acts, second: Acts, label: NDArray[np.uint8]) -> Sums:
+    def advance(self, first: Acts, second: Acts, label: Labels) -> Sums:
         """The sums after each of the next rows."""
         task = self.task
         guess = np.zeros(len(label))
@@ -274,7 +273,7 @@ class Bet:
     slope: float = 1.0
     bin: int | None = None
 
-    def log_factors(self, score: Floats, logit: Floats, label: NDArray[np.uint8]) -> Floats:
+    def log_factors(self, score: Floats, logit: Floats, label: Labels) -> Floats:
         """log q(y) / p(y) of every row, shape (T,); at most MAX_LOG_E, where the score gave y no chance at all."""
         bet = expit(self.slope * logit + self.shift)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -314,12 +313,12 @@ class CalibrationAlarm(Resumable):
         self.lead = np.full(len(BETS), -np.inf)
         self.leader = np.zeros(len(BETS), dtype=np.int64)
 
-    def advance(self, score: Floats, label: NDArray[np.uint8]) -> Floats:
+    def advance(self, score: Floats, label: Labels, within: Any = None) -> Floats:
         """log of the e-process after each of the next rows, shape (T,), of scores in [0, 1]."""
         return self.enter(np.arange(self.rows, self.rows + len(score)), self.log_factors(score, label))
 
     @staticmethod
-    def log_factors(score: Floats, label: NDArray[np.uint8]) -> Iterator[Floats]:
+    def log_factors(score: Floats, label: Labels) -> Iterator[Floats]:
         """log q(y) / p(y) of every row, shape (T,), for each bet."""
         with np.errstate(divide="ignore"):
             logit = np.log(score) - np.log1p(-score)
@@ -383,7 +382,7 @@ def first_alarm(log_e: Floats, alpha: float) -> int | None:
     return int(above.argmax()) if bool(above.any()) else None
 
 
-def log_sums_of(begun: Floats, blocks: int, of_row: Ints, score: Floats, label: NDArray[np.uint8]) -> Floats:
+def log_sums_of(begun: Floats, blocks: int, of_row: Ints, score: Floats, label: Labels) -> Floats:
     """log of the sum of q(y) / p(y) over the rows of each block, shape (bets, blocks).
 
     begun: of the first blocks, what their rows before these come to. of_row: the block of each row, shape (T,).
@@ -409,7 +408,7 @@ class ClusterAlarm(Resumable):
         self.open = np.full(len(BETS), -np.inf)
         self.first_rows = {0: 0}
 
-    def advance(self, score: Floats, label: NDArray[np.uint8], runs: Runs) -> Floats:
+    def advance(self, score: Floats, label: Labels, runs: Runs) -> Floats:
         """log of the e-process of the clusters that are over when each of these rows comes, shape (T,)."""
         over = len(runs.size) - 1
         begun = self.steps.rows + np.arange(len(runs.size))
@@ -481,7 +480,7 @@ class DelayedAlarm(Resumable):
         self.turns = (CalibrationAlarm(), CalibrationAlarm())
         self.held = []
 
-    def advance(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+    def advance(self, score: Floats, label: Labels, known: Ints) -> Floats:
         """log of 1 over the p-value after each of the next rows, shape (T,): it never falls.
 
         known: of how many first rows of the stream the label is known when each of these is predicted, shape (T,).

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.declarations.defaults import WARM_UP
 from decal_cli.declarations.document import Size, Words
@@ -25,7 +24,7 @@ from decal_cli.learn.regions import Curve
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.resumable import Resumable
 from decal_cli.tables.logistic import expit, log_odds
-from decal_cli.tables.table import Floats, Ints, tabulate
+from decal_cli.tables.table import Floats, Ints, Labels, Values, tabulate
 
 
 class Guarantee(NamedTuple):
@@ -73,7 +72,7 @@ class Forecaster(Resumable, ABC):
         """How many rows it predicted whose labels it has not learned; None where it does not count them."""
         return None
 
-    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+    def awaits(self, score: Floats, group: Values) -> bool:
         """Whether these rows, shape (P,), can be those that it predicted and has not learned."""
         return self.waiting in (None, len(score))
 
@@ -81,7 +80,7 @@ class Forecaster(Resumable, ABC):
         """How far from calibration the rows that it learned are, at most, added up; None: it keeps no account."""
         return None
 
-    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+    def replay(self, score: Floats, label: Labels, known: Ints) -> Floats:
         """What is predicted for each of the next rows, shape (T,): `one_by_one`, faster.
 
         score, label: of the P rows that were predicted and whose labels are not learned yet, then of the T next rows,
@@ -96,7 +95,7 @@ class Forecaster(Resumable, ABC):
         return None
 
 
-def one_by_one(forecaster: Forecaster, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+def one_by_one(forecaster: Forecaster, score: Floats, label: Labels, known: Ints) -> Floats:
     """The predictions of a forecaster that is asked and taught row by row, shape (T,)."""
     predictions = np.empty(len(known))
     learned, before = 0, len(score) - len(known)
@@ -189,7 +188,7 @@ class Inside(Forecaster):
             self.parts[name] = self.make(zlib.crc32(f"{self.seed} {name}".encode()))
         return self.parts[name]
 
-    def _parted(self, score: Floats, group: Any) -> tuple[Sequence[Any] | NDArray[Any], NDArray[Any]]:
+    def _parted(self, score: Floats, group: Any) -> tuple[Sequence[Any] | Values, Values]:
         """The parts, and the number of that of each row, shape (T,)."""
         if self.bins:
             return range(self.bins), np.minimum((score * self.bins).astype(np.int64), self.bins - 1)
@@ -207,9 +206,7 @@ class Inside(Forecaster):
         """Teach the forecaster of the row's part."""
         self._of(score, group).learn_one(score, label)
 
-    def replay(
-        self, score: Floats, label: NDArray[np.uint8], known: Ints, group: Sequence[str] | None = None
-    ) -> Floats:
+    def replay(self, score: Floats, label: Labels, known: Ints, group: Sequence[str] | None = None) -> Floats:
         """All predictions at once, part by part; group: of each of the P + T rows."""
         score = score.astype(np.float64)
         parts, part = self._parted(score, [""] * len(score) if group is None else group)
@@ -226,7 +223,7 @@ class Inside(Forecaster):
                 forecaster.learn_one(float(score[row]), int(label[row]))
         return predictions
 
-    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+    def awaits(self, score: Floats, group: Values) -> bool:
         """Whether each part awaits its own of these rows."""
         parts, number = self._parted(score, group)
         name = np.array(parts, dtype=str)[number]
@@ -331,7 +328,7 @@ class AsItIs(Forecaster):
     def learn_one(self, score: float, label: int) -> None:
         """Nothing is learned."""
 
-    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+    def replay(self, score: Floats, label: Labels, known: Ints) -> Floats:
         """The scores."""
         return score[len(score) - len(known) :].astype(np.float64)
 
@@ -345,7 +342,7 @@ class IsotonicForecaster(Forecaster):
     """
 
     scores: Floats
-    labels: NDArray[np.uint8]
+    labels: Labels
     learned: int = 0
     curve: OnlineCurve | None = None
 
@@ -368,7 +365,7 @@ class IsotonicForecaster(Forecaster):
     def _rows_held(self) -> int:
         return 0 if self.every == NEVER and self.learned >= self.first else min(self.learned, self.window)
 
-    def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
+    def _learn(self, score: Floats, label: Labels) -> None:
         """Take rows, the last of which may be one after which it is time to fit."""
         fits = len(score) == self._until_fit()
         self.learned += len(score)
@@ -382,7 +379,7 @@ class IsotonicForecaster(Forecaster):
         if not self._rows_held():
             self.scores, self.labels = self.scores[:0], self.labels[:0]
 
-    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+    def replay(self, score: Floats, label: Labels, known: Ints) -> Floats:
         """All predictions at once, fit by fit."""
         exact = score.astype(np.float64)
         new = exact[len(score) - len(known) :]
@@ -475,7 +472,7 @@ class OnlinePlatt(Forecaster):
         """One Newton step on the log loss of a row."""
         self._step(float(log_odds(np.array([score]), MIN_SCORE)[0]), label)
 
-    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+    def replay(self, score: Floats, label: Labels, known: Ints) -> Floats:
         """All predictions at once; only the steps are one by one."""
         x = log_odds(score.astype(np.float64), MIN_SCORE)
         used = int(known[-1]) if len(known) else 0
@@ -548,7 +545,7 @@ class CountForecaster(Forecaster):
         self.rows += 1
         self.positives += label
 
-    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+    def replay(self, score: Floats, label: Labels, known: Ints) -> Floats:
         """All predictions at once."""
         count, learned = len(known), int(known[-1]) if len(known) else 0
         to_row = self.positives + np.concatenate(([0], np.cumsum(label[:learned], dtype=np.int64)))
@@ -663,8 +660,23 @@ class Draw(NamedTuple):
     chance: float
 
 
+class GridForecaster(Forecaster):
+    """A forecaster that predicts the points of a grid, whatever the score is; row, learned: predictions and labels."""
+
+    needs_score = False
+    uses_horizon = True
+    on_grid = True
+    row: int = 0
+    learned: int = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many rows it predicted whose labels it has not learned."""
+        return self.row - self.learned
+
+
 @online("cdl-algorithm", source=cite("Hu and Wu 2024", "alg. 1"))
-class CdlForecaster(Forecaster):
+class CdlForecaster(GridForecaster):
     """Probabilities on a grid, whose calibration decision loss vanishes as log T / sqrt(T), whatever the labels are.
 
     Algorithm 1 of Hu and Wu 2024. There are m = sqrt(T) / log T buckets ((i-1)/m, i/m]. Two experts for each bucket
@@ -675,11 +687,6 @@ class CdlForecaster(Forecaster):
 
     title = "CDL algorithm"
     randomised = True
-    needs_score = False
-    uses_horizon = True
-    on_grid = True
-    row: int = 0
-    learned: int = 0
     start: int
     rows: int
     drawn: deque[float]
@@ -754,10 +761,6 @@ class CdlForecaster(Forecaster):
         self.log_weight *= self.rate / before
         self._lead = None
 
-    @property
-    def waiting(self) -> int:
-        """How many rows it predicted whose labels it has not learned."""
-        return len(self.drawn)
 
     def _check(self) -> None:
         start, log_weight, squares = self.start, self.log_weight, self.squares
@@ -770,7 +773,7 @@ class CdlForecaster(Forecaster):
         if not len(self.log_weight) == len(self.squares) == 2 * self.buckets + 1:
             raise ValueError("there are not two experts for each bucket, and one more")
         consistent(
-            len(self.drawn) == self.row - self.learned,
+            len(self.drawn) == self.waiting,
             all(0 <= each <= 1 for each in self.drawn),
             ((self.squares >= 1) & (self.squares <= 1 + 4 * MAX_ROWS)).all(),
             (np.abs(self.log_weight) <= -math.log(_LEAST_FACTOR) * (self.learned + 1)).all(),
@@ -796,7 +799,7 @@ class Pair(NamedTuple):
 
 
 @online("almost-one-step-ahead", source=cite("Arunachaleswaran et al. 2025", "alg. 2"))
-class AlmostOneStepAhead(Forecaster):
+class AlmostOneStepAhead(GridForecaster):
     """Probabilities on a grid, within 2 sqrt(T) + 1 of perfect calibration, whatever the labels are.
 
     Arunachaleswaran et al. 2025. The bias of a point of the grid 0, 1/m, ..., 1 is the sum of point - label over the
@@ -809,11 +812,6 @@ class AlmostOneStepAhead(Forecaster):
     """
 
     title = "almost one step ahead"
-    needs_score = False
-    uses_horizon = True
-    on_grid = True
-    row: int = 0
-    learned: int = 0
     positives: int = 0
     moved: int = 0
     bias: Ints
@@ -852,15 +850,11 @@ class AlmostOneStepAhead(Forecaster):
         self.bias[point] += point - self.steps * label
         self.moved += abs(lower + label - _predicted(lower, steps)) * finer
 
-    @property
-    def waiting(self) -> int:
-        """How many rows it predicted whose labels it has not learned."""
-        return len(self.pairs)
 
     def _check(self) -> None:
         consistent(0 <= self.positives <= self.learned <= self.row <= MAX_ROWS)
         self.steps = _steps(max(self.row, 1), self.horizon)
-        consistent(len(self.pairs) == self.row - self.learned, 0 <= self.moved <= self.steps * self.learned)
+        consistent(len(self.pairs) == self.waiting, 0 <= self.moved <= self.steps * self.learned)
         if len(self.bias) != self.steps + 1 or self.bias[0] > 0 or self.bias[-1] < 0:
             raise ValueError("the biases are not those of this grid")
         consistent((np.abs(self.bias) <= self.steps * self.learned).all())

@@ -27,6 +27,9 @@ from decal_cli.tables.units import Estimate, Units, runs_of
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Bools = NDArray[np.bool_]
+Labels = NDArray[np.uint8]
+Values = NDArray[Any]
 Strategy = Literal["mass", "width"]
 Loss = Callable[[Floats], Floats]
 """Maps scores, shape (k,), to their losses at label 0 and at label 1, shape (labels, k)."""

@@ -46,7 +46,7 @@ def cost_of(score: np.ndarray, label: np.ndarray, t: float) -> np.ndarray:
 def difference_at(curves: BrierDifference, threshold: float) -> tuple[float, float]:
     """D at a threshold in (0, 1], and its standard error."""
     at = np.array([threshold])
-    k = curves._segment_of(at)
+    k = curves.segment_of(at)
     value = curves.alpha[k] + curves.beta[k] * at
     return float(value[0]), float(
         error_of(at, value, curves.signed[k].T, curves.squares[k].T, curves.total, curves.total2)[0]

@@ -55,7 +55,8 @@ def test_an_advantage_is_its_mean_over_its_error_with_one_more_row_of_each_label
         seen = (weight**2 * (first - second - mean) ** 2).sum() / weight.sum() ** 2
         missed = (weight**2).sum() / weight.sum() ** 2 * np.array([t, 1 - t])
         expected.append(mean / np.sqrt(seen + missed @ missed))
-    found = _advantage(a, b, Rows(np.full(200, 0.5), label, weight), at)
+    reached = np.array([0.0, *at])
+    found = _advantage(reached[a], reached[b], Rows(np.full(200, 0.5), label, weight), at)
     assert found == pytest.approx([*expected, 0])
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.data import Clock
 from decal_cli.data.times import MAX_NS, NS_PER_DAY
@@ -17,7 +16,7 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_ROWS_OVER_TIME
 from decal_cli.sequential import ONLINE, OnlineSpec, parse
-from decal_cli.tables.table import Ints
+from decal_cli.tables.table import Ints, Values
 from decal_cli.task import BinaryTask
 
 
@@ -26,7 +25,7 @@ def known_after_rows(rows: int, delay: int) -> Ints:
     return np.maximum(np.arange(rows, dtype=np.int64) - delay, 0)
 
 
-def known_after_time(time: NDArray[Any], delay: float) -> Ints:
+def known_after_time(time: Values, delay: float) -> Ints:
     """The same, where it comes in `delay` units of time after its row; time: int64 (T,), never decreasing.
 
     Rows of one time are all predicted before a label of them is known. Without a delay, a label is known at any later
@@ -41,7 +40,7 @@ def known_after_time(time: NDArray[Any], delay: float) -> Ints:
     return np.asarray(known, dtype=np.int64)
 
 
-def known_after_arrival(time: NDArray[Any], arrival: NDArray[Any]) -> Ints:
+def known_after_arrival(time: Values, arrival: Values) -> Ints:
     """The same, where a column says when each label came in: one that comes in before its predecessors waits for them.
 
     A label is known at the time at which it came in, though never at the time of its own row.
@@ -98,7 +97,7 @@ class Delay:
         """The column that says when labels came in."""
         return self.text if self.kind == "column" else None
 
-    def known(self, time: NDArray[Any], arrival: NDArray[Any], clock: Clock) -> Ints:
+    def known(self, time: Values, arrival: Values, clock: Clock) -> Ints:
         """How many of the first labels are known before each row, shape (T,); arrival: when the labels came in."""
         if self.kind == "time":
             return known_after_time(time, self.amount)
@@ -129,7 +128,7 @@ class Period:
         """So many rows; None for a period of the calendar."""
         return None if self.text in CALENDAR else int(self.text)
 
-    def places(self, time: NDArray[Any], first: int) -> Ints:
+    def places(self, time: Values, first: int) -> Ints:
         """The number of the window of each row, shape (T,); first: the number of the first of them in the stream."""
         if self.rows is not None:
             return np.arange(first, first + len(time)) // self.rows
@@ -228,7 +227,7 @@ def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlineP
     return replace(plan, methods=tuple(dict.fromkeys((first, *given))), warm_up=warm_up)
 
 
-def unasked_period(time: NDArray[Any], clock: Clock, whole: bool = True) -> Period:
+def unasked_period(time: Values, clock: Clock, whole: bool = True) -> Period:
     """Windows that are few enough to read: of the calendar where time is dates, else of a round number of rows.
 
     whole: whether these are all rows; otherwise they cannot say how many windows there will be.

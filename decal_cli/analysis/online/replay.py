@@ -42,7 +42,7 @@ from decal_cli.sequential.anytime import (
 from decal_cli.sequential.forecasters import Inside
 from decal_cli.sequential.resumable import Resumable
 from decal_cli.tables.design import confidence_of
-from decal_cli.tables.table import Floats, Ints, Table
+from decal_cli.tables.table import Bools, Floats, Ints, Labels, Table, Values
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask
 
@@ -79,7 +79,7 @@ class StreamClusters(Resumable):
         self.names, self.size = [], []
         self.numbers: dict[str, int] = {}
 
-    def runs_of(self, cluster: NDArray[Any], row: int) -> Runs:
+    def runs_of(self, cluster: Values, row: int) -> Runs:
         """The runs of the next rows, the first of which may go on; row: the number of the first of these rows."""
         begins = np.ones(len(cluster), dtype=bool)
         begins[1:] = cluster[1:] != cluster[:-1]
@@ -91,7 +91,7 @@ class StreamClusters(Resumable):
         over = int(self.open is None)
         return Runs(np.cumsum(begins) - over, size[over:], first[over:])
 
-    def advance(self, cluster: NDArray[Any], row: int) -> ClusterRows:
+    def advance(self, cluster: Values, row: int) -> ClusterRows:
         """Take the next rows. Errors: DecalError, where there are too many clusters."""
         runs = self.runs_of(cluster, row)
         numbers = [] if self.open is None else [self.open]
@@ -140,10 +140,10 @@ class WaitingRows:
     """Rows that were predicted, and whose labels the forecasters have not learned; shape (P,) each."""
 
     score: Floats
-    label: NDArray[np.uint8]
-    time: NDArray[Any]
-    arrival: NDArray[Any]
-    group: NDArray[Any]
+    label: Labels
+    time: Values
+    arrival: Values
+    group: Values
 
     def then(self, more: WaitingRows) -> WaitingRows:
         """These rows, then more."""
@@ -212,7 +212,7 @@ class Window:
         return utility_of(self.rows, int(self.positives.sum()), self.acts[method], task)
 
 
-def count_in_cells(n: Ints, positives: Ints, sums: Floats, score: Floats, label: NDArray[np.uint8]) -> None:
+def count_in_cells(n: Ints, positives: Ints, sums: Floats, score: Floats, label: Labels) -> None:
     """Count rows in cells of the score, of equal width: in place, rows, labels 1 and the sum of the scores of each."""
     place = np.minimum((score * len(n)).astype(np.int64), len(n) - 1)
     n += np.bincount(place, minlength=len(n))
@@ -221,7 +221,7 @@ def count_in_cells(n: Ints, positives: Ints, sums: Floats, score: Floats, label:
     np.add.at(sums, place, score)
 
 
-def add_acts(counts: list[int], acting: NDArray[np.bool_], label: NDArray[np.uint8]) -> None:
+def add_acts(counts: list[int], acting: Bools, label: Labels) -> None:
     """Count the rows with label 1 and 0 that are acted on."""
     positives = int(np.count_nonzero(acting & (label == 1)))
     counts[0] += positives
@@ -248,7 +248,7 @@ class CellTally(Resumable):
         self.n, self.positives = np.zeros(N_CELLS, dtype=np.int64), np.zeros(N_CELLS, dtype=np.int64)
         self.sums = np.zeros(N_CELLS)
 
-    def advance(self, prediction: Floats, label: NDArray[np.uint8]) -> None:
+    def advance(self, prediction: Floats, label: Labels) -> None:
         """Count further rows."""
         count_in_cells(self.n, self.positives, self.sums, prediction, label)
 
@@ -294,9 +294,7 @@ class Tally(Resumable):
         self.cells, self.acts = CellTally(), [0, 0]
         self.difference, self.since = RunningDifference(task), None
 
-    def advance(
-        self, prediction: Floats, acting: Acts, first: Acts, label: NDArray[np.uint8], within: ClusterRows | None
-    ) -> Sums:
+    def advance(self, prediction: Floats, acting: Acts, first: Acts, label: Labels, within: ClusterRows | None) -> Sums:
         """Take further rows; first: whether the first method acts; within: the clusters of the rows, if any."""
         self.cells.advance(prediction, label)
         add_acts(self.acts, acting, label)
@@ -336,9 +334,7 @@ class ClusterTally(Tally):
         self.clusters = clusters
         self.of_clusters, self.means = np.zeros(0), RunningMeans(task)
 
-    def advance(
-        self, prediction: Floats, acting: Acts, first: Acts, label: NDArray[np.uint8], within: ClusterRows | None
-    ) -> Sums:
+    def advance(self, prediction: Floats, acting: Acts, first: Acts, label: Labels, within: ClusterRows | None) -> Sums:
         """Take further rows, each in its cluster."""
         assert within is not None  # rows are in clusters
         difference = utility_difference(first, acting, label, self.task)
@@ -395,7 +391,7 @@ class OnlineHistory(Resumable):
         self.total = {method: [] for method in methods}
         self.squares = {method: [] for method in methods}
 
-    def advance(self, first: int, time: NDArray[Any], log_e: Floats, sums: Mapping[str, Sums]) -> None:
+    def advance(self, first: int, time: Values, log_e: Floats, sums: Mapping[str, Sums]) -> None:
         """Take the next rows; first: the number of the first, from 1."""
         number = np.arange(first, first + len(time))
         at: Ints = np.flatnonzero(number % self.stride == 0)
@@ -433,18 +429,18 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 class Latest(Resumable):
     """The latest rows. time: of each, 0 where rows are in order as they stand; digest: of what else each holds."""
 
-    time: NDArray[Any]
+    time: Values
     digest: NDArray[np.uint64]
 
     def __init__(self, dtype: Any) -> None:
         self.time, self.digest = np.empty(0, dtype), np.empty(0, np.uint64)
 
-    def then(self, time: NDArray[Any], digest: NDArray[np.uint64]) -> None:
+    def then(self, time: Values, digest: NDArray[np.uint64]) -> None:
         """Take further rows."""
         self.time = np.concatenate((self.time, time[-MAX_LATEST:]))[-MAX_LATEST:]
         self.digest = np.concatenate((self.digest, digest[-MAX_LATEST:]))[-MAX_LATEST:]
 
-    def among(self, time: NDArray[Any], digest: NDArray[np.uint64], rows: int) -> int:
+    def among(self, time: Values, digest: NDArray[np.uint64], rows: int) -> int:
         """How many of the first of these rows were taken before; rows: how many were taken in all.
 
         The rows are compared with the latest ones at every shift; a shift counts where all rows that overlap are equal.
@@ -482,13 +478,13 @@ class Latest(Resumable):
             raise ValueError("a row lacks a time or a digest")
 
 
-def _pairs(of_rows: NDArray[Any]) -> int:
+def _pairs(of_rows: Values) -> int:
     """Pairs of rows that have the same value; of millions of rows there are more than an integer of numpy holds."""
     counts = np.unique(of_rows, return_counts=True)[1].astype(object)
     return int((counts * (counts - 1)).sum())
 
 
-def digests_of(score: Floats, label: NDArray[np.uint8], *texts: NDArray[Any] | None) -> NDArray[np.uint64]:
+def digests_of(score: Floats, label: Labels, *texts: Values | None) -> NDArray[np.uint64]:
     """A hash of what each row holds, shape (T,): two rows that differ have the same one with a chance of 1 in 2^64."""
     from hashlib import blake2b
 
@@ -559,7 +555,7 @@ class Replay(Resumable):
             for key in keys
         }
         self.windows, self.course = [], OnlineHistory(keys[1:])
-        kind = DelayedAlarm if plan.delay.late else ClusterAlarm if plan.cluster else CalibrationAlarm
+        kind: type[EProcess] = DelayedAlarm if plan.delay.late else ClusterAlarm if plan.cluster else CalibrationAlarm
         self.e_process = kind()
         self.start_times = {}
         self.latest = Latest(dtype)
@@ -631,7 +627,7 @@ class Replay(Resumable):
         rows, cluster = self._part(stream, slice(stream.labelled, len(stream)))
         return self._predicted(rows, copy.deepcopy(self.forecasters), len(self.held.label), cluster)[0]
 
-    def _part(self, stream: Stream, part: slice) -> tuple[WaitingRows, NDArray[Any] | None]:
+    def _part(self, stream: Stream, part: slice) -> tuple[WaitingRows, Values | None]:
         """Some rows of a stream, and their clusters."""
         count = part.stop - part.start
         score = np.zeros(count) if stream.score is None else stream.score[part].astype(np.float64)
@@ -642,7 +638,7 @@ class Replay(Resumable):
         return rows, None if stream.cluster is None else stream.cluster[part]
 
     def _predicted(
-        self, rows: WaitingRows, forecasters: Mapping[str, Forecaster], most: int, cluster: NDArray[Any] | None
+        self, rows: WaitingRows, forecasters: Mapping[str, Forecaster], most: int, cluster: Values | None
     ) -> tuple[Predictions, Ints]:
         """What each predicts, from at most so many of the labels that are held; and from how many, row by row.
 
@@ -660,7 +656,7 @@ class Replay(Resumable):
             predictions[key] = each.replay(both.score, both.label, known, *group)
         return predictions, known
 
-    def _count(self, rows: WaitingRows, predictions: Predictions, known: Ints, cluster: NDArray[Any] | None) -> None:
+    def _count(self, rows: WaitingRows, predictions: Predictions, known: Ints, cluster: Values | None) -> None:
         task, plan, label = self.plan.task, self.plan, rows.label
         within = None if self.clusters is None or cluster is None else self.clusters.advance(cluster, self.rows)
         acts = {
@@ -699,7 +695,7 @@ class Replay(Resumable):
                 add_acts(window.acts[method], acting[part], rows.label[part])
             window.log_e = float(log_e[end - 1])
 
-    def _remember(self, rows: WaitingRows, cluster: NDArray[Any] | None) -> None:
+    def _remember(self, rows: WaitingRows, cluster: Values | None) -> None:
         """What the latest rows are, so that they are known when they come again."""
         last = slice(-MAX_LATEST, None)
         group = None if self.plan.group is None else rows.group[last]
@@ -713,12 +709,14 @@ class Replay(Resumable):
         """
         if self.plan.score is None:
             return np.zeros(len(score))
-        before = copy.deepcopy(self.e_process)
-        log_e = _advanced(self.e_process, score, rows.label, known, runs)
+        before, late = copy.deepcopy(self.e_process), self.plan.delay.late
+        within: Any = known if late else runs
+        log_e = self.e_process.advance(score, rows.label, within)
         at = first_alarm(log_e, self.plan.alpha) if self.alarm is None else None
         if at is not None:
             seen = slice(at + 1)
-            _advanced(before, score[seen], rows.label[seen], known[seen], None if runs is None else runs.up_to(at + 1))
+            within = known[seen] if late else runs and runs.up_to(at + 1)
+            before.advance(score[seen], rows.label[seen], within)
             self._remember_starts(before, rows)
             self._raise(before, self.rows + at + 1, rows.time[at].item())
         self._remember_starts(self.e_process, rows)
@@ -731,11 +729,10 @@ class Replay(Resumable):
 
     def _remember_starts(self, e_process: EProcess, rows: WaitingRows) -> None:
         """The times of the rows that an alarm may name as its start."""
-        leaders = e_process.rows_of_starts()
-        here = {
-            row: rows.time[row - self.rows].item() for row in leaders if self.rows <= row < self.rows + len(rows.time)
+        known, here = self.start_times, range(self.rows, self.rows + len(rows.time))
+        self.start_times = {
+            row: rows.time[row - self.rows].item() if row in here else known[row] for row in e_process.rows_of_starts()
         }
-        self.start_times = {row: time for row, time in (self.start_times | here).items() if row in leaders}
 
     def state(self) -> dict[str, Any]:
         """All of it, as JSON; the plan is not part of it."""
@@ -823,22 +820,13 @@ class Replay(Resumable):
                 consistent(of_windows.tolist() == tally.acts)
 
 
-def _advanced(e_process: EProcess, score: Floats, label: NDArray[np.uint8], known: Ints, runs: Runs | None) -> Floats:
-    """log of the e-process after each of the next rows; where labels come late, log of 1 over the p-value."""
-    if isinstance(e_process, DelayedAlarm):
-        return e_process.advance(score, label, known)
-    if isinstance(e_process, ClusterAlarm):
-        assert runs is not None  # rows are in clusters
-        return e_process.advance(score, label, runs)
-    return e_process.advance(score, label)
-
 
 def predicted_columns(
     stream: Stream, plan: OnlinePlan, predictions: Predictions, ahead: Predictions
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Values]:
     """Columns of the rows of a stream: number, time, score, label, masked where it is not known, and predictions."""
     numbers = np.arange(len(stream)) if stream.row_numbers is None else stream.row_numbers
-    columns: dict[str, NDArray[Any]] = {"row": numbers + 1}
+    columns: dict[str, Values] = {"row": numbers + 1}
     if stream.clock != "rows":
         columns[str(stream.columns["time"])] = stream.time.astype("M8[ns]") if stream.clock == "dates" else stream.time
     if plan.score is not None and stream.score is not None:
