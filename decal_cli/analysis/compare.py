@@ -134,14 +134,15 @@ def compare(
         pairs = None if a.classes else a.pairs_with(b)
         whole = whole or pairs
         of_whole = ids if group is None else None
-        contests.append(_contest(of_a, of_b, (a, b), pairs, values.decision, plan, of_whole))
+        contests.append(_contest(of_a, of_b, (a, b), pairs, values.decision, plan, headline, of_whole))
     at = contests[0].thresholds
     joined: Splice | NoSplice | None = None
-    if splicing and (at is None or whole is None):
-        none = "cells of two scores give no curves" if whole else "scores of several classes have no thresholds"
-        joined = NoSplice(None, none)
-    elif splicing and whole is not None and at is not None:
+    if splicing:
         try:
+            if whole is None:
+                raise Undefined("scores of several classes have no thresholds")
+            if at is None:
+                raise Undefined("cells of two scores give no curves")
             rng = np.random.default_rng([plan.seed, RESAMPLES])
             joined = splice(whole, at.curves, at.crossings, plan.task, rng, plan.confidence)
         except Undefined as undefined:
@@ -177,11 +178,11 @@ def _contest(
     pairs: PairTable | None,
     decision: ClassDecision | None,
     plan: Plan,
+    heads: Sequence[MetricSpec],
     ids: Ids | None,
 ) -> Contest:
     """pairs: the scores of both, None for rows of several classes, which have no threshold."""
-    heads = HEADLINE if of_a.places is None else (AT_CAPACITY, *HEADLINE)
-    differences = {spec: _difference(spec, of_a, of_b) for spec in dict.fromkeys((*plan.choices, *heads))}
+    differences = {spec: _difference(spec, of_a, of_b) for spec in (*plan.choices, *heads)}
     values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
     sure = (pairs.design.confidence if pairs else rows[0].sure)(plan.level)
     if sure is not None:
@@ -203,18 +204,17 @@ def _contest(
     results = {key: each.difference for key, each in asked.items()}
     contest = partial(Contest, f"{of_b.model} - {of_a.model}", of_a.group, of_a.rows, of_a.positives, results)
     if pairs is None:
-        classes = (rows[0].class_table, rows[1].class_table)
-        apart_by_class = None if decision is None else class_disagreements(*classes, decision)
-        return contest(0, asked, headline, None, apart_by_class)
-    swapped, apart = swap(*rows, ids), None
-    of_cells = isinstance(pairs, CellPairs)
+        tables = (each.class_table for each in rows)
+        return contest(0, asked, headline, None, None if decision is None else class_disagreements(*tables, decision))
+    swapped, apart, cells = swap(*rows, ids), None, pairs if isinstance(pairs, CellPairs) else None
     if plan.binary is not None and swapped is None:
         threshold = plan.binary.decision_threshold
         # Cells may not say how every row is decided.
-        if not isinstance(pairs, CellPairs) or pairs.decided_at(threshold):
+        if cells is None or cells.decided_at(threshold):
             apart = disagreements(pairs, threshold, of_a.rows)
-    at, count = (None, 0) if of_cells else (_thresholds(pairs, plan, (of_a.model, of_b.model)), len(pairs))
-    return contest(count, asked, headline, at, apart, swapped)
+    if cells is not None:
+        return contest(0, asked, headline, None, apart, swapped)
+    return contest(len(pairs), asked, headline, _thresholds(pairs, plan, (of_a.model, of_b.model)), apart, swapped)
 
 
 def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
@@ -394,16 +394,14 @@ def swap(a: Rows, b: Rows, ids: Ids | None = None) -> Swap | None:
     of_a, of_b, weight = a.listed.acted, b.listed.acted, a.weights / (float(a.weights.sum()) / len(a))
     label = np.asarray(a.label, dtype=np.float64)
 
-    # Rows that were counted have no names.
-    ids = None if a.counted else ids
-
-    def part(chance: Floats, named: bool = True) -> SwapPart:
+    def part(chance: Floats, ids: Ids | None) -> SwapPart:
         mass = weight * chance
-        names = tuple(ids[np.flatnonzero(chance > 0)[:MAX_NAMED]].tolist()) if named and ids is not None else ()
+        names = () if ids is None else tuple(ids[np.flatnonzero(chance > 0)[:MAX_NAMED]].tolist())
         return SwapPart(float(mass.sum()), float(mass @ label), names)
 
-    shared = np.minimum(of_a, of_b)
-    return Swap(part(shared, named=False), part(of_a - shared), part(of_b - shared))
+    # Rows that were counted have no names.
+    ids, shared = None if a.counted else ids, np.minimum(of_a, of_b)
+    return Swap(part(shared, None), part(of_a - shared, ids), part(of_b - shared, ids))
 
 
 class Cut(NamedTuple):

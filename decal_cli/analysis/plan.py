@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
+from decal_cli.analysis.flowchart import TOLERANCE
 from decal_cli.analysis.gate import Rule, choices_of
 from decal_cli.data import Dataset
 from decal_cli.declarations.document import Count, Positive, Share
@@ -119,7 +120,7 @@ def plan_rows(
         if value is None or at_stake is None:
             unknown.append(("show what recalibration wins", results[gain.key].missing or "nothing is at stake"))
         else:
-            tolerance = 0.05 * at_stake
+            tolerance = TOLERANCE * at_stake
             # Clear is a gain above 0, or one below the tolerance: whichever needs fewer rows.
             win = value > tolerance / 2
             what = "show that recalibration wins" if win else "show that recalibration wins too little to matter"
@@ -136,42 +137,34 @@ class _Error(NamedTuple):
     rows: float
     reach: float
     effect: float
-    clusters: float = math.inf
+    confidence: float
+    clusters: float
 
-    def _quantile(self, size: float, confidence: float) -> float:
+    def _quantile(self, size: float) -> float:
         """Standard errors that an interval of so many rows reaches; infinite of too few clusters for any."""
-        sure: float | None = confidence
+        sure: float | None = self.confidence
         if self.clusters < math.inf:
-            sure = confidence_of(self.clusters * size / self.rows, confidence)
+            sure = confidence_of(self.clusters * size / self.rows, self.confidence)
         return math.inf if sure is None else quantile(sure)
 
-    def reach_of(self, size: float, confidence: float) -> float:
+    def reach_of(self, size: float) -> float:
         """How far an interval of so many rows reaches."""
-        longer = self._quantile(size, confidence) / self._quantile(self.rows, confidence)
-        return self.reach * longer * math.sqrt(self.rows / size)
+        return self.reach * self._quantile(size) / self._quantile(self.rows) * math.sqrt(self.rows / size)
 
-    def power(self, size: float, confidence: float) -> float:
+    def power(self, size: float) -> float:
         """How often the interval of so many rows ends before the bound."""
-        reach, standard = self.reach_of(size, confidence), self._quantile(size, confidence)
+        reach, standard = self.reach_of(size), self._quantile(size)
         if math.isinf(standard):
             return 0.0
         return NormalDist().cdf(standard * (self.effect / reach - 1)) if reach > 0 else 1.0
 
-    def needed(self, confidence: float, power: float) -> int | None:
+    def needed(self, power: float) -> int | None:
         """Rows that show it so often; None for none worth naming."""
-        alone = rows_for(*self[:3], confidence, power)
-        if alone is None:
-            return None
-        return self._least(alone, lambda size: self.power(size, confidence) >= power)
+        return self.least(rows_for(*self[:4], power), lambda size: self.power(size) >= power)
 
-    def needed_within(self, width: float, confidence: float) -> int:
-        """Rows whose interval reaches so far."""
-        alone = two_digits(self.rows * (self.reach / width) ** 2)
-        return self._least(alone, lambda size: self.reach_of(size, confidence) <= width)
-
-    def _least(self, alone: int, enough: Callable[[int], bool]) -> int:
+    def least(self, alone: int | None, enough: Callable[[int], bool]) -> int | None:
         """The least number of rows that is enough; alone: of independent ones."""
-        if math.isinf(self.clusters):
+        if alone is None or math.isinf(self.clusters):
             return alone
         size = two_digits(MIN_CLUSTERS * self.rows / self.clusters)
         while not enough(size):
@@ -191,7 +184,7 @@ class _Sampler:
 
     def _error(self, size: float, reach: float, effect: float) -> _Error:
         """Of so many rows like these."""
-        return _Error(size, reach, effect, self.clusters * size / len(self.rows))
+        return _Error(size, reach, effect, self.plan.confidence, self.clusters * size / len(self.rows))
 
     def for_bound(self, what: str, choice: MetricSpec, result: Result, bound: float, at_most: bool) -> RowsNeeded:
         """Rows whose interval ends on the side of the bound where the pilot's value is."""
@@ -199,30 +192,28 @@ class _Sampler:
         side = 1 if value > bound else 0
         effect, reach = abs(value - bound), abs(value - interval[1 - side])
         first, error = self._needed(choice, self._error(float(len(self.rows)), reach, effect), bound, side)
-        needed = (first, *(error.needed(self.plan.confidence, power) for power in POWERS[1:]))
+        needed = (first, *map(error.needed, POWERS[1:]))
         curve: tuple[tuple[int, float], ...] = ()
         if first is not None:
             # Two digits of a number of rows are enough.
             sizes = dict.fromkeys(max(round(part * first), 2) for part in CURVE)
-            curve = tuple((size, error.power(size, self.plan.confidence)) for size in sizes)
+            curve = tuple((size, error.power(size)) for size in sizes)
         holds = (value <= bound) == at_most
         return RowsNeeded(what, choice.key, value, interval, holds, effect, needed, curve)
 
     def _needed(self, choice: MetricSpec, error: _Error, bound: float, side: int) -> tuple[int | None, _Error]:
         """The rows for the first power, and the error that they were computed from."""
-        needed = error.needed(self.plan.confidence, POWERS[0])
-        if choice.declared.size_free:
-            return needed, error
-        for _ in range(ROUNDS):
+        needed, half = error.needed(POWERS[0]), len(self.rows) // 2
+        for _ in range(0 if choice.declared.size_free else ROUNDS):
             if needed is None:
                 break
-            size = min(max(needed, LEAST_SAMPLE), len(self.rows) // 2)
+            size = min(max(needed, LEAST_SAMPLE), half)
             if 0.8 < size / error.rows < 1.25 or size < LEAST_SAMPLE:
                 break
             # Half way, on the scale of rows, so that it comes to rest.
-            size = round(math.sqrt(size * min(error.rows, len(self.rows) // 2)))
+            size = round(math.sqrt(size * min(error.rows, half)))
             error = self._measured(choice, size, bound, side) or error
-            needed = error.needed(self.plan.confidence, POWERS[0])
+            needed = error.needed(POWERS[0])
         return needed, error
 
     def _measured(self, choice: MetricSpec, size: int, bound: float, side: int) -> _Error | None:
@@ -248,7 +239,8 @@ class _Sampler:
         """Rows whose interval is so wide."""
         interval = result.interval or (0.0, 0.0)
         error = self._error(float(len(self.rows)), (interval[1] - interval[0]) / 2, half_width)
-        rows = error.needed_within(half_width, self.plan.confidence)
+        alone = two_digits(error.rows * (error.reach / half_width) ** 2)
+        rows = error.least(alone, lambda size: error.reach_of(size) <= half_width)
         return RowsNeeded(what, choice.key, result.value or 0.0, interval, True, half_width, (rows,) * len(POWERS), ())
 
 

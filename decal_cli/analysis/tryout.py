@@ -27,7 +27,7 @@ from decal_cli.metrics import Inputs, Interval, Result, parse
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
 from decal_cli.metrics.confidence import normal, quantile
 from decal_cli.metrics.inputs import worth_at_capacity
-from decal_cli.metrics.measure import value_of
+from decal_cli.metrics.measure import measure
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.row_utilities import RowStakes
@@ -109,19 +109,16 @@ class TriedOn:
         return tuple(trials if first is None else (self._behind(each, first) for each in trials))
 
     def _trial(self, chosen: MethodSpec) -> Trial:
-        action, performance = ACTIONS[chosen.declared.kind], None
+        action = ACTIONS[chosen.declared.kind]
+        trial = Trial(chosen, self.report.promised[GAINS[action]], Result(None), self.costs.get(action, 0.0))
         try:
-            lacking = missing(chosen, self.rows)
-            if lacking is not None:
+            if lacking := missing(chosen, self.rows):
                 raise Undefined(lacking)
-            performance = try_out(chosen, self.rows)
-            achieved = self._result(self._won(performance.applied))
+            done = try_out(chosen, self.rows)
+            trial = replace(trial, applied=done.applied, seconds=done.seconds)
+            return replace(trial, achieved=self._result(self._won(done.applied)))
         except Undefined as undefined:
-            achieved = Result(None, None, undefined.reason)
-        trial = Trial(chosen, self.report.promised[GAINS[action]], achieved, self.costs.get(action, 0.0))
-        if performance is None:
-            return trial
-        return replace(trial, applied=performance.applied, seconds=performance.seconds)
+            return replace(trial, achieved=Result(None, None, undefined.reason))
 
     def _behind(self, trial: Trial, first: Trial) -> Trial:
         """The trial with its paired difference to the best one, each after its cost."""
@@ -190,14 +187,10 @@ def best(trials: Sequence[Trial]) -> Trial | None:
     A method that moves the threshold and leaves the score decides as isotonic regression does, and leaves nothing new
     to evaluate.
     """
-    return next(
-        (
-            trial
-            for trial in trials
-            if trial.applied is not None and trial.applied.threshold is None and (trial.net or 0) > 0
-        ),
-        None,
-    )
+    for trial in trials:
+        if trial.applied is not None and trial.applied.threshold is None and (trial.net or 0) > 0:
+            return trial
+    return None
 
 
 Kind = Literal["recalibration", "post-training", "perfect"]
@@ -262,8 +255,8 @@ def usual_fits(model: Predictions, plan: Plan) -> Iterator[Fit]:
     """The score recalibrated, and with the features if there are any, by cross-fitting."""
     rows = training_rows(model, plan.binary, plan.seed)
     recalibration = CLASS_RECALIBRATION if model.rows.classes else RECALIBRATION
-    for name in (recalibration,) if model.rows.features is None else (recalibration, POST_TRAINING):
-        method = METHODS.parse(name)
+    names = (recalibration,) if model.rows.features is None else (recalibration, POST_TRAINING)
+    for method in map(METHODS.parse, names):
         try:
             yield method, try_out(method, rows).applied, None
         except Undefined as undefined:
@@ -323,13 +316,7 @@ def _kept_order(rows: Rows, reaches: Bools, task: BinaryTask) -> Floats:
 def _row(method: str | None, kind: Kind | None, at: WorthAtCapacity) -> Ranked:
     two = None if at.rows.classes else AtCapacity(at.rows, at.listed)
     inputs = Inputs.of(two, at if isinstance(at, RowsAtCapacity) else None)
-
-    def share(name: str) -> float | None:
-        with suppress(Undefined):
-            return value_of(parse(name), inputs)
-        return None
-
-    shares = share("capture"), share("value_capture"), share("precision_at_capacity")
+    shares = (measure(parse(name), inputs).value for name in ("capture", "value_capture", "precision_at_capacity"))
     return Ranked(method, kind, at.utility.value, *shares)
 
 

@@ -761,7 +761,6 @@ class CdlForecaster(GridForecaster):
         self.log_weight *= self.rate / before
         self._lead = None
 
-
     def _check(self) -> None:
         start, log_weight, squares = self.start, self.log_weight, self.squares
         consistent(
@@ -849,7 +848,6 @@ class AlmostOneStepAhead(GridForecaster):
         point = (lower + label) * finer
         self.bias[point] += point - self.steps * label
         self.moved += abs(lower + label - _predicted(lower, steps)) * finer
-
 
     def _check(self) -> None:
         consistent(0 <= self.positives <= self.learned <= self.row <= MAX_ROWS)

@@ -820,7 +820,6 @@ class Replay(Resumable):
                 consistent(of_windows.tolist() == tally.acts)
 
 
-
 def predicted_columns(
     stream: Stream, plan: OnlinePlan, predictions: Predictions, ahead: Predictions
 ) -> dict[str, Values]:
