@@ -17,6 +17,7 @@ from decal_cli.analysis.described import (
     ByRow,
     Clusters,
     DecisionCounts,
+    GainsOverTime,
     Moving,
     Places,
     Reference,
@@ -31,6 +32,7 @@ from decal_cli.analysis.described import (
     count_classes,
     count_decisions,
     decided,
+    gains_over_time,
     listed_rows,
     moving,
     places_of,
@@ -38,7 +40,6 @@ from decal_cli.analysis.described import (
     without_labels,
     worth_of,
 )
-from decal_cli.analysis.over_time import GainsOverTime, gains_over_time
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outcome, compare_groups
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED

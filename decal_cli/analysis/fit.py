@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from decal_cli.analysis.compare import Difference, compare
 from decal_cli.analysis.described import won_by_row
 from decal_cli.analysis.evaluate import Evaluation, Plan, with_lists
-from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
-from decal_cli.analysis.tryout import ends_of, fitted_at
+from decal_cli.analysis.recommend import Preferences, ends_of, evidence_choices, fitted_at, recommend
 from decal_cli.data import Batch, Columns, Dataset, NewRows, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.documents import read_document

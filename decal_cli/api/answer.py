@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from decal_cli.analysis.baseline import Baseline
-    from decal_cli.analysis.compare import Comparison
+    from decal_cli.analysis.compare import Baseline, Comparison
     from decal_cli.analysis.flowchart import Advice
     from decal_cli.analysis.gate import GateRow
     from decal_cli.analysis.online.judged import Judged
@@ -539,7 +538,7 @@ ROWS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson")
 
 def earlier(given: Any, asked: Asked, plan: Plan) -> Baseline | None:
     """What a gate compares with: a report, as a path, as `to_dict()` gives it or an answer; or rows, in any form."""
-    from decal_cli.analysis.baseline import baseline_of, read_baseline
+    from decal_cli.analysis.compare import baseline_of, read_baseline
     from decal_cli.analysis.evaluate import evaluate
 
     if given is None:

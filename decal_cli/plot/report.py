@@ -12,17 +12,20 @@ import numpy as np
 
 from decal_cli.analysis.compare import Comparison, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
-from decal_cli.analysis.positions import Positions, advised_way, positions_of, thresholds_for
 from decal_cli.analysis.recommend import Elsewhere, Preferences, evidence_choices, recommend
 from decal_cli.analysis.sweep import (
     WORTH,
+    Positions,
     Sweep,
     VariedSweep,
+    advised_way,
     capacities_around,
     capacity_series,
+    positions_of,
     risk_coverage,
     sweep_tasks,
     swept,
+    thresholds_for,
 )
 from decal_cli.curves.grid import Grid, parse_thresholds
 from decal_cli.data import Dataset

@@ -171,7 +171,7 @@ class TextTable(Block):
 class Movable(Block):
     """A table whose numbers a reader moves with sliders, where a script may run.
 
-    names: of its sections. data: what the script needs to know, of `analysis.positions`.
+    names: of its sections. data: what the script needs to know, of `analysis.sweep`.
     """
 
     table: TextTable

@@ -14,8 +14,17 @@ import pytest
 
 from decal_cli.analysis import recommend
 from decal_cli.analysis.evaluate import Plan, Report, Result
-from decal_cli.analysis.recommend import EVIDENCE, ROUNDS, Preferences, Recommendation, try_methods
-from decal_cli.analysis.tryout import Trial, TriedOn, best, candidates
+from decal_cli.analysis.recommend import (
+    EVIDENCE,
+    ROUNDS,
+    Preferences,
+    Recommendation,
+    Trial,
+    TriedOn,
+    best,
+    candidates,
+    try_methods,
+)
 from decal_cli.api.asking import preferences_of
 from decal_cli.api.nouns import Costs
 from decal_cli.data import Columns, Dataset, read

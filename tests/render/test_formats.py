@@ -11,7 +11,7 @@ import pytest
 
 from decal_cli.analysis.described import ActionCounts
 from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
-from decal_cli.analysis.tryout import Ranked
+from decal_cli.analysis.recommend import Ranked
 from decal_cli.metrics import Result
 from decal_cli.numbers import (
     alike,

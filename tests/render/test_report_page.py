@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from decal_cli import evaluate, recommend
-from decal_cli.analysis.positions import MovedDecisions, Positions, thresholds_for
+from decal_cli.analysis.sweep import MovedDecisions, Positions, thresholds_for
 from tests.helpers.browser import AXE, BROWSER, DARK, browse, defects, in_page
 from tests.helpers.command import FIXTURES, blank_pictures
 from tests.helpers.page import printed_as

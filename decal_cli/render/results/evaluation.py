@@ -16,6 +16,8 @@ from decal_cli.analysis.described import (
     ActionCounts,
     ByClass,
     Clusters,
+    GainByAge,
+    GainsOverTime,
     Places,
     Reference,
     Regime,
@@ -25,7 +27,6 @@ from decal_cli.analysis.described import (
     Worth,
 )
 from decal_cli.analysis.evaluate import Evaluation, Report
-from decal_cli.analysis.over_time import GainByAge, GainsOverTime
 from decal_cli.analysis.packs import MIN_DENOMINATOR, QUANTILES, Gap, OutcomeScores, Pack, TooSmall
 from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data.words import grouped

@@ -13,8 +13,8 @@ import numpy as np
 from decal_cli.analysis.compare import Comparison
 from decal_cli.analysis.evaluate import Evaluation, Report, is_shown
 from decal_cli.analysis.flowchart import Advice
-from decal_cli.analysis.positions import PLACES, WAYS, Positions
 from decal_cli.analysis.recommend import Recommendation, amounts_in
+from decal_cli.analysis.sweep import PLACES, WAYS, Positions
 from decal_cli.data.words import grouped
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import parse

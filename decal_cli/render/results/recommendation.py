@@ -13,17 +13,22 @@ from decal_cli.analysis.described import CountedStep, Decided, DecisionCounts, M
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Certainty, Constant, Interim, Step
 from decal_cli.analysis.recommend import (
+    PERFECT,
     ROUNDS,
+    Kind,
     RangeAdvice,
+    Ranked,
+    RanksNow,
     Recommendation,
     Round,
     Stretch,
+    Trial,
     amounts_in,
     amounts_of,
     ece_advice,
     ece_disagrees,
+    ranks_now,
 )
-from decal_cli.analysis.tryout import Kind, Ranked, RanksNow, Trial, ranks_now
 from decal_cli.data.words import grouped, quote, shell_word
 from decal_cli.declarations.document import Above, Absent, Count, Positive, Share, Size, Some, Two
 from decal_cli.hints import Hint, Verb
