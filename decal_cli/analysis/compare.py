@@ -208,8 +208,7 @@ def _contest(
     results = {key: each.difference for key, each in asked.items()}
     contest = partial(Contest, f"{of_b.model} - {of_a.model}", of_a.group, of_a.rows, of_a.positives, results)
     if pairs is None:
-        one, other = (each.class_table for each in rows)
-        by_class = None if decision is None else class_disagreements(one, other, decision)
+        by_class = None if decision is None else class_disagreements(rows[0].class_table, rows[1].class_table, decision)
         return contest(0, asked, headline, None, by_class)
     swapped, apart, cells = swap(*rows, ids), None, pairs if isinstance(pairs, CellPairs) else None
     if plan.binary is not None and swapped is None:
