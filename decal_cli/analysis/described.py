@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -792,41 +792,35 @@ def gains_over_time(inputs: Inputs, confidence: float | None) -> GainsOverTime |
         return None
     forward = inputs.get(Forward)
     featured = inputs.find(Featured) is not None
-    ages = tuple(_of_age(inputs, forward, age, featured, confidence) for age in range(1, forward.oldest + 1))
+    time, block = np.asarray(forward.rows.time), forward.block
+    dated = time.dtype.kind == "i"
+    ends = np.array([time[block == k].max() for k in range(forward.oldest + 1)])
+
+    def of_age(age: int) -> GainByAge:
+        change, which = Recalibrating.forward(forward, inputs.stakes, age), forward.judged(age)
+        most = change.before.most
+        # From the last row of each fit to the rows of the block that it is judged on, on average.
+        after = float(np.mean((time[which] - ends[block[which] - age]).astype(np.float64)))
+
+        def won(gain: Estimate) -> Utility:
+            return Utility.of(gain.within(-most, most), confidence)
+
+        both = won(post_training(change, Featured.forward(forward, inputs.stakes, age))) if featured else None
+        return GainByAge(after / NS_PER_DAY if dated else after, len(change.before.units), won(change.gain), both)
+
+    ages = tuple(map(of_age, range(1, forward.oldest + 1)))
+
+    def lasts(gains: Iterable[Utility | None]) -> float | None:
+        """The longest time up to which every gain is above 0."""
+        lasting = itertools.takewhile(
+            lambda each: each[1] is not None and each[1].value > 0, zip(ages, gains, strict=True)
+        )
+        return max((each.after for each, _ in lasting), default=None)
+
     return GainsOverTime(
-        "days" if _has_dates(forward) else "units",
+        "days" if dated else "units",
         len(forward.judged(1)),
         ages,
-        _lasts([(each.after, each.gain_recalibration) for each in ages]),
-        _lasts([(each.after, each.gain_post_training) for each in ages]),
+        lasts(each.gain_recalibration for each in ages),
+        lasts(each.gain_post_training for each in ages),
     )
-
-
-def _of_age(inputs: Inputs, forward: Forward, age: int, featured: bool, confidence: float | None) -> GainByAge:
-    change = Recalibrating.forward(forward, inputs.stakes, age)
-    most = change.before.most
-
-    def won(gain: Estimate) -> Utility:
-        return Utility.of(gain.within(-most, most), confidence)
-
-    both = won(post_training(change, Featured.forward(forward, inputs.stakes, age))) if featured else None
-    return GainByAge(_after(forward, age), len(change.before.units), won(change.gain), both)
-
-
-def _has_dates(forward: Forward) -> bool:
-    return np.asarray(forward.rows.time).dtype.kind == "i"
-
-
-def _after(forward: Forward, age: int) -> float:
-    """From the last row of each fit to the rows of the block that it is judged on, on average."""
-    time, block = np.asarray(forward.rows.time), forward.block
-    ends = np.array([time[block == k].max() for k in range(forward.oldest + 1)])
-    which = forward.judged(age)
-    mean = float(np.mean((time[which] - ends[block[which] - age]).astype(np.float64)))
-    return mean / NS_PER_DAY if _has_dates(forward) else mean
-
-
-def _lasts(ages: Sequence[tuple[float, Utility | None]]) -> float | None:
-    """The longest time up to which every gain is above 0."""
-    lasting = itertools.takewhile(lambda each: each[1] is not None and each[1].value > 0, ages)
-    return max((after for after, _ in lasting), default=None)
