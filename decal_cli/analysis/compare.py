@@ -283,7 +283,7 @@ def disagreements(pairs: PairTable, threshold: float, rows: float) -> Disagreeme
     only_b, only_a = labels(False, True), labels(True, False)
     a_right, b_right = only_b[0] + only_a[1], only_b[1] + only_a[0]
     # On every row, who is right alone: A, B (-1), or neither (0); by label.
-    right = np.stack((b.astype(np.float64) - a, a.astype(np.float64) - b)).ravel()
+    right = np.stack((b.astype(float) - a, a.astype(float) - b)).ravel()
     p_value = sign_test(a_right, b_right, pairs.weighted, pairs.design, lambda: pairs.units.spread(each * right))
     both_0, both_1 = labels(False, False), labels(True, True)
     return Disagreements(both_0, only_b, only_a, both_1, a_right, b_right, p_value, pairs.design.clustered)
@@ -396,7 +396,7 @@ def swap(a: Rows, b: Rows, ids: Ids | None = None) -> Swap | None:
     if a.listed is None or b.listed is None:
         return None
     of_a, of_b, weight = a.listed.acted, b.listed.acted, a.weights / (float(a.weights.sum()) / len(a))
-    label = np.asarray(a.label, dtype=np.float64)
+    label = np.asarray(a.label, dtype=float)
 
     def part(chance: Floats, ids: Ids | None) -> SwapPart:
         mass = weight * chance
@@ -508,7 +508,7 @@ def splice(
 
         def won(score: Floats) -> Floats:
             """The payoff at each label of the action, which is how many of the thresholds the score reaches."""
-            return np.asarray(by_label[:, np.searchsorted(at, score, side="right")])
+            return by_label[:, np.searchsorted(at, score, side="right")]
 
         utility = held_out(won, larger=True)
     agreeing = sum(other is not None and other.below == cut.below for other in cuts)
@@ -518,7 +518,7 @@ def splice(
 
 def _folds(pairs: PairTable, rng: np.random.Generator) -> Iterator[tuple[PairTable, PairTable]]:
     """The rows of each fold that holds any, and those of all others."""
-    all_neg, all_pos = (np.asarray(values, dtype=np.float64) for values in (pairs.n - pairs.pos, pairs.pos))
+    all_neg, all_pos = (np.asarray(values, dtype=float) for values in (pairs.n - pairs.pos, pairs.pos))
     for neg, pos, design in pairs.design.parts(pairs, rng):
         if (neg + pos).any():
             others = pairs.part(np.maximum(all_neg - neg, 0.0), np.maximum(all_pos - pos, 0.0))

@@ -800,7 +800,7 @@ def gains_over_time(inputs: Inputs, confidence: float | None) -> GainsOverTime |
         change, which = Recalibrating.forward(forward, inputs.stakes, age), forward.judged(age)
         most = change.before.most
         # From the last row of each fit to the rows of the block that it is judged on, on average.
-        after = float(np.mean((time[which] - ends[block[which] - age]).astype(np.float64)))
+        after = float(np.mean((time[which] - ends[block[which] - age]).astype(float)))
 
         def won(gain: Estimate) -> Utility:
             return Utility.of(gain.within(-most, most), confidence)

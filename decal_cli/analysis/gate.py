@@ -286,7 +286,7 @@ def _values_in_order(
         """The most that two models can differ by on one row."""
         task = plan.shared_by(dataset.classes)
         if choice.name == "expected_utility" and task is not None:
-            return float(np.ptp(np.array(task.undominated, dtype=np.float64), axis=0).max())
+            return float(np.ptp(np.array(task.undominated, dtype=float), axis=0).max())
         return rows.high - rows.low
 
     if rule.change == "delta":
@@ -670,7 +670,7 @@ def _log_wealth(rows: Bounded, mu: float, above: bool) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         bet = np.clip(np.nan_to_num(apart / (variance + apart**2)), 0.0, MOST / room if room > 0 else np.inf)
     won = bet * (d - mu if above else mu - d)
-    return np.asarray(np.cumsum(np.log1p(np.maximum(won, -MOST))))
+    return np.cumsum(np.log1p(np.maximum(won, -MOST)))
 
 
 def bounded_rows(spec: MetricSpec, inputs: Inputs) -> Bounded:
@@ -703,13 +703,13 @@ def bounded_rows(spec: MetricSpec, inputs: Inputs) -> Bounded:
 
 
 def _of_each_row(name: str, rows: Rows, inputs: Inputs) -> Bounded:
-    score, label = np.asarray(rows.score, dtype=np.float64), np.asarray(rows.label, dtype=np.int64)
+    score, label = np.asarray(rows.score, dtype=float), np.asarray(rows.label, dtype=int)
     if name == "brier":
         if rows.classes:
             return Bounded(((score - np.eye(len(rows.classes))[label]) ** 2).sum(axis=1), 0.0, 2.0)
         return Bounded((score - label) ** 2, 0.0, 1.0)
     task: Task | ClassDecision = inputs.stakes
-    payoff, action = np.array(task.undominated, dtype=np.float64), actions_taken(score, task)
+    payoff, action = np.array(task.undominated, dtype=float), actions_taken(score, task)
     if name != "expected_utility":
         if rows.classes:
             raise Undefined("is for scores of two classes")

@@ -147,7 +147,7 @@ def by_outcome(rows: Rows) -> tuple[OutcomeScores, ...]:
     """The scores of label 0, and of label 1; of a label that no row has, nothing."""
     t, groups = rows.table, []
     for label in (0, 1):
-        n = np.asarray(t.pos if label else t.n - t.pos, dtype=np.float64)
+        n = np.asarray(t.pos if label else t.n - t.pos, dtype=float)
         count = rows.positives if label else len(rows) - rows.positives
         if count:
             # The lowest score that so much of the rows is at or below.
@@ -285,7 +285,7 @@ def _compare(
         why = f"; fewer than {MIN_DENOMINATOR} rows in the denominator: {few}" if few else ""
         return GroupComparison((), small, Result(None, None, f"fewer than two groups can be compared{why}"))
     intervals = [measured[group].interval for group in known]
-    value = np.array([measured[group].value for group in known], dtype=np.float64)
+    value = np.array([measured[group].value for group in known], dtype=float)
     j, i = np.triu_indices(len(known), 1)
     apart = value[i] - value[j]
     sure = None not in intervals

@@ -260,7 +260,7 @@ def made_up_pilot(auc: float, prevalence: float) -> tuple[np.ndarray, np.ndarray
     def spread(count: int) -> np.ndarray:
         from scipy.special import ndtri
 
-        return np.asarray(ndtri((np.arange(count) + 0.5) / count))
+        return ndtri((np.arange(count) + 0.5) / count)
 
     x = np.concatenate((spread(rows - positives), apart + spread(positives)))
     label = np.repeat((0, 1), (rows - positives, positives)).astype(np.uint8)

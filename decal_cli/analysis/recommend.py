@@ -204,7 +204,7 @@ class TriedOn:
         task = rows.task
         assert task is not None  # a method was judged by it
         acts = actions_taken(rows.score, task) if applied is None else applied.acts(task)
-        return np.asarray(payoffs(task)[acts, rows.label.astype(np.int64)])
+        return payoffs(task)[acts, rows.label.astype(int)]
 
 
 def ends_of(mean: MeanEstimate, rows: Rows, confidence: float | None) -> Interval | None:

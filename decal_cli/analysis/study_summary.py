@@ -144,7 +144,7 @@ def points_of(study: Study) -> StudyPoints:
     pairs = tuple((files[paths.index(path)], score) for path, score in scores)
 
     def column(values: Sequence[float | None]) -> Floats:
-        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        return np.array([np.nan if value is None else value for value in values], dtype=float)
 
     estimates, ends = {}, {}
     tasks = [point.get("task") for _, point in rows] if study.setting.tasks else None
@@ -164,7 +164,7 @@ def points_of(study: Study) -> StudyPoints:
         estimates,
         ends,
         {name: values for name, values in gains.items() if np.isfinite(values).any()},
-        np.array([point["constants"] for _, point in rows], dtype=np.float64).reshape(len(rows), -1).T,
+        np.array([point["constants"] for _, point in rows], dtype=float).reshape(len(rows), -1).T,
         files,
         pairs,
         np.array([record["positives"] / record["rows"] for record, _ in rows]),
@@ -409,7 +409,7 @@ def _mean(values: Floats) -> Floats:
     """Mean over the first axis of the defined values; NaN where there are none."""
     defined = np.isfinite(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(defined, values, 0.0).sum(axis=0) / defined.sum(axis=0))
+        return np.where(defined, values, 0.0).sum(axis=0) / defined.sum(axis=0)
 
 
 class _Statistics(NamedTuple):
@@ -449,7 +449,7 @@ def correlation(points: StudyPoints, estimate: str, target: str, rows: Bools) ->
     rows = rows & np.isfinite(columns).all(axis=0)
     if not points.enough(rows):
         return float("nan")
-    one = np.zeros(int(rows.sum()), dtype=np.int64)
+    one = np.zeros(int(rows.sum()), dtype=int)
     return float(_statistics(_sums(columns[:, rows], one, points.seed[rows])[:, 0]).r2[0, 1])
 
 

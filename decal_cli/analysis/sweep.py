@@ -486,7 +486,7 @@ def _actions(rows: Rows, task: Decision) -> Ints:
 
 def curve_of(results: Sequence[Result], kind: CurveKind) -> MetricCurve:
     """A number at each value, and the first reason where it is undefined at some of them."""
-    points = np.array([(each.value, *(each.interval or (None, None))) for each in results], dtype=np.float64).T
+    points = np.array([(each.value, *(each.interval or (None, None))) for each in results], dtype=float).T
     reason = next((each.reason for each in results if each.reason is not None), None)
     return MetricCurve.of(kind, points[:1] if np.isnan(points[1]).all() else points, reason)
 
@@ -497,7 +497,7 @@ def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterat
 
     def shares(name: str, title: str, heading: str, parts: list[Bools], wholes: list[Bools], none: str) -> MetricCurve:
         each = [_share(*one) for one in zip(at_each, parts, wholes, strict=True)]
-        share, effective = np.array(each, dtype=np.float64).T
+        share, effective = np.array(each, dtype=float).T
         low, high = (None, None) if sure is None else wilson_ends(share, effective, sure)
         reason = none if np.isnan(share).any() else None
         return MetricCurve(_kind(name, title, heading, "share"), share, low, high, reason=reason)
@@ -523,7 +523,7 @@ def _share(rows: Rows, part: Bools, whole: Bools) -> tuple[float, float]:
     if not len(weight):
         return np.nan, 1.0
     effective = float(weight.sum() ** 2 / (weight**2).sum())
-    inside = part[whole].astype(np.float64)
+    inside = part[whole].astype(float)
     share, error = mean_over(inside, weight, None if rows.unit is None else rows.unit[whole])
     if rows.unit is not None and error > 0:
         effective = min(share * (1 - share) / error**2, effective)
@@ -595,7 +595,7 @@ class Positions:
         return won
 
     def _worth(self, hits: Floats, alarms: Floats) -> Floats:
-        return np.asarray((hits * (1 - self.at) - alarms * self.at) / (self.positives + self.negatives))
+        return (hits * (1 - self.at) - alarms * self.at) / (self.positives + self.negatives)
 
     def over_constant(self) -> dict[str, Floats]:
         """What ways of acting win over the better constant decision, for u_delta 1, shape (K,) each."""
@@ -633,7 +633,7 @@ def positions_of(
     t: Table, probed: Probed | None, task: BinaryTask, at: Floats, confidence: float | None, seed: int
 ) -> Positions:
     """The sums of a table, and of the same rows with features. at: thresholds, shape (K,)."""
-    n, pos = np.asarray(t.n, dtype=np.float64), np.asarray(t.pos, dtype=np.float64)
+    n, pos = np.asarray(t.n, dtype=float), np.asarray(t.pos, dtype=float)
     fixed = None if task.decision_threshold == task.threshold else task.decision_threshold
     acts = np.searchsorted(t.score, at if fixed is None else np.full(len(at), fixed), side="left")
     true, false = (np.append(np.cumsum(each[::-1])[::-1], 0.0)[acts] for each in (pos, n - pos))
@@ -641,7 +641,7 @@ def positions_of(
     recalibrated = featured = None
     with suppress(Undefined):
         held = held_out.of_table(t, seed)
-        now = held.score if fixed is None else (held.score >= fixed).astype(np.float64)
+        now = held.score if fixed is None else (held.score >= fixed).astype(float)
         recalibrated = _changed_at(held.units, now, held.recalibrated, at, total, confidence)
         if probed is not None:
             deals = probed.all_deals
@@ -654,7 +654,7 @@ def _changed_at(
     units: Units, now: Floats, then: Floats, at: Floats, total: float, confidence: float | None,
     judge: Judge | None = None,
 ) -> MovedDecisions:  # fmt: skip
-    label = units.label.astype(np.float64)
+    label = units.label.astype(float)
     positive = label if judge is None else (label + judge.chance.ravel()) / 2
     weight = units.weight * (total / units.total)
     before, after = (np.searchsorted(cuts, key, side="right") for cuts, key in ((at, now), (at * (1 - TIE), then)))
@@ -662,7 +662,7 @@ def _changed_at(
     def started(each: Floats) -> Floats:
         """The weight that is acted on at each threshold and was not, less that which no longer is."""
         change = np.bincount(after, each, len(at) + 1) - np.bincount(before, each, len(at) + 1)
-        return np.asarray(np.cumsum(change[::-1])[::-1][1:])
+        return np.cumsum(change[::-1])[::-1][1:]
 
     half = np.full(len(at), np.nan)
     if confidence is not None:

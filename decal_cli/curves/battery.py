@@ -165,7 +165,7 @@ def _decided(keyed: Keyed, at: Floats, which: Ints) -> Iterator[Acting]:
     units = replace(units, kind=np.arange(len(units)))
     for k in which:
         stakes = np.array(BinaryTask.of_threshold(float(at[k])).utility)
-        yield Acting(units, stakes, (reached > k).astype(np.int64))
+        yield Acting(units, stakes, (reached > k).astype(int))
 
 
 def _of_decisions(s: Setup, name: str, keyed: Keyed, metric: OfDecisions, brier: float | None = None) -> MetricCurve:
@@ -286,7 +286,7 @@ def _with_features(s: Setup, featured: FeaturedRows) -> Iterator[MetricCurve]:
         yield from (_undefined(s, name, reason) for name in ("brier_regions", "gain_beyond"))
         return
     squares = Independent(s.table.design.effect * rows.weight**2)
-    by_region = Keyed(Units(np.asarray(rows.label, dtype=np.int64), rows.weight, squares), rows.region)
+    by_region = Keyed(Units(np.asarray(rows.label, dtype=int), rows.weight, squares), rows.region)
     yield _of_decisions(s, "brier_regions", by_region, _lost, by_region.brier)
     dealt = probed.all_deals
     won = gains(dealt.units, dealt.recalibrated, dealt.probe, s.grid.at, dealt.judge)
@@ -362,10 +362,10 @@ def gains(
     key = np.searchsorted(at, now, side="right") * size + np.searchsorted(at * (1 - tie), then, side="right")
     reduced, key = units.by(key) if judge is None else (units, key)
     before, after = key // size, key % size
-    label = reduced.label.astype(np.float64)
+    label = reduced.label.astype(float)
     positive = label if judge is None else (label + judge.chance.ravel()) / 2
     for k, t in enumerate(at):
-        changed = (after > k).astype(np.float64) - (before > k)
+        changed = (after > k).astype(float) - (before > k)
         gain = reduced.mean(changed * (positive - t))
         if learned:
             moved = 0.0 if judge is None else judge.moved(changed) / (2 * reduced.total)
@@ -393,8 +393,8 @@ def threshold_error(cells: Table, at: Floats, rng: np.random.Generator) -> Float
     curve = smoothed(cells)
     rows = np.asarray(cells.n / cells.unit)
     counts = (draw.poisson(rng, np.tile(rows * chance, N_REPLICATES)) for chance in (1 - curve, curve))
-    neg, pos = (values.astype(np.int64).reshape(N_REPLICATES, -1) for values in counts)
+    neg, pos = (values.astype(int).reshape(N_REPLICATES, -1) for values in counts)
     cut = _cuts(neg, pos, at)
     score = np.append(cells.score, 1.0)
-    width = (np.append(score[1:], 1.0) - score)[np.median(cut, axis=0).astype(np.int64)]
+    width = (np.append(score[1:], 1.0) - score)[np.median(cut, axis=0).astype(int)]
     return np.sqrt(score[cut].var(axis=0) + width**2 / 12)

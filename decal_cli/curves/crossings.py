@@ -183,7 +183,7 @@ def error_of(t: Floats, value: Floats, signed: Floats, squares: Floats, total: f
 def brier_difference(pairs: PairTable, names: tuple[str, str] = ("a", "b")) -> BrierDifference:
     """The difference of the two Brier curves of a pair table; O(k log k)."""
     edge, first, last, side = _segments(pairs)
-    n, pos, n2, pos2 = (np.asarray(each, dtype=np.float64) for each in (pairs.n, pairs.pos, *pairs.squares_of_rows))
+    n, pos, n2, pos2 = (np.asarray(each, dtype=float) for each in (pairs.n, pairs.pos, *pairs.squares_of_rows))
 
     def over_segments(n: Floats, pos: Floats, sign: Floats) -> Floats:
         """Sums over the pairs that disagree on each segment, at label 1 and at label 0, shape (s, 2)."""
@@ -191,7 +191,7 @@ def brier_difference(pairs: PairTable, names: tuple[str, str] = ("a", "b")) -> B
 
     one = np.ones(len(n))
     # Where the two decide alike every sum is 0, except for rounding.
-    apart = over_segments(2 * one, one, (side != 0).astype(np.float64)).sum(axis=1, keepdims=True) > 0.5
+    apart = over_segments(2 * one, one, (side != 0).astype(float)).sum(axis=1, keepdims=True) > 0.5
     # A row with label 1 that A alone acts on costs B (1 - t); one with label 0 that A alone acts on saves B t.
     lost, signed = (over_segments(*sums, side) * apart * (1, -1) for sums in ((n, pos), (n2, pos2)))
     weight, squares = (np.maximum(over_segments(*sums, abs(side)) * apart, 0.0) for sums in ((n, pos), (n2, pos2)))
@@ -326,7 +326,7 @@ def _folds(models: Sequence[Rows], seed: int) -> Ints:
     """A fold for each row, the same for all models and whatever the order of the rows, shape (T,)."""
     first = models[0]
     order = np.lexsort((first.weights, first.label, *(each.score for each in models)))
-    fold = np.empty(len(first), dtype=np.int64)
+    fold = np.empty(len(first), dtype=int)
     fold[order] = first.take(order).places(Seed(seed).generator("lowest")) % FOLDS
     return fold
 
@@ -335,7 +335,7 @@ def _curve(fitted: Table, at: Floats) -> Floats:
     """(1 - t) FN + t FP per row of acting on an isotonic fit, at each threshold, shape (K,)."""
     neg, pos = (np.append(0.0, np.cumsum(each)) for each in fitted.of_labels)
     reached = np.searchsorted(fitted.pos / fitted.n, at)
-    return np.asarray(((1 - at) * pos[reached] + at * (neg[-1] - neg[reached])) / fitted.total)
+    return ((1 - at) * pos[reached] + at * (neg[-1] - neg[reached])) / fitted.total
 
 
 def _advantage(a: Floats, b: Floats, rows: Rows, at: Floats) -> Floats:

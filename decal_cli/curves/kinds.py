@@ -59,7 +59,7 @@ class MetricCurve:
         cls, kind: CurveKind, points: ArrayLike, reason: str | None = None, brier: float | None = None
     ) -> MetricCurve:
         """Of values, (1, K), or of values, low and high ends, (3, K); ends are cut to the range of the kind."""
-        value, *ends = np.asarray(points, dtype=np.float64)
+        value, *ends = np.asarray(points, dtype=float)
         low, high = np.clip(ends, *kind.range) if ends else (None, None)
         return cls(kind, value, low, high, brier=brier, reason=reason)
 

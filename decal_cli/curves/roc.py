@@ -52,7 +52,7 @@ class Roc:
         """
         recall, false_alarms = (np.append(each, (0.0, 1.0)) for each in (self.recall, self.false_alarms))
         missed, alarmed = (1 - at) * self.base_rate, at * (1 - self.base_rate)
-        return np.asarray((missed[:, None] * (1 - recall) + alarmed[:, None] * false_alarms).min(axis=1))
+        return (missed[:, None] * (1 - recall) + alarmed[:, None] * false_alarms).min(axis=1)
 
 
 N_BAND_DRAWS = 200
@@ -75,7 +75,7 @@ def consistency_band(t: Table, confidence: float, rng: np.random.Generator) -> B
     # Cells of clustered rows hold several clusters each.
     most = max(BINS, min(MAX_BAND_CELLS, int(t.effective_rows / 5))) if t.design.clustered else MAX_BAND_CELLS
     cells = t if len(t) <= most else t.bins(most)
-    n = np.asarray(cells.n, dtype=np.float64)
+    n = np.asarray(cells.n, dtype=float)
     rows = whole_rows(cells)
     share = rng.binomial(rows, cells.score, size=(N_BAND_DRAWS, len(n))) / rows
     weight = np.tile(n, N_BAND_DRAWS)

@@ -77,7 +77,7 @@ def boundary(squares: Floats, alpha: float) -> Floats:
     place = np.where(squares > 0, place.clip(min=0), -1)
     points, at = np.unique(place, return_inverse=True)
     grid = np.where(points < 0, 0.0, _LEAST_SQUARES * _STEP**points)
-    return np.asarray(_mixture_boundary(grid, alpha)[at])
+    return _mixture_boundary(grid, alpha)[at]
 
 
 def _mixture_boundary(squares: Floats, alpha: float) -> Floats:
@@ -103,7 +103,7 @@ def log_mixture(total: Floats, squares: Floats, rho: float) -> Floats:
 
     start = rho * math.log(rho) - gammaln(rho) - math.log(gammainc(rho, rho))
     shape, rate = squares + rho, total + squares + rho
-    return np.asarray(start + gammaln(shape) + np.log(gammainc(shape, rate)) - shape * np.log(rate) + total + squares)
+    return start + gammaln(shape) + np.log(gammainc(shape, rate)) - shape * np.log(rate) + total + squares
 
 
 Acts = Bools
@@ -112,7 +112,7 @@ Acts = Bools
 
 def utility_difference(first: Acts, second: Acts, label: Labels, task: BinaryTask) -> Floats:
     """What deciding as the second wins over the first in every row, shape (T,)."""
-    return (second.astype(np.float64) - first) * task.u_delta * (label - task.threshold)
+    return (second.astype(float) - first) * task.u_delta * (label - task.threshold)
 
 
 class RunningSums(Resumable):
@@ -175,7 +175,7 @@ class RunningDifference(RunningSums):
         task = self.task
         guess = np.zeros(len(label))
         for way, (differs, sign) in enumerate(((second & ~first, 1.0), (first & ~second, -1.0))):
-            positives = self.positives[way] + np.concatenate(([0], np.cumsum(label[differs], dtype=np.int64)))
+            positives = self.positives[way] + np.concatenate(([0], np.cumsum(label[differs], dtype=int)))
             count = len(positives) - 1
             share = (positives[:-1] + task.threshold) / (self.differing[way] + np.arange(1, count + 1))
             guess[differs] = sign * task.u_delta * (share - task.threshold)
@@ -281,8 +281,8 @@ class Bet:
         # A score of 0 or 1 bets as its logit does, on the same: nothing is won, unless it is wrong.
         factors = np.where(np.isnan(factors), MAX_LOG_E, np.clip(factors, -MAX_LOG_E, MAX_LOG_E))
         if self.bin is not None:
-            factors[np.minimum((score * N_BINS).astype(np.int64), N_BINS - 1) != self.bin] = 0.0
-        return np.asarray(factors)
+            factors[np.minimum((score * N_BINS).astype(int), N_BINS - 1) != self.bin] = 0.0
+        return factors
 
 
 BETS = (
@@ -311,7 +311,7 @@ class CalibrationAlarm(Resumable):
         self.capital = np.zeros(len(BETS))
         self.of_starts = np.full(len(BETS), -np.inf)
         self.lead = np.full(len(BETS), -np.inf)
-        self.leader = np.zeros(len(BETS), dtype=np.int64)
+        self.leader = np.zeros(len(BETS), dtype=int)
 
     def advance(self, score: Floats, label: Labels, within: Any = None) -> Floats:
         """log of the e-process after each of the next rows, shape (T,), of scores in [0, 1]."""
@@ -418,7 +418,7 @@ class ClusterAlarm(Resumable):
         factors = log_sums_of(self.open[:, None], len(runs.size), runs.of_row, score, label)
         self.open = factors[:, -1].copy()
         after = np.concatenate(([self.log_e], self._enter(factors[:, :over] - np.log(runs.size[:over]))))
-        return np.asarray(after[runs.of_row])
+        return after[runs.of_row]
 
     def close(self, size: int) -> float:
         """log of the e-process when the latest cluster, of so many rows, is over."""
@@ -502,7 +502,7 @@ class DelayedAlarm(Resumable):
         ]
         self.rows, self.begun = self.rows + len(score), self.begun + len(first) - old
         # The blocks up to two before that of a row have entered.
-        return np.asarray(log_inverse[np.maximum(of_row - 1, 0)])
+        return log_inverse[np.maximum(of_row - 1, 0)]
 
     def _begins(self, known: Ints) -> list[int]:
         """The first rows of the blocks that begin here: the labels of all blocks but the latest are known there."""
@@ -526,7 +526,7 @@ class DelayedAlarm(Resumable):
             log_e[turn == number] = e_process.enter(first[turn == number], log_factors[:, turn == number])
         log_inverse = np.maximum.accumulate(np.concatenate(([self.log_inverse], log_e - math.log(2))))
         self.log_inverse = float(log_inverse[-1])
-        return np.asarray(log_inverse)
+        return log_inverse
 
     def rows_of_starts(self) -> set[int]:
         """The rows at which a start stands that an alarm may name, now or when the blocks that wait have entered."""

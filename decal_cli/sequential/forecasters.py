@@ -56,7 +56,7 @@ class Forecaster(Resumable, ABC):
 
     def predict_one(self, score: float) -> float:
         """The probability of label 1 of the next row, from the labels learned so far."""
-        nothing = np.zeros(1, dtype=np.int64)
+        nothing = np.zeros(1, dtype=int)
         return float(self.replay(np.array([score]), nothing.astype(np.uint8), nothing)[0])
 
     @abstractmethod
@@ -191,7 +191,7 @@ class Inside(Forecaster):
     def _parted(self, score: Floats, group: Any) -> tuple[Sequence[Any] | Values, Values]:
         """The parts, and the number of that of each row, shape (T,)."""
         if self.bins:
-            return range(self.bins), np.minimum((score * self.bins).astype(np.int64), self.bins - 1)
+            return range(self.bins), np.minimum((score * self.bins).astype(int), self.bins - 1)
         return np.unique(np.array(group, dtype=str), return_inverse=True)
 
     def _of(self, score: float, group: str) -> Forecaster:
@@ -208,7 +208,7 @@ class Inside(Forecaster):
 
     def replay(self, score: Floats, label: Labels, known: Ints, group: Sequence[str] | None = None) -> Floats:
         """All predictions at once, part by part; group: of each of the P + T rows."""
-        score = score.astype(np.float64)
+        score = score.astype(float)
         parts, part = self._parted(score, [""] * len(score) if group is None else group)
         predictions, before = np.empty(len(known)), len(score) - len(known)
         last = int(known[-1]) if len(known) else 0
@@ -263,19 +263,19 @@ def uniform(seed: int, rows: Ints) -> Floats:
     """Numbers in (0, 1), shape (T,), for rows counted from 0: SplitMix64 (Steele et al. 2014) at its place `row`."""
     start = _mixed(np.array([seed * _GOLDEN % 2**64], dtype=np.uint64))
     bits = _mixed((np.asarray(rows).astype(np.uint64) + 1) * _GOLDEN + start)
-    return np.asarray(((bits >> 11).astype(np.float64) + 0.5) * 2.0**-53)
+    return ((bits >> 11).astype(float) + 0.5) * 2.0**-53
 
 
 def logistic(seed: int, rows: Ints) -> Floats:
     """Standard logistic numbers, shape (T,)."""
     u = uniform(seed, rows)
-    return np.asarray(np.log(u / (1 - u)))
+    return np.log(u / (1 - u))
 
 
 def _mixed(bits: np.ndarray) -> np.ndarray:
     bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9
     bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB
-    return np.asarray(bits ^ (bits >> 31))
+    return bits ^ (bits >> 31)
 
 
 N_WINDOW = 1000
@@ -330,7 +330,7 @@ class AsItIs(Forecaster):
 
     def replay(self, score: Floats, label: Labels, known: Ints) -> Floats:
         """The scores."""
-        return score[len(score) - len(known) :].astype(np.float64)
+        return score[len(score) - len(known) :].astype(float)
 
 
 class IsotonicForecaster(Forecaster):
@@ -381,7 +381,7 @@ class IsotonicForecaster(Forecaster):
 
     def replay(self, score: Floats, label: Labels, known: Ints) -> Floats:
         """All predictions at once, fit by fit."""
-        exact = score.astype(np.float64)
+        exact = score.astype(float)
         new = exact[len(score) - len(known) :]
         predictions = new.copy()
         learned = row = 0
@@ -474,7 +474,7 @@ class OnlinePlatt(Forecaster):
 
     def replay(self, score: Floats, label: Labels, known: Ints) -> Floats:
         """All predictions at once; only the steps are one by one."""
-        x = log_odds(score.astype(np.float64), MIN_SCORE)
+        x = log_odds(score.astype(float), MIN_SCORE)
         used = int(known[-1]) if len(known) else 0
         slopes, intercepts = [self.slope], [self.intercept]
         for value, outcome in zip(x[:used].tolist(), label[:used].tolist(), strict=True):
@@ -548,8 +548,8 @@ class CountForecaster(Forecaster):
     def replay(self, score: Floats, label: Labels, known: Ints) -> Floats:
         """All predictions at once."""
         count, learned = len(known), int(known[-1]) if len(known) else 0
-        to_row = self.positives + np.concatenate(([0], np.cumsum(label[:learned], dtype=np.int64)))
-        rows = self.row + np.arange(count, dtype=np.int64)
+        to_row = self.positives + np.concatenate(([0], np.cumsum(label[:learned], dtype=int)))
+        rows = self.row + np.arange(count, dtype=int)
         predictions = self._predictions(rows, to_row[known], self.rows + known)
         self.row, self.rows, self.positives = self.row + count, self.rows + learned, int(to_row[learned])
         return predictions
@@ -599,7 +599,7 @@ class ForecastHedge(CountForecaster):
         moved = logistic(self.seed, row) * np.sqrt(horizon / (8 * math.log(2)))
         # Before the first label only the sign of the noise is left, which the clip turns into 0 or 1.
         total = np.where(rows > 0, positives + moved, np.sign(moved))
-        return np.asarray(np.clip(total / np.maximum(rows, 1), 0.0, 1.0))
+        return np.clip(total / np.maximum(rows, 1), 0.0, 1.0)
 
     def guarantee(self, rows: int) -> Guarantee:
         """The expected V-regret of a fixed threshold."""
@@ -642,7 +642,7 @@ def perturbed_shares(counts: Ints, row: Ints, seed: int, horizon: int | None) ->
     classes = counts.shape[1]
     added = uniform(seed, (classes * row[:, None] + np.arange(classes)).ravel()).reshape(counts.shape)
     total = counts + 1 + np.floor(most[:, None] * added)
-    return np.asarray(total / total.sum(axis=1, keepdims=True))
+    return total / total.sum(axis=1, keepdims=True)
 
 
 _LEAST_FACTOR = 1e-12
@@ -820,7 +820,7 @@ class AlmostOneStepAhead(GridForecaster):
         self.horizon = horizon
         self.steps = _steps(1, horizon)
         # In steps, so that it is a whole number and no rounding adds up.
-        self.bias = np.zeros(self.steps + 1, dtype=np.int64)
+        self.bias = np.zeros(self.steps + 1, dtype=int)
         self.pairs = deque()
 
     def predict_one(self, score: float) -> float:
@@ -828,7 +828,7 @@ class AlmostOneStepAhead(GridForecaster):
         self.row += 1
         finer = _steps(self.row, self.horizon) // self.steps
         if finer > 1:
-            bias = np.zeros(finer * self.steps + 1, dtype=np.int64)
+            bias = np.zeros(finer * self.steps + 1, dtype=int)
             bias[::finer] = finer * self.bias
             self.steps, self.bias, self.moved = finer * self.steps, bias, finer * self.moved
         # The bias of 0 is never above 0 and that of 1 never below: there is such a pair.

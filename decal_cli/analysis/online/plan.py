@@ -22,7 +22,7 @@ from decal_cli.task import BinaryTask
 
 def known_after_rows(rows: int, delay: int) -> Ints:
     """How many first labels are known before each row, shape (T,), where a label comes in after `delay` more rows."""
-    return np.maximum(np.arange(rows, dtype=np.int64) - delay, 0)
+    return np.maximum(np.arange(rows, dtype=int) - delay, 0)
 
 
 def known_after_time(time: Values, delay: float) -> Ints:
@@ -37,7 +37,7 @@ def known_after_time(time: Values, delay: float) -> Ints:
     else:
         time_then = time - delay
     known = np.searchsorted(time, time_then, side="right" if delay else "left")
-    return np.asarray(known, dtype=np.int64)
+    return np.asarray(known, dtype=int)
 
 
 def known_after_arrival(time: Values, arrival: Values) -> Ints:
@@ -46,7 +46,7 @@ def known_after_arrival(time: Values, arrival: Values) -> Ints:
     A label is known at the time at which it came in, though never at the time of its own row.
     """
     came = np.searchsorted(np.maximum.accumulate(arrival), time, side="right")
-    return np.minimum(came, np.searchsorted(time, time, side="left")).astype(np.int64)
+    return np.minimum(came, np.searchsorted(time, time, side="left")).astype(int)
 
 
 AS_IT_IS, BASE_RATE, FROZEN = "as-it-is", "running-mean", "frozen-isotonic"
@@ -133,9 +133,9 @@ class Period:
         if self.rows is not None:
             return np.arange(first, first + len(time)) // self.rows
         if self.text == "week":
-            return np.asarray((time // NS_PER_DAY + _MONDAY) // 7)
-        places = time.astype("datetime64[ns]").astype(f"datetime64[{CALENDAR[self.text]}]").astype(np.int64)
-        return np.asarray(places // 3 if self.text == "quarter" else places)
+            return (time // NS_PER_DAY + _MONDAY) // 7
+        places = time.astype("datetime64[ns]").astype(f"datetime64[{CALENDAR[self.text]}]").astype(int)
+        return places // 3 if self.text == "quarter" else places
 
     def name(self, place: int) -> str:
         """What a window is called."""

@@ -214,7 +214,7 @@ class Window:
 
 def count_in_cells(n: Ints, positives: Ints, sums: Floats, score: Floats, label: Labels) -> None:
     """Count rows in cells of the score, of equal width: in place, rows, labels 1 and the sum of the scores of each."""
-    place = np.minimum((score * len(n)).astype(np.int64), len(n) - 1)
+    place = np.minimum((score * len(n)).astype(int), len(n) - 1)
     n += np.bincount(place, minlength=len(n))
     positives += np.bincount(place[label == 1], minlength=len(n))
     # One by one, so that the sum does not depend on how the rows are cut into pieces.
@@ -245,7 +245,7 @@ class CellTally(Resumable):
     """Predictions and labels, counted by cells of equal width."""
 
     def __init__(self) -> None:
-        self.n, self.positives = np.zeros(N_CELLS, dtype=np.int64), np.zeros(N_CELLS, dtype=np.int64)
+        self.n, self.positives = np.zeros(N_CELLS, dtype=int), np.zeros(N_CELLS, dtype=int)
         self.sums = np.zeros(N_CELLS)
 
     def advance(self, prediction: Floats, label: Labels) -> None:
@@ -256,7 +256,7 @@ class CellTally(Resumable):
         """The mean prediction of each cell, with its rows and labels 1."""
         held = np.flatnonzero(self.n)
         score, place = np.unique(np.clip(self.sums[held] / self.n[held], 0.0, 1.0), return_inverse=True)
-        n, positives = (np.bincount(place, each[held]).astype(np.int64) for each in (self.n, self.positives))
+        n, positives = (np.bincount(place, each[held]).astype(int) for each in (self.n, self.positives))
         return Table(score, n, positives)
 
     def state(self) -> Any:
@@ -267,7 +267,7 @@ class CellTally(Resumable):
     def restore(self, state: Any) -> None:
         """Go on from there. Errors: IndexError, TypeError or ValueError, where it is no state."""
         held, n, positives, sums = state
-        place = np.array(held, dtype=np.int64)
+        place = np.array(held, dtype=int)
         consistent(len(place) == len(n) == len(positives) == len(sums), (np.diff(place) > 0).all())
         consistent(((place >= 0) & (place < N_CELLS)).all())
         self.n[place], self.positives[place], self.sums[place] = n, positives, sums
@@ -356,7 +356,7 @@ class ClusterTally(Tally):
         other: per row, with the interval of one look.
         """
         if self.clusters.apart is not None:
-            size = np.array(self.clusters.size, dtype=np.float64)
+            size = np.array(self.clusters.size, dtype=float)
             mean, error = mean_over(self.of_clusters / size, size, None)
             sure = confidence_of(float(size.sum() ** 2 / (size @ size)), 1 - alpha)
             return mean, None if sure is None else (mean - quantile(sure) * error, mean + quantile(sure) * error)
@@ -502,7 +502,7 @@ def _mixed(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.
     bits = first * _ODD + second
     for shift in (30, 27, 31):
         bits = (bits ^ (bits >> np.uint64(shift))) * _ODD
-    return np.asarray(bits ^ (bits >> np.uint64(32)))
+    return bits ^ (bits >> np.uint64(32))
 
 
 BLOCK_ROWS = 1 << 16
@@ -630,7 +630,7 @@ class Replay(Resumable):
     def _part(self, stream: Stream, part: slice) -> tuple[WaitingRows, Values | None]:
         """Some rows of a stream, and their clusters."""
         count = part.stop - part.start
-        score = np.zeros(count) if stream.score is None else stream.score[part].astype(np.float64)
+        score = np.zeros(count) if stream.score is None else stream.score[part].astype(float)
         time = self.rows + np.arange(count) if stream.clock == "rows" else stream.time[part]
         arrival = time if stream.arrival is None else stream.arrival[part]
         group = np.full(count, "") if stream.group is None else stream.group[part]

@@ -175,8 +175,8 @@ def unknown_rows(stream: Stream, replay: Replay, skip: bool, shown: str) -> Stre
     if stream.clock != replay.plan.clock:
         return stream
     rows = slice(stream.labelled)
-    time = np.zeros(stream.labelled, dtype=np.int64) if stream.clock == "rows" else stream.time[rows]
-    score = np.zeros(len(stream)) if stream.score is None else stream.score.astype(np.float64)
+    time = np.zeros(stream.labelled, dtype=int) if stream.clock == "rows" else stream.time[rows]
+    score = np.zeros(len(stream)) if stream.score is None else stream.score.astype(float)
     texts = (each if each is None else each[rows] for each in (stream.group, stream.cluster))
     known = replay.latest.among(time, digests_of(score[rows], stream.label[rows], *texts), replay.rows)
     if not known:
