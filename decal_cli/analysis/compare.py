@@ -776,8 +776,8 @@ def drops(
     Where the rows of the baseline are kept and are the same, the interval is the paired one. Else both samples count
     as independent, which makes it too wide where they share rows.
     """
-    reports: list[Report] = []
-    notes: list[str] = []
+    reports = []
+    notes = []
     for model in dataset.models:
         kept = baseline.model_like(model.name)
         of_model = [report for report in evaluation.reports if report.model == model.name]

@@ -392,7 +392,7 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
     task = inputs.find(BinaryTask)
     if task is None:
         return ()
-    t: Table = inputs.get(Table)
+    t = inputs.get(Table)
     count = _count(inputs, t.total)
     low, high, rows, score, rate = _bins(t, count)
     below, above = grouping.sides(t, t.bins(BINS), task)

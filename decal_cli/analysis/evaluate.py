@@ -360,7 +360,7 @@ def evaluate(
         if pack.compares_groups and not dataset.models[0].rows.groups:
             raise DecalError(f"{Hint('pack', pack.name)} compares groups", f"name their column with {Hint('group')}")
     reports: list[Report] = []
-    stakes: RowStakes | None = None
+    stakes = None
     gaps: list[Gap] = []
     too_small: list[TooSmall] = []
     plan = plan.for_rows(dataset)

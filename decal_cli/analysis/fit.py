@@ -165,7 +165,7 @@ def _of_few(data: Dataset, plan: Plan, advice: MethodSpec) -> Advised:
             return float(np.average((applied.score - rows.judged.label) ** 2, weights=rows.judged.weights))
         return -float(fitted_at(model, capacity, plan, chosen, applied, WIDENED).utility or 0.0)
 
-    losses: dict[MethodSpec, float] = {}
+    losses = {}
     for chosen in OF_FEW_ROWS:
         with suppress(Undefined):
             losses[chosen] = lost(chosen)

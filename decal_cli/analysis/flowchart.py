@@ -789,7 +789,7 @@ def _undecided(evidence: Evidence, first: Step) -> Advice:
     rows = max((count for count in counts if count is not None), default=None)
     if evidence.features:
         what = "whether there is anything to win"
-        then: list[str] = []
+        then = []
         if evidence.unlearnable:
             names = listed(evidence.unlearnable)
             then = [

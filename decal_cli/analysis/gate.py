@@ -333,7 +333,7 @@ def _chance(row: GateRow, risk: float) -> float | None:
 def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progress) -> Sequence[MetricReport]:
     """Of each model, and of each column of groups where there are several, the gaps that the rules ask for."""
     choices = choices_of([rule for rule in rules if rule.over == "gap"])
-    reports: list[MetricReport] = []
+    reports = []
     for model in with_lists(dataset, plan).models if choices else ():
         progress(f"{model.name}: gaps between groups")
         rows = model.rows
@@ -454,7 +454,7 @@ def judge(
     was lost since the baseline, "gap" of the largest gaps between groups. task: what the reports were measured for.
     confidence: of their intervals.
     """
-    rows: list[GateRow] = []
+    rows = []
     for rule in rules:
         if (rule.baseline or rule.change == "drop") and baseline is None:
             raise DecalError(
@@ -491,8 +491,8 @@ def _judge(
     task: Task | ClassDecision | None,
 ) -> GateRow:
     """A rule on one report, or on those of a model's groups."""
-    value: float | None = None
-    bound: float | None = None
+    value = None
+    bound = None
     reasons = []
     try:
         value = _value(rule, reports)
@@ -708,7 +708,7 @@ def _of_each_row(name: str, rows: Rows, inputs: Inputs) -> Bounded:
         if rows.classes:
             return Bounded(((score - np.eye(len(rows.classes))[label]) ** 2).sum(axis=1), 0.0, 2.0)
         return Bounded((score - label) ** 2, 0.0, 1.0)
-    task: Task | ClassDecision = inputs.stakes
+    task = inputs.stakes
     payoff, action = np.array(task.undominated, dtype=float), actions_taken(score, task)
     if name != "expected_utility":
         if rows.classes:

@@ -449,7 +449,7 @@ def recommend(
         raise NO_DECISION
     if plan.by_row:
         plan = replace(plan, choices=tuple(dict.fromkeys((*plan.choices, *BY_AMOUNT))))
-    holds: dict[str, Interval] = {}
+    holds = {}
 
     def held(report: Report, inputs: Inputs) -> None:
         if plan.binary is None:
@@ -772,7 +772,7 @@ def advise_over(
     """
     plan = replace(plan, decision=None)
     unbound = tuple(choice for choice in plan.choices if not decides(choice))
-    found: list[tuple[Stretch, ...]] = []
+    found = []
 
     def along(report: Report, inputs: Inputs) -> None:
         elsewhere = Elsewhere(inputs, report, plan, preferences)

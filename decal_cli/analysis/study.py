@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -41,7 +41,7 @@ from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.hints import Hint
 from decal_cli.learn.method import MethodSpec, Training, fit_each, missing, training_rows, won
 from decal_cli.learn.methods import METHODS, methods_for_two
-from decal_cli.learn.models import Applied, Model
+from decal_cli.learn.models import Model
 from decal_cli.learn.probe import Recalibrated
 from decal_cli.learn.regions import build_regions
 from decal_cli.limits import MAX_LINE_BYTES
@@ -247,8 +247,8 @@ def _fitted(
 
     There is one for all tasks, unless it needs the task. Of several classes, CHOSEN is fitted too.
     """
-    seconds: dict[str, float] = {}
-    reasons: dict[str, str] = {}
+    seconds = {}
+    reasons = {}
     models: dict[str, list[Model]] = {}
     binary = [task if isinstance(task, BinaryTask) else None for task in tasks]
 
@@ -287,7 +287,7 @@ def _add_gains(
         always = [gain(np.full(len(test), acts), task) for acts in (False, True)] if by_threshold else []
         point |= {"gains": {}, "constants": always}
     for name, of_tasks in models.items():
-        applied: dict[int, Applied] = {}
+        applied = {}
         for point, task, model in zip(points, tasks, of_tasks, strict=True):
             if id(model) not in applied:
                 applied[id(model)] = model(test)
@@ -431,7 +431,7 @@ def _units(
 ) -> tuple[list[tuple[Unit, str]], dict[str, str], list[str], Setting]:
     """All units with their keys, the digests of the files, notes on what is dropped, and the setting for these rows."""
     units, digests, notes = [], {}, []
-    several: bool | None = None
+    several = None
     for path in paths:
         present, absent = _scores_in(path, columns)
         if absent:
@@ -490,7 +490,7 @@ def _measured(
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(min(workers, len(waiting)), mp_context=context, initializer=_end_with_parent)
     try:
-        futures: dict[Future[Record], str] = {pool.submit(work, unit): key for unit, key in waiting}
+        futures = {pool.submit(work, unit): key for unit, key in waiting}
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BrokenProcessPool:

@@ -192,7 +192,7 @@ def _shortest_ends(paths: Sequence[str]) -> dict[str, str]:
 
 def columns_of(points: StudyPoints) -> dict[str, Values]:
     """All points as named columns of a file: origin, estimates, and gains, such as 'gain of METHOD'."""
-    columns: dict[str, Values] = {
+    columns = {
         "file": np.array(points.files)[points.file],
         "score": np.array([score for _, score in points.pairs])[points.pair],
         "seed": points.seed,

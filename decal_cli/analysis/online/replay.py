@@ -394,7 +394,7 @@ class OnlineHistory(Resumable):
     def advance(self, first: int, time: Values, log_e: Floats, sums: Mapping[str, Sums]) -> None:
         """Take the next rows; first: the number of the first, from 1."""
         number = np.arange(first, first + len(time))
-        at: Ints = np.flatnonzero(number % self.stride == 0)
+        at = np.flatnonzero(number % self.stride == 0)
         self.row += number[at].tolist()
         self.time += time[at].tolist()
         self.log_e += log_e[at].tolist()
@@ -543,7 +543,7 @@ class Replay(Resumable):
             spec.key: forecaster_of(spec, plan.seed, plan.horizon, groups=grouped and spec.key != AS_IT_IS)
             for spec in plan.methods
         }
-        dtype: Any = np.float64 if plan.clock == "numbers" else np.int64
+        dtype = np.float64 if plan.clock == "numbers" else np.int64
         times = np.empty(0, dtype), np.empty(0, dtype)
         self.held = WaitingRows(np.empty(0), np.empty(0, np.uint8), *times, np.empty(0, object))
         self.warm = [0, 0]
@@ -555,7 +555,7 @@ class Replay(Resumable):
             for key in keys
         }
         self.windows, self.course = [], OnlineHistory(keys[1:])
-        kind: type[EProcess] = DelayedAlarm if plan.delay.late else ClusterAlarm if plan.cluster else CalibrationAlarm
+        kind = DelayedAlarm if plan.delay.late else ClusterAlarm if plan.cluster else CalibrationAlarm
         self.e_process = kind()
         self.start_times = {}
         self.latest = Latest(dtype)
