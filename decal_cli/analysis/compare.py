@@ -67,7 +67,7 @@ class Difference:
     by_chance: bool | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Thresholds:
     """Who wins at which thresholds. band: standard errors beyond which a model is ahead, at all thresholds at once;
     null where the two hardly differ.
@@ -81,7 +81,7 @@ class Thresholds:
     curves: Hidden[BrierDifference]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Contest(MetricReport):
     """The comparison on all rows (group None) or on one group of them. model: the second less the first.
 
@@ -100,7 +100,7 @@ class Contest(MetricReport):
     """Who is acted on by which model, where so many rows can be acted on only; there are no disagreements then."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Comparison:
     """All contests of two models, the first on all rows; and the splice, None where none was asked for."""
 
@@ -111,11 +111,7 @@ class Comparison:
 
 
 def compare(
-    dataset: Dataset,
-    plan: Plan,
-    progress: Progress = lambda text: None,
-    splicing: bool = True,
-    ids: Ids | None = None,
+    dataset: Dataset, plan: Plan, progress: Progress = lambda text: None, splicing: bool = True, ids: Ids | None = None
 ) -> Comparison:
     """Compare the two models of a data set whose rows are the same, on all rows and on every group.
 
@@ -579,7 +575,7 @@ class Circumstances(NamedTuple):
 UNLIMITED = Circumstances()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Baseline:
     """The values of an earlier report by (model, group) and key, with what they depend on.
 
@@ -765,11 +761,7 @@ OTHER_LEVEL = "the baseline has no interval of this confidence"
 
 
 def drops(
-    choices: Sequence[MetricSpec],
-    dataset: Dataset,
-    evaluation: Evaluation,
-    baseline: Baseline,
-    progress: Progress,
+    choices: Sequence[MetricSpec], dataset: Dataset, evaluation: Evaluation, baseline: Baseline, progress: Progress
 ) -> tuple[tuple[Report, ...], tuple[str, ...]]:
     """What each model lost since the baseline, as reports, and notes on how that was compared.
 

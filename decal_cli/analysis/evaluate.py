@@ -72,7 +72,7 @@ from decal_cli.version import __version__
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class OfModel:
     """What is said of one model, on all rows (group None) or on one group of them."""
 
@@ -90,7 +90,7 @@ class OfModel:
         return ", ".join(filter(None, self.place))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class MetricReport(OfModel):
     """Results of one model, or of one less another, by metric; positives: None for rows of several classes."""
 
@@ -103,7 +103,7 @@ class MetricReport(OfModel):
         return self.results[key].value if key in self.results else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Report(MetricReport):
     """The metrics of one model on one group of rows (group None: on all of them).
 
@@ -250,7 +250,7 @@ class Plan:
         return need_two_actions(self.need_shared(verb), f"decal {verb}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Evaluation:
     """All reports on one data set, and where they come from."""
 

@@ -64,7 +64,7 @@ class Gain:
     interval: Interval | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Fitting:
     """A fitted model and how it did.
 
@@ -395,7 +395,7 @@ def columns_for(saved: Saved, missing: Any = "error") -> Columns:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ScoredBatch:
     """Some rows with what the model adds to them.
 

@@ -389,7 +389,7 @@ class Preferences:
     """Of the decisions 0 and 1; () where they have none."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Round:
     """The methods tried on one score, best first, and the flowchart entered again with the best of them.
 
@@ -405,7 +405,7 @@ class Round:
     picked: Picked | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Recommendation:
     """An evaluation and the advice on each of its reports.
 
@@ -740,7 +740,7 @@ class Stretch:
     best: Best | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RangeAdvice:
     """The stretches of each model and group, in their order. evaluation: of the rows, without a decision."""
 

@@ -12,14 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.analysis.flowchart import (
-    EVIDENCE_KEYS,
-    FITS,
-    Action,
-    Evidence,
-    Item,
-    walk,
-)
+from decal_cli.analysis.flowchart import EVIDENCE_KEYS, FITS, Action, Evidence, Item, walk
 from decal_cli.analysis.study import CHOSEN, ESTIMATES, WITH_INTERVALS, Study
 from decal_cli.data.words import grouped
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
@@ -29,8 +22,9 @@ from decal_cli.hints import Hint
 from decal_cli.metrics import named
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.estimate import MeanEstimate
-from decal_cli.tables.table import Bools, Floats, Values
+from decal_cli.tables.table import Bools, Floats, Ints, Values
 
+Names = NDArray[np.str_]
 BASE = "isotonic"
 """The recalibration from which gains beyond recalibration are counted."""
 BEYOND_SUFFIX = f" - {BASE}"
@@ -40,7 +34,7 @@ MIN_POINTS = 10
 """Points of a halving that a correlation needs: with three, chance alone makes r2 a half."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class StudyPoints:
     """All points of a study as columns, shape (P,) each; NaN where undefined.
 
@@ -48,9 +42,9 @@ class StudyPoints:
     estimates that are WITH_INTERVALS.
     """
 
-    file: NDArray[np.int64]
-    pair: NDArray[np.int64]
-    seed: NDArray[np.int64]
+    file: Ints
+    pair: Ints
+    seed: Ints
     threshold: Floats
     estimates: Mapping[str, Floats]
     ends: Mapping[str, tuple[Floats, Floats]]
@@ -62,7 +56,7 @@ class StudyPoints:
     pairs: tuple[tuple[str, str], ...]
     base_rate: Floats
     """Of the file, shape (P,)."""
-    task: NDArray[np.str_] | None = None
+    task: Names | None = None
     """Names of tasks, shape (P,), where a study is over these; thresholds are NaN then."""
 
     @property
@@ -279,7 +273,7 @@ def policies(
     return Policies(multiple, tuple(made), made[0].loss / always if always > 0 else float("nan"), made[0].right)
 
 
-def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: StudyPoints, confidence: float) -> Policy:
+def _policy(name: str, loss: Floats, chosen: Names, points: StudyPoints, confidence: float) -> Policy:
     usable = np.isfinite(loss)
     names, times = np.unique(chosen[usable], return_counts=True)
     shares = {str(action): float(count / times.sum()) for action, count in zip(names, times, strict=True)}
@@ -289,7 +283,7 @@ def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: StudyPoin
     return Policy(name, *points.mean(loss), ends, float(np.mean(loss[usable] <= NEARLY_BEST)), shares)
 
 
-def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> NDArray[np.str_]:
+def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> Names:
     """What the flowchart of Perez-Lebel et al. 2025 advises on the plug-in estimates, shape (P,), in one round.
 
     "About 0" is the paper's own r, at which GLAR begins to correct: 0.02 in its units, which is 0.02 t* u_delta.
@@ -300,7 +294,7 @@ def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> ND
     return np.where((regret > 0) & (regret > cost), selected, "nothing")
 
 
-def advised(points: StudyPoints, rows: Sequence[int], costs: Mapping[Action, float]) -> NDArray[np.str_]:
+def advised(points: StudyPoints, rows: Sequence[int], costs: Mapping[Action, float]) -> Names:
     """What the flowchart advises at every point, shape (P,): an action or, by name, a constant decision.
 
     Where it cannot tell, the action that it leans to.
@@ -418,7 +412,7 @@ class _Statistics(NamedTuple):
     mean: Floats
 
 
-def _sums(columns: Floats, cluster: NDArray[np.int64], seed: NDArray[np.int64]) -> Floats:
+def _sums(columns: Floats, cluster: Ints, seed: Ints) -> Floats:
     """Sums of products of the columns and a constant one, by seed and cluster: shape (S, C, V + 1, V + 1)."""
     with_one = np.vstack((columns, np.ones(columns.shape[1])))
     seeds, clusters = np.unique(seed), np.unique(cluster)
@@ -464,7 +458,7 @@ def without_each_file(points: StudyPoints) -> dict[Any, Bools]:
     return {name: points.file != k for k, name in enumerate(points.files)}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Summary:
     """A study in numbers. in_utility: the relations in the units of Perez-Lebel et al. 2025, where u_delta is 1/t*.
     seconds: median processor time of a fit by method; reasons: why a method has no gain, and in how many halvings.

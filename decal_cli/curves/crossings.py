@@ -63,7 +63,7 @@ class Crossing:
     below: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class BrierDifference:
     """The difference of two Brier curves, D(t) = alpha + beta t for t in (edge[k], edge[k + 1]].
 
@@ -262,7 +262,7 @@ class Rival:
     beaten_at: float | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Lowest:
     """The lowest calibrated Brier curve of all models on the thresholds, and every model beside it; sufficient: models
     that no other one beats beyond chance.

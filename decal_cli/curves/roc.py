@@ -16,7 +16,7 @@ from decal_cli.tables.isotonic import pool
 from decal_cli.tables.table import BINS, Floats, Table
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Roc:
     """Points of a ROC curve, shape (k,) each, of a population in which this share has label 1.
 

@@ -140,9 +140,7 @@ class RunningSums(Resumable):
 
     def _check_sums(self, count: int) -> None:
         consistent(
-            0 <= count <= MAX_ROWS,
-            abs(self.total) <= self.reach * (count + 1),
-            0 <= self.squares <= 4 * (count + 1),
+            0 <= count <= MAX_ROWS, abs(self.total) <= self.reach * (count + 1), 0 <= self.squares <= 4 * (count + 1)
         )
 
 
@@ -451,7 +449,7 @@ class ClusterAlarm(Resumable):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class DelayedBlock:
     """Rows that follow each other, so far. first: the number of the first; size: how many; shared: over how many rows
     a bet on it is the average; log_sums: of each bet, the sum over those of them that it has, shape (bets,).

@@ -135,7 +135,7 @@ class StreamClusters(Resumable):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class WaitingRows:
     """Rows that were predicted, and whose labels the forecasters have not learned; shape (P,) each."""
 
@@ -423,6 +423,7 @@ MAX_LATEST = 1000
 """Rows that are remembered: what comes again begins with them, ends among them, or holds them all."""
 MAX_CHANCE = 1e-6
 """Rows that are equal count as the same rows where they would be so by chance less often."""
+Digests = NDArray[np.uint64]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -430,17 +431,17 @@ class Latest(Resumable):
     """The latest rows. time: of each, 0 where rows are in order as they stand; digest: of what else each holds."""
 
     time: Values
-    digest: NDArray[np.uint64]
+    digest: Digests
 
     def __init__(self, dtype: Any) -> None:
         self.time, self.digest = np.empty(0, dtype), np.empty(0, np.uint64)
 
-    def then(self, time: Values, digest: NDArray[np.uint64]) -> None:
+    def then(self, time: Values, digest: Digests) -> None:
         """Take further rows."""
         self.time = np.concatenate((self.time, time[-MAX_LATEST:]))[-MAX_LATEST:]
         self.digest = np.concatenate((self.digest, digest[-MAX_LATEST:]))[-MAX_LATEST:]
 
-    def among(self, time: Values, digest: NDArray[np.uint64], rows: int) -> int:
+    def among(self, time: Values, digest: Digests, rows: int) -> int:
         """How many of the first of these rows were taken before; rows: how many were taken in all.
 
         The rows are compared with the latest ones at every shift; a shift counts where all rows that overlap are equal.
@@ -484,7 +485,7 @@ def _pairs(of_rows: Values) -> int:
     return int((counts * (counts - 1)).sum())
 
 
-def digests_of(score: Floats, label: Labels, *texts: Values | None) -> NDArray[np.uint64]:
+def digests_of(score: Floats, label: Labels, *texts: Values | None) -> Digests:
     """A hash of what each row holds, shape (T,): two rows that differ have the same one with a chance of 1 in 2^64."""
     from hashlib import blake2b
 
@@ -497,7 +498,7 @@ def digests_of(score: Floats, label: Labels, *texts: Values | None) -> NDArray[n
     return digest
 
 
-def _mixed(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mixed(first: Digests, second: Digests) -> Digests:
     """A hash of pairs of numbers, shape (T,): a change in any bit of either changes about half of its bits."""
     bits = first * _ODD + second
     for shift in (30, 27, 31):
