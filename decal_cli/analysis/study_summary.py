@@ -137,26 +137,19 @@ def points_of(study: Study) -> StudyPoints:
     scores = tuple(dict.fromkeys((record["file"], record["score"]) for record in study.records))
     pairs = tuple((files[paths.index(path)], score) for path, score in scores)
 
-    def column(values: Sequence[float | None]) -> Floats:
-        return np.array([np.nan if value is None else value for value in values], dtype=float)
-
-    estimates, ends = {}, {}
     tasks = [point.get("task") for _, point in rows] if study.setting.tasks else None
-    for name in rows[0][1]["estimates"] if tasks else ESTIMATES:
-        cells = [point["estimates"][name] for _, point in rows]
-        value, low, high = (column(values) for values in zip(*cells, strict=True))
-        estimates[name] = value
-        if name in WITH_INTERVALS:
-            ends[name] = (low, high)
+    names = rows[0][1]["estimates"] if tasks else ESTIMATES
+    # What is None in a record is NaN here.
+    estimates = {name: np.array([point["estimates"][name] for _, point in rows], dtype=float).T for name in names}
     methods = [*([CHOSEN] if tasks else []), *(chosen.key for chosen in study.setting.methods)]
-    gains = {name: column([point["gains"].get(name) for _, point in rows]) for name in methods}
+    gains = {name: np.array([point["gains"].get(name) for _, point in rows], dtype=float) for name in methods}
     return StudyPoints(
         np.array([paths.index(record["file"]) for record, _ in rows]),
         np.array([scores.index((record["file"], record["score"])) for record, _ in rows]),
         np.array([record["seed"] for record, _ in rows]),
-        column([point["threshold"] for _, point in rows]),
-        estimates,
-        ends,
+        np.array([point["threshold"] for _, point in rows], dtype=float),
+        {name: value for name, (value, _, _) in estimates.items()},
+        {name: (low, high) for name, (_, low, high) in estimates.items() if name in WITH_INTERVALS},
         {name: values for name, values in gains.items() if np.isfinite(values).any()},
         np.array([point["constants"] for _, point in rows], dtype=float).reshape(len(rows), -1).T,
         files,
@@ -275,8 +268,7 @@ def policies(
 
 def _policy(name: str, loss: Floats, chosen: Names, points: StudyPoints, confidence: float) -> Policy:
     usable = np.isfinite(loss)
-    names, times = np.unique(chosen[usable], return_counts=True)
-    shares = {str(action): float(count / times.sum()) for action, count in zip(names, times, strict=True)}
+    shares = {action: count / usable.sum() for action, count in sorted(Counter(chosen[usable].tolist()).items())}
     # No choice does better than the best one in hindsight.
     interval = points.over_clusters(loss, confidence)
     ends = None if interval is None else (max(interval[0], 0.0), interval[1])
