@@ -214,7 +214,11 @@ def _contest(
             apart = disagreements(pairs, threshold, of_a.rows)
     if cells is not None:
         return contest(0, asked, headline, None, apart, swapped)
-    return contest(len(pairs), asked, headline, _thresholds(pairs, plan, (of_a.model, of_b.model)), apart, swapped)
+    sure = pairs.design.confidence(plan.confidence)
+    curves, rng = brier_difference(pairs, (of_a.model, of_b.model)), np.random.default_rng([plan.seed, RESAMPLES])
+    reach = float("inf") if sure is None else band(pairs, sure, rng)
+    at = curves.dominates, reach, len(curves.zeros), curves.crossings(reach), curves.leads(reach)
+    return contest(len(pairs), asked, headline, Thresholds(*at, curves), apart, swapped)
 
 
 def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
@@ -236,14 +240,6 @@ def _ahead(metric: Metric, a: float, b: float) -> float:
     if metric.better in IDEALS:
         return abs(a - IDEALS[metric.better]) - abs(b - IDEALS[metric.better])
     return {"higher": b - a, "lower": a - b, "neither": 0.0}[metric.better]
-
-
-def _thresholds(pairs: PairTable, plan: Plan, names: tuple[str, str]) -> Thresholds:
-    sure = pairs.design.confidence(plan.confidence)
-    curves, rng = brier_difference(pairs, names), np.random.default_rng([plan.seed, RESAMPLES])
-    reach = float("inf") if sure is None else band(pairs, sure, rng)
-    at = curves.crossings(reach), curves.leads(reach)
-    return Thresholds(curves.dominates, reach, len(curves.zeros), *at, curves)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from decal_cli.analysis.described import (
     worth_of,
 )
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outcome, compare_groups
-from decal_cli.data import Dataset, Input, Predictions
+from decal_cli.data import Dataset, Input
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
@@ -367,47 +367,43 @@ def evaluate(
     dataset = with_lists(dataset, plan)
     binary, population, classes = plan.binary, dataset.population, dataset.classes
 
-    def report_on(model: Predictions, group: str | None, rows: Rows, inputs: Inputs) -> Report:
-        sure = rows.sure(plan.level)
-        results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, sure).items()}
-        unlabelled = model.without_label if group is None and population is None else None
-        # Two names of actions say it all.
-        cells = count_cells(inputs) if classes or (counted and binary is None) else None
-        moved = None
-        if counted and population is not None and binary is not None and decided(rows, binary, population):
-            moved = moving(rows, binary, population, sure)
-        return Report(
-            model.name,
-            group,
-            len(rows),
-            None if classes else rows.positives,
-            results,
-            0 if classes else len(rows.table),
-            model.dropped,
-            rows.features is not None,
-            count_decisions(inputs) if counted and not classes else None,
-            regimes_of(inputs) if regimes else (),
-            ByClass(count_classes(rows.class_table), cells) if classes else None,
-            _recalibrator(inputs) if counted else None,
-            moved,
-            clusters_of(rows),
-            by_outcome(rows) if pack is not None and pack.by_outcome else (),
-            places_of(rows),
-            None if classes else cells,
-            worth_of(inputs, sure),
-            share=rows.table.base_rate if rows.weighted and not classes else None,
-            shares=count_actions(inputs) if counted and (classes or binary is None) else {},
-            unlearnable=() if dataset.features is None else dataset.features.unlearnable,
-            without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, plan.level),
-            over_time=gains_over_time(inputs, sure),
-        )
-
     for model in dataset.models:
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            inputs = plan.inputs(rows)
+            inputs, sure = plan.inputs(rows), rows.sure(plan.level)
             inputs = inputs if reference is None else inputs.having(reference.scores[model.name])
-            report = report_on(model, group, rows, inputs)
+            results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, sure).items()}
+            unlabelled = model.without_label if group is None and population is None else None
+            # Two names of actions say it all.
+            cells = count_cells(inputs) if classes or (counted and binary is None) else None
+            moved = None
+            if counted and population is not None and binary is not None and decided(rows, binary, population):
+                moved = moving(rows, binary, population, sure)
+            report = Report(
+                model.name,
+                group,
+                len(rows),
+                None if classes else rows.positives,
+                results,
+                0 if classes else len(rows.table),
+                model.dropped,
+                rows.features is not None,
+                count_decisions(inputs) if counted and not classes else None,
+                regimes_of(inputs) if regimes else (),
+                ByClass(count_classes(rows.class_table), cells) if classes else None,
+                _recalibrator(inputs) if counted else None,
+                moved,
+                clusters_of(rows),
+                by_outcome(rows) if pack is not None and pack.by_outcome else (),
+                places_of(rows),
+                None if classes else cells,
+                worth_of(inputs, sure),
+                share=rows.table.base_rate if rows.weighted and not classes else None,
+                shares=count_actions(inputs) if counted and (classes or binary is None) else {},
+                unlearnable=() if dataset.features is None else dataset.features.unlearnable,
+                without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, plan.level),
+                over_time=gains_over_time(inputs, sure),
+            )
             if plan.by_row and not reports:
                 stakes = inputs.find(RowStakes)
             reports.append(report)

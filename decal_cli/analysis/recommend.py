@@ -138,7 +138,13 @@ class TriedOn:
             trials.append(self._trial(method))
         trials.sort(key=lambda trial: (trial.net is None, -(trial.net or 0.0)))
         first = best(trials)
-        return tuple(trials if first is None else (self._behind(each, first) for each in trials))
+        for place, each in enumerate(trials):
+            if first and first.applied and each.applied and each.achieved.value is not None:
+                # The paired difference to the best one, each after its cost.
+                mean, error = self._won(first.applied, each.applied)
+                behind = self._result(MeanEstimate(mean - (first.cost - each.cost), error))
+                trials[place] = replace(each, behind=behind)
+        return tuple(trials)
 
     def _trial(self, chosen: MethodSpec) -> Trial:
         action = ACTIONS[chosen.declared.kind]
@@ -151,13 +157,6 @@ class TriedOn:
             return replace(trial, achieved=self._result(self._won(done.applied)))
         except Undefined as undefined:
             return replace(trial, achieved=Result(None, None, undefined.reason))
-
-    def _behind(self, trial: Trial, first: Trial) -> Trial:
-        """The trial with its paired difference to the best one, each after its cost."""
-        if trial.applied is None or first.applied is None or trial.achieved.value is None:
-            return trial
-        mean, error = self._won(first.applied, trial.applied)
-        return replace(trial, behind=self._result(MeanEstimate(mean - (first.cost - trial.cost), error)))
 
     def _result(self, mean: MeanEstimate) -> Result:
         return Result(mean.mean, ends_of(mean, self.rows.judged, self.confidence))
@@ -512,7 +511,7 @@ class Elsewhere:
         # Smoothed gains are compared with costs only.
         apart = {HEADROOM} if preferences.costs else {HEADROOM, SMOOTHED}
         self._choices = tuple(choice for choice in changing if choice.key not in apart)
-        self._sure = inputs.rows.sure(plan.confidence) if plan.intervals else None
+        self._sure = inputs.rows.sure(plan.level)
 
     def advise(self, task: BinaryTask) -> tuple[Advice, Mapping[str, Result]]:
         """The advice for this task, and the results that it follows from."""
@@ -674,7 +673,7 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
         say=preferences.saying(amounts_of(report)),
         names=preferences.names,
         unlearnable=report.unlearnable,
-        **({} if report.recalibrator is None else {"fits": {**FITS, "recalibrate": report.recalibrator}}),
+        fits={**FITS, "recalibrate": report.recalibrator or FITS["recalibrate"]},
     )
 
 
@@ -790,15 +789,14 @@ def advise_over(
             return _Point(number, task.threshold, advice.same, won)
 
         points = looked_at(point, (*range(0, STEPS, COARSE), STEPS), lambda each: each.same)
-        found.append(tuple(_stretches(points.values())))
+        stretches = []
+        # Runs of points at which the same is to be done.
+        for _, of_same in groupby(points.values(), key=lambda point: point.same):
+            run = list(of_same)
+            best = max((each.won for each in run if each.won), key=lambda won: won.gain, default=None)
+            thresholds = run[0].threshold, run[-1].threshold
+            stretches.append(Stretch(run[0].at, run[-1].at, thresholds, *run[0].same, best))
+        found.append(tuple(stretches))
 
     evaluation = evaluate(dataset, replace(plan, choices=unbound), progress, then=along)
     return RangeAdvice(evaluation, unknown, tuple(found))
-
-
-def _stretches(points: Iterable[_Point]) -> Iterator[Stretch]:
-    """Runs of points at which the same is to be done."""
-    for _, of_same in groupby(points, key=lambda point: point.same):
-        run = list(of_same)
-        best = max((each.won for each in run if each.won), key=lambda won: won.gain, default=None)
-        yield Stretch(run[0].at, run[-1].at, (run[0].threshold, run[-1].threshold), *run[0].same, best)

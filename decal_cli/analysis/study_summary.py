@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -99,6 +100,11 @@ class StudyPoints:
             return "files"
         return "scores" if len(self.pairs) >= MIN_CLUSTERS else None
 
+    @property
+    def cluster(self) -> Ints:
+        """The number of what is drawn, or of the score where both are too few, shape (P,)."""
+        return self.file if self.bootstrap_unit == "files" else self.pair
+
     def enough(self, rows: Bools) -> bool:
         """Whether these points are enough for a correlation; several halvings of the same rows do not count as more."""
         return bool(rows.sum() >= MIN_POINTS * len(np.unique(self.seed[rows])) > 0)
@@ -121,7 +127,7 @@ class StudyPoints:
         from scipy.stats import t as student
 
         usable = np.isfinite(values)
-        cluster = (self.file if self.bootstrap_unit == "files" else self.pair)[usable]
+        cluster = self.cluster[usable]
         mean = float(values[usable].mean())
         sums = np.bincount(cluster, values[usable] - mean)[np.unique(cluster)]
         error = float(np.sqrt(len(sums) / (len(sums) - 1) * (sums @ sums)) / usable.sum())
@@ -343,10 +349,24 @@ class Relation:
 def relations(points: StudyPoints, confidence: float) -> dict[tuple[str, str], Relation]:
     """The relation of every (estimate, target) pair, over the points at which both are defined."""
     by_pair: dict[tuple[str, str], Relation] = {}
-    for estimates in _alike(points.estimates):
-        for targets in _alike(points.targets):
-            rng = np.random.default_rng([SEED, N_CLUSTER_RESAMPLES])
-            by_pair.update(_relations(points, estimates, targets, confidence, rng))
+    for estimates, targets in product(_alike(points.estimates), _alike(points.targets)):
+        stacked = np.array([*estimates.values(), *targets.values()])
+        usable = np.isfinite(stacked).all(axis=0)
+        if not usable.any():
+            continue
+        enough = points.enough(usable)
+        sums = _sums(stacked[:, usable], points.cluster[usable], points.seed[usable])
+        whole = _statistics(sums.sum(axis=1))
+        reach = np.full_like(whole.r2, np.nan)
+        if points.bootstrap_unit is not None and enough:
+            reach = _reach(sums, confidence, np.random.default_rng([SEED, N_CLUSTER_RESAMPLES]))
+        for (i, estimate), (j, target) in product(enumerate(estimates), enumerate(targets, len(estimates))):
+            r2, slope = (float(each[i, j]) if enough else float("nan") for each in (whole.r2, whole.slope))
+            ends = None
+            if np.isfinite(reach[i, j]):
+                ends = max(r2 - float(reach[i, j]), 0.0), min(r2 + float(reach[i, j]), 1.0)
+            error = float(whole.mean[j] - whole.mean[i])
+            by_pair[estimate, target] = Relation(estimate, target, r2, ends, slope, error)
     return by_pair
 
 
@@ -355,32 +375,6 @@ def _alike(columns: Mapping[str, Floats]) -> list[dict[str, Floats]]:
     defined = {name: np.isfinite(values) for name, values in columns.items()}
     alike = grouped((where.tobytes(), name) for name, where in defined.items() if where.any())
     return [{name: columns[name] for name in names} for names in alike.values()]
-
-
-def _relations(
-    points: StudyPoints,
-    estimates: Mapping[str, Floats],
-    targets: Mapping[str, Floats],
-    confidence: float,
-    rng: np.random.Generator,
-) -> Iterator[tuple[tuple[str, str], Relation]]:
-    stacked = np.array([*estimates.values(), *targets.values()])
-    usable = np.isfinite(stacked).all(axis=0)
-    if not usable.any():
-        return
-    enough = points.enough(usable)
-    cluster = points.file if points.bootstrap_unit == "files" else points.pair
-    sums = _sums(stacked[:, usable], cluster[usable], points.seed[usable])
-    whole = _statistics(sums.sum(axis=1))
-    reach = None if points.bootstrap_unit is None or not enough else _reach(sums, confidence, rng)
-    for i, estimate in enumerate(estimates):
-        for j, target in enumerate(targets, len(estimates)):
-            r2, slope = (float(each[i, j]) if enough else float("nan") for each in (whole.r2, whole.slope))
-            ends = None
-            if reach is not None and np.isfinite(reach[i, j]):
-                ends = max(r2 - float(reach[i, j]), 0.0), min(r2 + float(reach[i, j]), 1.0)
-            error = float(whole.mean[j] - whole.mean[i])
-            yield (estimate, target), Relation(estimate, target, r2, ends, slope, error)
 
 
 def _reach(sums: Floats, confidence: float, rng: np.random.Generator) -> Floats:

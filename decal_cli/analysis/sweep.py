@@ -136,8 +136,14 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
         limited = _at_capacity(model.rows, dataset.capacity, plan, grid)
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            one = _swept(model, group, rows, plan, grid)
-            reports.append(replace(one, curves={**one.curves, **limited.get(group, {})}))
+            regions = probed = featured = None
+            if rows.features is not None:
+                regions, probed = build_regions(rows, seed=plan.seed), build_probe(rows, seed=plan.seed)
+                featured = FeaturedRows(regions, hold_out(rows, seed=plan.seed), probed)
+            curves = curves_of(rows.table, featured, grid, confidence=rows.sure(plan.level), seed=plan.seed)
+            curves |= limited.get(group, {})
+            counts = len(rows), rows.positives, model.dropped
+            reports.append(Swept(model.name, group, *counts, curves, rows.table, regions, probed))
     head = head_of(dataset, plan)
     head = replace(head, notes=(*head.notes, *_of_cells(reports, grid)))
     return Sweep(head, grid, tuple(reports), None if dataset.apart else _lowest(dataset.models, grid, plan))
@@ -157,23 +163,10 @@ def _of_cells(reports: Sequence[Swept], grid: Grid) -> Iterator[str]:
 
 def _lowest(models: Sequence[Predictions], grid: Grid, plan: Plan) -> Lowest | None:
     rows = [model.rows for model in models]
-    sure = rows[0].sure(plan.confidence)
-    counted = isinstance(rows[0], Aggregated)
+    sure, counted = rows[0].sure(plan.confidence), isinstance(rows[0], Aggregated)
     if counted or len(rows) < 2 or len(rows[0]) < FEWEST_ROWS or sure is None or not same_rows(rows):
         return None
     return lowest_curve([(model.name, model.rows) for model in models], grid.thresholds, sure, plan.seed)
-
-
-def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: Grid) -> Swept:
-    table = rows.table
-    regions = probed = featured = None
-    if rows.features is not None:
-        regions, held = build_regions(rows, seed=plan.seed), hold_out(rows, seed=plan.seed)
-        probed = build_probe(rows, seed=plan.seed)
-        featured = FeaturedRows(regions, held, probed)
-    sure = rows.sure(plan.level)
-    curves = curves_of(table, featured, grid, confidence=sure, seed=plan.seed)
-    return Swept(model.name, group, len(rows), rows.positives, model.dropped, curves, table, regions, probed)
 
 
 def _at_capacity(

@@ -279,7 +279,10 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
     Chance is judged at all thresholds and for all pairs of models at once (Bonferroni), on held-out rows.
     """
     rows = models[0][1]
-    fold = _folds([each for _, each in models], seed)
+    # A fold for each row, the same for all models and whatever the order of the rows.
+    order = np.lexsort((rows.weights, rows.label, *(each.score for _, each in models)))
+    fold = np.empty(len(rows), dtype=int)
+    fold[order] = rows.take(order).places(Seed(seed).generator("lowest")) % FOLDS
     held_out = [fits_of_other_folds(each, fold) for _, each in models]
     curves = np.array([_curve(each.table.isotonic, at) for _, each in models])
     lowest = curves.min(axis=0)
@@ -320,15 +323,6 @@ def same_rows(models: Sequence[Rows]) -> bool:
         and np.array_equal(each.weights, first.weights)
         for each in models[1:]
     )
-
-
-def _folds(models: Sequence[Rows], seed: int) -> Ints:
-    """A fold for each row, the same for all models and whatever the order of the rows, shape (T,)."""
-    first = models[0]
-    order = np.lexsort((first.weights, first.label, *(each.score for each in models)))
-    fold = np.empty(len(first), dtype=int)
-    fold[order] = first.take(order).places(Seed(seed).generator("lowest")) % FOLDS
-    return fold
 
 
 def _curve(fitted: Table, at: Floats) -> Floats:
