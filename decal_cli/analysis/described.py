@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -739,21 +740,20 @@ def against(dataset: Dataset, reference: Dataset, confidence: float | None) -> R
             "drop one of them",
         )
     scores = {model.name: ReferenceScores(model.rows.table) for model in reference.models}
-    shifts = (_shift(each.name, each.rows.table, scores[each.name].table, confidence) for each in dataset.models)
+    shifts = []
+    for model in dataset.models:
+        before, now = scores[model.name].table, model.rows.table
+        edges = before.bin_edges(N_BINS)
+        seen = binned(now, edges)
+        shift = partial(Shift, model.name, psi(binned(before, edges), seen), now.base_rate, before.base_rate)
+        try:
+            found = label_shift(binned(before, edges, 0), binned(before, edges, 1), seen)
+        except Undefined as undefined:
+            shifts.append(shift(reason=undefined.reason))
+            continue
+        interval = None if confidence is None else normal(found.prevalence, confidence, 0.0, 1.0)
+        shifts.append(shift(found.prevalence.mean, interval, found.pvalue, found.pvalue > MAX_PVALUE))
     return Reference(reference.inputs, scores, tuple(shifts))
-
-
-def _shift(model: str, rows: Table, reference: Table, confidence: float | None) -> Shift:
-    edges = reference.bin_edges(N_BINS)
-    seen = binned(rows, edges)
-    index = psi(binned(reference, edges), seen)
-    try:
-        found = label_shift(binned(reference, edges, 0), binned(reference, edges, 1), seen)
-    except Undefined as undefined:
-        return Shift(model, index, rows.base_rate, reference.base_rate, reason=undefined.reason)
-    interval = None if confidence is None else normal(found.prevalence, confidence, 0.0, 1.0)
-    share, pvalue = found.prevalence.mean, found.pvalue
-    return Shift(model, index, rows.base_rate, reference.base_rate, share, interval, pvalue, pvalue > MAX_PVALUE)
 
 
 @dataclass(frozen=True)

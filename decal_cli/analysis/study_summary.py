@@ -266,19 +266,18 @@ def policies(
     ways |= {f"always {name}": np.full(len(best), name) for name in ("nothing", BASE, REFIT, FITS["post-train"])}
     made = []
     for label, actions in ways.items():
-        won = np.select([actions == action for action in choices], [*choices.values()], 0.0)
-        made.append(_policy(label, best - won, actions, points, confidence))
+        loss = best - np.select([actions == action for action in choices], [*choices.values()], 0.0)
+        usable = np.isfinite(loss)
+        shares = {
+            action: count / int(usable.sum()) for action, count in sorted(Counter(actions[usable].tolist()).items())
+        }
+        # No choice does better than the best one in hindsight.
+        interval = points.over_clusters(loss, confidence)
+        ends = None if interval is None else (max(interval[0], 0.0), interval[1])
+        right = float(np.mean(loss[usable] <= NEARLY_BEST))
+        made.append(Policy(label, *points.mean(loss), ends, right, shares))
     always = min(policy.loss for policy in made if policy.name in (f"always {BASE}", f"always {REFIT}"))
     return Policies(multiple, tuple(made), made[0].loss / always if always > 0 else float("nan"), made[0].right)
-
-
-def _policy(name: str, loss: Floats, chosen: Names, points: StudyPoints, confidence: float) -> Policy:
-    usable = np.isfinite(loss)
-    shares = {action: count / usable.sum() for action, count in sorted(Counter(chosen[usable].tolist()).items())}
-    # No choice does better than the best one in hindsight.
-    interval = points.over_clusters(loss, confidence)
-    ends = None if interval is None else (max(interval[0], 0.0), interval[1])
-    return Policy(name, *points.mean(loss), ends, float(np.mean(loss[usable] <= NEARLY_BEST)), shares)
 
 
 def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> Names:

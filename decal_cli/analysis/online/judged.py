@@ -278,16 +278,13 @@ class OnlineRule:
 
 def judge_online(rules: Sequence[OnlineRule], replay: Replay) -> tuple[GateRow, ...]:
     """What comes of every rule. Errors: DecalError, where it names a method that is not replayed."""
-    return tuple(_judged(rule, replay) for rule in rules)
-
-
-def _judged(rule: OnlineRule, replay: Replay) -> GateRow:
-    name = replay.plan.score or replay.plan.baseline
-    value = _value(rule, replay)
-    if value is None:
-        return GateRow(rule.text, name, None, bound=rule.number, reason=_lacking(rule, replay))
-    passed = OPERATORS[rule.operator](value, rule.number)
-    return GateRow(rule.text, name, None, value, rule.number, passed, answer=ANSWERS[passed])
+    rows, name = [], replay.plan.score or replay.plan.baseline
+    for rule in rules:
+        value = _value(rule, replay)
+        passed = None if value is None else OPERATORS[rule.operator](value, rule.number)
+        why = _lacking(rule, replay) if value is None else None
+        rows.append(GateRow(rule.text, name, None, value, rule.number, passed, why, ANSWERS[passed]))
+    return tuple(rows)
 
 
 def _lacking(rule: OnlineRule, replay: Replay) -> str:

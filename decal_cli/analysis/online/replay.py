@@ -672,7 +672,11 @@ class Replay(Resumable):
         log_e = self._bet(predictions[first], rows, known, None if within is None else within.runs)
         self._add_to_windows(rows, predictions[first], acts, log_e)
         self.course.advance(self.rows + 1, rows.time, log_e, sums)
-        self._remember(rows, cluster)
+        # What the latest rows are, so that they are known when they come again.
+        last = slice(-MAX_LATEST, None)
+        texts = (None if plan.group is None else rows.group[last], None if cluster is None else cluster[last])
+        time = np.zeros_like(rows.time[last]) if plan.clock == "rows" else rows.time[last]
+        self.latest.then(time, digests_of(rows.score[last], label[last], *texts))
         warm = label[: max(plan.warm_up - self.rows, 0)]
         self.warm = [self.warm[0] + len(warm), self.warm[1] + int(warm.sum())]
         self.rows, self.positives = self.rows + len(label), self.positives + int(label.sum())
@@ -695,13 +699,6 @@ class Replay(Resumable):
             for method, acting in acts.items():
                 add_acts(window.acts[method], acting[part], rows.label[part])
             window.log_e = float(log_e[end - 1])
-
-    def _remember(self, rows: WaitingRows, cluster: Values | None) -> None:
-        """What the latest rows are, so that they are known when they come again."""
-        last = slice(-MAX_LATEST, None)
-        group = None if self.plan.group is None else rows.group[last]
-        digest = digests_of(rows.score[last], rows.label[last], group, None if cluster is None else cluster[last])
-        self.latest.then(np.zeros_like(rows.time[last]) if self.plan.clock == "rows" else rows.time[last], digest)
 
     def _bet(self, score: Floats, rows: WaitingRows, known: Ints, runs: Runs | None) -> Floats:
         """log of the e-process after each of the rows, up to the alarm first, where it is raised there.
