@@ -399,7 +399,15 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
     below, above = grouping.sides(t, t.bins(BINS), task)
     # One bin along the last axis, so that each keeps its own sum.
     calibration = decisions.calibration_regret(rate[:, None], below[:, None], above[:, None], task.threshold)
-    loss, *bounds = _grouped(inputs.find(Regions), task, len(rate))
+    # Grouping loss, and what the bin adds to each of the bounds; NaN where unknown.
+    grouped = np.full((4, len(rate)), np.nan)
+    regions = inputs.find(Regions)
+    if regions is not None:
+        with contextlib.suppress(Undefined):
+            known = bin_losses(regions)
+            each_bound = bounds_of_bins(known.loss, known.rate, task.threshold)
+            grouped[:, known.judged] = known.loss, *(bound * known.share for bound in each_bound)
+    loss, *bounds = grouped
     regrets = (loss, least_variance(rate, task.threshold), *(task.u_delta * each for each in (calibration, *bounds)))
     columns = (np.ravel(each).tolist() for each in (low, high, rows, rows / count, score, rate, *regrets))
     return tuple(
@@ -413,17 +421,6 @@ def _bins(t: Table, rows: float) -> tuple[Floats, ...]:
     levels, starts = t.bins(BINS), t.bin_starts(BINS)
     highest = t.score[np.append(starts[1:], len(t)) - 1]
     return t.score[starts], highest, levels.n * (rows / t.total), levels.score, levels.pos / levels.n
-
-
-def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
-    """Grouping loss, and what the bin adds to each of the bounds, shape (4, bins); NaN where unknown."""
-    grouped = np.full((4, bins), np.nan)
-    with contextlib.suppress(Undefined):
-        if regions is not None:
-            known = bin_losses(regions)
-            each = bounds_of_bins(known.loss, known.rate, task.threshold)
-            grouped[:, known.judged] = known.loss, *(bound * known.share for bound in each)
-    return grouped
 
 
 @dataclass(frozen=True)
@@ -586,37 +583,24 @@ def listed_rows(rows: Rows, capacity: Capacity, task: Task | ClassDecision | Row
         return listed(rows, capacity, act_from)
     stakes = stakes_on(rows, task)
     by_gain = listed(rows, capacity, 0.0, stakes.in_place(rows.score).wins)
-    if isinstance(task, RowTask) and isinstance(stakes, RowUtilities):
-        return _with_others(by_gain, capacity, stakes, task, seed)
-    return by_gain
-
-
-def _with_others(by_gain: Rows, capacity: Capacity, utilities: RowUtilities, task: RowTask, seed: int) -> Rows:
-    """The same with lists beside it: of the highest scores, and of the rows that cost most to miss.
-
-    Each is among the rows that it would act on without a limit.
-    """
-    rows = utilities.rows
-    others = {SCORE_RANKING: np.where(utilities.acts(rows.score), rows.score, -np.inf)}
-    if np.ptp(utilities.benefit):
+    if not (isinstance(task, RowTask) and isinstance(stakes, RowUtilities)):
+        return by_gain
+    # Lists beside it, of the highest scores, and of the rows that cost most to miss: each among the rows that it would
+    # act on without a limit.
+    others = {SCORE_RANKING: np.where(stakes.acts(rows.score), rows.score, -np.inf)}
+    if np.ptp(stakes.benefit):
+        plain = replace(rows, features=None, groups={})
+        in_order = row_stakes(plain.in_order(), task)
+        assert isinstance(in_order, RowUtilities)  # as those of the same rows are
         # Of too few rows there is none, and a metric that asks for it says so.
         with contextlib.suppress(Undefined):
-            others[AMOUNT_RANKING] = _by_amount(rows, task, seed)
-    in_order = {name: listed(rows, capacity, None, rank).listed for name, rank in others.items()}
+            large, rank = build_by_amount(in_order, seed=seed).large, np.empty(len(rows))
+            rank[plain.order] = np.where(large, in_order.benefit, -np.inf)
+            others[AMOUNT_RANKING] = rank
+    in_place = ((name, listed(rows, capacity, None, rank).listed) for name, rank in others.items())
     assert by_gain.listed is not None  # it was made just now
-    beside = {name: each for name, each in in_order.items() if each is not None}
+    beside = {name: each for name, each in in_place if each is not None}
     return replace(by_gain, listed=replace(by_gain.listed, beside=beside))
-
-
-def _by_amount(rows: Rows, task: RowTask, seed: int) -> Floats:
-    """What missing each row costs, where flagging by amount alone acts on it; -infinity elsewhere, shape (T,)."""
-    plain = replace(rows, features=None, groups={})
-    utilities = row_stakes(plain.in_order(), task)
-    assert isinstance(utilities, RowUtilities)  # asked of them
-    rank = np.empty(len(rows))
-    large = build_by_amount(utilities, seed=seed).large
-    rank[plain.order] = np.where(large, utilities.benefit, -np.inf)
-    return rank
 
 
 def places_of(rows: Rows) -> Places | None:

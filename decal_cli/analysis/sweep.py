@@ -376,34 +376,26 @@ def sweep_tasks(
 ) -> VariedSweep:
     """Every model at every value, on all rows and on every group."""
     reports = []
-    for model in dataset.models:
-        share = population_share(model.rows) if series.kind == PREVALENCE else None
-        for group, at_each in _by_group(_at_each(dataset, model, plan, share, series)):
-            progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            reports.append(_report(model, group, at_each, plan, series, share))
-    head = head_of(dataset, plan)
-    return VariedSweep(replace(head, capacity=None) if series.kind == CAPACITY else head, series, tuple(reports))
-
-
-def _at_each(dataset: Dataset, model: Predictions, plan: Plan, share: float | None, series: TaskSeries) -> list[Rows]:
-    """The rows at each value: as they are, or counted as a population with that share of labels 1; and their places."""
-    one, rows = replace(dataset, models=(model,)), model.rows
+    # The task at each value, if there is one.
+    tasks: Sequence[Decision | None] = series.tasks or (None,) * len(series.values)
     capacities = [dataset.capacity] * len(series.values)
     if series.kind == CAPACITY:
         capacities = [Capacity(f"{value:g}", value, None if series.counted else 1.0) for value in series.values]
-    at_each = []
-    for value, capacity, task in zip(series.values, capacities, _tasks(series), strict=True):
-        counted = rows if share is None else Population.of_ones(value, share, kept=False).counted(rows)
-        if capacity is not None:
-            here = replace(one, capacity=capacity, models=(replace(model, rows=counted),))
-            counted = with_lists(here, plan, task).models[0].rows
-        at_each.append(counted)
-    return at_each
-
-
-def _tasks(series: TaskSeries) -> Sequence[Decision | None]:
-    """The task at each value, if there is one."""
-    return series.tasks or (None,) * len(series.values)
+    for model in dataset.models:
+        share = population_share(model.rows) if series.kind == PREVALENCE else None
+        # The rows at each value: as they are, or counted as a population with that share of labels 1; and their places.
+        at_each = []
+        for value, capacity, task in zip(series.values, capacities, tasks, strict=True):
+            rows = model.rows if share is None else Population.of_ones(value, share, kept=False).counted(model.rows)
+            if capacity is not None:
+                here = replace(dataset, capacity=capacity, models=(replace(model, rows=rows),))
+                rows = with_lists(here, plan, task).models[0].rows
+            at_each.append(rows)
+        for group, of_group in _by_group(at_each):
+            progress(f"{model.name}{'' if group is None else ' in ' + group}")
+            reports.append(_report(model, group, of_group, tasks, plan, series, share))
+    head = head_of(dataset, plan)
+    return VariedSweep(replace(head, capacity=None) if series.kind == CAPACITY else head, series, tuple(reports))
 
 
 def _by_group(at_each: list[Rows]) -> Iterator[tuple[str | None, list[Rows]]]:
@@ -427,7 +419,13 @@ def _names(rows: Rows, plan: Plan, series: TaskSeries) -> tuple[tuple[str, ...],
 
 
 def _report(
-    model: Predictions, group: str | None, at_each: list[Rows], plan: Plan, series: TaskSeries, share: float | None
+    model: Predictions,
+    group: str | None,
+    at_each: list[Rows],
+    tasks: Sequence[Decision | None],
+    plan: Plan,
+    series: TaskSeries,
+    share: float | None,
 ) -> VariedReport:
     rows = at_each[0]
     inputs = Inputs(rows, None, plan.seed)
@@ -435,7 +433,7 @@ def _report(
     c = rows.class_table if rows.classes and series.kind != CAPACITY else None
     worth, found = _names(rows, plan, series)
     results: dict[str, list[Result]] = {name: [] for name in (*worth, *found)}
-    for counted, task in zip(at_each, _tasks(series), strict=True):
+    for counted, task in zip(at_each, tasks, strict=True):
         # A table of its own, so that what it keeps of one task is gone with the next.
         at = inputs.at(task)
         at = at if c is None else at.having(replace(c))
