@@ -187,9 +187,7 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
             points, tasks = [{"threshold": t} for t in setting.thresholds], [task_of(t) for t in setting.thresholds]
         inputs = Inputs(fit, seed=unit.seed)
         seconds, reasons, models = _fitted(fit, inputs, setting.methods, tasks)
-        estimates = _estimates(fit, inputs, tasks, bool(setting.tasks), setting.confidence)
-        for point, each in zip(points, estimates, strict=True):
-            point["estimates"] = each
+        _add_estimates(points, fit, inputs, tasks, setting)
         _add_gains(points, models, test, tasks)
     return {
         "file": unit.file,
@@ -213,31 +211,26 @@ def _halves(rows: Training, seed: int) -> tuple[Training, Training]:
     return rows.take(~second), rows.take(second)
 
 
-def _estimates(
-    fit: Training, inputs: Inputs, tasks: Sequence[Any], named: bool, confidence: float
-) -> Iterator[dict[str, list[float | None]]]:
-    """What the fit half alone says of each task, by metric: value, low and high. named: tasks by name."""
+def _add_estimates(points: list[Record], fit: Training, inputs: Inputs, tasks: Sequence[Any], setting: Setting) -> None:
+    """What the fit half alone says of each task, by metric: value, low and high."""
     of_tasks, of_all, at_any = OF_NAMED_TASKS, OF_CLASSES if fit.classes else (), inputs
-    if not named:
+    if not setting.tasks:
         # The intervals of the grouping loss, which take trees on fewer rows, are not asked for.
         regions = None if fit.features is None else build_regions(fit, seed=fit.seed, loss_only=True)
         inputs = inputs.having(regions)
         of_tasks, of_all, at_any = OF_TASKS, OF_SCORES, inputs.at(task_of(EVEN))
-    shared = {spec.key: _estimate(spec, at_any, 1.0, confidence) for spec in of_all}
-    for task in tasks:
+
+    def estimate(spec: MetricSpec, inputs: Inputs, u_delta: float = 1.0) -> list[float | None]:
+        """Value, low and high, in units of u_delta where the metric is a utility."""
+        unit = u_delta if spec.declared.bounds_in_u_delta else 1.0
+        result = measure_metric(spec, inputs, fit.sure(setting.confidence) if spec.name in WITH_INTERVALS else None)
+        return [None if each is None else each / unit for each in (result.value, *(result.interval or (None, None)))]
+
+    shared = {spec.key: estimate(spec, at_any) for spec in of_all}
+    for point, task in zip(points, tasks, strict=True):
         # A table of its own, so that what it keeps of one task is gone with the next.
         at = inputs.at(task).having(replace(fit.class_table)) if fit.classes else inputs.at(task)
-        yield {spec.key: _estimate(spec, at, task.u_delta, confidence) for spec in of_tasks} | shared
-
-
-def _estimate(spec: MetricSpec, inputs: Inputs, u_delta: float, confidence: float) -> list[float | None]:
-    """Value, low and high, in units of u_delta where the metric is a utility."""
-    unit = u_delta if spec.declared.bounds_in_u_delta else 1.0
-    assert inputs.rows is not None  # the fit half
-    sure = inputs.rows.sure(confidence) if spec.name in WITH_INTERVALS else None
-    result = measure_metric(spec, inputs, sure)
-    low, high = (None, None) if result.interval is None else (end / unit for end in result.interval)
-    return [None if result.value is None else result.value / unit, low, high]
+        point["estimates"] = {spec.key: estimate(spec, at, task.u_delta) for spec in of_tasks} | shared
 
 
 def _fitted(

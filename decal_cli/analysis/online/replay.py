@@ -670,7 +670,20 @@ class Replay(Resumable):
             for key, each in predictions.items()
         }
         log_e = self._bet(predictions[first], rows, known, None if within is None else within.runs)
-        self._add_to_windows(rows, predictions[first], acts, log_e)
+        # Windows, the last of which may go on.
+        places = plan.every.places(rows.time, self.rows)
+        starts = np.flatnonzero(np.diff(places, prepend=places[0] - 1))
+        for start, end in pairwise([*starts.tolist(), len(places)]):
+            place, part = int(places[start]), slice(start, end)
+            if not self.windows or self.windows[-1].place != place:
+                none = {method: [0, 0] for method in acts}
+                self.windows.append(Window(place, self.rows + start, rows.time[start].item(), none))
+                del self.windows[:-MAX_KEPT]
+            window = self.windows[-1]
+            count_in_cells(window.n, window.positives, window.scores, predictions[first][part], label[part])
+            for method, acting in acts.items():
+                add_acts(window.acts[method], acting[part], label[part])
+            window.log_e = float(log_e[end - 1])
         self.course.advance(self.rows + 1, rows.time, log_e, sums)
         # What the latest rows are, so that they are known when they come again.
         last = slice(-MAX_LATEST, None)
@@ -683,22 +696,6 @@ class Replay(Resumable):
         self.log_e = float(log_e[-1])
         self.first_time = rows.time[0].item() if self.first_time is None else self.first_time
         self.last_time = rows.time[-1].item()
-
-    def _add_to_windows(self, rows: WaitingRows, score: Floats, acts: Mapping[str, Acts], log_e: Floats) -> None:
-        """Count rows in windows, the last of which may go on."""
-        places = self.plan.every.places(rows.time, self.rows)
-        starts = np.flatnonzero(np.diff(places, prepend=places[0] - 1))
-        for start, end in pairwise([*starts.tolist(), len(places)]):
-            place, part = int(places[start]), slice(start, end)
-            if not self.windows or self.windows[-1].place != place:
-                none = {method: [0, 0] for method in acts}
-                self.windows.append(Window(place, self.rows + start, rows.time[start].item(), none))
-                del self.windows[:-MAX_KEPT]
-            window = self.windows[-1]
-            count_in_cells(window.n, window.positives, window.scores, score[part], rows.label[part])
-            for method, acting in acts.items():
-                add_acts(window.acts[method], acting[part], rows.label[part])
-            window.log_e = float(log_e[end - 1])
 
     def _bet(self, score: Floats, rows: WaitingRows, known: Ints, runs: Runs | None) -> Floats:
         """log of the e-process after each of the rows, up to the alarm first, where it is raised there.
