@@ -31,7 +31,7 @@ from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.design import Clustered, Design
-from decal_cli.tables.estimate import MeanEstimate, with_missed
+from decal_cli.tables.estimate import with_missed
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Loss
@@ -491,9 +491,29 @@ def splice(
     utility = None
 
     def held_out(loss: Loss, larger: bool) -> HeldOut:
-        value, single, won = _held_out(pairs, folds, cuts, loss, larger)
-        reach = quantile(confidence) * won.error
-        return HeldOut(value, curves.names["ab".index(single)], won.mean, (won.mean - reach, won.mean + reach))
+        """What the splices of the other folds reach on each fold, and what they win over the model that is better on
+        all rows.
+        """
+        of_a, of_b = (t.mean_of(loss).value for t in pairs.tables)
+        single = int(of_b > of_a if larger else of_b < of_a)
+        spliced = won = variance = 0.0
+        of_folds = []
+        for (own, _), cut in zip(folds, cuts, strict=True):
+            alone = loss((own.a, own.b)[single])
+            of_cut = alone if cut is None else loss(cut.scores(own.a, own.b))
+            spliced += float(of_cut.ravel() @ own.units.weight) / pairs.total
+            won += float((of_cut - alone).ravel() @ own.units.weight) / pairs.total
+            of_folds.append((own.units, (of_cut - alone).ravel()))
+        squares, missed = np.zeros(2), np.zeros(2)
+        for units, values in of_folds:
+            # Folds hold whole clusters, so that what is summed over clusters adds up over folds.
+            variance += units.spread(values - won) / pairs.total**2
+            own_squares = units.sampling.squares(units.weight)
+            squares += np.bincount(units.label, own_squares, 2)
+            missed += np.bincount(units.label, own_squares * (values - won) ** 2, 2)
+        error = with_missed(variance, (missed / np.maximum(squares, 1e-300)).max(), pairs.effective_rows)
+        reach = quantile(confidence) * float(error)
+        return HeldOut(spliced, curves.names[single], won, (won - reach, won + reach))
 
     if task is not None:
         by_label, at = np.array(task.undominated).T, np.array(task.decision_thresholds)
@@ -515,35 +535,6 @@ def _folds(pairs: PairTable, rng: np.random.Generator) -> Iterator[tuple[PairTab
         if (neg + pos).any():
             others = pairs.part(np.maximum(all_neg - neg, 0.0), np.maximum(all_pos - pos, 0.0))
             yield pairs.part(neg, pos, design), others
-
-
-def _held_out(
-    pairs: PairTable, folds: list[tuple[PairTable, PairTable]], cuts: list[Cut | None], loss: Loss, larger: bool
-) -> tuple[float, Side, MeanEstimate]:
-    """What the splices of the other folds reach on each fold, the model that is better on all rows, and what they win
-    over it.
-    """
-    of_a, of_b = (t.mean_of(loss).value for t in pairs.tables)
-    change = of_b - of_a
-    single: Side = "b" if (change > 0 if larger else change < 0) else "a"
-
-    spliced = won = variance = 0.0
-    of_folds = []
-    for (own, _), cut in zip(folds, cuts, strict=True):
-        alone = loss(own.a if single == "a" else own.b)
-        of_cut = alone if cut is None else loss(cut.scores(own.a, own.b))
-        spliced += float(of_cut.ravel() @ own.units.weight) / pairs.total
-        won += float((of_cut - alone).ravel() @ own.units.weight) / pairs.total
-        of_folds.append((own.units, (of_cut - alone).ravel()))
-    squares, missed = np.zeros(2), np.zeros(2)
-    for units, values in of_folds:
-        # Folds hold whole clusters, so that what is summed over clusters adds up over folds.
-        variance += units.spread(values - won) / pairs.total**2
-        own_squares = units.sampling.squares(units.weight)
-        squares += np.bincount(units.label, own_squares, 2)
-        missed += np.bincount(units.label, own_squares * (values - won) ** 2, 2)
-    error = with_missed(variance, (missed / np.maximum(squares, 1e-300)).max(), pairs.effective_rows)
-    return spliced, single, MeanEstimate(won, float(error))
 
 
 MAX_RELATIVE_DIFFERENCE = 1e-9

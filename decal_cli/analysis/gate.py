@@ -248,12 +248,39 @@ def _watch(
     rule: Rule, row: GateRow, dataset: Dataset, plan: Plan, baseline: Baseline | None, undecided: Undecided
 ) -> GateRow:
     """The rule judged on rows in their order, so that it may be judged again when there are more of them."""
-    if row.bound is None or rule.choice is None:
+    choice, task = rule.choice, plan.shared_by(dataset.classes)
+    if row.bound is None or choice is None:
         return row
+
+    def of(model: Predictions) -> Bounded:
+        """What the rule is about, row by row."""
+        return bounded_rows(choice, plan.inputs(dict(model.rows.by_group())[row.group]))
+
+    def less(one: Bounded, other: Bounded) -> Bounded:
+        """The difference, and the most that two models can differ by on one row."""
+        reach = one.high - one.low
+        if choice.name == "expected_utility" and task is not None:
+            reach = float(np.ptp(np.array(task.undominated, dtype=float), axis=0).max())
+        return one.less(other, reach)
+
     try:
         if rule.over:
             raise Undefined(f"goes without {rule.over}(..) here: a sequence has an interval of its own")
-        values = _values_in_order(rule, rule.choice, row, dataset, plan, baseline)
+        if rule.change == "delta":
+            first, second = map(of, on_same_rows(dataset).models)
+            values = less(second, first)
+        else:
+            model = next(model for model in dataset.models if model.name == row.model)
+            values, kept = of(model), None if baseline is None else baseline.model_like(row.model)
+            if rule.change:
+                if kept is None or not same_rows(kept, model):
+                    raise Undefined(
+                        "needs the baseline's scores of the same rows: a file of rows with the earlier scores"
+                    )
+                before, better = of(kept.with_classes(model.rows.classes)), choice.declared.better
+                if better not in ("lower", "higher"):
+                    raise Undefined("has no better direction, so that nothing of it is lost")
+                values = less(before, values) if better == "higher" else less(values, before)
     except Undefined as undefined:
         return GateRow(row.rule, row.model, row.group, bound=row.bound, reason=f"{rule.key} {undefined.reason}")
     seen = look(values, row.bound, rule.at_most, plan.confidence)
@@ -271,38 +298,6 @@ def _watch(
         chance=seen.chance,
         since=seen.since,
     )
-
-
-def _values_in_order(
-    rule: Rule, choice: MetricSpec, row: GateRow, dataset: Dataset, plan: Plan, baseline: Baseline | None
-) -> Bounded:
-    """What the rule is about, row by row. Errors: Undefined."""
-
-    def of(model: Predictions) -> Bounded:
-        parts = dict(model.rows.by_group())
-        return bounded_rows(choice, plan.inputs(parts[row.group]))
-
-    def reach(rows: Bounded) -> float:
-        """The most that two models can differ by on one row."""
-        task = plan.shared_by(dataset.classes)
-        if choice.name == "expected_utility" and task is not None:
-            return float(np.ptp(np.array(task.undominated, dtype=float), axis=0).max())
-        return rows.high - rows.low
-
-    if rule.change == "delta":
-        first, second = (of(model) for model in on_same_rows(dataset).models)
-        return second.less(first, reach(first))
-    model = next(model for model in dataset.models if model.name == row.model)
-    now = of(model)
-    if not rule.change:
-        return now
-    kept = None if baseline is None else baseline.model_like(row.model)
-    if kept is None or not same_rows(kept, model):
-        raise Undefined("needs the baseline's scores of the same rows: a file of rows with the earlier scores")
-    before, better = of(kept.with_classes(model.rows.classes)), choice.declared.better
-    if better not in ("lower", "higher"):
-        raise Undefined("has no better direction, so that nothing of it is lost")
-    return before.less(now, reach(now)) if better == "higher" else now.less(before, reach(now))
 
 
 def _together(rows: Sequence[GateRow], risk: float, undecided: Undecided) -> tuple[GateRow, ...]:
