@@ -185,20 +185,19 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
             tasks: list[Task | ClassDecision] = list(named.values())
         else:
             points, tasks = [{"threshold": t} for t in setting.thresholds], [task_of(t) for t in setting.thresholds]
+        record: Record = {
+            **vars(unit),
+            "rows": len(rows),
+            "positives": 0.0 if rows.classes else float(rows.label.sum()),
+            "seconds": {},
+            "reasons": {},
+            "points": points,
+        }
         inputs = Inputs(fit, seed=unit.seed)
-        seconds, reasons, models = _fitted(fit, inputs, setting.methods, tasks)
+        models = _fitted(record, fit, inputs, setting.methods, tasks)
         _add_estimates(points, fit, inputs, tasks, setting)
         _add_gains(points, models, test, tasks)
-    return {
-        "file": unit.file,
-        "score": unit.score,
-        "seed": unit.seed,
-        "rows": len(rows),
-        "positives": 0.0 if rows.classes else float(rows.label.sum()),
-        "seconds": seconds,
-        "reasons": reasons,
-        "points": points,
-    }
+    return record
 
 
 def _halves(rows: Training, seed: int) -> tuple[Training, Training]:
@@ -234,14 +233,12 @@ def _add_estimates(points: list[Record], fit: Training, inputs: Inputs, tasks: S
 
 
 def _fitted(
-    fit: Training, inputs: Inputs, methods: Sequence[MethodSpec], tasks: Sequence[Task | ClassDecision]
-) -> tuple[dict[str, float], dict[str, str], dict[str, list[Model]]]:
-    """Of each method the processor time of its fit, or why it was not fitted, and its models, one for each task.
+    record: Record, fit: Training, inputs: Inputs, methods: Sequence[MethodSpec], tasks: Sequence[Task | ClassDecision]
+) -> dict[str, list[Model]]:
+    """The models of each method, one for each task; its processor time, or why it was not fitted, goes to the record.
 
     There is one for all tasks, unless it needs the task. Of several classes, CHOSEN is fitted too.
     """
-    seconds = {}
-    reasons = {}
     models: dict[str, list[Model]] = {}
     binary = [task if isinstance(task, BinaryTask) else None for task in tasks]
 
@@ -261,10 +258,10 @@ def _fitted(
         before = time.process_time()
         try:
             models[name] = fitted()
-            seconds[name] = time.process_time() - before
+            record["seconds"][name] = time.process_time() - before
         except Undefined as undefined:
-            reasons[name] = undefined.reason
-    return seconds, reasons, models
+            record["reasons"][name] = undefined.reason
+    return models
 
 
 def _add_gains(

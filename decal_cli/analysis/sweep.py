@@ -130,10 +130,19 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
     plan = plan.for_rows(dataset)
     plan.need_shared("sweep")
     plan.decision_of(dataset.classes)
-    grid = grid.having(() if plan.task is None else plan.task.thresholds)
+    grid, capacity = grid.having(() if plan.task is None else plan.task.thresholds), dataset.capacity
     reports = []
     for model in dataset.models:
-        limited = _at_capacity(model.rows, dataset.capacity, plan, grid)
+        # By group, what acting on so many rows is worth at each threshold, below which no row is acted on.
+        limited: dict[str | None, dict[str, list[Result]]] = {}
+        for threshold in () if capacity is None else grid.thresholds:
+            assert capacity is not None  # there are none without
+            task = BinaryTask.of_threshold(threshold)
+            for group, part in listed_rows(model.rows, capacity, task, plan.seed).by_group():
+                sure, inputs = part.sure(plan.level), Inputs(part, task, plan.seed)
+                for name in AT_CAPACITY:
+                    of_group = limited.setdefault(group, {}).setdefault(name, [])
+                    of_group.append(measure(parse(name), inputs, sure))
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             regions = probed = featured = None
@@ -141,7 +150,8 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
                 regions, probed = build_regions(rows, seed=plan.seed), build_probe(rows, seed=plan.seed)
                 featured = FeaturedRows(regions, hold_out(rows, seed=plan.seed), probed)
             curves = curves_of(rows.table, featured, grid, confidence=rows.sure(plan.level), seed=plan.seed)
-            curves |= limited.get(group, {})
+            at_capacity = limited.get(group, {}).items()
+            curves |= {name: curve_of(each, CURVE_KINDS[name]) for name, each in at_capacity}
             counts = len(rows), rows.positives, model.dropped
             reports.append(Swept(model.name, group, *counts, curves, rows.table, regions, probed))
     head = head_of(dataset, plan)
@@ -167,25 +177,6 @@ def _lowest(models: Sequence[Predictions], grid: Grid, plan: Plan) -> Lowest | N
     if counted or len(rows) < 2 or len(rows[0]) < FEWEST_ROWS or sure is None or not same_rows(rows):
         return None
     return lowest_curve([(model.name, model.rows) for model in models], grid.thresholds, sure, plan.seed)
-
-
-def _at_capacity(
-    rows: Rows, capacity: Capacity | None, plan: Plan, grid: Grid
-) -> dict[str | None, dict[str, MetricCurve]]:
-    """By group, what acting on so many rows is worth at each threshold, below which no row is acted on."""
-    found: dict[str | None, dict[str, list[Result]]] = {}
-    for threshold in () if capacity is None else grid.thresholds:
-        task = BinaryTask.of_threshold(threshold)
-        assert capacity is not None  # there are none without
-        for group, part in listed_rows(rows, capacity, task, plan.seed).by_group():
-            sure, inputs = part.sure(plan.level), Inputs(part, task, plan.seed)
-            for name in AT_CAPACITY:
-                result = measure(parse(name), inputs, sure)
-                found.setdefault(group, {}).setdefault(name, []).append(result)
-    return {
-        group: {name: curve_of(each, CURVE_KINDS[name]) for name, each in curves.items()}
-        for group, curves in found.items()
-    }
 
 
 def ladder_results(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:
