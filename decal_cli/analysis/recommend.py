@@ -64,7 +64,7 @@ from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Bools, Floats
+from decal_cli.tables.table import Floats, Mask
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask, RowTask, Task
 
@@ -335,7 +335,7 @@ def _worth(rows: Rows, plan: Plan) -> WorthAtCapacity:
     return worth_at_capacity(rows, task)
 
 
-def _kept_order(rows: Rows, reaches: Bools, task: BinaryTask) -> Floats:
+def _kept_order(rows: Rows, reaches: Mask, task: BinaryTask) -> Floats:
     """Scores in the order that they had, of which those reach t* that do so by the method.
 
     Five folds give five curves, each of which keeps the order; put together, their values would not.

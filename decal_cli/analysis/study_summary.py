@@ -23,7 +23,7 @@ from decal_cli.hints import Hint
 from decal_cli.metrics import named
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.estimate import MeanEstimate
-from decal_cli.tables.table import Bools, Floats, Ints, Values
+from decal_cli.tables.table import Floats, Ints, Mask, Values
 
 Names = NDArray[np.str_]
 BASE = "isotonic"
@@ -105,7 +105,7 @@ class StudyPoints:
         """The number of what is drawn, or of the score where both are too few, shape (P,)."""
         return self.file if self.bootstrap_unit == "files" else self.pair
 
-    def enough(self, rows: Bools) -> bool:
+    def enough(self, rows: Mask) -> bool:
         """Whether these points are enough for a correlation; several halvings of the same rows do not count as more."""
         return bool(rows.sum() >= MIN_POINTS * len(np.unique(self.seed[rows])) > 0)
 
@@ -422,7 +422,7 @@ def _statistics(sums: Floats) -> _Statistics:
         return _Statistics(_mean(r2), _mean(cov / variance[:, :, None]), _mean(mean))
 
 
-def correlation(points: StudyPoints, estimate: str, target: str, rows: Bools) -> float:
+def correlation(points: StudyPoints, estimate: str, target: str, rows: Mask) -> float:
     """Squared correlation on some points, averaged over seeds; NaN where it is not defined or there are too few."""
     columns = np.array((points.estimates[estimate], points.targets[target]))
     rows = rows & np.isfinite(columns).all(axis=0)
@@ -432,13 +432,13 @@ def correlation(points: StudyPoints, estimate: str, target: str, rows: Bools) ->
     return float(_statistics(_sums(columns[:, rows], one, points.seed[rows])[:, 0]).r2[0, 1])
 
 
-def of_each_task(points: StudyPoints) -> dict[Any, Bools]:
+def of_each_task(points: StudyPoints) -> dict[Any, Mask]:
     """The points at each threshold, or for each task by name, shape (P,) each."""
     column = points.threshold if points.task is None else points.task
     return {each: column == each for each in dict.fromkeys(column.tolist())}
 
 
-def without_each_file(points: StudyPoints) -> dict[Any, Bools]:
+def without_each_file(points: StudyPoints) -> dict[Any, Mask]:
     """The points of all files but each, shape (P,) each."""
     return {name: points.file != k for k, name in enumerate(points.files)}
 

@@ -39,7 +39,7 @@ from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import FEWEST_ROWS, Bools, Floats, Ints, Table
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Mask, Table
 from decal_cli.tables.units import Units, mean_over
 from decal_cli.task import (
     ABSTAIN,
@@ -477,7 +477,7 @@ def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterat
     """Shares of rows: that are not abstained from and of errors among them; or of each action."""
     rows, actions = at_each[0], [_actions(*each) for each in zip(at_each, series.tasks, strict=True)]
 
-    def shares(name: str, title: str, heading: str, parts: list[Bools], wholes: list[Bools], none: str) -> MetricCurve:
+    def shares(name: str, title: str, heading: str, parts: list[Mask], wholes: list[Mask], none: str) -> MetricCurve:
         each = [_share(*one) for one in zip(at_each, parts, wholes, strict=True)]
         share, effective = np.array(each, dtype=float).T
         low, high = (None, None) if sure is None else wilson_ends(share, effective, sure)
@@ -499,7 +499,7 @@ def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterat
         yield shares(f"share[{name}]", f"Share of rows: {name}", name, which, everyone, "")
 
 
-def _share(rows: Rows, part: Bools, whole: Bools) -> tuple[float, float]:
+def _share(rows: Rows, part: Mask, whole: Mask) -> tuple[float, float]:
     """Share of a part of some rows, NaN where there are none, and how many independent rows it rests on."""
     weight = rows.weights[whole]
     if not len(weight):

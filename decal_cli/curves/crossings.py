@@ -32,7 +32,7 @@ from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Bools, Floats, Ints, Table
+from decal_cli.tables.table import Floats, Ints, Mask, Table
 
 Side = Literal["a", "b"]
 MAX_GAP = 0.05
@@ -122,7 +122,7 @@ class BrierDifference:
         return self.area[k] + self.alpha[k] * (thresholds - low) + self.beta[k] * (thresholds**2 - low**2) / 2
 
     @cached_property
-    def enough(self) -> Bools:
+    def enough(self) -> Mask:
         """Of the ends: where the two decide differently on enough rows."""
         return np.repeat(self.count >= MIN_DIFFERENT_ROWS, 2)
 

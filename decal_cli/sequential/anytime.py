@@ -27,7 +27,7 @@ from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.numbers import Interval
 from decal_cli.sequential.resumable import Resumable
 from decal_cli.tables.logistic import expit
-from decal_cli.tables.table import Bools, Floats, Ints, Labels
+from decal_cli.tables.table import Floats, Ints, Labels, Mask
 from decal_cli.task import BinaryTask
 
 MAX_GUESS = 0.25
@@ -106,7 +106,7 @@ def log_mixture(total: Floats, squares: Floats, rho: float) -> Floats:
     return start + gammaln(shape) + np.log(gammainc(shape, rate)) - shape * np.log(rate) + total + squares
 
 
-Acts = Bools
+Acts = Mask
 """Whether each row is acted on, shape (T,)."""
 
 

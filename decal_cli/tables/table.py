@@ -27,7 +27,6 @@ from decal_cli.tables.units import Estimate, Units, runs_of
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Bools = NDArray[np.bool_]
 Labels = NDArray[np.uint8]
 Values = NDArray[Any]
 Strategy = Literal["mass", "width"]

@@ -42,7 +42,7 @@ from decal_cli.sequential.anytime import (
 from decal_cli.sequential.forecasters import Inside
 from decal_cli.sequential.resumable import Resumable
 from decal_cli.tables.design import confidence_of
-from decal_cli.tables.table import Bools, Floats, Ints, Labels, Table, Values
+from decal_cli.tables.table import Floats, Ints, Labels, Mask, Table, Values
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask
 
@@ -221,7 +221,7 @@ def count_in_cells(n: Ints, positives: Ints, sums: Floats, score: Floats, label:
     np.add.at(sums, place, score)
 
 
-def add_acts(counts: list[int], acting: Bools, label: Labels) -> None:
+def add_acts(counts: list[int], acting: Mask, label: Labels) -> None:
     """Count the rows with label 1 and 0 that are acted on."""
     positives = int(np.count_nonzero(acting & (label == 1)))
     counts[0] += positives
