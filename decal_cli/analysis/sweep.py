@@ -375,16 +375,37 @@ def sweep_tasks(
     for model in dataset.models:
         share = population_share(model.rows) if series.kind == PREVALENCE else None
         # The rows at each value: as they are, or counted as a population with that share of labels 1; and their places.
-        at_each = []
+        of_all = []
         for value, capacity, task in zip(series.values, capacities, tasks, strict=True):
             rows = model.rows if share is None else Population.of_ones(value, share, kept=False).counted(model.rows)
             if capacity is not None:
                 here = replace(dataset, capacity=capacity, models=(replace(model, rows=rows),))
                 rows = with_lists(here, plan, task).models[0].rows
-            at_each.append(rows)
-        for group, of_group in _by_group(at_each):
+            of_all.append(rows)
+        for group, at_each in _by_group(of_all):
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            reports.append(_report(model, group, of_group, tasks, plan, series, share))
+            rows = at_each[0]
+            inputs, sure = Inputs(rows, None, plan.seed), rows.sure(plan.level)
+            c = rows.class_table if rows.classes and series.kind != CAPACITY else None
+            worth, found = _names(rows, plan, series)
+            results: dict[str, list[Result]] = {name: [] for name in (*worth, *found)}
+            for counted, task in zip(at_each, tasks, strict=True):
+                # A table of its own, so that what it keeps of one task is gone with the next.
+                at = inputs.at(task) if c is None else inputs.at(task).having(replace(c))
+                if counted is not rows:
+                    at = Inputs(counted, task, plan.seed)
+                for name, each in results.items():
+                    each.append(measure(parse(name), at, sure))
+            curves = {}
+            for name, each in results.items():
+                metric = parse(name).declared
+                curves[name] = curve_of(each, _kind(name, metric.title, metric.title.lower(), metric.unit))
+            done = {name: curves[name] for name in found} or {each.name: each for each in _done(at_each, series, sure)}
+            risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure)
+            of_worth = {name: curves[name] for name in worth}
+            if share is not None and plan.binary is not None:
+                of_worth |= {each.name: each for each in _moved(at_each, plan.binary, share, series, sure)}
+            reports.append(VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risk, c))
     head = head_of(dataset, plan)
     return VariedSweep(replace(head, capacity=None) if series.kind == CAPACITY else head, series, tuple(reports))
 
@@ -407,40 +428,6 @@ def _names(rows: Rows, plan: Plan, series: TaskSeries) -> tuple[tuple[str, ...],
         return OF_PLACES, ("least_gain",)
     worth, found = ((*OF_PLACES, *BY_ROW), FOUND_BY_ROW) if plan.by_row else (OF_PLACES, FOUND)
     return worth if series.tasks else (), found
-
-
-def _report(
-    model: Predictions,
-    group: str | None,
-    at_each: list[Rows],
-    tasks: Sequence[Decision | None],
-    plan: Plan,
-    series: TaskSeries,
-    share: float | None,
-) -> VariedReport:
-    rows = at_each[0]
-    inputs = Inputs(rows, None, plan.seed)
-    sure = rows.sure(plan.level)
-    c = rows.class_table if rows.classes and series.kind != CAPACITY else None
-    worth, found = _names(rows, plan, series)
-    results: dict[str, list[Result]] = {name: [] for name in (*worth, *found)}
-    for counted, task in zip(at_each, tasks, strict=True):
-        # A table of its own, so that what it keeps of one task is gone with the next.
-        at = inputs.at(task)
-        at = at if c is None else at.having(replace(c))
-        if counted is not rows:
-            at = Inputs(counted, task, plan.seed)
-        for name, each in results.items():
-            each.append(measure(parse(name), at, sure))
-    curves = {}
-    for name, each in results.items():
-        metric = parse(name).declared
-        curves[name] = curve_of(each, _kind(name, metric.title, metric.title.lower(), metric.unit))
-    moved = () if share is None or plan.binary is None else _moved(at_each, plan.binary, share, series, sure)
-    done = {name: curves[name] for name in found} or {each.name: each for each in _done(at_each, series, sure)}
-    risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure)
-    of_worth = {name: curves[name] for name in worth} | {each.name: each for each in moved}
-    return VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risk, c)
 
 
 def _moved(
