@@ -187,8 +187,14 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     Errors: DecalError where the method cannot be fitted to these rows, with the reason.
     """
     training = dataset.models[0]
-    if test is not None:
-        _need_apart(dataset, test)
+    if test is not None and test.clusters is not None and dataset.clusters is not None:
+        both = np.intersect1d(dataset.clusters, test.clusters)
+        if len(both):
+            raise DecalError(
+                f"{Hint('test', test.inputs[0].path)}: cluster {printable(repr(str(both[0])))} is in the training "
+                f"file as well ({len(both):,} such cluster{'s' if len(both) > 1 else ''})",
+                f"split by cluster, or drop {Hint('test')} to evaluate by cross-fitting, which keeps clusters whole",
+            )
     if len(training.columns) < len(dataset.classes):
         raise DecalError(
             f"{training.name} is one list-valued column, and a model takes a column for each class",
@@ -212,11 +218,8 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     except Undefined as undefined:
         fix = "give what it needs, or name another method: `decal methods` lists them"
         raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: {undefined.reason}", fix) from None
-    judged, applied, name = (
-        dataset.judged if test is None else test,
-        performance.applied,
-        new_name(training.name, chosen),
-    )
+    judged = dataset.judged if test is None else test
+    applied, name = performance.applied, new_name(training.name, chosen)
     # All rows, with the score as it is and with the new one.
     (before,) = judged.changed(lambda rows: replace(rows, groups={})).models
     scores = replace(judged, models=(before, with_score(before, applied, name)))
@@ -239,19 +242,6 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
         performance.seconds,
         why,
     )
-
-
-def _need_apart(training: Dataset, test: Dataset) -> None:
-    """Errors: DecalError, where a cluster stands on both sides."""
-    if training.clusters is None or test.clusters is None:
-        return
-    shared = np.intersect1d(training.clusters, test.clusters)
-    if len(shared):
-        raise DecalError(
-            f"{Hint('test', test.inputs[0].path)}: cluster {printable(repr(str(shared[0])))} is in the training "
-            f"file as well ({len(shared):,} such cluster{'s' if len(shared) > 1 else ''})",
-            f"split by cluster, or drop {Hint('test')} to evaluate by cross-fitting, which keeps clusters whole",
-        )
 
 
 def _need_same_kinds(training: Predictions, test: Dataset) -> None:
@@ -301,9 +291,9 @@ def _gain(
     rows, applied, gain = judged.models[0].rows, performance.applied, performance.gain
     if plan.by_row and applied.threshold is not None:
         return None
-    if judged.capacity is not None and not plan.by_row and plan.binary is None:
-        return None
     if judged.capacity is not None:
+        if not plan.by_row and plan.binary is None:
+            return None
         (model,) = with_lists(judged, plan).models
         new = fitted_at(model, judged.capacity, plan, performance.chosen, applied, widened)
         assert new.utility is not None and new.gain is not None  # a method that was fitted has them

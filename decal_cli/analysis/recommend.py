@@ -587,11 +587,8 @@ def try_methods(
     untried = recommend(dataset, plan, preferences, progress, ranking=False)
 
     def rounds_of(model: Predictions) -> Iterator[Round]:
-        report, now, task = (
-            untried.evaluation.by_place[model.name, None],
-            plan,
-            plan.simplest.shared_by(dataset.classes),
-        )
+        report = untried.evaluation.by_place[model.name, None]
+        now, task = plan, plan.simplest.shared_by(dataset.classes)
         chosen = tuple(methods) or candidates(training_rows(model, task, plan.seed))
         for _ in range(ROUNDS):
             rows, model = training_rows(model, task, plan.seed), replace(model, rows=model.rows.judged)
