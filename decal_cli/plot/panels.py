@@ -12,7 +12,7 @@ import numpy as np
 from decal_cli.analysis.described import ActionCounts, regimes_of
 from decal_cli.analysis.recommend import amounts_in
 from decal_cli.analysis.sweep import Positions, Risk, Sweep, Swept
-from decal_cli.curves.roc import Roc, consistency_band
+from decal_cli.curves.crossings import Roc, consistency_band
 from decal_cli.hints import Hint
 from decal_cli.learn.regions import Curve
 from decal_cli.metrics import Inputs, Result

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from decal_cli.analysis.sweep import Sweep, Swept, VariedReport, VariedSweep, ladder_results
+from decal_cli.curves.crossings import Roc
 from decal_cli.curves.kinds import MetricCurve
-from decal_cli.curves.roc import Roc
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.learn.regions import Curve

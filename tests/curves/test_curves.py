@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from decal_cli.analysis.evaluate import Plan, evaluate
 from decal_cli.curves import battery
 from decal_cli.curves.battery import FeaturedRows, curves_of
+from decal_cli.curves.crossings import consistency_band
 from decal_cli.curves.grid import Grid, parse_prior, parse_thresholds
 from decal_cli.curves.kinds import CURVE_KINDS
-from decal_cli.curves.roc import consistency_band
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.learn.probe import build_probe

@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics import roc_curve
 
 from decal_cli.curves.battery import curves_of
+from decal_cli.curves.crossings import Roc
 from decal_cli.curves.grid import Grid
-from decal_cli.curves.roc import Roc
 from decal_cli.metrics import Inputs, interval_of, parse
 from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
