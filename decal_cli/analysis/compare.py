@@ -19,7 +19,7 @@ from decal_cli.analysis.described import stakes_text
 from decal_cli.analysis.evaluate import CAPACITY_FAMILIES, WORST, Evaluation, MetricReport, Plan, Progress, Report
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
 from decal_cli.data import Dataset, Input, Paired, Predictions
-from decal_cli.declarations.document import Count, Hidden, Known, Said, Share, Size, Words
+from decal_cli.declarations.document import Count, Hidden, Known, Names, Said, Share, Size, Words
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Verb
@@ -606,7 +606,7 @@ class Baseline:
         results = metrics.get((next(iter(models)) if len(models) == 1 else model, group), {})
         return _found(spec, {key: each for key, each in results.items() if key.partition("(")[0] == spec.name})
 
-    def note(self, inputs: Sequence[Input]) -> tuple[str, ...]:
+    def note(self, inputs: Sequence[Input]) -> Names:
         """A line where it was computed on other data than these."""
         if self.differs or {each.sha256 for each in self.inputs} == {each.sha256 for each in inputs}:
             return ()
@@ -749,7 +749,7 @@ OTHER_LEVEL = "the baseline has no interval of this confidence"
 
 def drops(
     choices: Sequence[MetricSpec], dataset: Dataset, evaluation: Evaluation, baseline: Baseline, progress: Progress
-) -> tuple[tuple[Report, ...], tuple[str, ...]]:
+) -> tuple[tuple[Report, ...], Names]:
     """What each model lost since the baseline, as reports, and notes on how that was compared.
 
     Where the rows of the baseline are kept and are the same, the interval is the paired one. Else both samples count

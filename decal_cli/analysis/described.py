@@ -14,7 +14,7 @@ import numpy as np
 
 from decal_cli.data import Dataset, Input
 from decal_cli.data.times import NS_PER_DAY
-from decal_cli.declarations.document import Above, Absent, Count, Hidden, Limit, Positive, Share, Size, as_key
+from decal_cli.declarations.document import Above, Absent, Count, Hidden, Limit, Names, Positive, Share, Size, as_key
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.learn.forward import Forward
@@ -124,7 +124,7 @@ class ActionCounts:
     loss: what each cell loses against the best action for its class, per row of all.
     """
 
-    actions: tuple[str, ...]
+    actions: Names
     rows: tuple[tuple[float, ...], ...]
     utility: tuple[tuple[float, ...], ...]
 
@@ -287,7 +287,7 @@ class ByRow:
     """
 
     task: RowTask
-    columns: dict[str, tuple[str, ...]]
+    columns: dict[str, Names]
     thresholds: tuple[float, float, float] | None
     never: int
     always: int

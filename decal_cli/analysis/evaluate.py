@@ -43,6 +43,7 @@ from decal_cli.analysis.described import (
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outcome, compare_groups
 from decal_cli.data import Dataset, Input
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
+from decal_cli.declarations.document import Names
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.learn.held_out import method_like
@@ -134,7 +135,7 @@ class Report(MetricReport):
     """The weighted share of label 1, where rows of two classes have weights."""
     shares: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """The share of the rows that gets each action, by way of acting, where decisions are counted and there are more."""
-    unlearnable: tuple[str, ...] = ()
+    unlearnable: Names = ()
     """The features that were read and of which nothing can be learned as they are."""
     without_labels: WithoutLabels | None = None
     """What rows without a label leave open, where there are such."""
@@ -256,9 +257,9 @@ class Evaluation:
 
     plan: Plan
     inputs: tuple[Input, ...]
-    columns: Mapping[str, str | tuple[str, ...]]
-    guessed: tuple[str, ...]
-    notes: tuple[str, ...]
+    columns: Mapping[str, str | Names]
+    guessed: Names
+    notes: Names
     reports: tuple[Report, ...]
     decision: ClassDecision | None = None
     """The task of rows of several classes."""
@@ -286,7 +287,7 @@ class Evaluation:
         return self.task if self.decision is None else self.decision
 
     @property
-    def models(self) -> tuple[str, ...]:
+    def models(self) -> Names:
         """Their names."""
         return tuple(dict.fromkeys(report.model for report in self.reports))
 

@@ -23,7 +23,7 @@ from typing import Annotated, Literal
 
 from decal_cli.data.words import listed
 from decal_cli.declarations.defaults import CONFIDENCE
-from decal_cli.declarations.document import Hidden, Limit
+from decal_cli.declarations.document import Hidden, Limit, Names
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
 from decal_cli.metrics import confidence as intervals
@@ -402,7 +402,7 @@ class Advice:
     gain: float | None = None
     interval: Interval | None = None
     small: bool = False
-    next_steps: tuple[str, ...] = ()
+    next_steps: Names = ()
     rows_needed: int | None = None
     lean: Action | None = None
 
@@ -486,7 +486,7 @@ class Advice:
         }[self.action]
 
     @cached_property
-    def lead(self) -> tuple[str, ...]:
+    def lead(self) -> Names:
         """What to do today and what it wins, how sure that is, what of it is free, and what the score is worth."""
         return tuple(_lead(self, self.evidence, self.act_now))
 
@@ -817,7 +817,7 @@ def rows_for(evidence: Evidence, item: Item, effect: float) -> int | None:
     return None if needed is None else max(needed, evidence.rows + 1)
 
 
-def _more_rows(rows: int | None, what: str) -> tuple[str, ...]:
+def _more_rows(rows: int | None, what: str) -> Names:
     """The sentence that names them; empty where there is no number."""
     return () if rows is None else (f"About {rows:,} rows like these show {what} in 4 of 5 cases.",)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.declarations.document import Positive, Share, Size, as_key
+from decal_cli.declarations.document import Names, Positive, Share, Size, as_key
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint, Verb
 from decal_cli.limits import MIN_RISK
@@ -36,7 +36,7 @@ class Pack:
     measures: Mapping[str, str]
     by_outcome: bool = False
     compares_groups: bool = False
-    notes: tuple[str, ...] = ()
+    notes: Names = ()
 
     @property
     def choices(self) -> tuple[MetricSpec, ...]:

@@ -35,7 +35,7 @@ from decal_cli.analysis.flowchart import (
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.declarations.defaults import CONFIDENCE
-from decal_cli.declarations.document import Share
+from decal_cli.declarations.document import Names, Share
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint, said
 from decal_cli.learn.held_out import WIDENED
@@ -108,7 +108,7 @@ class Picked:
     """
 
     method: str | None
-    among: tuple[str, ...]
+    among: Names
     gain: Result
 
 
@@ -420,7 +420,7 @@ class Recommendation:
     holds: Mapping[str, Interval] = field(default_factory=dict)
     """By model, the thresholds from which to which the advice on all of its rows stays the same; of two classes only,
     where all rows share two actions and each row can be acted on."""
-    unused_times: tuple[str, ...] = ()
+    unused_times: Names = ()
     """Columns without a role that are called as times are."""
 
     @property

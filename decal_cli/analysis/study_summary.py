@@ -17,7 +17,7 @@ from decal_cli.analysis.flowchart import EVIDENCE_KEYS, FITS, Action, Evidence, 
 from decal_cli.analysis.study import CHOSEN, ESTIMATES, WITH_INTERVALS, Study
 from decal_cli.data.words import grouped
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
-from decal_cli.declarations.document import Known, Limit
+from decal_cli.declarations.document import Known, Limit, Names
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.metrics import named
@@ -25,7 +25,7 @@ from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Floats, Ints, Mask, Values
 
-Names = NDArray[np.str_]
+Texts = NDArray[np.str_]
 BASE = "isotonic"
 """The recalibration from which gains beyond recalibration are counted."""
 BEYOND_SUFFIX = f" - {BASE}"
@@ -52,12 +52,12 @@ class StudyPoints:
     gains: Mapping[str, Floats]
     constants: Floats
     """Gains of always deciding 0 and of always deciding 1, shape (2, P)."""
-    files: tuple[str, ...]
+    files: Names
     """As `labels` has them."""
     pairs: tuple[tuple[str, str], ...]
     base_rate: Floats
     """Of the file, shape (P,)."""
-    task: Names | None = None
+    task: Texts | None = None
     """Names of tasks, shape (P,), where a study is over these; thresholds are NaN then."""
 
     @property
@@ -165,7 +165,7 @@ def points_of(study: Study) -> StudyPoints:
     )
 
 
-def labels(paths: Sequence[str]) -> tuple[str, ...]:
+def labels(paths: Sequence[str]) -> Names:
     """Short names of files: the name without its ending, and as many folders, and the ending, as make it unique."""
     alike = grouped((Path(path).stem, path) for path in paths)
     label_of = {path: label for group in alike.values() for path, label in _shortest_ends(group).items()}
@@ -280,7 +280,7 @@ def policies(
     return Policies(multiple, tuple(made), made[0].loss / always if always > 0 else float("nan"), made[0].right)
 
 
-def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> Names:
+def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> Texts:
     """What the flowchart of Perez-Lebel et al. 2025 advises on the plug-in estimates, shape (P,), in one round.
 
     "About 0" is the paper's own r, at which GLAR begins to correct: 0.02 in its units, which is 0.02 t* u_delta.
@@ -291,7 +291,7 @@ def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> Na
     return np.where((regret > 0) & (regret > cost), selected, "nothing")
 
 
-def advised(points: StudyPoints, rows: Sequence[int], costs: Mapping[Action, float]) -> Names:
+def advised(points: StudyPoints, rows: Sequence[int], costs: Mapping[Action, float]) -> Texts:
     """What the flowchart advises at every point, shape (P,): an action or, by name, a constant decision.
 
     Where it cannot tell, the action that it leans to.
@@ -455,7 +455,7 @@ class Summary:
     seconds: Mapping[str, float]
     reasons: Mapping[str, str]
     policies: tuple[Policies, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: Names = ()
 
 
 def summarise(study: Study) -> Summary:

@@ -21,7 +21,7 @@ from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, MetricCurve
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.dataset import parse_capacity
-from decal_cli.declarations.document import Said, Share
+from decal_cli.declarations.document import Names, Said, Share
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import GIVE_TASK, Hint
 from decal_cli.learn import held_out
@@ -419,7 +419,7 @@ def _by_group(at_each: list[Rows]) -> Iterator[tuple[str | None, list[Rows]]]:
         yield parts[0][0], [rows for _, rows in parts]
 
 
-def _names(rows: Rows, plan: Plan, series: TaskSeries) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _names(rows: Rows, plan: Plan, series: TaskSeries) -> tuple[Names, Names]:
     """Metrics of what decisions are worth, and of whom places find: of several classes there is no label 1."""
     if series.kind != CAPACITY:
         worth = WORTH if rows.features is not None else tuple(name for name in WORTH if name not in OF_FEATURES)

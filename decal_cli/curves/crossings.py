@@ -28,7 +28,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 
 from decal_cli.declarations.defaults import SEED
-from decal_cli.declarations.document import Said, Share, Size
+from decal_cli.declarations.document import Names, Said, Share, Size
 from decal_cli.learn.regions import fits_of_other_folds
 from decal_cli.metrics.confidence import quantile
 from decal_cli.metrics.gaps import whole_rows
@@ -275,7 +275,7 @@ class Lowest:
     """
 
     value: Annotated[Floats, Said(kind=list[float])]
-    sufficient: tuple[str, ...]
+    sufficient: Names
     models: tuple[Rival, ...]
 
 

@@ -40,6 +40,7 @@ Above = Annotated[float, Limit(exclusiveMinimum=0)]
 Some = Annotated[list[T], Limit(minItems=1)]
 Two = Annotated[list[T], Limit(minItems=2, maxItems=2)]
 Words = Annotated[str, Limit(minLength=1)]
+Names = tuple[str, ...]
 Known = Annotated[float, Said(kind=float | None)]
 """A number that is NaN, and null in JSON, where it does not exist."""
 Numbers = list[float | None]
