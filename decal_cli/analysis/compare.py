@@ -67,7 +67,7 @@ class Difference:
     by_chance: bool | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Thresholds:
     """Who wins at which thresholds. band: standard errors beyond which a model is ahead, at all thresholds at once;
     null where the two hardly differ.
@@ -81,7 +81,7 @@ class Thresholds:
     curves: Hidden[BrierDifference]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contest(MetricReport):
     """The comparison on all rows (group None) or on one group of them. model: the second less the first.
 
@@ -100,7 +100,7 @@ class Contest(MetricReport):
     """Who is acted on by which model, where so many rows can be acted on only; there are no disagreements then."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """All contests of two models, the first on all rows; and the splice, None where none was asked for."""
 
@@ -562,7 +562,7 @@ class Circumstances(NamedTuple):
 UNLIMITED = Circumstances()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Baseline:
     """The values of an earlier report by (model, group) and key, with what they depend on.
 

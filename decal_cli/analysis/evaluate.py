@@ -73,7 +73,7 @@ from decal_cli.version import __version__
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OfModel:
     """What is said of one model, on all rows (group None) or on one group of them."""
 
@@ -91,7 +91,7 @@ class OfModel:
         return ", ".join(filter(None, self.place))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MetricReport(OfModel):
     """Results of one model, or of one less another, by metric; positives: None for rows of several classes."""
 
@@ -104,7 +104,7 @@ class MetricReport(OfModel):
         return self.results[key].value if key in self.results else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Report(MetricReport):
     """The metrics of one model on one group of rows (group None: on all of them).
 
@@ -251,7 +251,7 @@ class Plan:
         return need_two_actions(self.need_shared(verb), f"decal {verb}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """All reports on one data set, and where they come from."""
 

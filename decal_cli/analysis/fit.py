@@ -64,7 +64,7 @@ class Gain:
     interval: Interval | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fitting:
     """A fitted model and how it did.
 
@@ -385,7 +385,7 @@ def columns_for(saved: Saved, missing: Any = "error") -> Columns:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScoredBatch:
     """Some rows with what the model adds to them.
 

@@ -168,7 +168,7 @@ class GateRow:
     """The row of a sequence from which on it fails."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GateOutcome:
     """An evaluation and what the rules say of it."""
 
@@ -586,7 +586,7 @@ _STEPS = 24
 """Halvings in the search of an end."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bounded:
     """A number of each row, in their order, shape (T,), and the least and the most that it can be."""
 
@@ -609,7 +609,7 @@ class Bounded:
         return Bounded(self.values - other.values, -reach, reach)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Looked:
     """What all looks up to these rows say of a mean. interval: holds at all looks with the chance of the confidence.
 

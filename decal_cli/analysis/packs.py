@@ -198,7 +198,7 @@ class TooSmall(NamedTuple):
     rows: Size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupComparison:
     """The groups of one column by one metric. pairs: those clearly apart and the most certain one, that first.
 

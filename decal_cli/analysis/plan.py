@@ -56,7 +56,7 @@ class RowsNeeded:
     curve: tuple[tuple[Positive, Share], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowPlan:
     """All that was asked, on a pilot; unknown: by what was asked, why there is no plan."""
 
@@ -172,7 +172,7 @@ class _Error(NamedTuple):
         return size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Sampler:
     """Errors of metrics on as many rows as are asked of a pilot."""
 

@@ -388,7 +388,7 @@ class Preferences:
     """Of the decisions 0 and 1; () where they have none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Round:
     """The methods tried on one score, best first, and the flowchart entered again with the best of them.
 
@@ -404,7 +404,7 @@ class Round:
     picked: Picked | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recommendation:
     """An evaluation and the advice on each of its reports.
 
@@ -736,7 +736,7 @@ class Stretch:
     best: Best | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RangeAdvice:
     """The stretches of each model and group, in their order. evaluation: of the rows, without a decision."""
 

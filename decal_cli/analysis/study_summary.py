@@ -35,7 +35,7 @@ MIN_POINTS = 10
 """Points of a halving that a correlation needs: with three, chance alone makes r2 a half."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudyPoints:
     """All points of a study as columns, shape (P,) each; NaN where undefined.
 
@@ -443,7 +443,7 @@ def without_each_file(points: StudyPoints) -> dict[Any, Mask]:
     return {name: points.file != k for k, name in enumerate(points.files)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Summary:
     """A study in numbers. in_utility: the relations in the units of Perez-Lebel et al. 2025, where u_delta is 1/t*.
     seconds: median processor time of a fit by method; reasons: why a method has no gain, and in how many halvings.

@@ -72,7 +72,7 @@ LADDER = (
 """What the waterfall of one decision is made of."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Swept(OfModel):
     """The curves of one model on one group of rows (group None: on all of them)."""
 
@@ -95,7 +95,7 @@ class Swept(OfModel):
             return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sweep:
     """All swept models and groups. head: the plan and where the rows come from (no metric is in it). lowest: the lowest
     curve of several models on all rows; None of one model, or where the models do not have the same rows.
@@ -211,7 +211,7 @@ def _kind(name: str, title: str, heading: str, unit: str) -> CurveKind:
     return CurveKind(name, title, heading, "decision", unit, (-np.inf, np.inf), "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Risk:
     """Share of errors among the surest rows, by their share of all; area: mean over coverages i / T, AURC."""
 
@@ -224,7 +224,7 @@ class Risk:
     area_reason: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VariedReport(OfModel):
     """One model on one group of rows (group None: on all of them). worth: by metric; done: shares of rows, by name.
 
@@ -244,7 +244,7 @@ class VariedReport(OfModel):
         return {**self.worth, **self.done}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VariedSweep:
     """All models and groups. head: the plan and where the rows come from."""
 
@@ -516,7 +516,7 @@ WAYS = ("never", "always", "now", "recalibrate", "post-train")
 """Ways of acting, as advice numbers them: both constant decisions, the score as it is, and two that are fitted."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MovedDecisions:
     """What a fitted score changes at each threshold, shape (K,) each: rows newly acted on, by label, and half the width
     of the interval of its gain, for u_delta 1; top: rows of label 1 among the k / PLACES highest, (PLACES + 1,).
@@ -528,7 +528,7 @@ class MovedDecisions:
     top: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Positions:
     """Decisions of one model on one group of rows, at thresholds `at`, shape (K,), in summed weight.
 

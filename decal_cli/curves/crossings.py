@@ -69,7 +69,7 @@ class Crossing:
     below: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BrierDifference:
     """The difference of two Brier curves, D(t) = alpha + beta t for t in (edge[k], edge[k + 1]].
 
@@ -268,7 +268,7 @@ class Rival:
     beaten_at: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lowest:
     """The lowest calibrated Brier curve of all models on the thresholds, and every model beside it; sufficient: models
     that no other one beats beyond chance.
@@ -348,7 +348,7 @@ def _advantage(a: Floats, b: Floats, rows: Rows, at: Floats) -> Floats:
     return np.where(apart.count[k] >= MIN_DIFFERENT_ROWS, -value / error, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Roc:
     """Points of a ROC curve, shape (k,) each, of a population in which this share has label 1.
 

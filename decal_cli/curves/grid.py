@@ -23,7 +23,7 @@ N_WIDTHS = 64
 """Parts of the same width that it is cut into besides, for where there is little mass."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prior:
     """How often each threshold occurs: at, shape (k,), increasing in (0, 1), and weight, shape (k,), of sum 1."""
 
@@ -32,7 +32,7 @@ class Prior:
     weight: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grid:
     """Where curves are evaluated: the thresholds to show, shape (K,), increasing in (0, 1), and those of a prior."""
 

@@ -39,7 +39,7 @@ class Expectation:
     interval: Interval | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MetricCurve:
     """A curve over what varies: value, low, high, shape (K,); NaN where undefined, then `reason` says why.
 

@@ -449,7 +449,7 @@ class ClusterAlarm(Resumable):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DelayedBlock:
     """Rows that follow each other, so far. first: the number of the first; size: how many; shared: over how many rows
     a bet on it is the average; log_sums: of each bet, the sum over those of them that it has, shape (bets,).

@@ -135,7 +135,7 @@ class StreamClusters(Resumable):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WaitingRows:
     """Rows that were predicted, and whose labels the forecasters have not learned; shape (P,) each."""
 
