@@ -13,7 +13,6 @@ from decal_cli.analysis.described import CountedStep, Decided, DecisionCounts, M
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Certainty, Constant, Interim, Step
 from decal_cli.analysis.recommend import (
-    PERFECT,
     ROUNDS,
     Kind,
     RangeAdvice,
