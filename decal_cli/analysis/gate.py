@@ -49,7 +49,7 @@ from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import Inputs, MetricSpec, Result, parse
 from decal_cli.metrics.confidence import Interval, quantile, rows_for
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import ClassDecision, Task
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -294,7 +294,7 @@ def _watch(
         interval=seen.interval,
         distance=rule.distance(seen.value, row.bound),
         shown=bool(seen.since) or (holds and seen.shown),
-        rows=len(values.values),
+        rows=int(values.rows[-1]),
         chance=seen.chance,
         since=seen.since,
     )
@@ -588,11 +588,20 @@ _STEPS = 24
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """A number of each row, in their order, shape (T,), and the least and the most that it can be."""
+    """A number of each row, in their order, shape (T,), and the least and the most that it can be.
+
+    sizes: the rows that each number is of, (T,), where clusters of rows have one.
+    """
 
     values: Floats
     low: float
     high: float
+    sizes: Ints | Literal[1] = 1
+
+    @property
+    def rows(self) -> Ints:
+        """The rows up to each number, with its own, shape (T,)."""
+        return np.cumsum(np.broadcast_to(self.sizes, len(self.values)))
 
     @cached_property
     def known_before(self) -> tuple[Floats, Floats]:
@@ -606,7 +615,7 @@ class Bounded:
 
     def less(self, other: Bounded, reach: float) -> Bounded:
         """This less the other, on the same rows; reach: the most that the two can differ by on a row."""
-        return Bounded(self.values - other.values, -reach, reach)
+        return Bounded(self.values - other.values, -reach, reach, self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -635,7 +644,7 @@ def look(rows: Bounded, bound: float, at_most: bool, confidence: float) -> Looke
         float(rows.values.mean()),
         sequence_interval(rows, confidence),
         math.exp(-largest),
-        int(passed[0]) + 1 if len(passed) else None,
+        int(rows.rows[passed[0]]) if len(passed) else None,
         bool(for_it.max(initial=0.0) >= enough),
     )
 
@@ -691,10 +700,11 @@ def bounded_rows(spec: MetricSpec, inputs: Inputs) -> Bounded:
     starts = np.append(0, np.flatnonzero(cluster[1:] != cluster[:-1]) + 1)
     if len(np.unique(cluster[starts])) < len(starts):
         raise Undefined("needs the rows of a cluster one after the other")
-    means = np.add.reduceat(values.values, starts) / np.diff(np.append(starts, len(cluster)))
-    if len(means) < 2:
+    sizes = np.diff(np.append(starts, len(cluster)))
+    if len(sizes) < 2:
         raise Undefined("needs two clusters")
-    return Bounded(means[:-1], values.low, values.high)
+    means = np.add.reduceat(values.values, starts) / sizes
+    return Bounded(means[:-1], values.low, values.high, sizes[:-1])
 
 
 def _of_each_row(name: str, rows: Rows, inputs: Inputs) -> Bounded:
