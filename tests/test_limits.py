@@ -230,9 +230,9 @@ def test_a_setting_is_a_number_a_matrix_or_neither(value: object, number: bool) 
 
 
 def test_scores_and_labels_look_swapped_only_where_the_scores_are_labels() -> None:
-    assert asking.look_swapped([0, 1, 1], [0.0, 0.3, 1.0])
+    assert asking.swapped([0, 1, 1], [0.0, 0.3, 1.0], "evaluate(scores, labels)")
     for scores, labels in (([0, 1], [0, 1]), ([0, 1], [0.5, 1.1]), ([0, 1], [0.5, -0.1]), ([0, 0.5], [0.1, 0.2])):
-        assert not asking.look_swapped(scores, labels)
+        assert asking.swapped(scores, labels, "evaluate(scores, labels)") is None
     shapes = {(): True, (1, 2): False, (2, 1): False, (2, 2): True, (3, 3): True, (4,): False}
     assert {shape: asking.is_decision(np.zeros(shape)) for shape in shapes} == shapes
 
