@@ -3,8 +3,8 @@
 `python -m simulation.deals --rows 500 --samples 60` prints the table of simulation/RESULTS.md, and in how many samples
 of a calibrated score `recommend` says that there is nothing to win.
 
-A feature is one of six. The gain that an interval should hold is the mean over samples of what the rules of the folds
-win by the true chances of their held-out rows.
+A feature is one of six. The gain that an interval should hold is what the rules of the folds win by the true chances of
+their held-out rows: the mean over samples, and that of each sample.
 """
 
 from __future__ import annotations
@@ -89,16 +89,23 @@ def gains(name: str, n: int, sample: int) -> Floats:
 
 def lines(n: int, samples: int) -> Iterator[str]:
     """Markdown: each gain of each world, per 1,000 decisions."""
-    yield "| world | gain | mean truth | mean | sd | half-width | half-width / (1.96 sd) | coverage |"
-    yield "|---" * 8 + "|"
+    yield (
+        "| world | gain | mean truth | mean | sd | half-width | half-width / (1.96 sd) "
+        "| the same, of estimate less truth | coverage | of its own truth |"
+    )
+    yield "|---" * 10 + "|"
     for name in WORLDS:
         drawn = np.stack([gains(name, n, sample) for sample in range(samples)])
         for k, gain in enumerate(GAINS):
             truth, value, low, high = 1000 * drawn[:, k].T
-            width, spread, mean = float((high - low).mean()) / 2, float(value.std(ddof=1)), truth.mean()
-            held = float(np.mean((low <= mean) & (mean <= high)))
-            numbers = f"{mean:.1f} | {value.mean():.1f} | {spread:.1f} | {width:.1f} | {width / 1.96 / spread:.2f}"
-            yield f"| {name} | `{gain}` | {numbers} | {held:.2f} |"
+            width, mean = float((high - low).mean()) / 2, truth.mean()
+            spread, off = (float(each.std(ddof=1)) for each in (value, value - truth))
+            held, own = (float(np.mean((low <= each) & (each <= high))) for each in (mean, truth))
+            numbers = f"{mean:.1f} | {value.mean():.1f} | {spread:.1f} | {width:.1f}"
+            yield (
+                f"| {name} | `{gain}` | {numbers} | {width / 1.96 / spread:.2f} | {width / 1.96 / off:.2f} "
+                f"| {held:.2f} | {own:.2f} |"
+            )
 
 
 def recognised(n: int, samples: int) -> float:

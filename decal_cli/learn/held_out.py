@@ -13,6 +13,7 @@ Beside them, for decisions on rows that differ in what they are worth, what the 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,7 +31,7 @@ from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import CELLS, FEWEST_ROWS, Counts, Floats, Ints, Table
-from decal_cli.tables.units import Dealt, Independent, Units, units_of_rows
+from decal_cli.tables.units import Dealt, Independent, Units, runs, units_of_rows
 from decal_cli.task import Task
 
 SURE = 1e-6
@@ -303,7 +304,7 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> ByAmount:
     need_rows_to_hold_out(rows)
     keys = [column for values in rows.amounts.values() for column in np.atleast_2d(values.T)]
     some = [each for each in (rows.weight, rows.unit) if each is not None]
-    order, fold = np.lexsort((*some, rows.label, *keys)), np.empty(len(rows), dtype=np.int64)
+    order, fold = np.lexsort((*some, rows.label, *keys)), np.empty(len(rows), dtype=np.int8)
     sorted_rows = rows if rows.unit is None else rows.take(order)
     fold[order] = sorted_rows.places(Seed(seed).generator("amounts")) % FOLDS
     if (np.diff(utilities.benefit[order]) >= 0).all():
@@ -321,17 +322,22 @@ def need_rows_to_hold_out(rows: Rows) -> None:
 
 def least_amounts(utilities: RowUtilities, parts: Sequence[NDArray[np.bool_]]) -> list[float]:
     """The cost of a miss from which acting on every row of a part wins most, by part; infinity where it never wins."""
-    order = utilities.by_benefit
-    amount, worth = utilities.benefit[order], (utilities.rows.weights * utilities.worth)[order]
-
-    def of_part(which: NDArray[np.bool_]) -> float:
-        mine, won = amount[which], np.cumsum(worth[which])
+    order, weights, benefit, each = utilities.by_benefit, utilities.rows.weights, utilities.benefit, utilities.worth
+    won, least = [0.0] * len(parts), [math.inf] * len(parts)
+    most = list(won)
+    for run in runs(len(order)):
+        rows = order[run]
+        amount, following = benefit[rows], benefit[order[run.stop : run.stop + 1]]
         # A threshold cannot part rows of one amount.
-        last = np.append(mine[1:] != mine[:-1], True)
-        best = int(np.argmax(np.where(last, won, -np.inf)))
-        return float(mine[best]) if won[best] > 0 else float("inf")
-
-    return [of_part(part[order]) for part in parts]
+        last = np.append(amount[1:] != amount[:-1], following != amount[-1:] if len(following) else True)
+        worth = weights[rows] * each[rows]
+        for k, part in enumerate(parts):
+            so_far = np.cumsum(np.append(won[k], np.where(part[rows], worth, 0.0)))[1:]
+            won[k], at_last = float(so_far[-1]), np.where(last, so_far, -math.inf)
+            best = int(np.argmax(at_last))
+            if at_last[best] > most[k]:
+                most[k], least[k] = float(at_last[best]), float(amount[best])
+    return least
 
 
 Weights = NDArray[Any]

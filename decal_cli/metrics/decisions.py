@@ -28,7 +28,7 @@ from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import Floats, Ints, Table
-from decal_cli.tables.units import Estimate, Independent, Units, units_of_rows
+from decal_cli.tables.units import Estimate, Independent, Units, runs, units_of_rows
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
 MAX_UNSEEN = 1 << 12
@@ -79,9 +79,9 @@ class Decisions:
         labels, rows, sampling = self.stakes.shape[1], len(self.units), self.units.sampling
         assert isinstance(sampling, Independent)  # each unit is a row
         like = np.linspace(0, rows - 1, min(rows, MAX_UNSEEN)).astype(np.int64)
-        label = np.append(self.units.label, np.repeat(np.arange(labels), len(like)))
+        count = labels * len(like)
+        label = np.append(self.units.label, np.repeat(np.arange(labels, dtype=self.units.label.dtype), len(like)))
         action = np.append(self.action, np.tile(self.action[like], labels))
-        count = len(label) - rows
         stakes = self.stakes
         if stakes.ndim == 3:
             stakes = np.concatenate((stakes, np.tile(stakes[:, :, like], labels)), axis=2)
@@ -90,7 +90,7 @@ class Decisions:
             label=label,
             weight=np.append(self.units.weight, np.zeros(count)),
             sampling=sampling.followed(count),
-            kind=np.append(np.zeros(rows, dtype=np.int64), 1 + (action * labels + label)[rows:]),
+            kind=np.append(np.zeros(rows, np.int16), 1 + action[rows:] * np.int16(labels) + label[rows:]),
         )
         return Decisions(units, stakes, action)
 
@@ -99,7 +99,10 @@ class Decisions:
         """What each action is worth on each unit, by its label, shape (A, m)."""
         if self.stakes.ndim == 2:
             return self.stakes[:, self.units.label]
-        return np.ascontiguousarray(self.stakes[:, self.units.label, np.arange(len(self.units))])
+        worth = self.stakes[:, 0].copy()
+        for label in range(1, self.stakes.shape[1]):
+            np.copyto(worth, self.stakes[:, label], where=self.units.label == label)
+        return worth
 
     @cached_property
     def won(self) -> Floats:
@@ -117,10 +120,14 @@ class Decisions:
         return self._within(self.units.mean(values), ends)
 
     def _within(self, estimate: Estimate, ends: Floats) -> Estimate:
-        low, high = ends.min(axis=(0, 1)), ends.max(axis=(0, 1))
-        if ends.ndim == 3:
-            low, high = (self.units.sums(each) / self.units.total for each in (low, high))
-        return estimate.within(float(low), float(high))
+        if ends.ndim == 2:
+            return estimate.within(float(ends.min()), float(ends.max()))
+        low, high, weight = 0.0, 0.0, self.units.weight
+        for part in runs(len(weight)):
+            of_part = ends[..., part].reshape(-1, part.stop - part.start)
+            low += float(weight[part] @ of_part.min(axis=0))
+            high += float(weight[part] @ of_part.max(axis=0))
+        return estimate.within(low / self.units.total, high / self.units.total)
 
     @cached_property
     def utility(self) -> Estimate:
