@@ -98,6 +98,8 @@ SETTINGS = (
     (0.8, 0.1, 0.2, "ppv>=0.25"),
     (0.75, 0.2, 0.2, "net_benefit>=0.05"),
     (0.8, 0.3, 0.4, "log_loss<=0.55"),
+    (0.8, 0.05, 0.1, "gain_recalibration<=0.01"),
+    (0.75, 0.3, 0.3, "gain_recalibration<=0.01"),
 )
 """AUC and share of label 1 of a calibrated score, threshold, and what is to show."""
 

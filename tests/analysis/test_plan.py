@@ -25,7 +25,12 @@ SAMPLES = 200
 
 @pytest.mark.parametrize(
     ("auc", "prevalence", "threshold", "rule"),
-    [(0.8, 0.3, 0.3, "brier<=0.19"), (0.75, 0.1, 0.1, "expected_utility>=-.075"), (0.8, 0.2, 0.3, "accuracy>=0.8")],
+    [
+        (0.8, 0.3, 0.3, "brier<=0.19"),
+        (0.75, 0.1, 0.1, "expected_utility>=-.075"),
+        (0.8, 0.2, 0.3, "accuracy>=0.8"),
+        (0.8, 0.05, 0.1, "gain_recalibration<=0.01"),
+    ],
 )
 @pytest.mark.long
 def test_planned_rows_show_it_as_often_as_planned(auc: float, prevalence: float, threshold: float, rule: str) -> None:
