@@ -248,46 +248,25 @@ def _watch(
     rule: Rule, row: GateRow, dataset: Dataset, plan: Plan, baseline: Baseline | None, undecided: Undecided
 ) -> GateRow:
     """The rule judged on rows in their order, so that it may be judged again when there are more of them."""
-    choice, task = rule.choice, plan.shared_by(dataset.classes)
-    if row.bound is None or choice is None:
+    if row.bound is None or rule.choice is None:
         return row
-
-    def of(model: Predictions) -> Bounded:
-        """What the rule is about, row by row."""
-        return bounded_rows(choice, plan.inputs(dict(model.rows.by_group())[row.group]))
-
-    def less(one: Bounded, other: Bounded) -> Bounded:
-        """The difference, and the most that two models can differ by on one row."""
-        reach = one.high - one.low
-        if choice.name == "expected_utility" and task is not None:
-            reach = float(np.ptp(np.array(task.undominated, dtype=float), axis=0).max())
-        return one.less(other, reach)
-
     try:
         if rule.over:
-            raise Undefined(f"goes without {rule.over}(..) here: a sequence has an interval of its own")
-        if rule.change == "delta":
-            first, second = map(of, on_same_rows(dataset).models)
-            values = less(second, first)
-        else:
-            model = next(model for model in dataset.models if model.name == row.model)
-            values, kept = of(model), None if baseline is None else baseline.model_like(row.model)
-            if rule.change:
-                if kept is None or not same_rows(kept, model):
-                    raise Undefined(
-                        "needs the baseline's scores of the same rows: a file of rows with the earlier scores"
-                    )
-                before, better = of(kept.with_classes(model.rows.classes)), choice.declared.better
-                if better not in ("lower", "higher"):
-                    raise Undefined("has no better direction, so that nothing of it is lost")
-                values = less(before, values) if better == "higher" else less(values, before)
+            raise Undefined(
+                f"goes without {rule.over}(..) here: a sequence has an interval of its own, so write '{rule.key}'"
+            )
+        values = _values_in_order(rule, rule.choice, row, dataset, plan, baseline)
     except Undefined as undefined:
         return GateRow(row.rule, row.model, row.group, bound=row.bound, reason=f"{rule.key} {undefined.reason}")
     seen = look(values, row.bound, rule.at_most, plan.confidence)
     holds = rule.holds(seen.value, row.bound)
     answer: Answer = "failed" if seen.since else "passed" if holds else "not shown"
     return GateRow(
-        *(row.rule, row.model, row.group, seen.value, row.bound),
+        rule=row.rule,
+        model=row.model,
+        group=row.group,
+        value=seen.value,
+        bound=row.bound,
         passed=answer == "passed" or (answer == "not shown" and undecided == "pass"),
         answer=answer,
         estimate=seen.value,
@@ -298,6 +277,38 @@ def _watch(
         chance=seen.chance,
         since=seen.since,
     )
+
+
+def _values_in_order(
+    rule: Rule, choice: MetricSpec, row: GateRow, dataset: Dataset, plan: Plan, baseline: Baseline | None
+) -> Bounded:
+    """What the rule is about, row by row. Errors: Undefined."""
+    task = plan.shared_by(dataset.classes)
+
+    def of(model: Predictions) -> Bounded:
+        return bounded_rows(choice, plan.inputs(dict(model.rows.by_group())[row.group]))
+
+    def less(one: Bounded, other: Bounded) -> Bounded:
+        """The difference, and the most that two models can differ by on one row."""
+        reach = one.high - one.low
+        if choice.name == "expected_utility" and task is not None:
+            reach = float(np.ptp(np.array(task.undominated, dtype=float), axis=0).max())
+        return one.less(other, reach)
+
+    if rule.change == "delta":
+        first, second = map(of, on_same_rows(dataset).models)
+        return less(second, first)
+    model = next(model for model in dataset.models if model.name == row.model)
+    now = of(model)
+    if not rule.change:
+        return now
+    kept = None if baseline is None else baseline.model_like(row.model)
+    if kept is None or not same_rows(kept, model):
+        raise Undefined("needs the baseline's scores of the same rows: a file of rows with the earlier scores")
+    before, better = of(kept.with_classes(model.rows.classes)), choice.declared.better
+    if better not in ("lower", "higher"):
+        raise Undefined("has no better direction, so that nothing of it is lost")
+    return less(before, now) if better == "higher" else less(now, before)
 
 
 def _together(rows: Sequence[GateRow], risk: float, undecided: Undecided) -> tuple[GateRow, ...]:

@@ -227,7 +227,7 @@ def test_three_answers_and_what_is_no_sequence(decal: Decal) -> None:
     for rule, why in (
         ("auc>=.7", "no mean"),
         ("gain_recalibration<=.01", "came after"),
-        ("upper(brier)<=.2", "an interval of its own"),
+        ("upper(brier)<=.2", "an interval of its own, so write 'brier'"),
     ):
         assert rows[rule]["passed"] is None and why in rows[rule]["reason"]
     strict = {row["rule"]: row for row in anytime_rows(decal, "-r", "brier<=0.19", "--undecided", "fail")}

@@ -48,6 +48,13 @@ def visible_texts(figure: Any) -> list[Text]:
     return [text for text in texts if text.get_visible() and text.get_text().strip()]
 
 
+@pytest.mark.parametrize("picture", ["correlations", "time"])
+def test_a_picture_is_a_png_and_the_same_each_time(summary: Summary, picture: str) -> None:
+    first = draw_study(summary, picture)
+    assert first.startswith(b"\x89PNG")
+    assert first == draw_study(summary, picture)
+
+
 @pytest.mark.parametrize("picture", STUDY_PICTURES)
 def test_nothing_is_cut_off_and_no_words_lie_on_others(summary: Summary, picture: str) -> None:
     figure = laid_out(summary, picture)
