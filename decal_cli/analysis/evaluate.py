@@ -41,7 +41,7 @@ from decal_cli.analysis.described import (
     worth_of,
 )
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outcome, compare_groups
-from decal_cli.data import Dataset, Input
+from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.document import Names
 from decal_cli.errors import DecalError, Undefined
@@ -366,45 +366,19 @@ def evaluate(
     too_small: list[TooSmall] = []
     plan = plan.for_rows(dataset)
     dataset = with_lists(dataset, plan)
-    binary, population, classes = plan.binary, dataset.population, dataset.classes
-
     for model in dataset.models:
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            inputs, sure = plan.inputs(rows), rows.sure(plan.level)
-            inputs = inputs if reference is None else inputs.having(reference.scores[model.name])
-            results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, sure).items()}
-            unlabelled = model.without_label if group is None and population is None else None
-            # Two names of actions say it all.
-            cells = count_cells(inputs) if classes or (counted and binary is None) else None
-            moved = None
-            if counted and population is not None and binary is not None and decided(rows, binary, population):
-                moved = moving(rows, binary, population, sure)
-            report = Report(
-                model.name,
-                group,
-                len(rows),
-                None if classes else rows.positives,
-                results,
-                0 if classes else len(rows.table),
-                model.dropped,
-                rows.features is not None,
-                count_decisions(inputs) if counted and not classes else None,
-                regimes_of(inputs) if regimes else (),
-                ByClass(count_classes(rows.class_table), cells) if classes else None,
-                _recalibrator(inputs) if counted else None,
-                moved,
-                clusters_of(rows),
-                by_outcome(rows) if pack is not None and pack.by_outcome else (),
-                places_of(rows),
-                None if classes else cells,
-                worth_of(inputs, sure),
-                share=rows.table.base_rate if rows.weighted and not classes else None,
-                shares=count_actions(inputs) if counted and (classes or binary is None) else {},
-                unlearnable=() if dataset.features is None else dataset.features.unlearnable,
-                without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, plan.level),
-                over_time=gains_over_time(inputs, sure),
-            )
+            inputs = plan.inputs(rows)
+            if reference is not None:
+                inputs = inputs.having(reference.scores[model.name])
+            report = _report(dataset, model, group, rows, inputs, plan)
+            if counted:
+                report = _with_counts(report, rows, inputs, plan, dataset.population)
+            if regimes:
+                report = replace(report, regimes=regimes_of(inputs))
+            if pack is not None and pack.by_outcome:
+                report = replace(report, by_outcome=by_outcome(rows))
             if plan.by_row and not reports:
                 stakes = inputs.find(RowStakes)
             reports.append(report)
@@ -417,6 +391,46 @@ def evaluate(
     clusters = {report.model: (report.rows, report.clusters) for report in reports if report.group is None}
     head = head_of(dataset, plan, clusters, stakes)
     return replace(head, reports=tuple(reports), pack=pack, gaps=tuple(gaps), too_small=tuple(too_small))
+
+
+def _report(dataset: Dataset, model: Predictions, group: str | None, rows: Rows, inputs: Inputs, plan: Plan) -> Report:
+    """The metrics of a model on these rows, and what stands beside them whatever was asked for."""
+    sure, classes = rows.sure(plan.level), bool(dataset.classes)
+    results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, sure).items()}
+    # Rows without a label are those of the file, not of a group or of another population.
+    unlabelled = model.without_label if group is None and dataset.population is None else None
+    return Report(
+        model=model.name,
+        group=group,
+        rows=len(rows),
+        positives=None if classes else rows.positives,
+        results=results,
+        levels=0 if classes else len(rows.table),
+        dropped=model.dropped,
+        features=rows.features is not None,
+        by_class=ByClass(count_classes(rows.class_table), count_cells(inputs)) if classes else None,
+        clusters=clusters_of(rows),
+        places=places_of(rows),
+        worth=worth_of(inputs, sure),
+        share=rows.table.base_rate if rows.weighted and not classes else None,
+        unlearnable=() if dataset.features is None else dataset.features.unlearnable,
+        without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, plan.level),
+        over_time=gains_over_time(inputs, sure),
+    )
+
+
+def _with_counts(report: Report, rows: Rows, inputs: Inputs, plan: Plan, population: Population | None) -> Report:
+    """The report of these rows with its decisions counted: now, recalibrated, and with the features."""
+    binary = plan.binary
+    # Two names of actions say it all.
+    shares = count_actions(inputs) if report.by_class or binary is None else {}
+    report = replace(report, recalibrator=_recalibrator(inputs), shares=shares)
+    if report.by_class:
+        return report
+    report = replace(report, counts=count_decisions(inputs), by_action=count_cells(inputs) if binary is None else None)
+    if population is None or binary is None or not decided(rows, binary, population):
+        return report
+    return replace(report, moving=moving(rows, binary, population, rows.sure(plan.level)))
 
 
 def head_of(

@@ -279,11 +279,8 @@ class Evidence:
     def now(self) -> Action:
         """The action to take where waiting is no choice: the one with the largest shrunken gain, if that matters.
 
-        The gain of a constant decision is shrunken too: that it is free does not make it surer. Where the user gave
-        costs, the best buy by the estimates, which are smoothed then.
+        The gain of a constant decision is shrunken too: that it is free does not make it surer.
         """
-        if self.costs:
-            return self.best
         best, constant, instead = max(GAINS, key=self.shrunken), self.constant, 0.0
         matters = (self.net(best) or 0.0) - self.free >= self.acted_on
         if constant is None:

@@ -354,68 +354,96 @@ def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progres
 
 def parse_rule(text: str) -> Rule:
     """Parse a gate rule; a DecalError says what is wrong with it."""
+    try:
+        return _parsed(text.strip())
+    except DecalError as error:
+        problem, fix = error.given
+        raise DecalError(f"rule {text!r}{problem}", fix or _EXAMPLE) from None
 
-    def refused(problem: str, fix: str = _EXAMPLE) -> DecalError:
-        return DecalError(f"rule {text!r}{problem}", fix)
 
+def _parsed(text: str) -> Rule:
+    """The same; the problem of a DecalError follows the text of the rule."""
     # In hexadecimal digits nothing of a quoted name is taken for grammar.
-    plain = _QUOTED.sub(lambda name: f'{name[1]}"{name[2].encode("utf-8", "surrogatepass").hex()}"', text.strip())
+    plain = _QUOTED.sub(lambda name: f'{name[1]}"{name[2].encode("utf-8", "surrogatepass").hex()}"', text)
     match = _RULE.fullmatch(plain)
     # Of '=<' the expression takes the second half for the operator; after '@model' an equals sign lacks its name.
     if match is None or (match["side"].endswith("=") and "@" not in match["side"]):
         *others, last = OPERATORS
-        raise refused(f" does not parse: it needs a metric, an operator ({', '.join(others)} or {last}) and a bound")
+        raise DecalError(f" does not parse: it needs a metric, an operator ({', '.join(others)} or {last}) and a bound")
     side = _SIDE.fullmatch(match["side"])
     over, inner = (side["over"], side["inner"]) if side else ("", match["side"])
     name, *scopes = inner.split("@")
+    scope = tuple(map(_scope, scopes))
     changed = _CHANGE.fullmatch(name)
-    scope = []
-    for part in scopes:
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if key not in ("model", "group") or not equals or not value:
-            raise refused(f": scope '@{part}' does not parse", "write @model=NAME or @group=NAME")
-        if value.startswith('"'):
-            try:
-                quoted = bytes.fromhex(value[1:-1]).decode("utf-8", "surrogatepass")
-                value = str(json.loads(quoted, strict=False))
-            except ValueError:
-                raise refused(": a name in quotes does not parse", _QUOTING) from None
-        scope.append((key, value))
+    metric = changed["metric"] if changed else name
+    change: Any = changed["change"] if changed else ""
     counted = name.strip() if name.strip() in COUNTED else ""
+    choice = None if counted else _metric(metric)
+    baseline, bound = _bound_of(match["bound"].strip())
+    rule = Rule(text, over, choice, scope, match["op"], baseline, bound, change, counted)
+    _check_parts(rule, name.strip())
+    return rule
+
+
+def _scope(text: str) -> tuple[str, str]:
+    """The model or the group that a rule is about, as key and name."""
+    key, equals, value = (piece.strip() for piece in text.partition("="))
+    if key not in ("model", "group") or not equals or not value:
+        raise DecalError(f": scope '@{text}' does not parse", "write @model=NAME or @group=NAME")
+    if not value.startswith('"'):
+        return key, value
     try:
-        choice = None if counted else parse(changed["metric"] if changed else name)
+        quoted = bytes.fromhex(value[1:-1]).decode("utf-8", "surrogatepass")
+        return key, str(json.loads(quoted, strict=False))
+    except ValueError:
+        raise DecalError(": a name in quotes does not parse", _QUOTING) from None
+
+
+def _metric(name: str) -> MetricSpec:
+    try:
+        return parse(name)
     except DecalError as error:
         if name.strip() in OVER_TIME:
-            raise refused(" is about rows in the order of time", f"use: decal online {Hint('rule')}") from None
-        raise refused(f": {error.problem}", error.fix or _EXAMPLE) from None
-    given = match["bound"].strip()
-    bound = _BOUND.fullmatch(given)
+            raise DecalError(" is about rows in the order of time", f"use: decal online {Hint('rule')}") from None
+        problem, fix = error.given
+        raise DecalError(f": {problem}", fix) from None
+
+
+def _bound_of(text: str) -> tuple[bool, float]:
+    """Whether the bound is the baseline, and the number, or what is added to the baseline."""
+    bound = _BOUND.fullmatch(text)
     if bound is None or not (bound["baseline"] or bound["number"]):
-        raise refused(f": bound {given!r} is not a number or baseline")
+        raise DecalError(f": bound {text!r} is not a number or baseline")
     number, baseline = re.sub(r"\s", "", bound["number"] or "0"), bool(bound["baseline"])
     if baseline and bound["number"] and number[0] not in "+-":
-        raise refused(": baseline and its tolerance need a sign between them")
+        raise DecalError(": baseline and its tolerance need a sign between them")
     if not abs(float(number)) < math.inf:
-        raise refused(f": bound {given} is infinite, so no value can fail it")
-    if counted and (over or baseline):
+        raise DecalError(f": bound {text} is infinite, so no value can fail it")
+    return baseline, float(number)
+
+
+def _check_parts(rule: Rule, name: str) -> None:
+    """Raise a DecalError where parts of a rule do not go together. name: the metric as it was written."""
+    over, change, baseline = rule.over, rule.change, rule.baseline
+    scopes = [key for key, _ in rule.scope]
+    if rule.counted and (over or baseline):
         without = f"{over}(..)" if over else "a baseline"
-        raise refused(f": {counted} goes without {without}", f"write '{counted}>=500'")
-    change: Any = changed["change"] if changed else ""
-    of_model = change == "delta" and any(key == "model" for key, _ in scope)
+        raise DecalError(f": {rule.counted} goes without {without}", f"write '{rule.counted}>=500'")
+    of_model = change == "delta" and "model" in scopes
     if change and (over in ("max", "gap") or baseline or of_model):
         without = "max, gap, a baseline and @model" if change == "delta" else "max, gap and 'baseline' as its bound"
-        raise refused(
+        raise DecalError(
             f": {change}(..) goes without {without}",
             f"write '{change}(brier)<=0', 'upper({change}(brier))<=0.001' or '{change}(brier)@group=B<=0'",
         )
+    choice = rule.choice
     if change == "drop" and choice is not None and choice.declared.better == "neither":
-        raise refused(
+        raise DecalError(
             f": neither a lower nor a higher {choice.name} is better, so nothing of it is lost",
             f"write '{choice.name}<=baseline+..', or drop(..) of another metric",
         )
-    if over == "gap" and any(key == "group" for key, _ in scope):
-        raise refused(": gap(..) compares all groups of a column", f"drop the group: 'gap({name.strip()})<=0.1'")
-    return Rule(text.strip(), over, choice, tuple(scope), match["op"], baseline, float(number), change, counted)
+    if over == "gap" and "group" in scopes:
+        raise DecalError(": gap(..) compares all groups of a column", f"drop the group: 'gap({name})<=0.1'")
 
 
 def _as_named(name: str) -> str:

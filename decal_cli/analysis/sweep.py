@@ -367,47 +367,60 @@ def sweep_tasks(
 ) -> VariedSweep:
     """Every model at every value, on all rows and on every group."""
     reports = []
-    # The task at each value, if there is one.
-    tasks: Sequence[Decision | None] = series.tasks or (None,) * len(series.values)
-    capacities = [dataset.capacity] * len(series.values)
-    if series.kind == CAPACITY:
-        capacities = [Capacity(f"{value:g}", value, None if series.counted else 1.0) for value in series.values]
     for model in dataset.models:
         share = population_share(model.rows) if series.kind == PREVALENCE else None
-        # The rows at each value: as they are, or counted as a population with that share of labels 1; and their places.
-        of_all = []
-        for value, capacity, task in zip(series.values, capacities, tasks, strict=True):
-            rows = model.rows if share is None else Population.of_ones(value, share, kept=False).counted(model.rows)
-            if capacity is not None:
-                here = replace(dataset, capacity=capacity, models=(replace(model, rows=rows),))
-                rows = with_lists(here, plan, task).models[0].rows
-            of_all.append(rows)
-        for group, at_each in _by_group(of_all):
+        for group, at_each in _by_group(_at_each(dataset, model, plan, series, share)):
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            rows = at_each[0]
-            inputs, sure = Inputs(rows, None, plan.seed), rows.sure(plan.level)
-            c = rows.class_table if rows.classes and series.kind != CAPACITY else None
-            worth, found = _names(rows, plan, series)
-            results: dict[str, list[Result]] = {name: [] for name in (*worth, *found)}
-            for counted, task in zip(at_each, tasks, strict=True):
-                # A table of its own, so that what it keeps of one task is gone with the next.
-                at = inputs.at(task) if c is None else inputs.at(task).having(replace(c))
-                if counted is not rows:
-                    at = Inputs(counted, task, plan.seed)
-                for name, each in results.items():
-                    each.append(measure(parse(name), at, sure))
-            curves = {}
-            for name, each in results.items():
-                metric = parse(name).declared
-                curves[name] = curve_of(each, _kind(name, metric.title, metric.title.lower(), metric.unit))
-            done = {name: curves[name] for name in found} or {each.name: each for each in _done(at_each, series, sure)}
-            risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure)
-            of_worth = {name: curves[name] for name in worth}
-            if share is not None and plan.binary is not None:
-                of_worth |= {each.name: each for each in _moved(at_each, plan.binary, share, series, sure)}
-            reports.append(VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risk, c))
+            reports.append(_varied(model, group, at_each, plan, series, share))
     head = head_of(dataset, plan)
     return VariedSweep(replace(head, capacity=None) if series.kind == CAPACITY else head, series, tuple(reports))
+
+
+def _at_each(dataset: Dataset, model: Predictions, plan: Plan, series: TaskSeries, share: float | None) -> list[Rows]:
+    """The rows at each value: as they are, or counted as a population with that share of label 1; and their places.
+
+    share: of label 1, where that is what is varied.
+    """
+    at_each = []
+    for value, task in zip(series.values, series.task_at_each, strict=True):
+        rows, capacity = model.rows, dataset.capacity
+        if share is not None:
+            rows = Population.of_ones(value, share, kept=False).counted(rows)
+        if series.kind == CAPACITY:
+            capacity = Capacity(f"{value:g}", value, None if series.counted else 1.0)
+        if capacity is not None:
+            here = replace(dataset, capacity=capacity, models=(replace(model, rows=rows),))
+            rows = with_lists(here, plan, task).models[0].rows
+        at_each.append(rows)
+    return at_each
+
+
+def _varied(
+    model: Predictions, group: str | None, at_each: list[Rows], plan: Plan, series: TaskSeries, share: float | None
+) -> VariedReport:
+    """The curves of a model on all rows, or on one group of them, by its rows at each value."""
+    rows = at_each[0]
+    inputs, sure = Inputs(rows, None, plan.seed), rows.sure(plan.level)
+    c = rows.class_table if rows.classes and series.kind != CAPACITY else None
+    worth, found = _names(rows, plan, series)
+    results: dict[str, list[Result]] = {name: [] for name in (*worth, *found)}
+    for counted, task in zip(at_each, series.task_at_each, strict=True):
+        # A table of its own, so that what it keeps of one task is gone with the next.
+        at = inputs.at(task) if c is None else inputs.at(task).having(replace(c))
+        if counted is not rows:
+            at = Inputs(counted, task, plan.seed)
+        for name, each in results.items():
+            each.append(measure(parse(name), at, sure))
+    curves = {}
+    for name, each in results.items():
+        metric = parse(name).declared
+        curves[name] = curve_of(each, _kind(name, metric.title, metric.title.lower(), metric.unit))
+    of_worth = {name: curves[name] for name in worth}
+    if share is not None and plan.binary is not None:
+        of_worth |= {each.name: each for each in _moved(at_each, plan.binary, share, series, sure)}
+    done = {name: curves[name] for name in found} or {each.name: each for each in _done(at_each, series, sure)}
+    risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure)
+    return VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risk, c)
 
 
 def _by_group(at_each: list[Rows]) -> Iterator[tuple[str | None, list[Rows]]]:

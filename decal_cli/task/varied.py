@@ -66,6 +66,11 @@ class TaskSeries:
         """What varies, in few letters for a signature."""
         return self.kind if self.entry is None else ":".join(map(str, self.entry))
 
+    @property
+    def task_at_each(self) -> Sequence[Task | ClassDecision | RowTask | None]:
+        """The task at each value; None at each where capacities vary and there is no task."""
+        return self.tasks or (None,) * len(self.values)
+
 
 def parse_varied(text: str, option: str = "vary") -> Varied:
     """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError.
