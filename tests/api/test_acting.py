@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -78,7 +79,7 @@ def test_a_test_set_is_one_that_the_model_was_not_fitted_to() -> None:
 
 
 def test_a_study_has_points_and_a_picture(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib").use("agg")
+    matplotlib.use("agg")
     fox = FIXTURES / "fox_news.parquet"
     answer = decal.study(
         fox, score="p_hatesonar", label="y", methods=["isotonic"], thresholds=[0.1, 0.3], seeds=1, folder=tmp_path / "s"
@@ -91,7 +92,7 @@ def test_a_study_has_points_and_a_picture(tmp_path: Path) -> None:
 
 
 def test_a_fit_speaks_in_the_units_of_its_user_and_draws_both_scores() -> None:
-    pytest.importorskip("matplotlib").use("agg")
+    matplotlib.use("agg")
     terms: dict[str, Any] = {"unit": "EUR", "decisions": "100000/year"}
     answer = decal.fit(FRAME, score="p", label="y", method="platt", threshold=0.3, **terms)
     gain = answer.result.fitting.gain

@@ -3,14 +3,13 @@
 import base64
 from typing import Any
 
+import nbclient
+import nbformat
 import pytest
 
 from tests.helpers.command import BINARY
 
 pytestmark = pytest.mark.ci
-pytest.importorskip("ipykernel", reason="ipykernel is not installed (pip install 'decal[dev]')")
-nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (pip install 'decal[dev]')")
-nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (pip install 'decal[dev]')")
 
 SETUP = f"""
 import decal_cli

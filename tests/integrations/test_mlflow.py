@@ -1,32 +1,30 @@
-"""The evaluator against a real MLflow with a store on this disk, where MLflow is installed."""
+"""The evaluator against a real MLflow with a store on this disk; skipped where .ci/run could not install MLflow."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import decal_cli as decal
 from tests.helpers.command import BINARY
 
-mlflow = pytest.importorskip("mlflow.models")
+mlflow = pytest.importorskip("mlflow")
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.ci, pytest.mark.filterwarnings("ignore")]
 METRICS = ["brier", "expected_utility", "ece(bins=20)"]
 
 
-@pytest.fixture
-def logged_run(tmp_path: Path) -> Any:
-    import pandas as pd
-
+@pytest.fixture(scope="module")
+def logged_run(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("mlflow")
     rows = pd.read_csv(BINARY)
-    tracking = pytest.importorskip("mlflow")
-    tracking.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
-    tracking.create_experiment("test", artifact_location=str(tmp_path / "artifacts"))
-    tracking.set_experiment("test")
-    with tracking.start_run() as run:
-        result = mlflow.evaluate(
+    mlflow.set_tracking_uri(f"sqlite:///{folder}/runs.db")
+    mlflow.create_experiment("test", artifact_location=str(folder / "artifacts"))
+    mlflow.set_experiment("test")
+    with mlflow.start_run() as run:
+        result = mlflow.models.evaluate(
             data=rows[["p", "y"]],
             predictions="p",
             targets="y",
@@ -34,7 +32,7 @@ def logged_run(tmp_path: Path) -> Any:
             evaluators="decal",
             evaluator_config={"threshold": 0.3, "metrics": METRICS},
         )
-    return result, tracking.get_run(run.info.run_id).data
+    return result, mlflow.get_run(run.info.run_id).data
 
 
 def test_metrics_and_their_ends_are_logged(logged_run: Any) -> None:
@@ -52,7 +50,7 @@ def test_rules_are_thresholds(logged_run: Any) -> None:
     from decal_cli.integrations.mlflow import thresholds
 
     result, _ = logged_run
-    validate = pytest.importorskip("mlflow").validate_evaluation_results
+    validate = mlflow.validate_evaluation_results
     validate(candidate_result=result, validation_thresholds=thresholds(["brier<=0.2", "lower(ece(bins=20))<=0.1"]))
     with pytest.raises(Exception, match="brier/upper value threshold check failed"):
         validate(candidate_result=result, validation_thresholds=thresholds(["upper(brier)<=0.1"]))

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import adbc_driver_duckdb.dbapi
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -348,8 +349,7 @@ def test_a_connection_is_data_of_every_verb(database: Path, kind: str) -> None:
                 )
             check(opened)
     elif kind == "adbc":
-        adbc = pytest.importorskip("adbc_driver_duckdb.dbapi", reason="comes with later versions of duckdb")
-        with adbc.connect(str(database)) as connection:
+        with adbc_driver_duckdb.dbapi.connect(str(database)) as connection:
             check(connection)
     elif kind == "plain":
         with duckdb.connect(database, read_only=True) as connection:
