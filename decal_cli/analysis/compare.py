@@ -182,25 +182,9 @@ def _contest(
     ids: Ids | None,
 ) -> Contest:
     """pairs: the scores of both, None for rows of several classes, which have no threshold."""
-    differences = {spec: _difference(spec, of_a, of_b) for spec in (*plan.choices, *heads)}
-    values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
-    sure = (pairs.design.confidence if pairs else rows[0].sure)(plan.level)
-    if sure is not None:
-        # What metrics of the two models are computed from, on units that both share.
-        a, b = (plan.inputs(each) for each in rows)
-        stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
-        a, b = paired_metrics.of_pairs(a, b, pairs, *stakes)
-        for spec, ends in paired_metrics.intervals(values, a, b, sure, pairs).items():
-            one, ideal = differences[spec], IDEALS.get(spec.declared.better)
-            between = ideal is not None and ((one.a.value or 0.0) - ideal) * ((one.b.value or 0.0) - ideal) < 0
-            differences[spec] = replace(
-                one,
-                difference=replace(one.difference, interval=ends),
-                method=paired_metrics.method(spec.declared, pairs is None, plan.by_row),
-                by_chance=None if between else ends[0] <= 0 <= ends[1],
-            )
+    differences = _differences(of_a, of_b, rows, pairs, plan, (*plan.choices, *heads))
     asked = {spec.key: differences[spec] for spec in plan.choices}
-    headline = {spec.key: differences[spec] for spec in heads if spec in values}
+    headline = {spec.key: each for spec in heads if (each := differences[spec]).difference.value is not None}
     results = {key: each.difference for key, each in asked.items()}
     contest = partial(Contest, f"{of_b.model} - {of_a.model}", of_a.group, of_a.rows, of_a.positives, results)
     if pairs is None:
@@ -219,6 +203,36 @@ def _contest(
     reach = float("inf") if sure is None else band(pairs, sure, rng)
     at = curves.dominates, reach, len(curves.zeros), curves.crossings(reach), curves.leads(reach)
     return contest(len(pairs), asked, headline, Thresholds(*at, curves), apart, swapped)
+
+
+def _differences(
+    of_a: Report,
+    of_b: Report,
+    rows: tuple[Rows, Rows],
+    pairs: PairTable | None,
+    plan: Plan,
+    specs: Sequence[MetricSpec],
+) -> dict[MetricSpec, Difference]:
+    """The difference of each metric, with its interval where there is one."""
+    differences = {spec: _difference(spec, of_a, of_b) for spec in specs}
+    sure = (pairs.design.confidence if pairs else rows[0].sure)(plan.level)
+    if sure is None:
+        return differences
+    values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
+    # What metrics of the two models are computed from, on units that both share.
+    a, b = (plan.inputs(each) for each in rows)
+    stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
+    a, b = paired_metrics.of_pairs(a, b, pairs, *stakes)
+    for spec, ends in paired_metrics.intervals(values, a, b, sure, pairs).items():
+        one, ideal = differences[spec], IDEALS.get(spec.declared.better)
+        between = ideal is not None and ((one.a.value or 0.0) - ideal) * ((one.b.value or 0.0) - ideal) < 0
+        differences[spec] = replace(
+            one,
+            difference=replace(one.difference, interval=ends),
+            method=paired_metrics.method(spec.declared, pairs is None, plan.by_row),
+            by_chance=None if between else ends[0] <= 0 <= ends[1],
+        )
+    return differences
 
 
 def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -101,61 +102,21 @@ def join_files(paths: Sequence[str], columns: Columns, id_column: str, stdin: Bi
     Rows that a score is missing for, and ids that have no counterpart, are named twice or disagree on the label, are
     an error, or with columns.missing 'drop' dropped and reported. Errors: DecalError, one line.
     """
-    if len(paths) > 2:
-        raise DecalError(
-            f"{Hint('id')} joins two files, and {len(paths)} are named",
-            f"name two files, or leave {Hint('id')} out",
-        )
     role = "proba" if columns.proba else "score"
-    named = columns.names(role)
-    if len(named) > 2:
-        raise DecalError(f"{len(named)} scores are named for two files", "name one for both files, or one for each")
-    # The rows are counted in another population when it is known which they are.
-    own = columns.updated({"prevalence": None, "sampled_negatives": None, "keep_scores": False, "capacity": None})
-    # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
-    elsewhere: dict[str, Any] = {role: DEFAULTS[role] for role in ROLES if role != "label"}
-    wanted = (
-        own.updated({role: named[:1], "group": (*columns.group, id_column)}),
-        own.updated(elsewhere | {role: named[-1:], "group": (id_column,)}),
-    )
+    wanted = _wanted(paths, columns, role, id_column)
     sides = [read([path], asked, stdin) for path, asked in zip(paths, wanted, strict=True)]
     for path, side in zip(paths, sides, strict=True):
         if len(side.models) != 1:
             raise DecalError(f"{path}: {len(side.models)} scores match", "name one score column for each file")
     first, second = (side.models[0] for side in sides)
     second = second.with_classes(first.rows.classes)
-    both = f"{paths[0]} and {paths[1]}"
-    notes = [note for side in sides for note in side.notes]
-
-    def said(where: str, ids: np.ndarray, what: str) -> None:
-        """An error on such ids, or a note where they may be dropped."""
-        count, drop = len(ids), columns.missing == "drop"
-        if not count:
-            return
-        example = "" if ids[0] == NO_GROUP else f" {quote(str(ids[0]))}"
-        rows = f" ({count:,} such row{'s' if count > 1 else ''}{', dropped' if drop else ''})"
-        problem = f"{where}, column {quote(id_column)}: id{example} {what}{rows if count > 1 or drop else ''}"
-        if not drop:
-            raise DecalError(problem, f"correct the files, or drop such rows with {Hint('missing', 'drop')}")
-        notes.append(problem)
-
     ids = [model.rows.groups[id_column] for model in (first, second)]
-    single = []
-    for path, its_ids in zip(paths, ids, strict=True):
-        missing = its_ids == NO_GROUP
-        said(path, its_ids[missing], "is missing")
-        _, place, times = np.unique(its_ids, return_inverse=True, return_counts=True)
-        twice = (times[place] > 1) & ~missing
-        said(path, its_ids[twice], "is named more than once")
-        single.append(np.flatnonzero(~twice & ~missing))
-    once = [its_ids[which] for its_ids, which in zip(ids, single, strict=True)]
-    shared, *at = np.intersect1d(once[0], once[1], assume_unique=True, return_indices=True)
-    for path, other, its_ids in zip(paths, reversed(paths), once, strict=True):
-        lonely = its_ids[~np.isin(its_ids, shared, assume_unique=True)]
-        said(path, lonely, f"has no row to join in {other}")
-    at_a, at_b = (which[places] for which, places in zip(single, at, strict=True))
+    notes = [note for side in sides for note in side.notes]
+    say = partial(_say, notes, id_column, columns.missing == "drop")
+    at_a, at_b = _places(paths, ids, say)
+    both = f"{paths[0]} and {paths[1]}"
     agree = first.rows.label[at_a] == second.rows.label[at_b]
-    said(both, ids[0][at_a[~agree]], "has another label in each file")
+    say(both, ids[0][at_a[~agree]], "has another label in each file")
     # In the order of the first file.
     order = np.flatnonzero(agree)[np.argsort(at_a[agree], kind="stable")]
     at_a, at_b = at_a[order], at_b[order]
@@ -170,6 +131,60 @@ def join_files(paths: Sequence[str], columns: Columns, id_column: str, stdin: Bi
     inputs = sides[0].inputs + sides[1].inputs
     whole = replace(sides[0], inputs=inputs, columns=roles, models=(a, b), notes=tuple(notes))
     return Paired(_without_ids(as_used(whole, columns), columns, id_column), ids[0][at_a], id_column)
+
+
+def _wanted(paths: Sequence[str], columns: Columns, role: str, id_column: str) -> tuple[Columns, Columns]:
+    """What to read of each of the two files. Errors: DecalError, where more is named than two files have."""
+    if len(paths) > 2:
+        raise DecalError(
+            f"{Hint('id')} joins two files, and {len(paths)} are named",
+            f"name two files, or leave {Hint('id')} out",
+        )
+    named = columns.names(role)
+    if len(named) > 2:
+        raise DecalError(f"{len(named)} scores are named for two files", "name one for both files, or one for each")
+    # The rows are counted in another population when it is known which they are.
+    own = columns.updated({"prevalence": None, "sampled_negatives": None, "keep_scores": False, "capacity": None})
+    # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
+    elsewhere: dict[str, Any] = {role: DEFAULTS[role] for role in ROLES if role != "label"}
+    return (
+        own.updated({role: named[:1], "group": (*columns.group, id_column)}),
+        own.updated(elsewhere | {role: named[-1:], "group": (id_column,)}),
+    )
+
+
+def _say(notes: list[str], id_column: str, drop: bool, where: str, ids: np.ndarray, what: str) -> None:
+    """An error on such ids, if there are any, or a note where they may be dropped."""
+    count = len(ids)
+    if not count:
+        return
+    example = "" if ids[0] == NO_GROUP else f" {quote(str(ids[0]))}"
+    rows = f" ({count:,} such row{'s' if count > 1 else ''}{', dropped' if drop else ''})"
+    problem = f"{where}, column {quote(id_column)}: id{example} {what}{rows if count > 1 or drop else ''}"
+    if not drop:
+        raise DecalError(problem, f"correct the files, or drop such rows with {Hint('missing', 'drop')}")
+    notes.append(problem)
+
+
+def _places(
+    paths: Sequence[str], ids: Sequence[np.ndarray], say: Callable[[str, np.ndarray, str], None]
+) -> tuple[Ints, Ints]:
+    """Where the ids that both files name once stand in each of them; what is said of the others."""
+    single = []
+    for path, its_ids in zip(paths, ids, strict=True):
+        missing = its_ids == NO_GROUP
+        say(path, its_ids[missing], "is missing")
+        _, place, times = np.unique(its_ids, return_inverse=True, return_counts=True)
+        twice = (times[place] > 1) & ~missing
+        say(path, its_ids[twice], "is named more than once")
+        single.append(np.flatnonzero(~twice & ~missing))
+    once = [its_ids[which] for its_ids, which in zip(ids, single, strict=True)]
+    shared, *at = np.intersect1d(once[0], once[1], assume_unique=True, return_indices=True)
+    for path, other, its_ids in zip(paths, reversed(paths), once, strict=True):
+        lonely = its_ids[~np.isin(its_ids, shared, assume_unique=True)]
+        say(path, lonely, f"has no row to join in {other}")
+    at_a, at_b = (which[places] for which, places in zip(single, at, strict=True))
+    return at_a, at_b
 
 
 def _names(paths: Sequence[str], first: str, second: str) -> tuple[str, str]:

@@ -63,13 +63,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     hold: whether the rows that they count may be held as such, where memory can.
     """
     if _counts_rows(sources[0].names, columns):
-        _refuse(OF_ROWS, columns)
-        for source in sources:
-            nearest_of(COUNT, source.names, source.shown)
-        chosen = chosen_columns(sources, columns)
-        lines = [repeated(source, chosen.read, chosen.numbers) for source in sources]
-        notes = _notes(sources[0], columns, (*chosen.read, COUNT), pairs=True)
-        return dataset_of_counted(lines, chosen, tuple(notes))
+        return _of_counted_rows(sources, columns)
     kind, numbers = _columns(sources, columns)
     stakes = tuple(name for role in ROW_UTILITIES for name in columns.names(role))
     check_utilities(columns.utility_columns, classes=2)
@@ -78,23 +72,10 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     naming = [name for name in ([MODEL + side for side in SIDES] if paired else [MODEL]) if name in sources[0].names]
     of_cluster = () if columns.cluster is None or columns.cluster in columns.group else (columns.cluster,)
     texts = tuple(dict.fromkeys((*naming, *columns.group, *of_cluster)))
-    digests = Digests(sources)
     wrong = tuple(name for name in (BAD, VALUE) if all(name in source.names for source in sources))
-    parts, dropped = Origin(), list[Dropped]()
-    for part in loaded_parts(sources, tuple(dict.fromkeys((*numbers, *stakes))), (*texts, *wrong)):
-        of_role = getattr(part.source, "of_role", None)
-        table, of_part = sound(part.table, part.source.shown, columns.missing == "drop", of_role)
-        parts.append(Part(part.source, table, parts.n_rows if parts else 0))
-        dropped.append(of_part)
-    values = {name: floats(parts, name) + 0.0 for name in numbers}
-    names = None
-    if columns.cluster is not None:
-        # Where clusters are counted apart, the cells of all rows have none.
-        of_some = replace(columns, missing="drop" if BY_CLUSTER in values else "error")
-        names, cluster = clusters(parts, columns.cluster, of_some)
-        values[CLUSTER] = cluster.astype(np.float64)
-    counts = kind(values, parts)
-    counts.check()
+    digests = Digests(sources)
+    parts, dropped = _sound_parts(sources, (*numbers, *stakes), (*texts, *wrong), columns.missing == "drop")
+    counts, names = _counts(parts, columns, kind, numbers)
     called = getattr(sources[0], "called", {})
     groups = {called.get(name, name): group(parts, name) for name in columns.group}
     named = [group(parts, name) for name in naming]
@@ -106,42 +87,99 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
         raise too_many(parts.shown, total, width)
     everything = np.ones(parts.n_rows, dtype=bool)
     apart = [named[0] == name for name in models] if named and not paired else [everything]
-    rows_of: list[Rows] = []
-    for mine in apart:
-        of_model = counts.take(mine).scaled()
-        of_groups, of_amounts = ({name: each[mine] for name, each in of.items()} for of in (groups, amounts))
-        if held and isinstance(of_model, DistinctScores):
-            rows_of += of_model.held(of_groups, of_amounts)
-            if not paired:
-                # They need no sort: they come counted.
-                vars(rows_of[-1])["table"] = of_model.table()
-        else:
-            rows_of += of_model.counted(of_groups)
-    inputs = []
-    for part, of_part, digest in zip(parts, dropped, digests.wait(), strict=True):
-        inside = slice(part.start, part.start + part.table.num_rows)
-        rows, ones = (each[inside] for each in counts.rows)
-        most = max(
-            (int(rows[mine[inside]].sum()) + _dropped_of(of_part, name).total(), int(ones[mine[inside]].sum()))
-            for name, mine in zip(models, apart * len(models) if paired else apart, strict=True)
-        )
-        unlabelled = max((why["missing label"] for why in of_part.values()), default=0)
-        inputs.append(Input(part.source.raw.path, *most, digest, unlabelled))
+    rows = [each for mine in apart for each in _rows_of(counts, mine, groups, amounts, held, paired)]
+    # Both models of pairs are on every line.
+    lines = dict(zip(models, apart * len(models) if paired else apart, strict=True))
+    inputs = tuple(
+        _input(part, of_part, digest, counts, lines)
+        for part, of_part, digest in zip(parts, dropped, digests.wait(), strict=True)
+    )
     roles: dict[str, str | tuple[str, ...]] = {"score": models, **({"group": columns.group} if columns.group else {})}
     roles |= {role: getattr(columns, role) for role in ("cluster", *ROW_UTILITIES) if columns.names(role)}
     said = [*_notes(sources[0], columns, (*texts, *numbers, *stakes, *wrong), paired)]
     if isinstance(counts, CellCounts):
         said += [OF_PAIRS if paired else OF_CELLS, *([OF_COARSE_CLUSTERS] if counts.coarse else [])]
     predictions, of_dropped = [], []
-    for name, its_rows in zip(models, rows_of, strict=True):
+    for name, its_rows in zip(models, rows, strict=True):
         why: Counter[str] = sum((_dropped_of(of_part, name) for of_part in dropped), Counter())
         count = why.total()
         predictions.append(Predictions(name, (name,), its_rows, dropped=count))
         if count:
             of_dropped.append(f"{name}: dropped {count:,} of {len(its_rows) + count:,} rows ({_why(why)})")
     one_by_one = len(models) > 1 and not paired
-    of_all = (*of_dropped, *said)
-    return Dataset(tuple(inputs), roles, (), tuple(predictions), of_all, clusters=names, apart=one_by_one)
+    return Dataset(inputs, roles, (), tuple(predictions), (*of_dropped, *said), clusters=names, apart=one_by_one)
+
+
+def _of_counted_rows(sources: Sequence[Source], columns: Columns) -> Dataset:
+    """Of files whose lines are rows, and how many there are of each."""
+    _refuse(OF_ROWS, columns)
+    for source in sources:
+        nearest_of(COUNT, source.names, source.shown)
+    chosen = chosen_columns(sources, columns)
+    lines = [repeated(source, chosen.read, chosen.numbers) for source in sources]
+    notes = _notes(sources[0], columns, (*chosen.read, COUNT), pairs=True)
+    return dataset_of_counted(lines, chosen, tuple(notes))
+
+
+def _sound_parts(
+    sources: Sequence[Source], numbers: Sequence[str], texts: Sequence[str], drop: bool
+) -> tuple[Origin, list[Dropped]]:
+    """The lines that count scores, by file, and what was dropped of each."""
+    parts, dropped = Origin(), list[Dropped]()
+    for part in loaded_parts(sources, tuple(dict.fromkeys(numbers)), tuple(texts)):
+        table, of_part = sound(part.table, part.source.shown, drop, getattr(part.source, "of_role", None))
+        parts.append(Part(part.source, table, parts.n_rows if parts else 0))
+        dropped.append(of_part)
+    return parts, dropped
+
+
+def _counts(
+    parts: Origin, columns: Columns, kind: type[Counts], numbers: Sequence[str]
+) -> tuple[Counts, np.ndarray | None]:
+    """The counts of all lines, and the names of their clusters; None where there are none. Errors: DecalError."""
+    values = {name: floats(parts, name) + 0.0 for name in numbers}
+    names = None
+    if columns.cluster is not None:
+        # Where clusters are counted apart, the cells of all rows have none.
+        of_some = replace(columns, missing="drop" if BY_CLUSTER in values else "error")
+        names, cluster = clusters(parts, columns.cluster, of_some)
+        values[CLUSTER] = cluster.astype(np.float64)
+    counts = kind(values, parts)
+    counts.check()
+    return counts, names
+
+
+def _rows_of(
+    counts: Counts,
+    mine: np.ndarray,
+    groups: Mapping[str, np.ndarray],
+    amounts: Mapping[str, np.ndarray],
+    held: bool,
+    paired: bool,
+) -> Iterator[Rows]:
+    """The rows of one model, or of both of pairs, that these lines count. held: as rows that memory holds."""
+    of_model = counts.take(mine).scaled()
+    of_groups, of_amounts = ({name: each[mine] for name, each in of.items()} for of in (groups, amounts))
+    if not (held and isinstance(of_model, DistinctScores)):
+        yield from of_model.counted(of_groups)
+        return
+    for rows in of_model.held(of_groups, of_amounts):
+        if not paired:
+            # They need no sort: they come counted.
+            vars(rows)["table"] = of_model.table()
+        yield rows
+
+
+def _input(part: Part, dropped: Dropped, digest: str, counts: Counts, lines: Mapping[str, np.ndarray]) -> Input:
+    """What was read of a file: its rows and positives, those of the model that has most. lines: which, by model."""
+    inside = slice(part.start, part.start + part.table.num_rows)
+    rows, ones = (each[inside] for each in counts.rows)
+    most = max(
+        (int(rows[mine[inside]].sum()) + _dropped_of(dropped, name).total(), int(ones[mine[inside]].sum()))
+        for name, mine in lines.items()
+    )
+    unlabelled = max((why["missing label"] for why in dropped.values()), default=0)
+    return Input(part.source.raw.path, *most, digest, unlabelled)
 
 
 def _counts_rows(names: Sequence[str], columns: Columns) -> bool:
