@@ -22,24 +22,28 @@ class Estimated(NamedTuple):
 
 def short(value: float, decimals: int) -> str:
     """A number of at most this many decimals; large ones keep four digits."""
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    if abs(value) >= 10:
-        return f"{value:.{max(0, decimals - 2)}f}"
-    return f"{value:z.{decimals}f}"
+    return f"{value:z,.{_fewer(value, decimals)}f}"
 
 
-def span(interval: Interval | None, decimals: int, side: str | None = None) -> str:
-    """'[low, high]', or '[at least low]' where that end alone says something; empty where there is no interval."""
-    if interval is None:
-        return ""
-    low, high = (short(end, decimals) for end in interval)
-    return f"[{low}, {high}]" if side is None else f"[{side} {low if side == 'at least' else high}]"
+def _fewer(value: float, decimals: int) -> int:
+    """The decimals of a number of this size."""
+    return 0 if abs(value) >= 1000 else max(0, decimals - 2) if abs(value) >= 10 else decimals
+
+
+def pieces(value: float, interval: Interval | None, decimals: int, side: str | None = None) -> tuple[str, ...]:
+    """A number and its '[low, high]', with the decimals that suit the largest of the three.
+
+    side: 'at least' or 'at most' where that end alone says something.
+    """
+    ends = () if interval is None else interval if side is None else (interval[side != "at least"],)
+    fewest = min((_fewer(each, decimals) for each in (value, *ends) if math.isfinite(each)), default=decimals)
+    first, *others = (f"{each:z,.{fewest}f}" for each in (value, *ends))
+    return (first, f"[{', '.join(others)}]" if side is None else f"[{side} {others[0]}]") if ends else (first,)
 
 
 def rounded(value: float, interval: Interval | None, decimals: int, side: str | None = None) -> str:
     """A number of at most this many decimals, and its interval."""
-    return f"{short(value, decimals)} {span(interval, decimals, side)}".rstrip()
+    return " ".join(pieces(value, interval, decimals, side))
 
 
 def bracketed(texts: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from decal_cli.hints import Hint
 from decal_cli.learn.regions import Curve
 from decal_cli.metrics import Inputs, Result
 from decal_cli.metrics.families.calibration import ece
-from decal_cli.numbers import Interval, decimals_of, short, span
+from decal_cli.numbers import Interval, decimals_of, rounded, short
 from decal_cli.plot.style import (
     DOTTED,
     GREY,
@@ -340,7 +340,7 @@ def risk_coverage(axes: Any, curves: Sequence[tuple[str, Risk]]) -> None:
     """Errors among the surest rows by their share of all, with its interval; the area under each in the legend."""
     for number, (name, risk) in enumerate(curves):
         style = style_of(number)
-        area = "" if risk.area is None else f" {short(risk.area, 4)} {span(risk.area_interval, 4)}".rstrip()
+        area = "" if risk.area is None else f" {rounded(risk.area, risk.area_interval, 4)}"
         axes.plot(risk.coverage, risk.error, color=style.colour, marker=style.marker, markevery=10, ms=4.5,
                   label=f"{name}: AURC{area}" if area else name)  # fmt: skip
         band(axes, risk.coverage, risk, style.colour, len(curves))

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from decal_cli.data.words import grouped
 from decal_cli.metrics import parse
-from decal_cli.numbers import DASH, Interval, short, span
+from decal_cli.numbers import DASH, Interval, bracketed, pieces
 from decal_cli.render.blocks import Cell, Column, Notes, Row, TextTable
 
 T = TypeVar("T")
@@ -85,8 +85,14 @@ def number(
     return Cell(parts, fewer=() if fewer is None else _parts(value, interval, fewer, text, side))
 
 
+def amount(value: float, interval: Interval | None, decimals: int) -> Cell:
+    """A number of exactly so many decimals with its interval, for columns of one unit."""
+    return written(bracketed(f"{each:z,.{decimals}f}" for each in (value, *(interval or ()))))
+
+
 def _parts(value: float, interval: Interval | None, decimals: int, text: str, side: str | None) -> tuple[str, ...]:
-    return tuple(filter(None, (text or short(value, decimals), span(interval, decimals, side))))
+    first, *ends = pieces(value, interval, decimals, side)
+    return (text or first, *ends)
 
 
 def counted(rows: float) -> str:

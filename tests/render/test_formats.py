@@ -3,12 +3,16 @@
 After a wanted change: GOLDEN=write python -m pytest tests/render/test_formats.py, then read the difference.
 """
 
+import math
 import os
+import re
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import decal_cli
 from decal_cli.analysis.described import ActionCounts
 from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
 from decal_cli.analysis.recommend import Ranked
@@ -23,9 +27,9 @@ from decal_cli.numbers import (
     decimals_of,
     fixed,
     plain,
+    rounded,
     short,
     sized,
-    span,
     times,
     within,
 )
@@ -37,7 +41,7 @@ from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.recommendation import AdvisedModel, Recommended, ladder
 from decal_cli.render.results.sweep import sparkline
 from decal_cli.render.terms import StatedTerms
-from tests.helpers.command import GOLDEN
+from tests.helpers.command import FIXTURES, GOLDEN
 from tests.helpers.results import ONE_REPORT, SIX_REPORTS, as_text, two_rounds, with_advice
 
 JUDGED_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7", "auc>=0.75", "auc>=0.8")
@@ -101,8 +105,10 @@ def test_golden(name: str) -> None:
         (short(0.0, 3), "0.000"),
         (short(10.0, 4), "10.00"),
         (short(1000.0, 4), "1,000"),
-        (span((-0.01, 0.25), 3), "[-0.010, 0.250]"),
-        (span(None, 3), ""),
+        (rounded(7.3733, (-0.0491, 14.8), 4), "7.37 [-0.05, 14.80]"),
+        (rounded(15.9, (8.662, 1230.0), 3, "at least"), "15.9 [at least 8.7]"),
+        (rounded(0.1, (0.01, math.inf), 3), "0.100 [0.010, inf]"),
+        (rounded(0.1, None, 3), "0.100"),
         ([plain(value) for value in (0.0, 0.034761, 12345.6, -0.5, 4.6049e299)],
          ["0", "0.03476", "12,346", "-0.5", "4.605e+299"]),
         ([plain(value) for value in (9_999.4, 9_999.5, 1e15)], ["9999", "10,000", "1e+15"]),
@@ -133,6 +139,29 @@ def test_golden(name: str) -> None:
 )  # fmt: skip
 def test_numbers_as_they_are_written_where_the_way_changes(written: object, text: object) -> None:
     assert written == text
+
+
+def decimals_by_column(answer: object, *headings: str) -> Iterator[set[int]]:
+    """Decimals of the numbers in each column with such a heading."""
+    for block in answer.result.blocks():
+        for k, column in enumerate(block.columns if isinstance(block, TextTable) else ()):
+            if column.heading.startswith(headings):
+                numbers = re.findall(r"\d[\d,]*(?:\.(\d+))?", " ".join(row.cells[k].text for row in block.rows))
+                yield {len(each) for each in numbers}
+
+
+def test_amounts_of_one_column_have_the_same_decimals() -> None:
+    """Among them are gains of 0, of one digit and of three, amounts of 4 to 22,000, and sums of 6 and of 1.5."""
+    replayed = decal_cli.online(FIXTURES / "bike_stream.parquet", score="p", label="y", time="t", threshold=0.3)
+    assert list(decimals_by_column(replayed, "as it is", "online Platt", "gain")) == [{1}] * 4
+    terms = {"unit": "EUR", "decisions": 100000}
+    swept = decal_cli.sweep(FIXTURES / "fox_news.parquet", score="p_hatesonar", label="y", threshold=0.3, **terms)
+    assert list(decimals_by_column(swept, "as it is", "calibration regret", "gain of")) == [{0}] * 3
+    rows = np.random.default_rng(0).dirichlet((1, 1, 1), 200)
+    columns = {f"{name}:{k}": each[:, k] for name, each in (("a", rows), ("b", rows[::-1])) for k in range(3)}
+    columns["y"] = rows.argmax(axis=1)
+    apart = decal_cli.compare(columns, proba=["a:*", "b:*"], label="y", abstain=0.25, metrics="accuracy")
+    assert list(decimals_by_column(apart, "B wins")) == [{2}]
 
 
 def test_colour_only_where_it_is_wanted() -> None:

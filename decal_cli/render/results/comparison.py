@@ -21,7 +21,7 @@ from decal_cli.analysis.evaluate import resampled_cells
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Positive, Some, Two
 from decal_cli.metrics import Result, parse
-from decal_cli.numbers import alike, bracketed, counts, plain, rounded, short, sized, span
+from decal_cli.numbers import Interval, alike, bracketed, counts, pieces, plain, rounded, short, sized
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Notes, Points, TextTable, Tone
 from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, texts, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
@@ -224,8 +224,8 @@ class Compared(WrittenResult):
         if brier.interval is not None and brier.interval[1] < 0:
             advice = "worth it if you use many thresholds"
         reached = (
-            f"on held-out rows, Brier score {short(brier.value, 4)}, {signed(brier.difference)} "
-            f"{span(brier.interval, 4)} compared with {brier.single} alone"
+            f"on held-out rows, Brier score {short(brier.value, 4)}, "
+            f"{' '.join(signed(brier.difference, brier.interval))} compared with {brier.single} alone"
         )
         if utility is not None and self.evaluation.capacity is None:
             change, of_change = self.terms.amounts(utility.difference, *(utility.interval or ()))
@@ -368,6 +368,7 @@ def _headline(contest: Contest, key: str) -> Difference:
 def _pairs_table(apart: ClassDisagreements) -> TextTable:
     """Of several classes, the pairs of actions of most rows."""
     shown = apart.pairs[:MAX_PAIRS]
+    gains = dict(zip(shown, alike([pair.gain for pair in shown]), strict=True))
     cut = f", the {len(shown)} of {len(apart.pairs):,} pairs with most rows" if len(shown) < len(apart.pairs) else ""
     return table(
         shown,
@@ -375,7 +376,7 @@ def _pairs_table(apart: ClassDisagreements) -> TextTable:
             (left("A takes"), "a"),
             (left("B takes"), "b"),
             ("rows", lambda pair: counted(pair.rows)),
-            ("B wins there, summed", lambda pair: plain(round(pair.gain, 10))),
+            ("B wins there, summed", gains.get),
         ],
         title=f"Different actions, {counted(apart.a_better + apart.b_better + apart.same)} rows{cut}",
         keys=2,
@@ -395,7 +396,7 @@ def difference_cell(each: Difference) -> Cell:
     value = each.difference.value
     if value is None:
         return words("")
-    return Cell(tuple(filter(None, (signed(value), span(each.difference.interval, 4)))))
+    return Cell(signed(value, each.difference.interval))
 
 
 def who_wins(each: Difference, names: tuple[str, str]) -> Cell:
@@ -412,7 +413,7 @@ def who_wins(each: Difference, names: tuple[str, str]) -> Cell:
     return Cell(parts, short, tone=_TONES[each.by_chance])
 
 
-def signed(value: float) -> str:
-    """A difference, with its sign where it does not round to zero."""
-    text = short(value, 4)
-    return f"+{text}" if value > 0 and text.strip(".0") else text
+def signed(value: float, interval: Interval | None) -> tuple[str, ...]:
+    """A difference, with its sign where it does not round to zero, and its interval."""
+    text, *ends = pieces(value, interval, 4)
+    return (f"+{text}" if value > 0 and text.strip(".0") else text, *ends)

@@ -54,7 +54,19 @@ from decal_cli.numbers import (
     within,
 )
 from decal_cli.render.blocks import Block, Blocks, Cell, Column, Heading, Lines, Notes, Paragraph, Row, TextTable
-from decal_cli.render.cells import Columns, better, counted, left, metric_name, number, table, texts, words, written
+from decal_cli.render.cells import (
+    Columns,
+    amount,
+    better,
+    counted,
+    left,
+    metric_name,
+    number,
+    table,
+    texts,
+    words,
+    written,
+)
 from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
@@ -519,13 +531,13 @@ def _regime_table(report: Report, name: str, factor: float) -> TextTable:
         bounds = None if low is None or high is None else (low, high)
         if factor == 1.0 or value is None:
             return number(value, bounds)
-        return words(bracketed(f"{factor * each:,.{decimals}f}" for each in (value, *(bounds or ()))))
+        return amount(factor * value, times(bounds, factor), decimals)
 
     bins = table(
         report.regimes,
         [
             (left(f"{name}score from, to"), lambda r: f"{short(r.low, 4)} to {short(r.high, 4)}"),
-            ("rows", lambda r: plain(r.rows)),
+            ("rows", lambda r: counted(r.rows)),
             (Column("mean score", drops=2), "score"),
             ("c", "rate"),
             ("grouping loss", "grouping_loss"),
@@ -541,7 +553,7 @@ def _regime_table(report: Report, name: str, factor: float) -> TextTable:
     # The metrics are the sums of the columns.
     known = [r.regret_grouping for r in report.regimes if r.regret_grouping is not None]
     regrets = regret(sum(r.regret_calibration for r in report.regimes)), regret(sum(known) if known else None)
-    cells = map(words, ("all", plain(sum(r.rows for r in report.regimes)), *[""] * 4))
+    cells = map(words, ("all", counted(sum(r.rows for r in report.regimes)), *[""] * 4))
     return replace(bins, rows=(*bins.rows, Row((*cells, *regrets, words("")), apart=True)))
 
 

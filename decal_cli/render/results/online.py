@@ -16,9 +16,9 @@ from decal_cli.analysis.online.replay import StreamClusters, Window
 from decal_cli.data import shown_time
 from decal_cli.declarations.document import Absent, Count, Inside, Positive, Share, Some, Words
 from decal_cli.hints import Verb
-from decal_cli.numbers import percent, plain, short, times
+from decal_cli.numbers import Interval, decimals_for, decimals_of, percent, plain, short, times
 from decal_cli.render import blocks as b
-from decal_cli.render.cells import left, number, table
+from decal_cli.render.cells import amount, left, table
 from decal_cli.render.results.gates import checks_of
 from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
 from decal_cli.render.schema import Document, Records, View, data_of, of
@@ -180,9 +180,15 @@ class Replayed(WrittenResult):
         shown = judged.windows[-MAX_SHOWN_WINDOWS:]
         first, beside = judged.methods[0], self._beside()
 
+        def utility(window: Window, of: MethodOverTime) -> float:
+            return window.utility(of.method, plan.task)
+
+        sizes = [abs(utility(window, of)) for window in shown for of in (first, beside) if of is not None]
+        decimals = decimals_of(self.terms.number * max(sizes), 4)
+
         def won(*signed: MethodOverTime) -> Callable[[Window], b.Cell]:
             """What the first of these wins, or wins over the second."""
-            return lambda window: self._amount(reduce(sub, (window.utility(of.method, plan.task) for of in signed)))
+            return lambda window: self._amount(reduce(sub, (utility(window, of) for of in signed)), None, decimals)
 
         dropped = len(judged.windows) - len(shown)
         earlier = f"; {dropped:,} earlier ones are not shown" if dropped else ""
@@ -215,6 +221,12 @@ class Replayed(WrittenResult):
         judged = self.judged
         by_cluster = ", every cluster counted once" if judged.clusters is not None and judged.at_all_times else ""
 
+        intervals = [times(each.interval, self.terms.number) for each in judged.methods]
+        decimals = decimals_for(intervals, [self.terms.number * (each.gain or 0.0) for each in judged.methods])
+
+        def gain(each: MethodOverTime) -> b.Cell | str:
+            return "" if each.gain is None else self._amount(each.gain, each.interval, decimals)
+
         def bound(each: MethodOverTime) -> str:
             of = each.guarantee
             return "" if of is None else _BOUNDED[of.metric].format(short(of.bound, 4))
@@ -223,7 +235,7 @@ class Replayed(WrittenResult):
             judged.methods,
             [
                 (left("forecaster"), lambda each: each.title + (" *" if each.randomised else "")),
-                ("gain", lambda each: "" if each.gain is None else self._amount(each.gain, each.interval)),
+                ("gain", gain),
                 (left("clear since", drops=1), lambda each: "" if each.since is None else f"row {each.since:,}"),
                 (b.Column("V-regret", "worst"), "worst_v_regret"),
                 (b.Column("at", drops=1), lambda each: short(each.worst_kink, 3)),
@@ -351,8 +363,8 @@ class Replayed(WrittenResult):
             f"row {clusters.apart.row:,}), so that nothing here holds whenever one looks."
         )
 
-    def _amount(self, value: float, ends: tuple[float, float] | None = None) -> b.Cell:
-        return number(self.terms.number * value, times(ends, self.terms.number), decimals=3)
+    def _amount(self, value: float, ends: Interval | None, decimals: int) -> b.Cell:
+        return amount(self.terms.number * value, times(ends, self.terms.number), decimals)
 
 
 _BOUNDED = {"v_regret": "V-regret ≤ {}", "cdl": "CDL ~ {}", "dist_cal": "distance ≤ {}"}

@@ -26,7 +26,7 @@ from decal_cli.analysis.study_summary import (
     without_each_file,
 )
 from decal_cli.declarations.document import Absent, Positive, Some
-from decal_cli.numbers import DASH, short, span, times
+from decal_cli.numbers import DASH, Interval, bracketed, rounded, times
 from decal_cli.render.blocks import Blocks, Column, Heading, Notes, Picture, TextTable
 from decal_cli.render.cells import texts
 from decal_cli.render.schema import Document, Records, View, data_of, of
@@ -186,7 +186,7 @@ def _correlations(summary: Summary) -> Iterator[TextTable]:
         for name in (*OURS, *OTHERS):
             relations = [summary.relations.get((name, target)) for target in studied]
             if any(relations):
-                cells = (DASH if each is None else _plain(each.r2, span(each.interval, 2)) for each in relations)
+                cells = (DASH if each is None else _plain(each.r2, each.interval) for each in relations)
                 rows.append((short_title(name), *cells))
         if studied and rows:
             heads = "estimate", *(each.removesuffix(points.beyond) for each in studied)
@@ -231,7 +231,7 @@ def _choices(summary: Summary) -> TextTable:
     rows = []
     for policy in one.policies:
         ends = times(policy.interval, 1000)
-        loss = f"{1000 * policy.loss:.2f} {span(ends, 2)}".rstrip()
+        loss = bracketed(f"{each:.2f}" for each in (1000 * policy.loss, *(ends or ())))
         shares = [sum(policy.chosen.get(action, 0.0) for action in actions) for actions in CHOICES.values()]
         rows.append((policy.name, loss, _percent(policy.right), *map(_percent, shares)))
     over = summary.points.bootstrap_unit
@@ -289,9 +289,9 @@ def _closer(summary: Summary) -> Iterator[TextTable]:
         yield _table(f"{what}, without each file", text, ("without", *titles), without)
 
 
-def _plain(value: float, more: str = "") -> str:
+def _plain(value: float, interval: Interval | None = None) -> str:
     """A correlation, with its interval; a dash where there is none."""
-    return DASH if math.isnan(value) else f"{short(value, 3)} {more}".rstrip()
+    return DASH if math.isnan(value) else rounded(value, interval, 3)
 
 
 def _percent(share: float) -> str:

@@ -16,9 +16,9 @@ from decal_cli.curves.crossings import Lowest, Rival
 from decal_cli.curves.kinds import Expectation, MetricCurve
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Some
 from decal_cli.metrics import parse
-from decal_cli.numbers import DASH, PER_DECISION, plain, rounded, short, times
+from decal_cli.numbers import DASH, PER_DECISION, decimals_of, plain, rounded, short, times
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Lines, Notes, Paragraph, Row, TextTable
-from decal_cli.render.cells import left, number, reasons, table, words
+from decal_cli.render.cells import amount, left, number, reasons, table, words
 from decal_cli.render.results.source import (
     Order,
     Provenance,
@@ -236,10 +236,12 @@ class LongTable(WrittenResult):
         return TextTable(columns, rows, title=title, keys=1, stacked=True, picks=len(self.own) > 0)
 
     def _cell(self, curve: MetricCurve, value: float | None, low: float | None, high: float | None) -> Cell:
-        """A value with its interval; of a utility, times the factor."""
+        """A value with its interval; a utility times the factor, with the decimals of the curve's largest."""
         by = self.factor if curve.kind.unit in self.amounts and curve.name not in OF_ONE_ROW else 1.0
         ends = None if low is None or high is None else (low, high)
-        return number(None if value is None else by * value, times(ends, by))
+        if by == 1.0 or value is None or curve.value is None:
+            return number(value, ends)
+        return amount(by * value, times(ends, by), decimals_of(by * float(np.nanmax(np.abs(curve.value))), 4))
 
 
 class Curves(LongTable):
