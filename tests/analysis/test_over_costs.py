@@ -183,6 +183,18 @@ def test_what_is_done_and_won_at_each_value_is_that_of_the_rows(what: str, tmp_p
     assert (report.risk is None) == bool(actions)
 
 
+def test_of_more_than_eight_actions_the_share_of_the_varied_one_alone_is_shown(tmp_path: Path) -> None:
+    utility = np.array([[-(k**2), -((8 - k) ** 2)] for k in range(9)])
+    data = of_two(tmp_path / "rows.csv")
+    plan = Plan((), task_of(utility=";".join(f"a{k},{no},{yes}" for k, (no, yes) in enumerate(utility))))
+    (report,) = sweep_tasks(data, plan, series_for(data, plan, parse_varied("a3:1=-30,-20"))).reports
+    score, shares = data.models[0].rows.score, []
+    for value in (-30, -25, -20):
+        utility[3, 1] = value
+        shares.append((np.argmax(np.column_stack((1 - score, score)) @ utility.T, axis=1) == 3).mean())
+    assert {name: curve.value.tolist() for name, curve in report.done.items()} == {"share[a3]": pytest.approx(shares)}
+
+
 def test_the_risk_of_ties_is_the_mean_over_their_orders() -> None:
     t = tabulate(np.array([0.9, 0.9, 0.9, 0.5]), np.array([1, 1, 0, 0]))
     risk, rows = risk_at(t, np.array([0.25, 0.5, 0.75, 1.0]))

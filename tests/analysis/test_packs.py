@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from decal_cli.analysis import packs
 from decal_cli.analysis.packs import PACKS, QUANTILES, GroupComparison, by_outcome, compare_groups, simultaneous
-from decal_cli.metrics import METRICS, Inputs, measure_all, parse
+from decal_cli.metrics import METRICS, Inputs, Result, measure_all, parse
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 
@@ -53,6 +54,14 @@ def test_a_gap_follows_from_the_intervals_of_the_groups_at_a_level_for_all_pairs
         assert gap.interval == pytest.approx((gap.difference - down, gap.difference + up), abs=1e-12)
         assert (gap.high_rows, gap.low_rows) == (len(parts[gap.high]), len(parts[gap.low]))
     assert found.largest.value == pytest.approx(max(rate.values()) - min(rate.values()), abs=1e-12)
+
+
+def test_the_largest_gap_may_be_that_of_a_pair_whose_order_noise_turned() -> None:
+    """By hand: b is .1 above a. c, measured above both, may be as low as .22, which is .38 below b."""
+    ends = {"a": (0.5, (0.5, 0.5)), "b": (0.6, (0.6, 0.6)), "c": (0.62, (0.22, 0.63))}
+    measured = {group: Result(value, interval) for group, (value, interval) in ends.items()}
+    found = packs._compare("m", "site", "selection_rate", dict.fromkeys(ends, 100.0), measured)
+    assert found.largest.value == pytest.approx(0.12) and found.largest.interval == pytest.approx((0.1, 0.38))
 
 
 def test_every_clear_pair_is_listed_and_the_most_certain_comes_first() -> None:

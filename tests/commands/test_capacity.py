@@ -7,6 +7,8 @@ import pytest
 
 import decal_cli as decal_api
 from decal_cli.metrics import METRICS
+from decal_cli.render.results.recommendation import advised_in
+from decal_cli.render.terms import PLAIN
 from tests.helpers.command import BINARY, Decal, few_rows, refusal
 
 COLUMNS = (BINARY, "--score", "p", "--label", "y")
@@ -24,6 +26,21 @@ def test_per_is_the_column_of_days_and_a_time_stands_with_the_decisions(decal: D
     assert "decisions a year are --decisions 100000/year" in refusal(decal("recommend", "rows.csv", "-t", "0.3"))
     (tmp_path / "decal.toml").write_text(f'per = "group"\ncapacity = "5"\n{named}')
     assert "capacity 5 for each value of group" in decal("evaluate", "rows.csv", "-m", "capture").text
+
+
+@pytest.mark.parametrize("capacity", [None, 50, 400])
+def test_a_way_of_acting_is_worth_what_the_rows_that_it_acts_on_are(capacity: int | None, tmp_path: Path) -> None:
+    """Of 500 rows: a false alarm costs .3 and a miss .7, also where places are given by chance."""
+    few_rows(tmp_path)
+    answer = decal_api.recommend(tmp_path / "rows.csv", score="p", label="y", threshold=0.3, capacity=capacity)
+    (advised,) = advised_in(answer.result.recommendation, PLAIN)
+    assert {"never", "always", "now", "perfect"} <= {way.key for way in advised.ways}
+    for way in advised.ways:
+        cells = way.decided
+        lost = 0.3 * cells.false_positives + 0.7 * cells.false_negatives
+        assert way.worth == pytest.approx(-lost / 500, abs=1e-12), way.key
+        assert cells.true_positives + cells.false_negatives == pytest.approx(advised.report.positives)
+        assert cells.true_positives + cells.false_positives <= (capacity or 500) + 1e-9
 
 
 def test_every_day_has_its_places(decal: Decal, tmp_path: Path) -> None:

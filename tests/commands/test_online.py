@@ -399,6 +399,18 @@ FORGED = {
 }
 
 
+@pytest.mark.parametrize("wrong", [{}, {"start": 161}, {"start": 0}, {"row": 161}, {"row": 100}], ids=str)
+def test_an_alarm_of_a_state_began_at_a_row_before_it(decal: Decal, tmp_path: Path, wrong: dict[str, int]) -> None:
+    """Of 160 rows, the 101st began what row 150 told; rows are counted from 1."""
+    document = json.loads(true_state("plain"))
+    last = document["state"]["last_time"]
+    alarm = {"row": 150, "time": last, "start": 101, "start_time": last, **wrong}
+    write_rows(tmp_path / "later.csv", 160, 240)
+    (tmp_path / "state.json").write_text(forged_state(document, ("state", "alarm"), [*alarm.values()]))
+    done = decal(*RUN)
+    assert done.code == 0 if not wrong else "the state in it cannot be used" in refusal(done)
+
+
 @pytest.mark.parametrize("case", FORGED)
 def test_what_a_state_says_twice_it_says_alike(decal: Decal, tmp_path: Path, case: str) -> None:
     kind, keys, value = FORGED[case]

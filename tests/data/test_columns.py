@@ -11,7 +11,7 @@ import pytest
 
 from decal_cli.data import Columns, from_arrays, read
 from decal_cli.data.parts import encoded
-from decal_cli.data.words import file_word, shell_word
+from decal_cli.data.words import file_word, quote, shell_word
 from tests.helpers.files import FOUR_ROWS, every_format, reading_error, write_columns, write_text
 
 
@@ -277,3 +277,12 @@ class TestMargins:
     def test_huge_ones_do_not_overflow(self, tmp_path: Path) -> None:
         path = write_columns(tmp_path, {"p": [-1.5e308, 0.0, 1.5e308], "y": [0, 1, 1]})
         assert read([path], Columns(margin=True)).models[0].rows.score == pytest.approx([0, 0.5, 1])
+
+
+@pytest.mark.parametrize("length", [58, 59, 60, 500])
+def test_a_long_name_is_shown_by_its_beginning_and_its_end(length: int) -> None:
+    """At most 60 characters with its quotes; of a longer one the first 45 and the last 10."""
+    name = "".join(chr(97 + k % 26) for k in range(length))
+    shown = quote(name)
+    assert shown == (f"'{name}'" if length <= 58 else f"'{name[:44]}...{name[-9:]}'")
+    assert len(shown) <= 60

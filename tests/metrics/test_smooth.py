@@ -106,6 +106,13 @@ def test_the_monotone_fit_of_several_parts_at_once() -> None:
         assert smooth.monotone_cost(values, weights, starts) == pytest.approx(each, abs=1e-12)
 
 
+@pytest.mark.parametrize("low", [0.1, np.nextafter(0.1, 1)])
+def test_the_fit_of_neighbouring_floats_ends(low: float) -> None:
+    """Nothing lies between them, whichever of both their middle is rounded to: bisection must end all the same."""
+    high = np.nextafter(low, 1)
+    assert smooth.monotone_cost(np.array([high, low]), np.array([2.0, 3.0]), np.array([0])) == 2 * (high - low)
+
+
 @pytest.mark.parametrize("power", [1.0, 1.3])
 def test_parts_fitted_in_groups_cost_what_the_whole_does(power: float) -> None:
     rng = np.random.default_rng(0)

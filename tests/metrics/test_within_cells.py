@@ -11,6 +11,7 @@ import decal_cli as decal
 from decal_cli.errors import DecalError
 from decal_cli.metrics import METRICS
 from decal_cli.metrics.gaps import levels_used
+from decal_cli.metrics.within_cells import of_curves
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
@@ -105,6 +106,16 @@ def test_rows_of_a_cut_cell_are_moved_to_one_side_by_hand(
         assert (moved.n.tolist(), moved.pos.tolist()) == (n, pos)
         times = 1 if squares is None else 2
         assert (moved.n2 / times).tolist() == n and (moved.pos2 / times).tolist() == pos
+
+
+def test_how_far_curves_may_be_off_by_hand() -> None:
+    """Of ten rows, two negatives and three positives lie in [.5, .6]: at t* = .55 they are worth .11 and .135.
+
+    Thresholds outside cut nothing, but one of the cell could still win the lesser of both: most of it at .58."""
+    least, greatest, rows = np.array([0.2, 0.5, 0.7]), np.array([0.2, 0.6, 0.7]), np.array([[1.0, 2, 0], [0, 3, 4]])
+    table = CellTable.of_sums(least, greatest, rows[:, None] * np.array([0.2, 0.57, 0.7]) ** np.arange(7)[:, None])
+    assert of_curves(table, (0.1, 0.55, 0.58)) == pytest.approx((0.11 + 0.135, 0.116))
+    assert of_curves(table, (0.1, 0.65)) == pytest.approx((0, 0.105))
 
 
 def test_a_metric_without_a_bound_is_not_shown() -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from decal_cli import evaluate, recommend
-from decal_cli.analysis.sweep import MovedDecisions, Positions, thresholds_for
 from tests.helpers.browser import AXE, BROWSER, DARK, browse, defects, in_page
 from tests.helpers.command import FIXTURES, blank_pictures
 from tests.helpers.page import printed_as
@@ -271,28 +270,3 @@ def test_two_models_are_compared_on_the_page(text_of_several: str) -> None:
     assert "The two models compared" in text
     assert "<b>Decisions at t* = 0.3:</b>" in text
     assert text.index("At other thresholds") < text.index("The two models compared")
-
-
-def test_what_ways_of_acting_win_by_hand() -> None:
-    """Four rows of label 1 and six of label 0 at t* = .25 and .5: as it is, .175 and .05 per row."""
-    top = np.zeros(2)
-    recalibrated = MovedDecisions(np.array([1, -1]), np.array([1, -1]), np.array([0.01, 0.02]), top)
-    featured = MovedDecisions(np.array([0, 1]), np.array([0, 0]), np.array([0.03, 0.02]), top)
-    at, hits, alarms = np.array([0.25, 0.5]), np.array([3, 2]), np.array([2, 1])
-    positions = Positions(at, 4, 6, hits, alarms, top, recalibrated, featured)
-    won = {"never": [-0.175, -0.05], "always": [-0.025, -0.15], "now": [0, 0], "recalibrate": [0.05, 0]}
-    won["post-train"] = [0.05, 0.05]
-    assert {way: values.tolist() for way, (values, _) in positions.won().items()} == {
-        way: pytest.approx(values) for way, values in won.items()
-    }
-    assert positions.won()["post-train"][1] == pytest.approx(np.hypot([0.01, 0.02], [0.03, 0.02]))
-    for way, values in positions.over_constant().items():
-        assert values == pytest.approx(np.add(won[way], [0.025, 0.05]))
-
-
-def test_thresholds_are_at_most_1001_and_dense_where_labels_are_rare() -> None:
-    assert len(thresholds_for((0.3,), 0.2, 10_000)) == 999
-    rare = thresholds_for((0.00123,), 0.2, 10_000)
-    assert len(rare) <= 1_001
-    assert (rare < 0.02).sum() > 300 and 0.00123 in rare
-    assert len(thresholds_for((1 / 3,), 0.2, 1e7)) == 100

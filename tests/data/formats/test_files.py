@@ -7,6 +7,7 @@ import io
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from decal_cli.data import Columns, parts, read
 from decal_cli.data.formats.files import Raw
 from decal_cli.data.formats.sources import N_BATCH_ROWS, ParquetSource
+from decal_cli.errors import DecalError
 from tests.helpers.files import (
     FORMATS,
     FOUR_ROWS,
@@ -166,6 +168,17 @@ def test_a_large_parquet_file_is_read_column_by_column(tmp_path: Path, monkeypat
         with monkeypatch.context() as patch:
             patch.setattr(ParquetSource, "__init__", damaged)
             assert "has not the rows that it says" in reading_error(path)
+
+
+def test_of_a_file_with_more_rows_than_it_says_none_beyond_them_is_handed_on() -> None:
+    """Two batches of two rows where three are said: the first comes, with its place among all rows, then the error."""
+    batches = [pa.record_batch({"p": [0.1, 0.2]}), pa.record_batch({"p": [0.3, 0.4]})]
+    source = SimpleNamespace(schema=batches[0].schema, count=3, shown="x", batches=lambda names, texts: batches)
+    seen = []
+    with pytest.raises(DecalError, match="x: has not the rows that it says"):
+        for at, piece in parts._Deferred(source).pieces("p", 10):
+            seen.append((at, len(piece)))
+    assert seen == [(10, 2)]
 
 
 @every_format

@@ -51,6 +51,20 @@ def test_verbs_that_need_rows_say_so() -> None:
         decal_cli.evaluate(counts, aggregated=True, features="site")
 
 
+@pytest.mark.parametrize("weight", [0.1, 0.3, 0.7, 1.1])
+def test_sums_of_equal_weights_are_taken_however_they_are_rounded(weight: float) -> None:
+    """Then n2 times the rows is the square of n: the least that it can be, but for the rounding of each sum."""
+    rows = np.arange(1, 41)
+    n, n2 = (np.array([sum([each] * count) for count in rows]) for each in (weight, weight**2))
+    assert (n2 * rows < n**2).any() and (n2 * rows > n**2).any()
+    columns = {"score": rows / 50, "n": n, "pos": 0.0, "n2": n2, "pos2": 0.0, "rows": rows, "rows_pos": 0}
+    answer = decal_cli.evaluate(pd.DataFrame(columns), aggregated=True, metrics="brier")
+    assert answer["brier"].value == pytest.approx((rows @ (rows / 50) ** 2) / rows.sum())
+    columns["n2"] = n2 * np.where(rows == 7, 1 - 1e-6, 1)
+    with pytest.raises(DecalError, match=r"row 7: .* cannot be the sum of squared weights"):
+        decal_cli.evaluate(pd.DataFrame(columns), aggregated=True, metrics="brier")
+
+
 def test_files_of_different_kinds_are_not_added(tmp_path: Path) -> None:
     levels(rows()).to_csv(tmp_path / "plain.csv", index=False)
     levels(rows(), weighted=True).to_csv(tmp_path / "weighted.csv", index=False)

@@ -58,6 +58,17 @@ def test_levels_are_those_of_rows_in_memory(
             assert got["metrics"][key]["interval"] == pytest.approx(interval, rel=1e-9, abs=1e-12), key
 
 
+def test_progress_counts_the_rows_of_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted(monkeypatch)
+    for name in ("a", "b"):
+        rows().to_feather(tmp_path / f"{name}.feather")
+    told: list[tuple[int, int]] = []
+    counting = reading.Counting((0.3,), lambda *done: told.append(done))
+    columns = decal.data.Columns(score=("p",), label="y", positive="bad")
+    reading.read([str(tmp_path / f"{name}.feather") for name in "ab"], columns, counting=counting)
+    assert len(rows()) == 700 and {done for done, _ in told} == {*range(64, 700, 64), 700, *range(764, 1400, 64), 1400}
+
+
 def test_many_rows_in_a_small_file_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, most = tmp_path / "rows.parquet", 100_000
     pd.DataFrame({"p": np.tile([0.25, 0.5], 5000), "y": np.tile([0, 1, 1, 1], 2500)}).to_parquet(path)
