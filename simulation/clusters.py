@@ -91,7 +91,7 @@ def outcomes(world: World, replicates: int, seed: int) -> Iterator[tuple[str, bo
         for rows in (sample.rows, naive):
             truths = fixed | {parse("ece_debiased"): _binned(rows, population)}
             truths[parse("gain_recalibration")] = _learned(rows, population, number)
-            sure = rows.sure(CONFIDENCE)
+            sure = rows.adjusted_confidence(CONFIDENCE)
             assert sure is not None  # there are more than five clusters
             for spec, result in measure_all(METRICS, Inputs(rows, TASK, number), sure).items():
                 if result.interval is not None:

@@ -17,13 +17,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit, logit, ndtr
 
-from decal_cli.analysis.described import listed_rows
+from decal_cli.analysis.described import select_rows
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.metrics import METRICS, Inputs, paired, parse
 from decal_cli.metrics.measure import interval_of, measure_all, value_of
-from decal_cli.tables.listed import Capacity
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity
 from decal_cli.task import ClassDecision, RowTask
 from simulation.coverage import ELSEWHERE, JUDGED, NONE
 from simulation.known import OF_FEATURES, World, truths
@@ -109,7 +109,7 @@ def _priced(rows: Rows, world: World, rng: np.random.Generator) -> Inputs:
 
 def _placed(rows: Rows, world: World, rng: np.random.Generator) -> Inputs:
     """One row in twenty can be acted on."""
-    listed = listed_rows(rows, Capacity("0.05", 0.05, 1.0), world.task, 0)
+    listed = select_rows(rows, Capacity("0.05", 0.05, 1.0), world.task, 0)
     return Inputs(listed, world.task)
 
 

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from decal_cli.analysis.described import listed_rows
+from decal_cli.analysis.described import select_rows
 from decal_cli.metrics import Inputs, interval_of, parse, value_of
-from decal_cli.tables.listed import Capacity
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity
 from decal_cli.task import BinaryTask, RowTask
 
 CONFIDENCE, POPULATION = 0.9, 300
@@ -62,7 +62,7 @@ def priced(rng: np.random.Generator, kind: str, size: int) -> Rows:
 def limited(rows: Rows, share: float) -> Inputs:
     """The rows of which this share can be acted on; of those with amounts, by their own utilities."""
     capacity, row_task = Capacity(f"{share:g}", share, 1.0), COSTS if rows.amounts else None
-    listed = listed_rows(rows, capacity, row_task or TASK, 0)
+    listed = select_rows(rows, capacity, row_task or TASK, 0)
     return Inputs(listed, row_task or TASK)
 
 

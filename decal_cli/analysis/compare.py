@@ -82,7 +82,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, eq=False)
-class Contest(MetricReport):
+class ModelComparison(MetricReport):
     """The comparison on all rows (group None) or on one group of them. model: the second less the first.
 
     results: differences of the metrics that were asked for, by key, which `differences` has in full. headline: of the
@@ -106,7 +106,7 @@ class Comparison:
 
     evaluation: Evaluation
     models: tuple[str, str]
-    contests: tuple[Contest, ...]
+    contests: tuple[ModelComparison, ...]
     splice: Splice | NoSplice | None
 
 
@@ -180,13 +180,13 @@ def _contest(
     plan: Plan,
     heads: Sequence[MetricSpec],
     ids: Ids | None,
-) -> Contest:
+) -> ModelComparison:
     """pairs: the scores of both, None for rows of several classes, which have no threshold."""
     differences = _differences(of_a, of_b, rows, pairs, plan, (*plan.choices, *heads))
     asked = {spec.key: differences[spec] for spec in plan.choices}
     headline = {spec.key: each for spec in heads if (each := differences[spec]).difference.value is not None}
     results = {key: each.difference for key, each in asked.items()}
-    contest = partial(Contest, f"{of_b.model} - {of_a.model}", of_a.group, of_a.rows, of_a.positives, results)
+    contest = partial(ModelComparison, f"{of_b.model} - {of_a.model}", of_a.group, of_a.rows, of_a.positives, results)
     if pairs is None:
         by_class = None if decision is None else class_disagreements(rows[0].class_table, rows[1].class_table, decision)
         return contest(0, asked, headline, None, by_class)
@@ -198,10 +198,16 @@ def _contest(
             apart = disagreements(pairs, threshold, of_a.rows)
     if cells is not None:
         return contest(0, asked, headline, None, apart, swapped)
-    sure = pairs.design.confidence(plan.confidence)
+    adjusted = pairs.design.confidence(plan.confidence)
     curves, rng = brier_difference(pairs, (of_a.model, of_b.model)), np.random.default_rng([plan.seed, RESAMPLES])
-    reach = float("inf") if sure is None else band(pairs, sure, rng)
-    at = curves.dominates, reach, len(curves.zeros), curves.crossings(reach), curves.leads(reach)
+    critical_value = float("inf") if adjusted is None else band(pairs, adjusted, rng)
+    at = (
+        curves.dominates,
+        critical_value,
+        len(curves.zeros),
+        curves.crossings(critical_value),
+        curves.leads(critical_value),
+    )
     return contest(len(pairs), asked, headline, Thresholds(*at, curves), apart, swapped)
 
 
@@ -215,15 +221,15 @@ def _differences(
 ) -> dict[MetricSpec, Difference]:
     """The difference of each metric, with its interval where there is one."""
     differences = {spec: _difference(spec, of_a, of_b) for spec in specs}
-    sure = (pairs.design.confidence if pairs else rows[0].sure)(plan.level)
-    if sure is None:
+    adjusted = (pairs.design.confidence if pairs else rows[0].adjusted_confidence)(plan.level)
+    if adjusted is None:
         return differences
     values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
     # What metrics of the two models are computed from, on units that both share.
     a, b = (plan.inputs(each) for each in rows)
     stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
     a, b = paired_metrics.of_pairs(a, b, pairs, *stakes)
-    for spec, ends in paired_metrics.intervals(values, a, b, sure, pairs).items():
+    for spec, ends in paired_metrics.intervals(values, a, b, adjusted, pairs).items():
         one, ideal = differences[spec], IDEALS.get(spec.declared.better)
         between = ideal is not None and ((one.a.value or 0.0) - ideal) * ((one.b.value or 0.0) - ideal) < 0
         differences[spec] = replace(
@@ -399,9 +405,9 @@ class Swap:
 
 def swap(a: Rows, b: Rows, ids: Ids | None = None) -> Swap | None:
     """The same rows with the scores of A and of B; None where there is no limit. ids: what rows are called, (T,)."""
-    if a.listed is None or b.listed is None:
+    if a.selection is None or b.selection is None:
         return None
-    of_a, of_b, weight = a.listed.acted, b.listed.acted, a.weights / (float(a.weights.sum()) / len(a))
+    of_a, of_b, weight = a.selection.acted, b.selection.acted, a.weights / (float(a.weights.sum()) / len(a))
     label = np.asarray(a.label, dtype=float)
 
     def part(chance: Floats, ids: Ids | None) -> SwapPart:
@@ -526,8 +532,8 @@ def splice(
             squares += np.bincount(units.label, own_squares, 2)
             missed += np.bincount(units.label, own_squares * (values - won) ** 2, 2)
         error = with_missed(variance, (missed / np.maximum(squares, 1e-300)).max(), pairs.effective_rows)
-        reach = quantile(confidence) * float(error)
-        return HeldOut(spliced, curves.names[single], won, (won - reach, won + reach))
+        half_width = quantile(confidence) * float(error)
+        return HeldOut(spliced, curves.names[single], won, (won - half_width, won + half_width))
 
     if task is not None:
         by_label, at = np.array(task.undominated).T, np.array(task.decision_thresholds)

@@ -41,10 +41,10 @@ from decal_cli.tables.cells import CellTable
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.design import FEW_CLUSTERS, MIN_CLUSTERS, Clustered, design_effect
 from decal_cli.tables.estimate import MeanEstimate
-from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.population import Population
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity, selected
 from decal_cli.tables.table import BINS, Floats, Table, Values
 from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, ClassDecision, RowTask, Task
@@ -444,9 +444,9 @@ def reliability_bins(rows: Rows, confidence: float | None) -> tuple[ReliabilityB
     """The bins from the lowest score up; none for rows of several classes. confidence: None for no intervals."""
     if rows.classes:
         return ()
-    t, sure = rows.table, rows.sure(confidence)
+    t, adjusted = rows.table, rows.adjusted_confidence(confidence)
     bins, cells = _bins(t, len(rows)), t.bins(BINS).rows_of_cells
-    ends = [None] * len(cells) if sure is None else map(tuple, wilson_ends(bins[-1], cells, sure).T.tolist())
+    ends = [None] * len(cells) if adjusted is None else map(tuple, wilson_ends(bins[-1], cells, adjusted).T.tolist())
     columns = (each.tolist() for each in bins)
     return tuple(ReliabilityBin(*each) for each in zip(*columns, ends, strict=True))
 
@@ -503,7 +503,7 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
 
 
 @dataclass(frozen=True)
-class Moving:
+class PriorShiftGain:
     """Expected utility per decision of scores as they were made and of moved ones; interval: of the difference.
 
     threshold: acting on scores as they were made from here on is acting on moved ones from the threshold in use on.
@@ -516,7 +516,7 @@ class Moving:
     threshold: Share
 
 
-def moving(rows: Rows, task: BinaryTask, population: Population, confidence: float | None) -> Moving:
+def prior_shift_gain(rows: Rows, task: BinaryTask, population: Population, confidence: float | None) -> PriorShiftGain:
     """What it is worth to move scores to the population where decisions are made [T (5.5)].
 
     rows: as they count there, with kept or moved scores. confidence: None for no interval.
@@ -538,7 +538,7 @@ def moving(rows: Rows, task: BinaryTask, population: Population, confidence: flo
     more = Utility.of(t.mean_of(change), confidence)
     before = t.mean_of(lambda score: won(score)[0]).value
     after = before + more.value
-    return Moving(before, after, after - before, more.interval, population.as_made(at))
+    return PriorShiftGain(before, after, after - before, more.interval, population.as_made(at))
 
 
 def decided(rows: Rows, task: BinaryTask, population: Population) -> bool:
@@ -571,7 +571,7 @@ class Places:
         return self.reaching - self.acted
 
 
-def listed_rows(rows: Rows, capacity: Capacity, task: Task | ClassDecision | RowTask | None, seed: int) -> Rows:
+def select_rows(rows: Rows, capacity: Capacity, task: Task | ClassDecision | RowTask | None, seed: int) -> Rows:
     """The rows with what their lists say of them.
 
     By their score, of which a row below the threshold of the task is not acted on; where rows have utilities of their
@@ -580,12 +580,12 @@ def listed_rows(rows: Rows, capacity: Capacity, task: Task | ClassDecision | Row
     binary = task.two_actions if isinstance(task, Task) else None
     act_from = None if binary is None else binary.decision_threshold
     if task is None or binary is not None:
-        return listed(rows, capacity, act_from)
+        return selected(rows, capacity, act_from)
     stakes = stakes_on(rows, task)
-    by_gain = listed(rows, capacity, 0.0, stakes.in_place(rows.score).wins)
+    by_gain = selected(rows, capacity, 0.0, stakes.in_place(rows.score).wins)
     if not (isinstance(task, RowTask) and isinstance(stakes, RowUtilities)):
         return by_gain
-    # Lists beside it, of the highest scores, and of the rows that cost most to miss: each among the rows that it would
+    # TopK beside it, of the highest scores, and of the rows that cost most to miss: each among the rows that it would
     # act on without a limit.
     others = {SCORE_RANKING: np.where(stakes.acts(rows.score), rows.score, -np.inf)}
     if np.ptp(stakes.benefit):
@@ -597,25 +597,25 @@ def listed_rows(rows: Rows, capacity: Capacity, task: Task | ClassDecision | Row
             large, rank = build_by_amount(in_order, seed=seed).large, np.empty(len(rows))
             rank[plain.order] = np.where(large, in_order.benefit, -np.inf)
             others[AMOUNT_RANKING] = rank
-    in_place = ((name, listed(rows, capacity, None, rank).listed) for name, rank in others.items())
-    assert by_gain.listed is not None  # it was made just now
+    in_place = ((name, selected(rows, capacity, None, rank).selection) for name, rank in others.items())
+    assert by_gain.selection is not None  # it was made just now
     beside = {name: each for name, each in in_place if each is not None}
-    return replace(by_gain, listed=replace(by_gain.listed, beside=beside))
+    return replace(by_gain, selection=replace(by_gain.selection, beside=beside))
 
 
 def places_of(rows: Rows) -> Places | None:
     """Of these rows, among those that the lists are made of; None where there is no limit."""
-    if rows.listed is None:
+    if rows.selection is None:
         return None
-    lists, weight = rows.listed.lists, rows.weights
+    lists, weight = rows.selection.lists, rows.weights
     unit = float(weight.sum()) / len(rows)
     room = lists.room * len(lists.rows) / float(lists.rows.weights.sum())
     return Places(
         len(lists),
         int(np.count_nonzero(lists.full)),
         float(room.sum()),
-        float(weight @ rows.listed.acted) / unit,
-        float(weight[rows.listed.wanted].sum()) / unit,
+        float(weight @ rows.selection.acted) / unit,
+        float(weight[rows.selection.wanted].sum()) / unit,
         "score" if lists.by_score else "expected gain",
         (float(lists.threshold.min()), float(lists.threshold.max())),
     )
@@ -648,7 +648,7 @@ def without_labels(
     worth = moved = None
     decisions, others = inputs.find(Decisions), Inputs(apart, inputs.decision).find(Decisions)
     share = float(apart.weights.sum()) / float(apart.weights.sum() + rows.weights.sum())
-    if decisions is not None and others is not None and rows.listed is None:
+    if decisions is not None and others is not None and rows.selection is None:
         stakes, action, task = others.stakes, others.action, inputs.decision
         by_label = stakes[action] if stakes.ndim == 2 else stakes[action, :, np.arange(len(action))]
         worth = _mixed(decisions.utility.value, by_label, others.units.weight, share)

@@ -18,8 +18,8 @@ from decal_cli.analysis.described import (
     Clusters,
     DecisionCounts,
     GainsOverTime,
-    Moving,
     Places,
+    PriorShiftGain,
     Reference,
     Regime,
     WithoutLabels,
@@ -33,10 +33,10 @@ from decal_cli.analysis.described import (
     count_decisions,
     decided,
     gains_over_time,
-    listed_rows,
-    moving,
     places_of,
+    prior_shift_gain,
     regimes_of,
+    select_rows,
     without_labels,
     worth_of,
 )
@@ -53,10 +53,10 @@ from decal_cli.metrics import METRICS, Inputs, Metric, MetricSpec, Result, measu
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.numbers import Estimated
 from decal_cli.roles import ROW_UTILITIES_FIX
-from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import (
     BinaryTask,
@@ -122,7 +122,7 @@ class Report(MetricReport):
     regimes: tuple[Regime, ...] = ()
     by_class: ByClass | None = None
     recalibrator: str | None = None
-    moving: Moving | None = None
+    moving: PriorShiftGain | None = None
     clusters: Clusters | None = None
     by_outcome: tuple[OutcomeScores, ...] = ()
     places: Places | None = None
@@ -371,7 +371,7 @@ def evaluate(
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             inputs = plan.inputs(rows)
             if reference is not None:
-                inputs = inputs.having(reference.scores[model.name])
+                inputs = inputs.override(reference.scores[model.name])
             report = _report(dataset, model, group, rows, inputs, plan)
             if counted:
                 report = _with_counts(report, rows, inputs, plan, dataset.population)
@@ -395,8 +395,8 @@ def evaluate(
 
 def _report(dataset: Dataset, model: Predictions, group: str | None, rows: Rows, inputs: Inputs, plan: Plan) -> Report:
     """The metrics of a model on these rows, and what stands beside them whatever was asked for."""
-    sure, classes = rows.sure(plan.level), bool(dataset.classes)
-    results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, sure).items()}
+    adjusted, classes = rows.adjusted_confidence(plan.level), bool(dataset.classes)
+    results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, adjusted).items()}
     # Rows without a label are those of the file, not of a group or of another population.
     unlabelled = model.without_label if group is None and dataset.population is None else None
     return Report(
@@ -411,11 +411,11 @@ def _report(dataset: Dataset, model: Predictions, group: str | None, rows: Rows,
         by_class=ByClass(count_classes(rows.class_table), count_cells(inputs)) if classes else None,
         clusters=clusters_of(rows),
         places=places_of(rows),
-        worth=worth_of(inputs, sure),
+        worth=worth_of(inputs, adjusted),
         share=rows.table.base_rate if rows.weighted and not classes else None,
         unlearnable=() if dataset.features is None else dataset.features.unlearnable,
         without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, plan.level),
-        over_time=gains_over_time(inputs, sure),
+        over_time=gains_over_time(inputs, adjusted),
     )
 
 
@@ -430,7 +430,7 @@ def _with_counts(report: Report, rows: Rows, inputs: Inputs, plan: Plan, populat
     report = replace(report, counts=count_decisions(inputs), by_action=count_cells(inputs) if binary is None else None)
     if population is None or binary is None or not decided(rows, binary, population):
         return report
-    return replace(report, moving=moving(rows, binary, population, rows.sure(plan.level)))
+    return replace(report, moving=prior_shift_gain(rows, binary, population, rows.adjusted_confidence(plan.level)))
 
 
 def head_of(
@@ -470,7 +470,9 @@ def with_lists(dataset: Dataset, plan: Plan, task: Decision | None = None) -> Da
             f"{Hint('capacity')} of several classes needs a decision, which says where acting wins most",
             f"give {Hint('utility')} with a column for each class, {Hint('abstain')} or {Hint('utility_columns')}",
         )
-    return dataset.changed(lambda rows: listed_rows(rows, capacity, task, plan.seed) if rows.listed is None else rows)
+    return dataset.changed(
+        lambda rows: select_rows(rows, capacity, task, plan.seed) if rows.selection is None else rows
+    )
 
 
 def _recalibrator(inputs: Inputs) -> str | None:

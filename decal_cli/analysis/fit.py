@@ -101,7 +101,7 @@ def one_model(data: Dataset) -> Dataset:
     return data
 
 
-def unseen(test: Dataset, data: Dataset) -> Dataset:
+def test_set(test: Dataset, data: Dataset) -> Dataset:
     """A test set of one model, none of whose files the model is fitted to. Errors: DecalError, where one is."""
     known = {item.sha256 for item in data.inputs}
     for item in one_model(test).inputs:
@@ -138,7 +138,7 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
         raise DecalError(f"auto takes what `{Verb('recommend')}` advises, which needs the decision", fix)
     choices = evidence_choices(bool(data.classes), every=False)
     advice = recommend(data, replace(plan, choices=choices), wanted).advice[0]
-    method = None if advice.lean is None else advice.evidence.fits.get(advice.lean)
+    method = None if advice.fallback_action is None else advice.evidence.fits.get(advice.fallback_action)
     if advice.method is None and method is not None:
         raise DecalError(
             f"`{Verb('recommend')}` cannot tell yet what a method would win; by the estimates it leans to {method}",

@@ -389,8 +389,7 @@ class Advice:
 
     gain, interval: what `method` is expected to win, per decision; None where the action wins nothing. small: the gain
     is clear but within the tolerance. rows_needed: rows that settle an "unknown" in 4 of 5 cases; None where more rows
-    alone would not, or nothing is unknown. lean: the action with the largest estimated net gain, where the walk cannot
-    tell.
+    alone would not, or nothing is unknown. fallback_action: what to do today, where the walk cannot tell.
     """
 
     evidence: Evidence = field(repr=False)
@@ -401,7 +400,7 @@ class Advice:
     small: bool = False
     next_steps: Names = ()
     rows_needed: int | None = None
-    lean: Action | None = None
+    fallback_action: Action | None = None
 
     @property
     def constant(self) -> Constant | None:
@@ -421,7 +420,7 @@ class Advice:
     @cached_property
     def act_now(self) -> ActNow:
         """What to do today: the action where that is one, else the one with the largest shrunken gain."""
-        evidence, action = self.evidence, self.lean if self.action == "cannot-tell" else self.action
+        evidence, action = self.evidence, self.fallback_action if self.action == "cannot-tell" else self.action
         if action == "recalibrate" or action == "post-train":
             net, chance = evidence.net(action) or 0.0, evidence.chance(action, evidence.free)
             return ActNow(action, evidence.fits[action], net, chance, action in evidence.costs)
@@ -734,8 +733,8 @@ def _constant_instead(evidence: Evidence, steps: tuple[Step, ...], natural: Acti
     backwards = (said(_BACKWARDS),) if auc is not None and auc[1] < 0.5 else ()
     if evidence.features and evidence.gain(BEYOND) == "unknown":
         more = "Whether a model on the features beats it is unknown: there are too few rows to tell."
-        lean: Action = "post-train" if evidence.now == "post-train" else "done"
-        return Advice(evidence, steps, "cannot-tell", next_steps=(*backwards, more, said(TRY)), lean=lean)
+        today: Action = "post-train" if evidence.now == "post-train" else "done"
+        return Advice(evidence, steps, "cannot-tell", next_steps=(*backwards, more, said(TRY)), fallback_action=today)
     text = f"{_BETTER_FEATURES} a new model, and start over with it."
     if not evidence.features:
         text = f"{evidence.name_features} to learn whether a model on them beats it, or find better ones."
@@ -801,7 +800,7 @@ def _undecided(evidence: Evidence, first: Step) -> Advice:
         "cannot-tell",
         next_steps=(*then, *_more_rows(rows, what)),
         rows_needed=rows if evidence.features else None,
-        lean="done" if evidence.adds_nothing else evidence.now,
+        fallback_action="done" if evidence.adds_nothing else evidence.now,
     )
 
 

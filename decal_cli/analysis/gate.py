@@ -314,10 +314,10 @@ def _values_in_order(
 def _together(rows: Sequence[GateRow], risk: float, undecided: Undecided) -> tuple[GateRow, ...]:
     """Clear failures by Holm 1979, so that all of them together are wrong with at most this probability."""
     chances = [_chance(row, risk) for row in rows]
-    sure = iter(holm([chance for chance in chances if chance is not None], risk))
+    rejected = iter(holm([chance for chance in chances if chance is not None], risk))
     together = []
     for row, chance in zip(rows, chances, strict=True):
-        clear = chance is None or next(sure)
+        clear = chance is None or next(rejected)
         row = replace(row, chance=chance)
         if row.answer == "failed" and row.shown and not clear:
             row = replace(row, answer="not shown", shown=False, passed=undecided == "pass", since=None)
@@ -727,7 +727,7 @@ def bounded_rows(spec: MetricSpec, inputs: Inputs) -> Bounded:
                 f"from, as {Verb('online').words} replays them"
             )
         raise Undefined(f"is no mean of bounded numbers of the rows: these are {', '.join(MEANS)}")
-    if rows.weighted or rows.counted or rows.listed is not None or rows.share_known:
+    if rows.weighted or rows.counted or rows.selection is not None or rows.share_known:
         raise Undefined("looks at rows one by one: without weights, counts, a capacity or another prevalence")
     if inputs.by_row:
         raise Undefined("has no bound known beforehand where every row has utilities of its own")

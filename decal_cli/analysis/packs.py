@@ -229,8 +229,11 @@ def compare_groups(
         found = {}
         for family in dict.fromkeys(families.values()):
             shared = [choice for choice in choices if families[choice] == family]
-            sure = None if confidence is None else simultaneous(confidence, len(family), rows.cluster is not None)
-            measured = {group: measure_all(shared, asked_of[group], parts[group].sure(sure)) for group in family}
+            adjusted = None if confidence is None else simultaneous(confidence, len(family), rows.cluster is not None)
+            measured = {
+                group: measure_all(shared, asked_of[group], parts[group].adjusted_confidence(adjusted))
+                for group in family
+            }
             for choice in shared:
                 known = {group: results[choice] for group, results in measured.items()}
                 found[choice] = _compare(model, column, choice.key, sizes[choice], known)
@@ -288,12 +291,12 @@ def _compare(
     value = np.array([measured[group].value for group in known], dtype=float)
     j, i = np.triu_indices(len(known), 1)
     apart = value[i] - value[j]
-    sure = None not in intervals
+    with_intervals = None not in intervals
     ends = np.array([interval or (v, v) for interval, v in zip(intervals, value, strict=True)])
     below, above = value - ends[:, 0], ends[:, 1] - value
     low, high = apart - np.hypot(below[i], above[j]), apart + np.hypot(above[i], below[j])
-    order = np.argsort(-(low if sure else apart), kind="stable")
-    shown = [k for place, k in enumerate(order.tolist()) if not place or (sure and low[k] > 0)]
+    order = np.argsort(-(low if with_intervals else apart), kind="stable")
+    shown = [k for place, k in enumerate(order.tolist()) if not place or (with_intervals and low[k] > 0)]
     pairs = tuple(
         Gap(
             model,
@@ -302,7 +305,7 @@ def _compare(
             known[i[k]],
             known[j[k]],
             float(apart[k]),
-            (float(low[k]), float(high[k])) if sure else None,
+            (float(low[k]), float(high[k])) if with_intervals else None,
             len(known),
             sizes[known[i[k]]],
             sizes[known[j[k]]],
@@ -310,5 +313,5 @@ def _compare(
         for k in shown
     )
     # A pair whose order noise may have turned is apart by at least 0.
-    interval = (max(float(low.max()), 0.0), max(float(high.max()), float(-low.min()))) if sure else None
+    interval = (max(float(low.max()), 0.0), max(float(high.max()), float(-low.min()))) if with_intervals else None
     return GroupComparison(pairs, small, Result(float(apart.max()), interval))

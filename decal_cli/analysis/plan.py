@@ -136,28 +136,28 @@ class _Error(NamedTuple):
     """
 
     rows: float
-    reach: float
+    half_width: float
     effect: float
     confidence: float
     clusters: float
 
     def _quantile(self, size: float) -> float:
         """Standard errors that an interval of so many rows reaches; infinite of too few clusters for any."""
-        sure: float | None = self.confidence
+        adjusted: float | None = self.confidence
         if self.clusters < math.inf:
-            sure = confidence_of(self.clusters * size / self.rows, self.confidence)
-        return math.inf if sure is None else quantile(sure)
+            adjusted = confidence_of(self.clusters * size / self.rows, self.confidence)
+        return math.inf if adjusted is None else quantile(adjusted)
 
-    def reach_of(self, size: float) -> float:
+    def half_width_of(self, size: float) -> float:
         """How far an interval of so many rows reaches."""
-        return self.reach * self._quantile(size) / self._quantile(self.rows) * math.sqrt(self.rows / size)
+        return self.half_width * self._quantile(size) / self._quantile(self.rows) * math.sqrt(self.rows / size)
 
     def power(self, size: float) -> float:
         """How often the interval of so many rows ends before the bound."""
-        reach, standard = self.reach_of(size), self._quantile(size)
+        half_width, standard = self.half_width_of(size), self._quantile(size)
         if math.isinf(standard):
             return 0.0
-        return NormalDist().cdf(standard * (self.effect / reach - 1)) if reach > 0 else 1.0
+        return NormalDist().cdf(standard * (self.effect / half_width - 1)) if half_width > 0 else 1.0
 
     def needed(self, power: float) -> int | None:
         """Rows that show it so often; None for none worth naming."""
@@ -183,16 +183,16 @@ class _Sampler:
     """Effective ones, infinitely many of independent rows."""
     progress: Progress
 
-    def _error(self, size: float, reach: float, effect: float) -> _Error:
+    def _error(self, size: float, half_width: float, effect: float) -> _Error:
         """Of so many rows like these."""
-        return _Error(size, reach, effect, self.plan.confidence, self.clusters * size / len(self.rows))
+        return _Error(size, half_width, effect, self.plan.confidence, self.clusters * size / len(self.rows))
 
     def for_bound(self, what: str, choice: MetricSpec, result: Result, bound: float, at_most: bool) -> RowsNeeded:
         """Rows whose interval ends on the side of the bound where the pilot's value is."""
         value, interval = result.value or 0.0, result.interval or (0.0, 0.0)
         side = 1 if value > bound else 0
-        effect, reach = abs(value - bound), abs(value - interval[1 - side])
-        first, error = self._needed(choice, self._error(float(len(self.rows)), reach, effect), bound, side)
+        effect, half_width = abs(value - bound), abs(value - interval[1 - side])
+        first, error = self._needed(choice, self._error(float(len(self.rows)), half_width, effect), bound, side)
         needed = (first, *map(error.needed, POWERS[1:]))
         curve: tuple[tuple[int, float], ...] = ()
         if first is not None:
@@ -228,7 +228,9 @@ class _Sampler:
             self.progress(f"{choice.key} of {size:,} rows, {sample + 1} of {samples}")
             drawn = rng.choice(clusters, round(size / len(self.rows) * clusters), replace=False)
             part = self.rows.take(np.isin(unit, drawn))
-            result = measure_all([choice], self.plan.inputs(part), part.sure(self.plan.confidence))[choice]
+            result = measure_all([choice], self.plan.inputs(part), part.adjusted_confidence(self.plan.confidence))[
+                choice
+            ]
             if result.value is not None and result.interval is not None:
                 values.append(result.value)
                 reaches.append(abs(result.value - result.interval[1 - side]))
@@ -241,8 +243,8 @@ class _Sampler:
         """Rows whose interval is so wide."""
         interval = result.interval or (0.0, 0.0)
         error = self._error(float(len(self.rows)), (interval[1] - interval[0]) / 2, half_width)
-        alone = two_digits(error.rows * (error.reach / half_width) ** 2)
-        rows = error.least(alone, lambda size: error.reach_of(size) <= half_width)
+        alone = two_digits(error.rows * (error.half_width / half_width) ** 2)
+        rows = error.least(alone, lambda size: error.half_width_of(size) <= half_width)
         return RowsNeeded(what, choice.key, result.value or 0.0, interval, True, half_width, (rows,) * len(POWERS), ())
 
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from decal_cli.analysis.described import listed_rows, won_by_row
+from decal_cli.analysis.described import select_rows, won_by_row
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, all_choices, evaluate, with_lists
 from decal_cli.analysis.flowchart import (
     BEYOND,
@@ -61,9 +61,9 @@ from decal_cli.metrics.measure import measure, measure_all
 from decal_cli.numbers import Interval, Say, per_thousand
 from decal_cli.tables.aggregated import COUNTS_HAVE_NONE
 from decal_cli.tables.estimate import MeanEstimate
-from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity, selected
 from decal_cli.tables.table import Floats, Mask
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask, RowTask, Task
@@ -208,8 +208,8 @@ class TriedOn:
 
 def ends_of(mean: MeanEstimate, rows: Rows, confidence: float | None) -> Interval | None:
     """The normal interval of a mean over rows; None where none is asked for, or clusters are too few for one."""
-    sure = rows.sure(confidence)
-    return None if sure is None else normal(mean, sure)
+    adjusted = rows.adjusted_confidence(confidence)
+    return None if adjusted is None else normal(mean, adjusted)
 
 
 def best(trials: Sequence[Trial]) -> Trial | None:
@@ -307,7 +307,7 @@ def ranked(model: Predictions, capacity: Capacity, plan: Plan, fits: Iterable[Fi
             continue
         shown.append(fitted_at(model, capacity, plan, method, applied, WIDENED))
     rank = np.where(as_it_is.worth > 0, as_it_is.worth, -np.inf)
-    perfect = _worth(listed(model.rows, capacity, None, rank), plan)
+    perfect = _worth(selected(model.rows, capacity, None, rank), plan)
     shown.append(_compared(_row(PERFECT, "perfect", perfect), as_it_is, perfect, plan))
     return tuple(shown)
 
@@ -321,10 +321,10 @@ def fitted_at(
         score = _kept_order(model.rows, applied.acts(task) == 1, task)
     elif task is not None and method.key == RECALIBRATION:
         score = _kept_order(model.rows, score >= task.threshold, task)
-    rows = replace(model.rows, score=score, listed=None)
+    rows = replace(model.rows, score=score, selection=None)
     # Recalibrated scores are acted on from t* on, also where those that are here have another threshold.
     by = plan.decision_of(rows.classes) if task is None else task.operated_at_best
-    after = _worth(listed_rows(rows, capacity, by, plan.seed), plan)
+    after = _worth(select_rows(rows, capacity, by, plan.seed), plan)
     return _compared(_row(method.key, method.declared.kind, after), _worth(model.rows, plan), after, plan, widened)
 
 
@@ -345,7 +345,7 @@ def _kept_order(rows: Rows, reaches: Mask, task: BinaryTask) -> Floats:
 
 
 def _row(method: str | None, kind: Kind | None, at: WorthAtCapacity) -> Ranked:
-    two = None if at.rows.classes else AtCapacity(at.rows, at.listed)
+    two = None if at.rows.classes else AtCapacity(at.rows, at.selection)
     inputs = Inputs.of(two, at if isinstance(at, RowsAtCapacity) else None)
     names = "capture", "value_capture", "precision_at_capacity"
     capture, value_capture, precision = (measure(parse(name), inputs).value for name in names)
@@ -511,13 +511,13 @@ class Elsewhere:
         # Smoothed gains are compared with costs only.
         apart = {HEADROOM} if preferences.costs else {HEADROOM, SMOOTHED}
         self._choices = tuple(choice for choice in changing if choice.key not in apart)
-        self._sure = inputs.rows.sure(plan.level)
+        self._adjusted = inputs.rows.adjusted_confidence(plan.level)
 
     def advise(self, task: BinaryTask) -> tuple[Advice, Mapping[str, Result]]:
         """The advice for this task, and the results that it follows from."""
         inputs = self._inputs.at(task)
         # Of the headroom only whether there is any leads elsewhere, and its interval takes longest.
-        there = measure_all(self._choices, inputs, self._sure) | measure_all((parse(HEADROOM),), inputs)
+        there = measure_all(self._choices, inputs, self._adjusted) | measure_all((parse(HEADROOM),), inputs)
         report = replace(self._report, results={**self._report.results, **{each.key: there[each] for each in there}})
         return walk(evidence_of(report, replace(self._plan, decision=task), self._preferences)), report.results
 

@@ -216,19 +216,21 @@ def _add_estimates(points: list[Record], fit: Training, inputs: Inputs, tasks: S
     if not setting.tasks:
         # The intervals of the grouping loss, which take trees on fewer rows, are not asked for.
         regions = None if fit.features is None else build_regions(fit, seed=fit.seed, loss_only=True)
-        inputs = inputs.having(regions)
+        inputs = inputs.override(regions)
         of_tasks, of_all, at_any = OF_TASKS, OF_SCORES, inputs.at(task_of(EVEN))
 
     def estimate(spec: MetricSpec, inputs: Inputs, u_delta: float = 1.0) -> list[float | None]:
         """Value, low and high, in units of u_delta where the metric is a utility."""
         unit = u_delta if spec.declared.bounds_in_u_delta else 1.0
-        result = measure_metric(spec, inputs, fit.sure(setting.confidence) if spec.name in WITH_INTERVALS else None)
+        result = measure_metric(
+            spec, inputs, fit.adjusted_confidence(setting.confidence) if spec.name in WITH_INTERVALS else None
+        )
         return [None if each is None else each / unit for each in (result.value, *(result.interval or (None, None)))]
 
     shared = {spec.key: estimate(spec, at_any) for spec in of_all}
     for point, task in zip(points, tasks, strict=True):
         # A table of its own, so that what it keeps of one task is gone with the next.
-        at = inputs.at(task).having(replace(fit.class_table)) if fit.classes else inputs.at(task)
+        at = inputs.at(task).override(replace(fit.class_table)) if fit.classes else inputs.at(task)
         point["estimates"] = {spec.key: estimate(spec, at, task.u_delta) for spec in of_tasks} | shared
 
 

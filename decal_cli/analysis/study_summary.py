@@ -131,8 +131,8 @@ class StudyPoints:
         mean = float(values[usable].mean())
         sums = np.bincount(cluster, values[usable] - mean)[np.unique(cluster)]
         error = float(np.sqrt(len(sums) / (len(sums) - 1) * (sums @ sums)) / usable.sum())
-        reach = float(student.ppf((1 + confidence) / 2, len(sums) - 1)) * error
-        return mean - reach, mean + reach
+        half_width = float(student.ppf((1 + confidence) / 2, len(sums) - 1)) * error
+        return mean - half_width, mean + half_width
 
 
 def points_of(study: Study) -> StudyPoints:
@@ -299,7 +299,7 @@ def advised(points: StudyPoints, rows: Sequence[int], costs: Mapping[Action, flo
     followed = []
     for k in range(len(points.threshold)):
         advice = walk(_evidence(points, k, rows[k], costs))
-        action = advice.lean if advice.action == "cannot-tell" and advice.lean is not None else advice.action
+        action = advice.fallback_action or advice.action
         constant = None if action in FITS else advice.constant
         followed.append(action if constant is None else ALWAYS[int(constant.decision)])
     return np.array(followed)
@@ -356,14 +356,14 @@ def relations(points: StudyPoints, confidence: float) -> dict[tuple[str, str], R
         enough = points.enough(usable)
         sums = _sums(stacked[:, usable], points.cluster[usable], points.seed[usable])
         whole = _statistics(sums.sum(axis=1))
-        reach = np.full_like(whole.r2, np.nan)
+        half_width = np.full_like(whole.r2, np.nan)
         if points.bootstrap_unit is not None and enough:
-            reach = _reach(sums, confidence, np.random.default_rng([SEED, N_CLUSTER_RESAMPLES]))
+            half_width = _reach(sums, confidence, np.random.default_rng([SEED, N_CLUSTER_RESAMPLES]))
         for (i, estimate), (j, target) in product(enumerate(estimates), enumerate(targets, len(estimates))):
             r2, slope = (float(each[i, j]) if enough else float("nan") for each in (whole.r2, whole.slope))
             ends = None
-            if np.isfinite(reach[i, j]):
-                ends = max(r2 - float(reach[i, j]), 0.0), min(r2 + float(reach[i, j]), 1.0)
+            if np.isfinite(half_width[i, j]):
+                ends = max(r2 - float(half_width[i, j]), 0.0), min(r2 + float(half_width[i, j]), 1.0)
             error = float(whole.mean[j] - whole.mean[i])
             by_pair[estimate, target] = Relation(estimate, target, r2, ends, slope, error)
     return by_pair

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from decal_cli.analysis.described import by_row_of, listed_rows, moving
+from decal_cli.analysis.described import by_row_of, prior_shift_gain, select_rows
 from decal_cli.analysis.evaluate import Evaluation, OfModel, Plan, Progress, head_of, with_lists
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.curves.battery import FeaturedRows, curves_of, gains
@@ -33,12 +33,12 @@ from decal_cli.metrics.families.classes import risk_at
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.metrics.within_cells import of_curves
 from decal_cli.numbers import plain
-from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.aggregated import CountedData
 from decal_cli.tables.classes import ClassTable, best_actions
-from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Mask, Table
 from decal_cli.tables.units import Units, mean_over
 from decal_cli.task import (
@@ -130,7 +130,7 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
     plan = plan.for_rows(dataset)
     plan.need_shared("sweep")
     plan.decision_of(dataset.classes)
-    grid, capacity = grid.having(() if plan.task is None else plan.task.thresholds), dataset.capacity
+    grid, capacity = grid.with_thresholds(() if plan.task is None else plan.task.thresholds), dataset.capacity
     reports = []
     for model in dataset.models:
         # By group, what acting on so many rows is worth at each threshold, below which no row is acted on.
@@ -138,18 +138,20 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
         for threshold in () if capacity is None else grid.thresholds:
             assert capacity is not None  # there are none without
             task = BinaryTask.of_threshold(threshold)
-            for group, part in listed_rows(model.rows, capacity, task, plan.seed).by_group():
-                sure, inputs = part.sure(plan.level), Inputs(part, task, plan.seed)
+            for group, part in select_rows(model.rows, capacity, task, plan.seed).by_group():
+                adjusted, inputs = part.adjusted_confidence(plan.level), Inputs(part, task, plan.seed)
                 for name in AT_CAPACITY:
                     of_group = limited.setdefault(group, {}).setdefault(name, [])
-                    of_group.append(measure(parse(name), inputs, sure))
+                    of_group.append(measure(parse(name), inputs, adjusted))
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             regions = probed = featured = None
             if rows.features is not None:
                 regions, probed = build_regions(rows, seed=plan.seed), build_probe(rows, seed=plan.seed)
                 featured = FeaturedRows(regions, hold_out(rows, seed=plan.seed), probed)
-            curves = curves_of(rows.table, featured, grid, confidence=rows.sure(plan.level), seed=plan.seed)
+            curves = curves_of(
+                rows.table, featured, grid, confidence=rows.adjusted_confidence(plan.level), seed=plan.seed
+            )
             at_capacity = limited.get(group, {}).items()
             curves |= {name: curve_of(each, CURVE_KINDS[name]) for name, each in at_capacity}
             counts = len(rows), rows.positives, model.dropped
@@ -173,17 +175,17 @@ def _of_cells(reports: Sequence[Swept], grid: Grid) -> Iterator[str]:
 
 def _lowest(models: Sequence[Predictions], grid: Grid, plan: Plan) -> Lowest | None:
     rows = [model.rows for model in models]
-    sure, counted = rows[0].sure(plan.confidence), isinstance(rows[0], Aggregated)
-    if counted or len(rows) < 2 or len(rows[0]) < FEWEST_ROWS or sure is None or not same_rows(rows):
+    adjusted, counted = rows[0].adjusted_confidence(plan.confidence), isinstance(rows[0], CountedData)
+    if counted or len(rows) < 2 or len(rows[0]) < FEWEST_ROWS or adjusted is None or not same_rows(rows):
         return None
-    return lowest_curve([(model.name, model.rows) for model in models], grid.thresholds, sure, plan.seed)
+    return lowest_curve([(model.name, model.rows) for model in models], grid.thresholds, adjusted, plan.seed)
 
 
 def ladder_results(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:
     """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
     inputs = Inputs.of(report.table, report.probed, task, seed=plan.seed)
-    sure = report.table.design.confidence(plan.level)
-    return {name: measure(parse(name), inputs, sure) for name in LADDER}
+    adjusted = report.table.design.confidence(plan.level)
+    return {name: measure(parse(name), inputs, adjusted) for name in LADDER}
 
 
 OF_FEATURES = ("gain_beyond", "gain_post_training")
@@ -400,26 +402,26 @@ def _varied(
 ) -> VariedReport:
     """The curves of a model on all rows, or on one group of them, by its rows at each value."""
     rows = at_each[0]
-    inputs, sure = Inputs(rows, None, plan.seed), rows.sure(plan.level)
+    inputs, adjusted = Inputs(rows, None, plan.seed), rows.adjusted_confidence(plan.level)
     c = rows.class_table if rows.classes and series.kind != CAPACITY else None
     worth, found = _names(rows, plan, series)
     results: dict[str, list[Result]] = {name: [] for name in (*worth, *found)}
     for counted, task in zip(at_each, series.task_at_each, strict=True):
         # A table of its own, so that what it keeps of one task is gone with the next.
-        at = inputs.at(task) if c is None else inputs.at(task).having(replace(c))
+        at = inputs.at(task) if c is None else inputs.at(task).override(replace(c))
         if counted is not rows:
             at = Inputs(counted, task, plan.seed)
         for name, each in results.items():
-            each.append(measure(parse(name), at, sure))
+            each.append(measure(parse(name), at, adjusted))
     curves = {}
     for name, each in results.items():
         metric = parse(name).declared
         curves[name] = curve_of(each, _kind(name, metric.title, metric.title.lower(), metric.unit))
     of_worth = {name: curves[name] for name in worth}
     if share is not None and plan.binary is not None:
-        of_worth |= {each.name: each for each in _moved(at_each, plan.binary, share, series, sure)}
-    done = {name: curves[name] for name in found} or {each.name: each for each in _done(at_each, series, sure)}
-    risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure)
+        of_worth |= {each.name: each for each in _moved(at_each, plan.binary, share, series, adjusted)}
+    done = {name: curves[name] for name in found} or {each.name: each for each in _done(at_each, series, adjusted)}
+    risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, adjusted)
     return VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risk, c)
 
 
@@ -436,7 +438,7 @@ def _names(rows: Rows, plan: Plan, series: TaskSeries) -> tuple[Names, Names]:
     """Metrics of what decisions are worth, and of whom places find: of several classes there is no label 1."""
     if series.kind != CAPACITY:
         worth = WORTH if rows.features is not None else tuple(name for name in WORTH if name not in OF_FEATURES)
-        return worth if rows.listed is None else (*worth, *AT_CAPACITY), ()
+        return worth if rows.selection is None else (*worth, *AT_CAPACITY), ()
     if rows.classes:
         return OF_PLACES, ("least_gain",)
     worth, found = ((*OF_PLACES, *BY_ROW), FOUND_BY_ROW) if plan.by_row else (OF_PLACES, FOUND)
@@ -444,11 +446,11 @@ def _names(rows: Rows, plan: Plan, series: TaskSeries) -> tuple[Names, Names]:
 
 
 def _moved(
-    at_each: list[Rows], task: BinaryTask, share: float, series: TaskSeries, sure: float | None
+    at_each: list[Rows], task: BinaryTask, share: float, series: TaskSeries, adjusted: float | None
 ) -> Iterator[MetricCurve]:
     """What scores are worth that are kept, and what it is worth to move them to each share of labels 1."""
     moves = [
-        moving(rows, task, Population.of_ones(value, share, kept=False), sure)
+        prior_shift_gain(rows, task, Population.of_ones(value, share, kept=False), adjusted)
         for value, rows in zip(series.values, at_each, strict=True)
     ]
     kept = _kind("utility_kept", "Utility of scores that are kept", "utility, scores kept", "utility")
@@ -473,14 +475,14 @@ def curve_of(results: Sequence[Result], kind: CurveKind) -> MetricCurve:
     return MetricCurve.of(kind, points[:1] if np.isnan(points[1]).all() else points, reason)
 
 
-def _done(at_each: list[Rows], series: TaskSeries, sure: float | None) -> Iterator[MetricCurve]:
+def _done(at_each: list[Rows], series: TaskSeries, adjusted: float | None) -> Iterator[MetricCurve]:
     """Shares of rows: that are not abstained from and of errors among them; or of each action."""
     rows, actions = at_each[0], [_actions(*each) for each in zip(at_each, series.tasks, strict=True)]
 
     def shares(name: str, title: str, heading: str, parts: list[Mask], wholes: list[Mask], none: str) -> MetricCurve:
         each = [_share(*one) for one in zip(at_each, parts, wholes, strict=True)]
         share, effective = np.array(each, dtype=float).T
-        low, high = (None, None) if sure is None else wilson_ends(share, effective, sure)
+        low, high = (None, None) if adjusted is None else wilson_ends(share, effective, adjusted)
         reason = none if np.isnan(share).any() else None
         return MetricCurve(_kind(name, title, heading, "share"), share, low, high, reason=reason)
 
@@ -512,11 +514,11 @@ def _share(rows: Rows, part: Mask, whole: Mask) -> tuple[float, float]:
     return share, effective
 
 
-def risk_coverage(c: ClassTable, inputs: Inputs, sure: float | None) -> Risk:
-    """The curve of these rows, with intervals where `sure` is their confidence."""
+def risk_coverage(c: ClassTable, inputs: Inputs, adjusted: float | None) -> Risk:
+    """The curve of these rows, with intervals where `adjusted` is their confidence."""
     error, effective = risk_at(c.top, COVERAGES)
-    low, high = (None, None) if sure is None else wilson_ends(error, effective, sure)
-    area = measure(AURC, inputs, sure)
+    low, high = (None, None) if adjusted is None else wilson_ends(error, effective, adjusted)
+    area = measure(AURC, inputs, adjusted)
     return Risk(COVERAGES, error, low, high, area.value, area.interval, area.reason)
 
 

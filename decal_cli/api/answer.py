@@ -61,7 +61,7 @@ class Answer:
     library: Library
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         """The answer in a few words."""
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class Answer:
         return self.to_text()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.gist}>"
+        return f"<{type(self).__name__}: {self.one_line}>"
 
     @spoken
     def _repr_html_(self) -> str:
@@ -123,7 +123,7 @@ class ReportsAnswer(Answer):
         return self.result.evaluation.reports
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         """Which reports there are, and of a single one a few metrics."""
         first = self.reports[0]
         metrics = "1 metric" if len(self) == 1 else f"{len(self)} metrics"
@@ -207,10 +207,10 @@ class RecommendAnswer(ReportsAnswer):
         return self.result.recommendation.advised
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         if len(self.advised) == 1:
-            return advice_gist(*self.advised[0])
-        return f"{len(self.advised)} reports; the first: {advice_gist(*self.advised[0])}"
+            return advice_line(*self.advised[0])
+        return f"{len(self.advised)} reports; the first: {advice_line(*self.advised[0])}"
 
 
 class RangeAnswer(RecommendAnswer):
@@ -229,13 +229,13 @@ class RangeAnswer(RecommendAnswer):
         raise DecalError("advice depends on the costs, of which a range was given", "see answer.stretches")
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         unknown = self.result.advice.unknown
         counts = ", ".join(str(len(each)) for each in self.stretches)
         return f"{unknown.name} from {unknown.low:g} to {unknown.high:g}: stretches {counts}"
 
 
-def advice_gist(report: Report, advice: Advice) -> str:
+def advice_line(report: Report, advice: Advice) -> str:
     """The action and what it wins, on one line."""
     gain = "" if advice.gain is None else f" Gain per 1,000 decisions: {of_thousand(advice.gain, advice.interval)}"
     return f"{report.model}, {report.rows:,} rows. {advice.headline}{gain}"
@@ -273,7 +273,7 @@ class GateAnswer(ReportsAnswer):
         write_whole(os.fspath(path), as_bytes(Evaluated(self.result.evaluation), "json"), "baseline")
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         verdict = {True: "passed", False: "failed", None: "cannot judge"}[self.passed]
         if self.passed:
             return f"{verdict}, {len(self.outcomes)} of {len(self.outcomes)} rules"
@@ -309,7 +309,7 @@ class CompareAnswer(ReportsAnswer):
         return self.comparison.contests
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         first, second = self.comparison.models
         key, each = next(iter(self.comparison.contests[0].headline.items()))
         value, interval = each.difference.value, each.difference.interval
@@ -330,7 +330,7 @@ class SweepAnswer(Answer):
         return self.result.sweep
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         names = [report.name for report in self.sweep.reports]
         shown = ", ".join([*names[:3], *(["..."] if len(names) > 3 else [])])
         what, at = self._swept()
@@ -386,9 +386,9 @@ class ReportAnswer(ReportsAnswer):
         return self.facts.data()
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         advice = self.result.recommendation
-        said = super().gist if advice is None else advice_gist(*advice.advised[0])
+        said = super().one_line if advice is None else advice_line(*advice.advised[0])
         return f"{said}; {len(self.result.drawings)} pictures"
 
 
@@ -398,7 +398,7 @@ class CardAnswer(ReportsAnswer):
     result: Card
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         items = list(self.result.items())
         return (
             f"{self.result.title}; {sum(each.known is not None for each in items)} of {len(items)} items say something"
@@ -417,7 +417,7 @@ class FitAnswer(Answer):
     plan: Plan
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         fitting = self.result.fitting
         gain = ""
         if fitting.gain is not None:
@@ -475,7 +475,7 @@ class StudyAnswer(Answer):
         return self.result.summary
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         points = self.summary.points
         return f"{len(points.pairs)} scores of {len(points.files)} files, {len(points.threshold):,} points"
 
@@ -518,7 +518,7 @@ class OnlineAnswer(Answer):
         return tuple(self.result.gates)
 
     @property
-    def gist(self) -> str:
+    def one_line(self) -> str:
         """The advice."""
         advice, alarm = self.judged.advice, self.judged.alarm
         method = f" with {advice.method}" if advice.method else ""

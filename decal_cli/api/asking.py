@@ -55,10 +55,10 @@ class Asked(NamedTuple):
         """What is to be computed, without metrics yet."""
         if self.decision.varied is not None:
             raise DecalError("a number of the decision varies, which is for sweep", "give a decision without vary")
-        sure = self.statistics
-        confidence = CONFIDENCE if sure.confidence is None else real("confidence", sure.confidence)
-        seed = SEED if sure.seed is None else whole("seed", sure.seed)
-        return Plan((), task_given(self.decision), confidence, seed, bool(sure.intervals))
+        statistics = self.statistics
+        confidence = CONFIDENCE if statistics.confidence is None else real("confidence", statistics.confidence)
+        seed = SEED if statistics.seed is None else whole("seed", statistics.seed)
+        return Plan((), task_given(self.decision), confidence, seed, bool(statistics.intervals))
 
     @property
     def preferences(self) -> Preferences:

@@ -520,15 +520,15 @@ def fit(
         )
     plan, preferences, rows = given.plan, given.preferences, fits.one_model(given.rows())
     plan = plan.for_rows(rows)
-    unseen = None
+    test_set = None
     if given.data.test is not None:
         known = {role: names for role, names in rows.columns.items() if role != "proba"}
         tested = asked(replace(given.data, source=given.data.test), given.decision, None, known)
-        unseen = fits.unseen(tested.rows(), rows)
+        test_set = fits.test_set(tested.rows(), rows)
     with computing() as progress:
         followed = fits.advised(rows, plan, preferences) if chosen is None else fits.Advised(chosen)
         progress(followed.chosen.key)
-        fitting = fits.fit(rows, plan, followed.chosen, unseen, followed.why)
+        fitting = fits.fit(rows, plan, followed.chosen, test_set, followed.why)
     saved = fits.saved_model(fitting.chosen, fitting.model, fitting.training, rows, plan, bool(given.data.logit))
     return FitAnswer(FittedPage(fitting, None, given.terms), given.library, saved, plan)
 

@@ -235,8 +235,8 @@ def _threshold_adjusted(s: Setup, learned: bool) -> MetricCurve:
     reason = "the isotonic fit does not reach t*: decide 0" if np.isnan(value).any() else None
     points = [value]
     if s.confidence is not None and learned:
-        reach = quantile(s.confidence) * threshold_error(s.segments, at, s.rng())[shown]
-        points += [value - reach, value + reach]
+        half_width = quantile(s.confidence) * threshold_error(s.segments, at, s.rng())[shown]
+        points += [value - half_width, value + half_width]
     return MetricCurve.of(CURVE_KINDS["threshold_adjusted"], points, reason)
 
 
@@ -312,8 +312,8 @@ def _ends_of_sum(value: Any, *parts: tuple[Any, Any]) -> tuple[Any, ...]:
     """As metrics.decisions adds the errors of gains; () where they have none."""
     if any(low is None for low, _ in parts):
         return ()
-    reach = np.hypot(*(high - low for low, high in parts)) / 2
-    return value - reach, value + reach
+    half_width = np.hypot(*(high - low for low, high in parts)) / 2
+    return value - half_width, value + half_width
 
 
 def _leaves(regions: Regions) -> Keyed:

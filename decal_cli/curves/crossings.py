@@ -294,7 +294,7 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
     lowest = curves.min(axis=0)
     as_low = curves <= lowest + _ROUNDING
     looks = len(at) * len(models) * (len(models) - 1) / 2
-    reach = quantile(1 - (1 - confidence) / looks)
+    critical_value = quantile(1 - (1 - confidence) / looks)
     # By the model that loses more, and the one that loses less.
     signal = np.zeros((len(models), *curves.shape))
     for a, b in combinations(range(len(models)), 2):
@@ -304,7 +304,7 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
     for number, (name, each) in enumerate(models):
         gap = curves[number] - lowest
         other, k = np.unravel_index(signal[number].argmax(), curves.shape)
-        beaten = signal[number, other, k] > reach
+        beaten = signal[number, other, k] > critical_value
         fitted = each.table.isotonic
         rivals.append(
             Rival(

@@ -44,7 +44,7 @@ class Grid:
         """All of them, strictly increasing."""
         return self.thresholds if self.prior is None else np.union1d(self.thresholds, self.prior.at)
 
-    def having(self, thresholds: Sequence[float]) -> Grid:
+    def with_thresholds(self, thresholds: Sequence[float]) -> Grid:
         """The same thresholds and these."""
         return replace(self, thresholds=np.union1d(self.thresholds, thresholds)) if thresholds else self
 

@@ -33,11 +33,11 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MIN_PREVALENCE
 from decal_cli.roles import ROLES, Columns
-from decal_cli.tables.aggregated import Aggregated, needs_rows
+from decal_cli.tables.aggregated import CountedData, needs_rows
 from decal_cli.tables.cells import CellTable
-from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population, Shares, class_shares, population_share
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity
 from decal_cli.tables.table import Ints
 from decal_cli.tables.threads import beside
 from decal_cli.task import few_names
@@ -146,7 +146,7 @@ class Dataset:
 
     def need_rows(self, verb: str) -> None:
         """Raise a DecalError where rows were counted before, which the verb cannot work from."""
-        if isinstance(self.models[0].rows, Aggregated):
+        if isinstance(self.models[0].rows, CountedData):
             raise needs_rows(f"decal {verb}")
 
     def need_no_limit(self, verb: str) -> None:
@@ -301,7 +301,7 @@ def as_used(dataset: Dataset, columns: Columns) -> Dataset:
     capacity = parse_capacity(columns.capacity)
     rows = min(len(model.rows) for model in dataset.models)
     counts = dataset.models[0].rows
-    if isinstance(counts, Aggregated):
+    if isinstance(counts, CountedData):
         cells = isinstance(counts.table, CellTable)
         problem = "only cells of it are known" if cells else f"{rows:,} rows are more than memory can hold"
         raise DecalError(

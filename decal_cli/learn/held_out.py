@@ -289,13 +289,13 @@ CALIBRATORS: dict[str, Callable[[LevelCounts], Fit]] = {
 """By name, the simplest first: of equal losses it is chosen."""
 
 
-class ByAmount(NamedTuple):
+class FlagByCost(NamedTuple):
     """Whether the cost of a miss is at least the one from which acting won most on the other folds, bool (T,)."""
 
     large: NDArray[np.bool_]
 
 
-def build_by_amount(utilities: RowUtilities, *, seed: int) -> ByAmount:
+def build_by_amount(utilities: RowUtilities, *, seed: int) -> FlagByCost:
     """Five folds, clusters whole, which no score decides: all models have the same ones.
 
     Errors: Undefined, where there are too few rows to hold some out.
@@ -311,7 +311,7 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> ByAmount:
         # The amount is what a miss costs, so that one sort is enough.
         vars(utilities).setdefault("by_benefit", order[::-1])
     least = np.array(least_amounts(utilities, [fold != k for k in range(FOLDS)]))
-    return ByAmount(utilities.benefit >= least[fold])
+    return FlagByCost(utilities.benefit >= least[fold])
 
 
 def need_rows_to_hold_out(rows: Rows) -> None:

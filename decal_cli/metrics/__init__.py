@@ -2,7 +2,7 @@
 
 import decal_cli.metrics.families  # declares them
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import METRICS, Metric, Result, Witness
+from decal_cli.metrics.declare import METRICS, Metric, Result, WorstCaseTask
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import MetricSpec, interval_of, measure, measure_all, value_of
 
@@ -16,7 +16,7 @@ __all__ = [
     "Metric",
     "MetricSpec",
     "Result",
-    "Witness",
+    "WorstCaseTask",
     "interval_of",
     "measure",
     "measure_all",

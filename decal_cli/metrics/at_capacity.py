@@ -16,9 +16,9 @@ import numpy as np
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, quantile, within
 from decal_cli.tables.estimate import error_of_sum
-from decal_cli.tables.listed import Listed, Lists
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Selection, TopK
 from decal_cli.tables.table import Floats
 from decal_cli.tables.units import Estimate
 
@@ -31,16 +31,16 @@ ONE_ERROR = math.erf(1 / math.sqrt(2))
 class AtCapacity:
     """Rows of which so many can be acted on. Errors of sums are those over independent rows, or clusters."""
 
-    def __init__(self, rows: Rows, listed: Listed) -> None:
+    def __init__(self, rows: Rows, selection: Selection) -> None:
         self.rows = rows
         self.weight = rows.weights
         self.label = np.asarray(rows.label, dtype=np.float64)
-        self.listed = listed
+        self.selection = selection
 
     @property
-    def lists(self) -> Lists:
+    def lists(self) -> TopK:
         """Those of all rows, also where these are a part of them."""
-        return self.listed.lists
+        return self.selection.lists
 
     @cached_property
     def total(self) -> float:
@@ -49,7 +49,7 @@ class AtCapacity:
 
     def of_acted(self, values: Floats, at_next: Floats) -> Estimate:
         """The sum of these, (T,), over the rows acted on, per row; at_next: their means, of full lists."""
-        acted, gives, following = self.listed.acted, self.listed.gives, self.listed.at_next(at_next)
+        acted, gives, following = self.selection.acted, self.selection.gives, self.selection.at_next(at_next)
         value = float((self.weight * values) @ acted) / self.total
         return self.rows.units.linear(value, lambda: acted * (values - following) + gives * following)
 
@@ -69,8 +69,8 @@ class WorthAtCapacity(AtCapacity):
     worth_ends, utility_ends: the least and the most that `worth`, and the mean utility, can be.
     """
 
-    def __init__(self, stakes: RowStakes, listed: Listed, whole: RowStakes) -> None:
-        super().__init__(stakes.rows, listed)
+    def __init__(self, stakes: RowStakes, selection: Selection, whole: RowStakes) -> None:
+        super().__init__(stakes.rows, selection)
         (self.idle, self.worth), (_, worth) = _by_place(stakes), _by_place(whole)
         self.next_worth = self.lists.at_next(worth)
         # Labels that no row has count too, where all rows share two actions.
@@ -100,7 +100,7 @@ class WorthAtCapacity(AtCapacity):
         # A row with a place loses nothing, also where acting wins on every row.
         low, high = self.worth_ends
         most = max(high, 0.0) - min(low, 0.0)
-        return (self.rows.units.mean(self.listed.wanted * self.worth) - self._of_acted).within(-most, most)
+        return (self.rows.units.mean(self.selection.wanted * self.worth) - self._of_acted).within(-most, most)
 
     @property
     def price(self) -> float:
@@ -123,9 +123,9 @@ class WorthAtCapacity(AtCapacity):
         else:
             low, high = threshold_interval(self.lists, ONE_ERROR)
             place = abs(float(at_next.slope[0])) * (high - low) / 2
-        reach = quantile(confidence) * math.hypot(noise, place) * full
+        half_width = quantile(confidence) * math.hypot(noise, place) * full
         low, high = self.worth_ends
-        return within((self.price - reach, self.price + reach), (full * low, full * high))
+        return within((self.price - half_width, self.price + half_width), (full * low, full * high))
 
 
 SCORE_RANKING, AMOUNT_RANKING = "score", "amount"
@@ -145,8 +145,8 @@ def _by_place(stakes: RowStakes) -> tuple[Floats, Floats]:
 class RowsAtCapacity(WorthAtCapacity):
     """The same of decisions to act or not, on labels 0 and 1."""
 
-    def __init__(self, utilities: RowUtilities, listed: Listed, whole: RowUtilities) -> None:
-        super().__init__(utilities, listed, whole)
+    def __init__(self, utilities: RowUtilities, selection: Selection, whole: RowUtilities) -> None:
+        super().__init__(utilities, selection, whole)
         self.utilities, self.whole = utilities, whole
 
     @cached_property
@@ -160,20 +160,20 @@ class RowsAtCapacity(WorthAtCapacity):
         return self.of_acted(self.value, self.lists.at_next(self.whole.benefit * self.whole.label).mean)
 
 
-def threshold_interval(lists: Lists, confidence: float) -> Interval:
+def threshold_interval(lists: TopK, confidence: float) -> Interval:
     """Of the threshold of one full list that of a quantile (Woodruff 1952), of many that of their mean."""
     if len(lists) > 1:
         spread = float(lists.threshold.std(ddof=1)) / math.sqrt(len(lists))
-        mean, reach = float(lists.threshold.mean()), quantile(confidence) * spread
-        return within((mean - reach, mean + reach), (0.0, 1.0) if lists.by_score else (-math.inf, math.inf))
+        mean, half_width = float(lists.threshold.mean()), quantile(confidence) * spread
+        return within((mean - half_width, mean + half_width), (0.0, 1.0) if lists.by_score else (-math.inf, math.inf))
     # Noise moves the share of the weight that has a place between two ends: the ranks from which on there is so much.
     weight = lists.rows.weights
     total = float(weight.sum())
     share = float(lists.acted[0]) / total
     off = weight * ((lists.rank >= lists.threshold[0]) - share)
-    reach = quantile(confidence) * error_of_sum(off, lists.rows.unit) / total
+    half_width = quantile(confidence) * error_of_sum(off, lists.rows.unit) / total
     order = lists.order[::-1]
     above = np.cumsum(weight[order])
-    ends = np.array((min(share + reach, 1.0), max(share - reach, 0.0))) * above[-1] * (1 - 1e-12)
+    ends = np.array((min(share + half_width, 1.0), max(share - half_width, 0.0))) * above[-1] * (1 - 1e-12)
     low, high = lists.rank[order[np.minimum(np.searchsorted(above, ends), len(order) - 1)]].tolist()
     return low, high

@@ -47,8 +47,8 @@ def one_sided(confidence: float) -> float:
 
 def normal(estimate: MeanEstimate, confidence: float, low: float = -math.inf, high: float = math.inf) -> Interval:
     """estimate -/+ z standard errors, cut to the range the quantity can have."""
-    reach = quantile(confidence) * estimate.error
-    return within((estimate.mean - reach, estimate.mean + reach), (low, high))
+    half_width = quantile(confidence) * estimate.error
+    return within((estimate.mean - half_width, estimate.mean + half_width), (low, high))
 
 
 def skewed(estimate: MeanEstimate, bend: float, confidence: float) -> Interval:
@@ -62,8 +62,10 @@ def skewed(estimate: MeanEstimate, bend: float, confidence: float) -> Interval:
     def studentised(z: float) -> float:
         return 3 / bend * (float(np.cbrt(1 + bend * (z - bend / 6))) - 1)
 
-    reach = quantile(confidence)
-    return estimate.mean - estimate.error * studentised(reach), estimate.mean - estimate.error * studentised(-reach)
+    critical_value = quantile(confidence)
+    return estimate.mean - estimate.error * studentised(critical_value), estimate.mean - estimate.error * studentised(
+        -critical_value
+    )
 
 
 def holding(interval: Interval, value: float) -> Interval:
@@ -77,8 +79,8 @@ def bias_corrected(value: float, draws: Floats, confidence: float, centre: float
     The bias is the mean of the draws less the centre: what the rows give that the draws were made from, or the value.
     """
     middle = value - (float(draws.mean()) - (value if centre is None else centre))
-    reach = quantile(confidence) * float(draws.std(ddof=1))
-    return middle - reach, middle + reach
+    half_width = quantile(confidence) * float(draws.std(ddof=1))
+    return middle - half_width, middle + half_width
 
 
 RESAMPLES = 200
@@ -158,9 +160,9 @@ def rows_for(rows: float, half_width: float, effect: float, confidence: float, p
     """
     if not effect > 0:
         return None
-    reach = quantile(confidence)
+    critical_value = quantile(confidence)
     # No power: beyond the range of floats it is an error, where a product is infinite.
-    ratio = (1 + NormalDist().inv_cdf(power) / reach) * half_width / effect
+    ratio = (1 + NormalDist().inv_cdf(power) / critical_value) * half_width / effect
     needed = rows * ratio * ratio
     return two_digits(needed) if needed < MAX_ROWS else None
 

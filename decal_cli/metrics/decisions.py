@@ -164,12 +164,14 @@ class Decisions:
 
 
 class DecidedRows(NamedTuple):
-    """What each row decides, shape (T,) each. action: its number; promise: its expected utility by the row's own
-    probabilities; margin: how much the second-best action is worth less by them; won: its utility at the label.
+    """What each row decides, shape (T,) each.
+
+    action: its number; predicted_utility: what it is expected to be worth by the row's own probabilities; margin: how
+    much the second-best action is worth less by them; won: its utility at the label.
     """
 
     action: Ints
-    promise: Floats
+    predicted_utility: Floats
     margin: Floats
     won: Floats
 
@@ -177,14 +179,14 @@ class DecidedRows(NamedTuple):
 @once
 def decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
     """The best action for every row's probabilities."""
-    promise, margin = np.empty((2, len(c)))
+    predicted_utility, margin = np.empty((2, len(c)))
     action = np.empty(len(c), dtype=np.int64)
     for part, worth, first in best_by_block(c.score, np.array(decision.utility)):
         rows = np.arange(len(first))
-        action[part], promise[part] = first, worth[first, rows]
+        action[part], predicted_utility[part] = first, worth[first, rows]
         worth[first, rows] = -np.inf
-        margin[part] = promise[part] - worth.max(axis=0)
-    return DecidedRows(action, promise, margin, np.array(decision.utility)[action, c.label])
+        margin[part] = predicted_utility[part] - worth.max(axis=0)
+    return DecidedRows(action, predicted_utility, margin, np.array(decision.utility)[action, c.label])
 
 
 @dataclass(frozen=True)

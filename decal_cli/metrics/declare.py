@@ -31,7 +31,7 @@ Side = Literal["at least", "at most"]
 """Of an interval one end of which alone says something: the other is the most, or least, that there can be."""
 
 
-class Witness(NamedTuple):
+class WorstCaseTask(NamedTuple):
     """Where a supremum over decision tasks is attained; payoffs in [0, 1].
 
     utility[i][j]: payoff of action i at outcome j, two actions for one threshold, three for two; of several classes any
@@ -43,7 +43,7 @@ class Witness(NamedTuple):
     thresholds: tuple[float, ...]
     loss: float
     shown_by: str
-    of_two: Witness | None = None
+    of_two: WorstCaseTask | None = None
 
 
 class Within(NamedTuple):
@@ -67,7 +67,7 @@ class Result:
     value: float | None
     interval: Interval | None = None
     reason: str | None = None
-    witness: Witness | None = None
+    worst_case_task: WorstCaseTask | None = None
     text: str = ""
     within: Within | None = None
     no_interval: str | None = None
@@ -125,10 +125,10 @@ class Metric(Declaration):
     None."""
     how: str = ""
     """How the interval is made."""
-    covers: str = POPULATION
+    estimand: str = POPULATION
     """What the interval is meant to hold, or why there is none."""
     needs: tuple[type, ...] = ()
-    witness: Callable[..., Witness] | None = None
+    worst_case_task: Callable[..., WorstCaseTask] | None = None
     """A function of the metric's own arguments that gives the task at which a supremum is attained."""
     loads: str = ""
     """A heavy module that the metric imports late."""
@@ -216,7 +216,7 @@ class Metric(Declaration):
 
     def like(self, function: Callable[..., Any], **others: Any) -> Metric:
         """Another function in its place, and what else is given; what only its own function has is left."""
-        own = {"witness": None, "loads": "", "value_text": None, "needs": _positional(function)}
+        own = {"worst_case_task": None, "loads": "", "value_text": None, "needs": _positional(function)}
         return replace(self, function=function, **own | others)
 
 
@@ -317,8 +317,8 @@ def computed_null_of(name: str, title: str, source: str, **others: Any) -> Calla
     of = METRICS[name]
     texts = {
         "how": f"central range of the {name} of a calibrated model",
-        "covers": f"no quantity: the central range of {name} over samples of these scores from a perfectly calibrated "
-        "model, of which a new sample's lies inside as often as the confidence says",
+        "estimand": f"no quantity: the central range of {name} over samples of these scores from a perfectly "
+        "calibrated model, of which a new sample's lies inside as often as the confidence says",
     }
     given = {"size_free": False, "shown": of.shown, "interval": "own", **texts, **others}
     return metric(title, "neither", of.unit, source, (0, 1), **given)

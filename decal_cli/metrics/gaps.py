@@ -150,9 +150,9 @@ def debiased_interval(levels: Table, confidence: float) -> Interval:
     z2 = quantile(confidence) ** 2
     flat = math.sqrt(z2 * floor)
     middle = value + z2 * slope / 2
-    reach = math.sqrt(max(z2 * (slope * value + z2 * slope**2 / 4 + floor), 0.0))
-    low = value - flat if value < flat else middle - reach
-    high = value + flat if value < -flat else middle + reach
+    half_width = math.sqrt(max(z2 * (slope * value + z2 * slope**2 / 4 + floor), 0.0))
+    low = value - flat if value < flat else middle - half_width
+    high = value + flat if value < -flat else middle + half_width
     return max(low, -0.5), min(high, 1.0)
 
 
@@ -345,10 +345,10 @@ def whole(levels: Table, confidence: float) -> float:
     bend = float((unit * levels.n * (1 - 2 * levels.score)).sum()) / levels.total**2
     ends = []
     for sign in (-1, 1):
-        reach = 0.0
+        half_width = 0.0
         for _ in range(3):
-            reach = quantile(confidence) * float(np.sqrt(max(variance + sign * bend * reach, variance / 4)))
-        ends.append(sign * mean + reach)
+            half_width = quantile(confidence) * float(np.sqrt(max(variance + sign * bend * half_width, variance / 4)))
+        ends.append(sign * mean + half_width)
     return max(ends)
 
 
@@ -394,8 +394,8 @@ def interval(
         return inverted(error, drawn, (truth or norm)(of_worlds), confidence)
 
     # Where little is seen but noise, twice that little is not the most that there may be.
-    reach = 1 + float(np.quantile(norm(noise), (1 + confidence) / 2)) / max(error, 1e-300)
-    factors = FACTORS * min(reach, 1e6)
+    farthest = 1 + float(np.quantile(norm(noise), (1 + confidence) / 2)) / max(error, 1e-300)
+    factors = FACTORS * min(farthest, 1e6)
     low, high = ends(factors[:, None] * gap, np.sqrt(np.clip(calibrated + bend * factors, 0.25, 4.0)))
     low = min(low, ends(less, np.ones(len(less)))[0])
     return holding((low, min(max(high, least_high), most)), value)

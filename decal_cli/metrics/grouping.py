@@ -47,12 +47,12 @@ def missed(regions: Regions, probed: Probed, confidence: float) -> float:
     the loss is at least as large as what the probe wins of it, which learns from all bins together.
     """
     full, sketch = loss(regions), loss(regions, regions.sketches)
-    reach = quantile(confidence)
-    ends = [2 * full.mean - sketch.mean + reach * float(np.hypot(2 * full.error, sketch.error))]
+    critical_value = quantile(confidence)
+    ends = [2 * full.mean - sketch.mean + critical_value * float(np.hypot(2 * full.error, sketch.error))]
     if len(probed.probe):
         won = squared_loss_won(probed)
-        ends.append(won.mean + reach * won.error)
-    return max(max(ends) - (full.mean + reach * full.error), 0.0)
+        ends.append(won.mean + critical_value * won.error)
+    return max(max(ends) - (full.mean + critical_value * full.error), 0.0)
 
 
 def need_seen(regions: Regions, probed: Probed, confidence: float) -> None:
@@ -104,8 +104,8 @@ def bracket(
     for bound, top, drawn_bound in zip(plug_in, raised, draws, strict=True):
         # Bias-corrected and normal, of what cannot be negative.
         drawn = drawn_bound + added
-        middle, reach = 2 * (float(bound) + value) - float(drawn.mean()), quantile(confidence) * float(drawn.std())
-        ends.append((max(middle - reach, 0.0), min(max(middle + reach, 0.0) + float(top - bound), 1.0)))
+        middle, half_width = 2 * (float(bound) + value) - float(drawn.mean()), quantile(confidence) * float(drawn.std())
+        ends.append((max(middle - half_width, 0.0), min(max(middle + half_width, 0.0) + float(top - bound), 1.0)))
     return Brackets(*ends)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from decal_cli.errors import Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
 from decal_cli.learn.forward import Forward
-from decal_cli.learn.held_out import ByAmount, build_by_amount
+from decal_cli.learn.held_out import FlagByCost, build_by_amount
 from decal_cli.learn.probe import ClassProbed, Probed, Recalibrated, build_class_probe, build_probe, build_recalibrated
 from decal_cli.learn.regions import Regions, build_regions
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
@@ -19,10 +19,10 @@ from decal_cli.metrics.label_shift import ReferenceScores
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, RowRegrets, ScoreRegrets
 from decal_cli.tables.aggregated import COUNTS_HAVE_NONE, NEEDS_ROWS
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.listed import Listed
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
+from decal_cli.tables.selection import Selection
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask, ClassDecision, Decision, RowTask, Task
 
@@ -70,7 +70,7 @@ class Inputs:
     @classmethod
     def of(cls, *parts: object, seed: int = 0) -> Inputs:
         """Parts that are there already, such as a table, and a decision on them; None counts as not given."""
-        return cls(seed=seed).having(*parts)
+        return cls(seed=seed).override(*parts)
 
     def at(self, decision: Decision | None) -> Inputs:
         """The same with another decision; all that does not depend on it is shared."""
@@ -78,7 +78,7 @@ class Inputs:
             decision, {kind: made for kind, made in self._made.items() if not INPUT_KINDS[kind].decides}
         )
 
-    def having(self, *parts: object) -> Inputs:
+    def override(self, *parts: object) -> Inputs:
         """These, and this decision, in place of their kind, and what follows from a table anew; all else is shared."""
         decision = next((part for part in parts if isinstance(part, Decision)), self.decision)
         given = [part for part in parts if part is not None and not isinstance(part, Decision)]
@@ -244,10 +244,10 @@ def _using_features(q: Inputs) -> Featured:
     return Featured.of_scores(q.get(Probed), stakes)
 
 
-def _with_lists(rows: Rows, reason: str = NO_CAPACITY) -> tuple[Rows, Listed]:
-    if rows.listed is None:
+def _with_lists(rows: Rows, reason: str = NO_CAPACITY) -> tuple[Rows, Selection]:
+    if rows.selection is None:
         raise Undefined(reason)
-    return rows, rows.listed
+    return rows, rows.selection
 
 
 def _worth_at_capacity(q: Inputs) -> WorthAtCapacity:
@@ -298,7 +298,7 @@ INPUT_KINDS: dict[type, InputKind] = {
     ),
     RowStakes: InputKind("utilities of each row", NO_UTILITIES, _row_stakes, True),
     RowUtilities: InputKind("utilities of each row", NO_UTILITIES, _row_utilities, True),
-    ByAmount: InputKind(
+    FlagByCost: InputKind(
         "utilities of each row", NO_UTILITIES, lambda q: build_by_amount(q.get(RowUtilities), seed=q.seed), True
     ),
     Decisions: InputKind("task", NEEDS_TASK, _decisions, True),
@@ -331,12 +331,12 @@ def stakes_on(rows: Rows, decision: Decision) -> RowStakes:
 
 def worth_at_capacity(rows: Rows, decision: Decision) -> WorthAtCapacity:
     """What the places of rows, which have lists, are worth."""
-    assert rows.listed is not None  # as it says
-    both, two = (rows, rows.listed.lists.rows), decision.two_actions if isinstance(decision, Task) else None
+    assert rows.selection is not None  # as it says
+    both, two = (rows, rows.selection.lists.rows), decision.two_actions if isinstance(decision, Task) else None
     if two is not None:
         stakes, whole = (RowStakes(each, np.array(two.utility)) for each in both)
     else:
         stakes, whole = (stakes_on(each, decision) for each in both)
     if isinstance(stakes, RowUtilities) and isinstance(whole, RowUtilities):
-        return RowsAtCapacity(stakes, rows.listed, whole)
-    return WorthAtCapacity(stakes, rows.listed, whole)
+        return RowsAtCapacity(stakes, rows.selection, whole)
+    return WorthAtCapacity(stakes, rows.selection, whole)

@@ -86,19 +86,19 @@ def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -
         estimate = estimate_of(spec, inputs)
     except Undefined as undefined:
         return Result(None, None, undefined.reason)
-    value, witness, text = float(estimate), None, ""
+    value, worst, text = float(estimate), None, ""
     if within is not None:
         low, high = spec.declared.bounds(inputs.task)
         within = within._replace(bound=min(within.bound, max(value - low, high - value)))
     interval, why = (None, None) if confidence is None else _interval_or_reason(spec, inputs, estimate, confidence)
     given = inputs.all_of(metric.needs)
-    if metric.witness is not None:
+    if metric.worst_case_task is not None:
         with suppress(Undefined):
-            witness = metric.witness(*given, **spec.parameters)
+            worst = metric.worst_case_task(*given, **spec.parameters)
     if metric.value_text is not None:
         text = metric.value_text(*given, **spec.parameters)
     side = None if interval is None else metric.side
-    return Result(value, interval, witness=witness, text=text, within=within, no_interval=why, side=side)
+    return Result(value, interval, worst_case_task=worst, text=text, within=within, no_interval=why, side=side)
 
 
 def measure_all(
@@ -146,7 +146,7 @@ def _measured_by_resampling(specs: Iterable[MetricSpec], inputs: Inputs, confide
         return results
     cells, task = inputs.get(Table).cells, inputs.task
     of_draws = intervals.bootstrapped(
-        values, lambda spec, table: value_of(spec, inputs.having(table)), cells, cells, confidence, inputs.seed
+        values, lambda spec, table: value_of(spec, inputs.override(table)), cells, cells, confidence, inputs.seed
     )
     for spec, interval in of_draws.items():
         cut = intervals.holding(intervals.within(interval, spec.declared.bounds(task)), values[spec])

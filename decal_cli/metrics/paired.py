@@ -45,7 +45,7 @@ def of_pairs(
     """
     table_a, table_b = (None, None) if pairs is None else pairs.on_units
     on_a, on_b = (None, None) if pairs is None or a.task is None else Decisions.of_pairs(pairs, a.task)
-    return a.having(table_a, on_a, stakes_a), b.having(table_b, on_b, stakes_b)
+    return a.override(table_a, on_a, stakes_a), b.override(table_b, on_b, stakes_b)
 
 
 def intervals(
@@ -104,7 +104,7 @@ def difference(spec: MetricSpec, a: Inputs, b: Inputs, pairs: PairTable | None =
     if limited:
         on_a, on_b = (each.get(limited[0]) for each in (a, b))
         small = apart.seen <= _ROUNDING * max(of_a.error, abs(of_a.value))
-        if small and not np.array_equal(on_a.listed.acted, on_b.listed.acted):
+        if small and not np.array_equal(on_a.selection.acted, on_b.selection.acted):
             return None  # Rows are exchanged for others of the same label, which does not say that all are.
         if small:
             return replace(apart, missed=0.0)

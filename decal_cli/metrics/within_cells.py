@@ -214,7 +214,7 @@ def _at_threshold(name: str) -> Reach:
                 value = float(metric.function(*c.inputs.all_of(metric.needs), **c.parameters))
                 ends = []
                 for zeros, ones in itertools.product((False, True), repeat=2):
-                    moved = c.inputs.having(c.t.moved(cell, zeros, ones, threshold))
+                    moved = c.inputs.override(c.t.moved(cell, zeros, ones, threshold))
                     ends.append(float(metric.function(*moved.all_of(metric.needs), **c.parameters)))
                 total += max(abs(end - value) for end in ends)
         return total

@@ -256,8 +256,8 @@ def _positions(
     found = {}
     for each in reports:
         progress(f"{each.model}{'' if each.group is None else ' in ' + each.group}: advice at other thresholds")
-        sure = each.table.design.confidence(plan.level)
-        one = positions_of(each.table, each.probed, task, at, sure, plan.seed)
+        adjusted = each.table.design.confidence(plan.level)
+        one = positions_of(each.table, each.probed, task, at, adjusted, plan.seed)
         advice = advice_on[each.place].along(task, at.tolist())
         found[each.place] = replace(one, advice=tuple(map(advised_way, advice)))
     return found
@@ -348,8 +348,10 @@ class _Shown(NamedTuple):
             yield "class-reliability", report, partial(panels.class_reliability, c=table, name=name)
 
         def surest(axes: Any) -> None:
-            sure, seed = self.plan.level, self.plan.seed
-            risks = ((name, risk_coverage(each.class_table, Inputs(each, None, seed), sure)) for _, each, name in shown)
+            adjusted, seed = self.plan.level, self.plan.seed
+            risks = (
+                (name, risk_coverage(each.class_table, Inputs(each, None, seed), adjusted)) for _, each, name in shown
+            )
             panels.risk_coverage(axes, tuple(risks))
 
         yield "risk-coverage", None, surest

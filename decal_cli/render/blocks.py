@@ -56,11 +56,11 @@ Lines = Iterator[str]
 class Heading(Block):
     """What the blocks below speak of: a part of the page (level 1), or a model and group (level 2).
 
-    gist: what they come to, in a word.
+    summary: what they come to, in a word.
     """
 
     text: str
-    gist: str = ""
+    summary: str = ""
     level: int = 2
 
 

@@ -30,7 +30,7 @@ def needs_rows(what: str) -> DecalError:
     return DecalError(f"{what} {NEEDS_ROWS}", f"give a file of rows, without {Hint('aggregated')} or {Hint('engine')}")
 
 
-class Aggregated(Rows):
+class CountedData(Rows):
     """Labelled rows of which only the tables are known, so that whatever asks for a single row is refused.
 
     count, ones: the rows, and those with label 1, whatever their weight. parts: group column -> value -> its rows.
@@ -42,7 +42,7 @@ class Aggregated(Rows):
         table: Table,
         count: int,
         ones: int,
-        parts: Mapping[str, Mapping[str, Aggregated]] | None = None,
+        parts: Mapping[str, Mapping[str, CountedData]] | None = None,
         pairs: PairTable | None = None,
         side: int = 0,
     ) -> None:
@@ -52,7 +52,7 @@ class Aggregated(Rows):
 
     count: int
     ones: int
-    parts: Mapping[str, Mapping[str, Aggregated]]
+    parts: Mapping[str, Mapping[str, CountedData]]
     pairs: PairTable | None
     side: int
 
@@ -73,7 +73,7 @@ class Aggregated(Rows):
     def positives(self) -> int:
         return self.ones
 
-    def recounted(self, there: Population) -> Aggregated:
+    def recounted(self, there: Population) -> CountedData:
         """The same rows with the weights, and the scores, that they have in a population. Errors: DecalError."""
         # The share of label 1 is known of all rows, and not of a part of them.
         of_part = replace(there, known=False)
@@ -82,13 +82,13 @@ class Aggregated(Rows):
             for column, values in self.parts.items()
         }
         pairs = None if self.pairs is None else there.pairs(self.pairs)
-        return Aggregated(there.table(self.table), self.count, self.ones, parts, pairs, self.side)
+        return CountedData(there.table(self.table), self.count, self.ones, parts, pairs, self.side)
 
-    def sure(self, confidence: float | None) -> float | None:
+    def adjusted_confidence(self, confidence: float | None) -> float | None:
         return self.table.design.confidence(confidence)
 
     def whole(self) -> Rows:
-        return Aggregated(self.table, self.count, self.ones, pairs=self.pairs, side=self.side)
+        return CountedData(self.table, self.count, self.ones, pairs=self.pairs, side=self.side)
 
     def pairs_with(self, other: Rows) -> PairTable:
         if self.pairs is None:

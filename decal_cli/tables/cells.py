@@ -127,7 +127,7 @@ class CellTable(Table):
         """The table where the negatives of a cell lie above a threshold in it, or not, and so do the positives."""
         edge = float(np.nextafter(threshold, 0.0))
         keep = np.arange(len(self)) != cell
-        parts = [Table(self.score[keep], self.n[keep], self.pos[keep], self.design.taken(keep))]
+        parts = [Table(self.score[keep], self.n[keep], self.pos[keep], self.design.select(keep))]
         n, pos, n2, pos2 = (float(values[cell]) for values in (self.n, self.pos, self.n2, self.pos2))
         for rows, rows2, label, up in ((n - pos, n2 - pos2, 0, below), (pos, pos2, 1, above)):
             if rows > 0:

@@ -165,7 +165,7 @@ class Counted:
         """
         used = np.flatnonzero(weight.any(axis=1))
         design = self.design if self.design.plain else self.design.grouped(action(), len(weight))
-        design = design if len(used) == len(weight) else design.taken(used)
+        design = design if len(used) == len(weight) else design.select(used)
         units = design.units_of(weight[used].T, self.design.share_known)
         return replace(units, kind=np.arange(len(units))), np.tile(used, 2)
 
@@ -286,7 +286,7 @@ class Design(Sampling):
     def need_folds(self) -> None:
         """Raise Undefined where there are too few clusters to hold some out."""
 
-    def taken(self, which: NDArray[Any]) -> Design:
+    def select(self, which: NDArray[Any]) -> Design:
         """The design of some of the cells, by mask or index."""
         return self._changed(lambda squares: squares[which])
 
@@ -561,7 +561,7 @@ class Clustered(Design):
         neg2, pos2 = self._summed(lambda part: self._squares(part) * self.effect)[:, 0]
         return neg2 + pos2, pos2
 
-    def taken(self, which: NDArray[Any]) -> Clustered:
+    def select(self, which: NDArray[Any]) -> Clustered:
         kept = np.arange(self.size)[which]
         place = np.full(self.size, -1)
         place[kept] = np.arange(len(kept))
@@ -726,8 +726,8 @@ def confidence_of(effective: float, confidence: float) -> float | None:
         return None
     from scipy.special import ndtr, stdtrit
 
-    reach = stdtrit(effective - 1, (1 + confidence) / 2)
-    return min(float(2 * ndtr(reach) - 1), 1 - MIN_RISK)
+    critical_value = stdtrit(effective - 1, (1 + confidence) / 2)
+    return min(float(2 * ndtr(critical_value) - 1), 1 - MIN_RISK)
 
 
 def residual_products(products: Floats, chance: Floats) -> Floats:

@@ -57,10 +57,10 @@ class Neighbours:
         self._weight = weight[self._near]
         self._unit = None if unit is None else unit[self._near]
         low, high = float(rank[first]), float(rank[last - 1])
-        reach = (high - low) / 2
+        half_range = (high - low) / 2
         # Ranks may be amounts of any size: their squares are taken of numbers up to 1.
-        self._scale = reach if reach > _FLAT * max(abs(low), abs(high)) else math.inf
-        self._rank, self._at = ((values - (low + reach)) / self._scale for values in (rank[self._near], at))
+        self._scale = half_range if half_range > _FLAT * max(abs(low), abs(high)) else math.inf
+        self._rank, self._at = ((values - (low + half_range)) / self._scale for values in (rank[self._near], at))
         squares = self._weight * self._rank**2
         self._mass, once, second = (self._sums(values) for values in (self._weight, self._weight * self._rank, squares))
         self._centre = once / self._mass

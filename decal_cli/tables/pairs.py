@@ -95,7 +95,7 @@ class PairTable(Counted):
 
         n, pos = summed(self.n), summed(self.pos)
         a, b = (_mean_within(score[order], summed(score * self.n) / n, starts) for score in (self.a, self.b))
-        return PairTable(a, b, n, pos, self.design.taken(order).merged(starts))
+        return PairTable(a, b, n, pos, self.design.select(order).merged(starts))
 
     def part(self, neg: Counts, pos: Counts, design: Design | None = None) -> PairTable:
         """The pairs of a part of the rows, given by its negatives and positives of each pair; maybe without any.
@@ -105,7 +105,7 @@ class PairTable(Counted):
         n = neg + pos
         some = n > _NOTHING * self.total
         design = self.design.part(self, neg, pos) if design is None else design
-        return PairTable(self.a[some], self.b[some], n[some], pos[some], design.taken(some))
+        return PairTable(self.a[some], self.b[some], n[some], pos[some], design.select(some))
 
     def resample(self, rng: np.random.Generator) -> tuple[Table, Table]:
         """A bootstrap draw of the rows, as the tables of A and of B; drawn from the cells as Table.resample does."""
@@ -120,7 +120,7 @@ class PairTable(Counted):
         kind = np.int64 if n.dtype.kind in "iub" else np.float64
         n, pos = (np.bincount(place, values, len(score)).astype(kind) for values in (n, pos))
         some = n > 0
-        design = design.grouped(place, len(score)).taken(some)
+        design = design.grouped(place, len(score)).select(some)
         return Table(score[some], n[some], np.minimum(pos, n)[some], design)
 
 

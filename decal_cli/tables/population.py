@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.aggregated import CountedData
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.design import Clustered, Counted, Design, weighted
 from decal_cli.tables.pairs import CellPairs, PairTable
@@ -25,7 +25,7 @@ Shares = tuple[float, ...]
 
 def population_share(rows: Rows) -> float:
     """The share of labels 1, by weight."""
-    if isinstance(rows, Aggregated):
+    if isinstance(rows, CountedData):
         return rows.table.base_rate
     return float(rows.weights @ rows.label / rows.weights.sum())
 
@@ -94,7 +94,7 @@ class Population:
 
     def counted(self, rows: Rows) -> Rows:
         """The rows with the weights, and unless they are kept the scores, that they have there. Errors: DecalError."""
-        if isinstance(rows, Aggregated):
+        if isinstance(rows, CountedData):
             return rows.recounted(self)
         weight = rows.weights * np.array(self.factors)[np.asarray(rows.label, dtype=np.intp)]
         score = rows.score if self.kept else self.moved(rows.score)
@@ -138,7 +138,7 @@ class Population:
         n, pos = sums(cells.n, cells.pos, zero, one)
         if not isinstance(cells.design, Clustered):
             return moved, n, pos, weighted(*sums(*cells.squares_of_rows, zero**2, one**2))
-        rows = cells.design.taken(order).merged(starts).rows
+        rows = cells.design.select(order).merged(starts).rows
         factor = np.where(rows.label > 0, one, zero)
         rows = rows._replace(weight=rows.weight * factor, square=rows.square * factor**2, weighted=True)
         return moved, n, pos, Clustered.of_rows(rows, len(starts), np.mean(moved, axis=0))

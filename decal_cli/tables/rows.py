@@ -26,7 +26,7 @@ from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table, tabulate
 from decal_cli.tables.units import Units, runs, units_of_rows
 
 if TYPE_CHECKING:
-    from decal_cli.tables.listed import Listed
+    from decal_cli.tables.selection import Selection
 
 Groups = Mapping[str, NDArray[Any]]
 """Name of a group column -> its values, str (T,)."""
@@ -72,17 +72,16 @@ class Rows(Unlabelled):
     """Labelled rows. label: (T,), 0 or 1. weight: float64 (T,), positive, or None. cluster: (T,), or None.
 
     Labels of several classes are numbers of classes. A cluster says which rows were sampled together; None means that
-    every row was sampled by itself. period: (T,), or None: rows of one period share a capacity. listed: which of them
-    are acted on where that is limited, or None. time: when the row was, (T,), where fits are to learn from earlier rows
-    only, or None. amounts: what says how much decisions on a row are worth, by role, (T,)
-    or (T, A K).
+    every row was sampled by itself. period: (T,), or None: rows of one period share a capacity. selection: which of
+    them are acted on where that is limited, or None. time: when the row was, (T,), where fits are to learn from earlier
+    rows only, or None. amounts: what says how much decisions on a row are worth, by role, (T,) or (T, A K).
     """
 
     label: NDArray[Any]
     weight: Floats | None = None
     cluster: NDArray[Any] | None = None
     period: NDArray[Any] | None = None
-    listed: Listed | None = None
+    selection: Selection | None = None
     time: NDArray[Any] | None = field(default=None, kw_only=True)
     amounts: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
     counted: bool = field(default=False, kw_only=True)
@@ -151,7 +150,7 @@ class Rows(Unlabelled):
         """The rows that fits are judged on when each is held out: all, or those after the first block of time."""
         return self if self.time is None else self.take(self.block > 0)
 
-    def sure(self, confidence: float | None) -> float | None:
+    def adjusted_confidence(self, confidence: float | None) -> float | None:
         """The confidence to ask of normal quantiles, more for few clusters; None for fewer than allow an interval."""
         if self.unit is None:
             return confidence
@@ -242,7 +241,10 @@ class Rows(Unlabelled):
         ends = np.searchsorted(number[order], np.arange(len(names) + 1))
         for value, start, end in zip(names, ends, ends[1:], strict=False):
             part = rows.take(order[start:end])
-            yield str(value), part if part.listed is None else replace(part, listed=part.listed.given)
+            yield (
+                str(value),
+                part if part.selection is None else replace(part, selection=part.selection.with_fixed_threshold),
+            )
 
     def take(self, which: NDArray[Any]) -> Self:
         # Of some of the rows the share of each label is no longer known.

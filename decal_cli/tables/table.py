@@ -65,7 +65,7 @@ class Table(Counted, Remembering):
             return np.add.reduceat(values, starts, dtype=np.int64 if values.dtype.kind in "iu" else np.float64)
 
         n, pos = added([table.n for table in tables]), added([table.pos for table in tables])
-        return cls(score[order[starts]], n, pos, joined(tables).taken(order).merged(starts))
+        return cls(score[order[starts]], n, pos, joined(tables).select(order).merged(starts))
 
     def __len__(self) -> int:
         """Number of distinct scores, m."""
@@ -229,7 +229,7 @@ class Table(Counted, Remembering):
         some = n > 0
         if not some.any():
             raise Undefined("the resample is empty")
-        return Table(self.score[some], n[some], pos[some], design.taken(some))
+        return Table(self.score[some], n[some], pos[some], design.select(some))
 
     def null(self, rng: np.random.Generator) -> Table:
         """These scores with labels drawn as if every score were the true probability."""

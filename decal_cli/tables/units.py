@@ -494,8 +494,8 @@ class Estimate:
 
     def normal(self, confidence: float) -> Interval:
         """value -/+ z standard errors, cut to the range."""
-        reach = self.half_width(confidence)
-        return within((self.value - reach, self.value + reach), (self.low, self.high))
+        half_width = self.half_width(confidence)
+        return within((self.value - half_width, self.value + half_width), (self.low, self.high))
 
     def wilson(self, confidence: float) -> Interval:
         """Wilson's score interval of a share, which rests on as many rows as its error says."""
@@ -533,8 +533,8 @@ def wilson_ends(rate: Floats | float, effective: Floats | float, confidence: flo
     """Wilson's score intervals of proportions that rest on so many effective rows: lower and upper ends, (2, k)."""
     z2 = quantile(confidence) ** 2 / effective
     centre = (rate + z2 / 2) / (1 + z2)
-    reach = np.sqrt(z2 * (np.maximum(rate * (1 - rate), 0.0) + z2 / 4)) / (1 + z2)
-    return np.array((np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)))
+    half_width = np.sqrt(z2 * (np.maximum(rate * (1 - rate), 0.0) + z2 / 4)) / (1 + z2)
+    return np.array((np.maximum(centre - half_width, 0.0), np.minimum(centre + half_width, 1.0)))
 
 
 def quantile(confidence: float) -> float:

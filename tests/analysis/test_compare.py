@@ -27,9 +27,9 @@ from decal_cli.data import Dataset, from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.metrics import parse
 from decal_cli.render.results.comparison import Compared
-from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity, selected
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FOX
 from tests.helpers.pairs import any_pairs, pair_columns
@@ -258,7 +258,7 @@ def test_rows_that_change_places_count_by_their_weight() -> None:
     """Two places, of rows of mean weight 2: the heaviest row takes both, or the three others do."""
     label, weight = np.array([1, 0, 1, 1]), np.array([1.0, 1, 2, 4])
     a, b = (
-        listed(Rows(np.array(score), label, weight), Capacity("2", 2.0), None)
+        selected(Rows(np.array(score), label, weight), Capacity("2", 2.0), None)
         for score in ([0.1, 0.2, 0.3, 0.9], [0.9, 0.8, 0.7, 0.1])
     )
     found = swap(a, b, np.arange(4))

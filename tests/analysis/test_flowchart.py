@@ -139,11 +139,11 @@ CASES = [
          action="do-not-post-train", headline="never act, which is free",
          third_reason="never acting wins 80 per 1,000 decisions"),
     case("features in doubt", evidence(CLEAR, DOUBTFUL, CLEAR, **BEATEN), action="cannot-tell",
-         first="Never act: that wins 20", lean="done"),
+         first="Never act: that wins 20", fallback_action="done"),
     case("whoever cannot wait takes what is likely", evidence(CLEAR, (-0.01, 0.07), (0.02, 0.08), **BEATEN),
-         lean="post-train"),
+         fallback_action="post-train"),
     case("after its cost", evidence(CLEAR, (-0.01, 0.07), (0.02, 0.08), **BEATEN, costs=priced(None, 0.04)),
-         lean="done"),
+         fallback_action="done"),
     # A constant decision wins .02; recalibration wins .03, .03 with more noise, and .024, hardly more.
     *(
         case(f"a constant decision is shrunken as methods are: {gain}",
@@ -178,13 +178,13 @@ CASES = [
     case("no features, nothing clear", evidence(NOTHING, features=False), action="cannot-tell", rows_needed=None,
          next="--features", reasons="none were named"),
     case("no features, harmless", evidence(NOTHING, worst=(0.001, 0.004), features=False), action="done"),
-    case("leaning to recalibration", evidence(DOUBTFUL, NOTHING, NOTHING, stakes=0.19), lean="recalibrate"),
-    case("leaning to features", evidence(*LEANING), action="cannot-tell", lean="post-train", certainty="likely",
-         first="Post-train on the features with blend",
+    case("leaning to recalibration", evidence(DOUBTFUL, NOTHING, NOTHING, stakes=0.19), fallback_action="recalibrate"),
+    case("leaning to features", evidence(*LEANING), action="cannot-tell", fallback_action="post-train",
+         certainty="likely", first="Post-train on the features with blend",
          act_now=ActNow("post-train", "blend", 0.02, pytest.approx(0.9044, abs=1e-4))),
-    case("leaning to nothing", evidence(*[(-0.03, 0.02)] * 3), lean="done"),
+    case("leaning to nothing", evidence(*[(-0.03, 0.02)] * 3), fallback_action="done"),
     case("leaning to nothing at that cost",
-         evidence(DOUBTFUL, NOTHING, NOTHING, costs=priced(0.02, 0.02)), lean="done"),
+         evidence(DOUBTFUL, NOTHING, NOTHING, costs=priced(0.02, 0.02)), fallback_action="done"),
     # The default tolerance is .01, and half of it counts; one that the user gave counts whole. Gains .0045 and .007.
     case("within half the tolerance", evidence((-0.0055, 0.0145), NOTHING, (-0.0055, 0.0145)), now="done",
          last="less than half the tolerance"),
@@ -299,14 +299,14 @@ def test_between_costs_the_smoothed_gain_decides_within_its_interval() -> None:
 
     # On held-out labels alone recalibration wins .01, both .015; standard errors are .010 and .013.
     doubtful = walk(with_smoothed(0.01))
-    assert doubtful.lean == "done" and SMOOTHED in [item.metric for item in doubtful.steps[0].evidence]
+    assert doubtful.fallback_action == "done" and SMOOTHED in [item.metric for item in doubtful.steps[0].evidence]
     assert not any("smoothed" in sentence for sentence in doubtful.lead)  # none wins anything by them
-    assert walk(with_smoothed(0.014)).lean == "done"  # .002 after its cost: chance could explain that
-    assert walk(with_smoothed(0.028)).lean == "recalibrate"
+    assert walk(with_smoothed(0.014)).fallback_action == "done"  # .002 after its cost: chance could explain that
+    assert walk(with_smoothed(0.028)).fallback_action == "recalibrate"
     assert with_smoothed(0.014).expected("post-train") == pytest.approx(0.019)
     assert with_smoothed(0.5).expected("recalibrate") == 0.03 and with_smoothed(-0.5).expected("post-train") == -0.01
     dear = walk(with_smoothed(0.028, **{"recalibrate": 0.05, "post-train": 0.015}))
-    assert dear.lean == "post-train"
+    assert dear.fallback_action == "post-train"
     clear = evidence(CLEAR, CLEAR, (0.02, 0.05), costs={"recalibrate": 0.002, "post-train": 0.018})
     clear = replace(clear, items={**clear.items, SMOOTHED: Item(SMOOTHED, 0.024)})
     reasons = [step.reason for step in walk(clear).steps]

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from decal_cli.tables.listed import Capacity
+from decal_cli.tables.selection import Capacity
 
 
 def share(part: float) -> Capacity:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.paired import intervals
-from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.local_rate import Neighbours
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity, selected
 from decal_cli.task import BinaryTask
 from simulation.places import drawn
 from tests.helpers.lists import count, share
@@ -25,7 +25,7 @@ FAMILY = [metric.name for metric in METRICS.values() if metric.family == "capaci
 
 
 def measured(rows: Rows, capacity: Capacity, task: BinaryTask | None = TASK) -> Inputs:
-    return Inputs(listed(rows, capacity, None if task is None else task.decision_threshold), task)
+    return Inputs(selected(rows, capacity, None if task is None else task.decision_threshold), task)
 
 
 def value(key: str, inputs: Inputs) -> float | None:
@@ -81,10 +81,10 @@ def test_the_mean_at_a_place_is_on_the_line_through_the_rows_that_rank_around_it
 @given(rows=any_rows(least=2, most=30, weights="none"), days=st.integers(1, 4), places=st.integers(1, 9))
 def test_days_have_the_lists_that_each_has_by_itself(rows: Rows, days: int, places: int) -> None:
     day = np.arange(len(rows)) * days // len(rows)
-    together = listed(replace(rows, period=day), count(places), 0.3).listed
+    together = selected(replace(rows, period=day), count(places), 0.3).selection
     for number in range(days):
         which = day == number
-        alone = listed(rows.take(which), count(places), 0.3).listed if which.any() else None
+        alone = selected(rows.take(which), count(places), 0.3).selection if which.any() else None
         if alone is not None:
             assert together.acted[which] == pytest.approx(alone.acted, abs=1e-12)
 
@@ -103,7 +103,7 @@ def test_intervals_hold_their_values_and_stay_in_bounds(rows: Rows, part: float)
 
 def test_a_count_beyond_the_rows_of_a_day_acts_on_all_of_them() -> None:
     rows = replace(known_rows("hand"), period=np.array([0, 0, 1, 1, 1, 1, 1, 1, 1, 1]))
-    listing = listed(rows, count(3), None).listed
+    listing = selected(rows, count(3), None).selection
     assert listing.acted.sum() == pytest.approx(5.0)
     assert listing.lists.full.tolist() == [False, True]
 

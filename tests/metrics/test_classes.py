@@ -7,13 +7,13 @@ import pytest
 from scipy.optimize import linprog
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
-from decal_cli.analysis.described import listed_rows
+from decal_cli.analysis.described import select_rows
 from decal_cli.errors import Undefined
-from decal_cli.metrics import METRICS, Inputs, MetricSpec, Witness, interval_of, measure, parse, value_of
+from decal_cli.metrics import METRICS, Inputs, MetricSpec, WorstCaseTask, interval_of, measure, parse, value_of
 from decal_cli.metrics.families import agents
 from decal_cli.tables.classes import ClassLevels
-from decal_cli.tables.listed import Capacity
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity
 from decal_cli.task import ClassDecision
 from tests.helpers.command import FIXTURES, Decal
 from tests.helpers.paper_examples import EPOCHS_18
@@ -137,7 +137,7 @@ PLACES = Capacity("0.1", 0.1, 1.0)
 
 def with_places(rows: Rows, of_classes: ClassDecision) -> Inputs:
     """With places for a tenth of the rows, which metrics of a capacity ask for."""
-    return Inputs(listed_rows(rows, PLACES, of_classes, 0), decision=of_classes)
+    return Inputs(select_rows(rows, PLACES, of_classes, 0), decision=of_classes)
 
 
 OF_CLASSES = [spec for spec in METRICS.specs() if spec.declared.takes(True)]
@@ -292,16 +292,16 @@ def test_two_classes_have_the_closed_forms(weighted: bool) -> None:
     two = Rows(np.column_stack((1 - rows.score, rows.score)), rows.label, rows.weight, classes=("0", "1"))
     for key in ("u_cal", "cdl", "cdl(levels=exact)", "cdl_null"):
         assert agent_value(key, two) == pytest.approx(agent_value(key, rows), abs=1e-12)
-    for witness in (measure(parse("u_cal"), Inputs(two)).witness, measure(parse("u_cal"), Inputs(rows)).witness):
-        assert len(witness.thresholds) in (1, 2)
+    for each in (two, rows):
+        assert len(measure(parse("u_cal"), Inputs(each)).worst_case_task.thresholds) in (1, 2)
     levels = two.class_table.at_levels()
     assert agents.over_constant(levels).loss == pytest.approx(agent_value("u_cal", rows), abs=SOLVED)
     assert agents.over_frequencies(levels).loss == pytest.approx(agent_value("cdl(levels=exact)", rows), abs=SOLVED)
 
 
-def shown(rows: Rows, witness: Witness) -> float:
-    decision = ClassDecision(witness.utility, tuple(map(str, range(len(witness.utility)))))
-    return value_of(parse(witness.shown_by), Inputs(rows, decision=decision))
+def shown(rows: Rows, worst_case_task: WorstCaseTask) -> float:
+    decision = ClassDecision(worst_case_task.utility, tuple(map(str, range(len(worst_case_task.utility)))))
+    return value_of(parse(worst_case_task.shown_by), Inputs(rows, decision=decision))
 
 
 CASES = {
@@ -320,10 +320,10 @@ def test_the_worst_agent_loses_what_was_said(case: str, key: str) -> None:
         assert "333 are taken at most" in (measure(parse(key), Inputs(rows)).reason or "")
         return
     result = measure(parse(key), Inputs(rows))
-    payoffs = np.array(result.witness.utility)
+    payoffs = np.array(result.worst_case_task.utility)
     assert payoffs.shape[1] == len(rows.classes) and payoffs.min() >= 0 and payoffs.max() <= 1
-    assert shown(rows, result.witness) == pytest.approx(result.witness.loss, abs=1e-12)
-    assert result.witness.loss == pytest.approx(result.value, abs=SOLVED)
+    assert shown(rows, result.worst_case_task) == pytest.approx(result.worst_case_task.loss, abs=1e-12)
+    assert result.worst_case_task.loss == pytest.approx(result.value, abs=SOLVED)
 
 
 def test_an_agent_keeps_only_the_actions_that_it_needs() -> None:
@@ -339,7 +339,7 @@ def test_where_nobody_loses_there_is_no_agent() -> None:
     rows = Rows(np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, 2, 0]), classes=THREE)
     for key in ("u_cal", "cdl(levels=exact)"):
         result = measure(parse(key), Inputs(rows))
-        assert result.value == pytest.approx(0, abs=1e-9) and result.witness is None
+        assert result.value == pytest.approx(0, abs=1e-9) and result.worst_case_task is None
 
 
 def test_an_agent_looks_at_so_many_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv, ndtri
 
-from decal_cli.analysis.described import listed_rows
-from decal_cli.learn.held_out import ByAmount
+from decal_cli.analysis.described import select_rows
+from decal_cli.learn.held_out import FlagByCost
 from decal_cli.metrics import METRICS, Inputs, Metric, parse
 from decal_cli.metrics import interval_of as ends_of_spec
 from decal_cli.metrics.at_capacity import RowsAtCapacity
 from decal_cli.metrics.measure import measure, measure_all
 from decal_cli.tables.estimate import MISSED_ROWS
-from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity, selected
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask, RowTask
 from tests.helpers.worlds import interval_of as interval
@@ -201,8 +201,8 @@ def test_without_grouping_the_bounds_reach_down_to_zero() -> None:
 
 def test_a_page_says_what_the_interval_covers() -> None:
     for metric in METRICS.values():
-        assert len(metric.covers) > 15, metric.name
-        assert (metric.interval is None) == metric.covers.startswith("nothing: "), metric.name
+        assert len(metric.estimand) > 15, metric.name
+        assert (metric.interval is None) == metric.estimand.startswith("nothing: "), metric.name
 
 
 VALUES = [metric for metric in METRICS.values() if metric.takes(False) and metric.interval is not None]
@@ -213,9 +213,9 @@ VALUES = [metric for metric in METRICS.values() if metric.takes(False) and metri
 def test_a_value_lies_in_its_own_interval(metric: Metric, strength: float) -> None:
     spec = parse(metric.name)
     given = _once(strength)
-    if {RowUtilities, ByAmount, RowsAtCapacity} & set(metric.needs) or metric.name == "least_gain":
-        priced = replace(given.rows, amounts={"amount": 1 + given.rows.matrix[:, 0] ** 2}, listed=None)
-        given = Inputs(listed_rows(priced, CAPACITY, PER_ROW, 0), decision=PER_ROW)
+    if {RowUtilities, FlagByCost, RowsAtCapacity} & set(metric.needs) or metric.name == "least_gain":
+        priced = replace(given.rows, amounts={"amount": 1 + given.rows.matrix[:, 0] ** 2}, selection=None)
+        given = Inputs(select_rows(priced, CAPACITY, PER_ROW, 0), decision=PER_ROW)
     result = measure_all([spec], given, 0.9)[spec]
     assert result.interval is None or result.interval[0] <= result.value <= result.interval[1]
 
@@ -228,5 +228,5 @@ _made: dict[float, Inputs] = {}
 def _once(strength: float) -> Inputs:
     if strength not in _made:
         given = featured(np.random.default_rng(8), 800, strength)
-        _made[strength] = Inputs(listed(given.rows, CAPACITY, 0.4), given.task)
+        _made[strength] = Inputs(selected(given.rows, CAPACITY, 0.4), given.task)
     return _made[strength]

@@ -180,7 +180,7 @@ def test_every_printed_task_loses_what_was_said(decal: Decal, tmp_path: Path, ro
 def test_json_holds_the_whole_task(decal: Decal) -> None:
     metrics = decal.json("evaluate", TIES, *LABELLED)["metrics"]
     held = {key: result["worst_agent"] for key, result in metrics.items() if "worst_agent" in result}
-    assert held.keys() == {name for name, metric in METRICS.items() if metric.witness}
+    assert held.keys() == {name for name, metric in METRICS.items() if metric.worst_case_task}
     assert len(held["cdl"]["utility"]) == 3 and len(held["cdl"]["thresholds"]) == 2
     assert held["cdl"]["loss"] == metrics["cdl"]["value"]
     assert held["cdl"]["two_actions"]["loss"] == metrics["v_cdl"]["value"]

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decal_cli.analysis.described import listed_rows
+from decal_cli.analysis.described import select_rows
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.at_capacity import RowsAtCapacity
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.metrics.paired import intervals
-from decal_cli.tables.listed import Capacity
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import Capacity
 from decal_cli.task import RowTask
 from tests.helpers.lists import count, share, written_out
 
@@ -23,7 +23,7 @@ COSTS = RowTask(("amount", "cost_fp_column"))
 
 
 def measured(rows: Rows, capacity: Capacity, task: RowTask = COSTS) -> Inputs:
-    return Inputs(listed_rows(rows, capacity, task, 0), decision=task)
+    return Inputs(select_rows(rows, capacity, task, 0), decision=task)
 
 
 def value(key: str, inputs: Inputs) -> float | None:
@@ -117,7 +117,7 @@ def test_intervals_cover_the_population_and_the_difference_of_two_scores() -> No
     def two(rng: np.random.Generator, size: int) -> tuple[Rows, Rows]:
         rows = drawn(rng, size)
         other = 1 / (1 + np.exp(-np.log(rows.score / (1 - rows.score)) - 0.5 * rng.normal(size=size)))
-        one, second = (listed_rows(each, share(0.1), COSTS, 0) for each in (rows, replace(rows, score=other)))
+        one, second = (select_rows(each, share(0.1), COSTS, 0) for each in (rows, replace(rows, score=other)))
         return one, second
 
     def values(pair: tuple[Rows, Rows]) -> tuple[dict[str, float], dict[str, float]]:
@@ -134,7 +134,7 @@ def test_intervals_cover_the_population_and_the_difference_of_two_scores() -> No
             assert ends is not None, key
             held[key] += ends[0] <= truth[key] <= ends[1]
         differences = {parse(key): number for key, number in values(pair)[1].items()}
-        a, b = (Inputs(each, decision=COSTS).having(row_stakes(each, COSTS)) for each in pair)
+        a, b = (Inputs(each, decision=COSTS).override(row_stakes(each, COSTS)) for each in pair)
         for spec, (low, high) in intervals(differences, a, b, 0.9).items():
             paired[spec.key] += low <= apart[spec.key] <= high
     assert min(held.values()) >= 46, held

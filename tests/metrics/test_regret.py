@@ -28,13 +28,13 @@ NOTHING = Inputs()
 
 
 def value_with(key: str, table: Table | None, task: BinaryTask | None, features: Inputs = NOTHING) -> float:
-    return value_of(parse(key), features.having(table, task))
+    return value_of(parse(key), features.override(table, task))
 
 
 def interval_with(
     key: str, table: Table | None, task: BinaryTask | None, features: Inputs = NOTHING
 ) -> tuple[float, float]:
-    ends = interval_of(parse(key), features.having(table, task), 0.95)
+    ends = interval_of(parse(key), features.override(table, task), 0.95)
     return ends
 
 

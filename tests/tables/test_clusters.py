@@ -100,7 +100,9 @@ def test_clusters_of_one_row_change_no_bit(weighted: bool) -> None:
     features = None if weighted else rng.normal(size=(120, 2))
     without = Rows(score, label, weight, features=features)
     single = Rows(score, label, weight, rng.permutation(120), features=features)
-    one, other = (measure_all(METRICS.specs(), Inputs(rows, TASK), rows.sure(0.9)) for rows in (without, single))
+    one, other = (
+        measure_all(METRICS.specs(), Inputs(rows, TASK), rows.adjusted_confidence(0.9)) for rows in (without, single)
+    )
     assert one == other
 
 
@@ -142,13 +144,13 @@ def test_few_clusters_take_t_quantiles_and_fewer_none() -> None:
     design = rows.table.design
     n = np.bincount(np.asarray(rows.unit))
     assert design.effective_clusters == pytest.approx(n.sum() ** 2 / (n**2).sum())
-    sure = rows.sure(0.9)
+    sure = rows.adjusted_confidence(0.9)
     brier = parse("brier")
     low, high = measure_all([brier], Inputs(rows), sure)[brier].interval
     reach = float(stdtrit(design.effective_clusters - 1, 0.95)) * rows.table.mean_of(squared).error
     assert (high - low) / 2 == pytest.approx(reach, rel=1e-9)
     few = clustered(4)
-    assert few.sure(0.9) is None
+    assert few.adjusted_confidence(0.9) is None
     with pytest.raises(Undefined, match="at least 5 clusters"):
         few.places(np.random.default_rng(0))
 
@@ -162,7 +164,7 @@ def test_design_effect_by_hand() -> None:
 def widths(rows: Rows, decision: BinaryTask | ClassDecision) -> dict[str, float]:
     classes = bool(rows.classes)
     specs = [spec for spec in METRICS.specs() if spec.declared.takes(classes) and not spec.declared.form(classes).slow]
-    results = measure_all(specs, Inputs(rows, decision, 0), rows.sure(0.9))
+    results = measure_all(specs, Inputs(rows, decision, 0), rows.adjusted_confidence(0.9))
     return {spec.key: each.interval[1] - each.interval[0] for spec, each in results.items() if each.interval}
 
 

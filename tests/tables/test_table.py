@@ -167,7 +167,7 @@ def arrays(rows: Rows) -> dict[str, np.ndarray]:
     named = {
         field.name: getattr(rows, field.name)
         for field in fields(Rows)
-        if field.name not in ("groups", "features", "classes", "amounts", "listed", "share_known", "counted")
+        if field.name not in ("groups", "features", "classes", "amounts", "selection", "share_known", "counted")
     }
     return {**named, **rows.groups, **rows.amounts, "features": rows.matrix}
 

@@ -358,8 +358,11 @@ class ClusterTally(Tally):
         if self.clusters.apart is not None:
             size = np.array(self.clusters.size, dtype=float)
             mean, error = mean_over(self.of_clusters / size, size, None)
-            sure = confidence_of(float(size.sum() ** 2 / (size @ size)), 1 - alpha)
-            return mean, None if sure is None else (mean - quantile(sure) * error, mean + quantile(sure) * error)
+            adjusted = confidence_of(float(size.sum() ** 2 / (size @ size)), 1 - alpha)
+            return mean, None if adjusted is None else (
+                mean - quantile(adjusted) * error,
+                mean + quantile(adjusted) * error,
+            )
         if not self.means.steps:
             return self.difference.total / self.difference.rows, None
         mean, (low, high) = self.means.mean_and_ends(self.means.steps, alpha)

@@ -108,7 +108,7 @@ def _plan(document: Mapping[str, Any]) -> OnlinePlan:
         len(task["names"]) in (0, 2) and all(isinstance(each, str) for each in task["names"]),
     )
     decided = BinaryTask.of_utility(task["utility"], task["decision_threshold"], task["names"])
-    sure = Plan((), decided, confidence=float(plan["confidence"]), seed=int(plan["seed"]))
+    checked = Plan((), decided, confidence=float(plan["confidence"]), seed=int(plan["seed"]))
     begun = OnlinePlan(
         task=decided,
         methods=(),
@@ -118,8 +118,8 @@ def _plan(document: Mapping[str, Any]) -> OnlinePlan:
         delay=Delay.parse(plan["delay"]),
         every=Period.parse(plan["every"]),
         horizon=None if plan["horizon"] is None else int(plan["horizon"]),
-        seed=sure.seed,
-        confidence=sure.confidence,
+        seed=checked.seed,
+        confidence=checked.confidence,
     )
     return online_plan(plan["methods"], int(plan["warm_up"]), begun)
 

@@ -315,12 +315,12 @@ def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = 
         raise DecalError(f"{shown}, column 'bad': {quote(unknown[0])} is not known", "export what decal sql asks for")
     dropped: Dropped = {}
     for name, problem in PROBLEMS.items():
-        having = [each for each in wrong if each[BAD] == name]
-        if having and (problem.text or not drop):
+        bad_rows = [each for each in wrong if each[BAD] == name]
+        if bad_rows and (problem.text or not drop):
             # The first model that has it: all have the same labels and weights.
-            having = [each for each in having if each.get(MODEL) == having[0].get(MODEL)]
-            raise _error(problem, having, sum(int(each[rows]) for each in having), shown, names or {})
-        for each in having:
+            bad_rows = [each for each in bad_rows if each.get(MODEL) == bad_rows[0].get(MODEL)]
+            raise _error(problem, bad_rows, sum(int(each[rows]) for each in bad_rows), shown, names or {})
+        for each in bad_rows:
             dropped.setdefault(each.get(MODEL), Counter())[name] += int(each[rows])
     if dropped and not kept.num_rows:
         raise DecalError(f"{shown}: no row is left ({_why(next(iter(dropped.values())))})", "name other columns")
@@ -337,15 +337,15 @@ def _why(counts: Counter[str]) -> str:
 
 
 def _error(
-    problem: Problem, having: list[dict[str, Any]], count: int, shown: str, names: Mapping[str, str]
+    problem: Problem, bad_rows: list[dict[str, Any]], count: int, shown: str, names: Mapping[str, str]
 ) -> DecalError:
-    model = having[0].get(MODEL) if problem.role == "score" else None
+    model = bad_rows[0].get(MODEL) if problem.role == "score" else None
     column = model or names.get(problem.role)
     place = shown if column is None else f"{shown}, column {quote(column)}"
     if not problem.text:
         lacking = f"{count:,} rows" if count > 1 else "1 row"
         return DecalError(f"{place}: {problem.role} missing in {lacking}", missing_fix(problem.role))
-    values = [str(each[VALUE]) for each in having if each.get(VALUE) is not None]
+    values = [str(each[VALUE]) for each in bad_rows if each.get(VALUE) is not None]
     value = "missing" if not values else quote(min(values)) if problem.role == "label" else _number(values[0])
     times = f" ({count:,} such rows)" if count > 1 else ""
     return DecalError(f"{place}: {problem.text.format(value=value, times=times)}", problem.fix)

@@ -26,7 +26,7 @@ from decal_cli.data.words import number
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
-from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.aggregated import CountedData
 from decal_cli.tables.cells import GRID, N_POWERS, CellTable, ends
 from decal_cli.tables.design import INDEPENDENT, CountedRows, Design, RowsOfCells, weighted
 from decal_cli.tables.pairs import CellPairs, PairTable, Sums
@@ -152,7 +152,7 @@ class Counts(ABC):
                 sound = of[rows] * of[second] >= of[first] ** 2 * (1 - ROUNDING)
                 self.need(sound, second, f"does not agree with {first}")
 
-    def counted(self, groups: Groups) -> tuple[Aggregated, ...]:
+    def counted(self, groups: Groups) -> tuple[CountedData, ...]:
         """The rows that these count, and those of every group, by each score."""
         pairs = self.pairs() if self.paired else None
         parts = {
@@ -167,7 +167,7 @@ class Counts(ABC):
             for side in range(len(tables))
         ]
         return tuple(
-            Aggregated(table, count, ones, of_side, pairs, side)
+            CountedData(table, count, ones, of_side, pairs, side)
             for side, (table, of_side) in enumerate(zip(tables, of_sides, strict=True))
         )
 

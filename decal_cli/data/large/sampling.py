@@ -38,7 +38,7 @@ from decal_cli.hints import Hint
 from decal_cli.limits import N_SAMPLE_ROWS
 from decal_cli.numbers import plain
 from decal_cli.roles import ROW_UTILITIES
-from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.aggregated import CountedData
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints, Table
 
@@ -176,10 +176,10 @@ def _of_drawn(
 
 def with_rows(data: Dataset, verb: str) -> Dataset:
     """The data set with single rows: its own, or a sample of those that were counted. Errors: DecalError."""
-    if not isinstance(data.models[0].rows, Aggregated):
+    if not isinstance(data.models[0].rows, CountedData):
         return data
     sampled = [model.rows for model in data.models]
-    if any(not isinstance(rows, Aggregated) or not rows.table.design.plain or rows.parts for rows in sampled):
+    if any(not isinstance(rows, CountedData) or not rows.table.design.plain or rows.parts for rows in sampled):
         data.need_rows(f"{verb} with weights, clusters or groups")
     notes, models = list(data.notes), []
     for model in data.models:

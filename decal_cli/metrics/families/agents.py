@@ -30,7 +30,7 @@ from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import Measured, Witness, family, form_of, like, metric, null_of
+from decal_cli.metrics.declare import Measured, WorstCaseTask, family, form_of, like, metric, null_of
 from decal_cli.metrics.gaps import AtLevels, Levels, as_score, at_levels, levels_or_cells, need_rows, on_exact_levels
 from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
 from decal_cli.tables.estimate import ratio
@@ -394,7 +394,7 @@ def _worst_agent(t: Table, curve_of: CurveOf, kinks: int) -> Worst:
     return curve.any_kinks() if kinks == 2 else curve.one_kink()
 
 
-def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto") -> Witness:
+def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto") -> WorstCaseTask:
     """The task whose agent attains cdl, v_cdl, u_cal or v_cal; given as --utility it shows that loss.
 
     Each kink moves at most 1e-9 to the side on which the loss is larger, and stays strictly inside (0, 1). u_cal and
@@ -414,7 +414,7 @@ def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto")
     largest = max(rows[0][0], rows[-1][1])
     utility = tuple((u0 / largest, u1 / largest) for u0, u1 in rows)
     two = worst_task(t, of_two, levels=levels) if len(rows) > 2 else None
-    return Witness(utility, tuple(at), worst.loss, shown_by, two)
+    return WorstCaseTask(utility, tuple(at), worst.loss, shown_by, two)
 
 
 def _moved(score: Floats, kink: Kink) -> float:
@@ -453,9 +453,9 @@ def _over_levels(t: Table, kinks: int, levels: Levels) -> Measured:
     (0, 1),
     size_free=False,
     how=_INVERTED,
-    witness=worst_task,
+    worst_case_task=worst_task,
     noisy=True,
-    covers=intervals.OF_LEVELS_BELOW,
+    estimand=intervals.OF_LEVELS_BELOW,
 )
 def cdl(t: Table, *, levels: AtLevels = "auto") -> Measured:
     """The most that any decision maker loses by acting on scores instead of on frequencies; compare it with cdl_null.
@@ -472,7 +472,7 @@ def cdl(t: Table, *, levels: AtLevels = "auto") -> Measured:
     "cdl",
     "Calibration decision loss, two actions",
     f"{cite('Hu and Wu 2024', 'def. 3.9')}; in closed form",
-    witness=partial(worst_task, quantity="v_cdl"),
+    worst_case_task=partial(worst_task, quantity="v_cdl"),
 )
 def v_cdl(t: Table, *, levels: AtLevels = "auto") -> Measured:
     """The most that a decision maker with two actions loses by acting on scores instead of on frequencies.
@@ -491,7 +491,7 @@ def v_cdl(t: Table, *, levels: AtLevels = "auto") -> Measured:
     (0, 1),
     size_free=False,
     interval=None,
-    covers=intervals.JUMPS,
+    estimand=intervals.JUMPS,
 )
 def cdl_threshold(t: Table, *, levels: AtLevels = "auto") -> float:
     """Decision threshold of the two-action agent that loses most by acting on scores: the agent of v_cdl.
@@ -555,7 +555,7 @@ def _over_constant(t: Table, kinks: int) -> Measured:
     f"{cite('Kleinberg et al. 2023')}; {cite('Hu and Wu 2024', 'def. 2.10')}; per row, with payoffs in [0, 1]",
     (0, 1),
     how=gaps.INVERSION_TEXT,
-    witness=partial(worst_task, quantity="u_cal"),
+    worst_case_task=partial(worst_task, quantity="u_cal"),
     rarer=10,
 )
 def u_cal(t: Table) -> Measured:
@@ -572,7 +572,7 @@ def u_cal(t: Table) -> Measured:
     "u_cal",
     "U-calibration error, two actions",
     f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}; per row, with payoffs in [0, 1]",
-    witness=partial(worst_task, quantity="v_cal"),
+    worst_case_task=partial(worst_task, quantity="v_cal"),
 )
 def v_cal(t: Table) -> Measured:
     """The most that a decision maker with two actions loses by acting on scores instead of always on the base rate.
@@ -639,18 +639,18 @@ def _class_cdl(c: ClassTable, levels: Levels) -> WorstRule:
 
 
 @as_score(worst_task)
-def _cdl_witness(c: ClassTable, *, levels: Levels = "auto") -> Witness:
+def _cdl_worst_case_task(c: ClassTable, *, levels: Levels = "auto") -> WorstCaseTask:
     rule, used = _class_cdl(c, levels), _class_levels(c, levels)
     loss = lost_over_frequencies(used, rule.utility) if len(rule.utility) else 0.0
-    return _class_witness(rule.utility, loss, "cfdl" if levels == "auto" else f"cfdl(levels={levels})")
+    return _class_worst_case_task(rule.utility, loss, "cfdl" if levels == "auto" else f"cfdl(levels={levels})")
 
 
 @form_of(
     "cdl",
     "of_classes",
     interval=None,
-    covers=_NO_INTERVAL,
-    witness=_cdl_witness,
+    estimand=_NO_INTERVAL,
+    worst_case_task=_cdl_worst_case_task,
     source=f"{cite('Hu and Wu 2024', 'thm. 3.11')}, the linear program by cuts",
     slow=True,
 )
@@ -664,7 +664,7 @@ def class_cdl(c: ClassTable, *, levels: Levels = "auto") -> float:
     return _class_cdl(c, levels).loss
 
 
-@form_of("cdl_null", "of_classes", interval=None, covers=_NOT_DRAWN, slow=True)
+@form_of("cdl_null", "of_classes", interval=None, estimand=_NOT_DRAWN, slow=True)
 @as_score(cdl_null)
 @once
 def class_cdl_null(c: ClassTable, seed: Seed, *, levels: Levels = "auto") -> float:
@@ -696,17 +696,17 @@ def _attained(c: ClassTable, utility: Floats) -> float:
 
 
 @as_score(partial(worst_task, quantity="u_cal"))
-def _u_cal_witness(c: ClassTable) -> Witness:
+def _u_cal_worst_case_task(c: ClassTable) -> WorstCaseTask:
     rule, _ = _class_u_cal(c)
-    return _class_witness(rule.utility, _attained(c, rule.utility), "external_regret")
+    return _class_worst_case_task(rule.utility, _attained(c, rule.utility), "external_regret")
 
 
 @form_of(
     "u_cal",
     "of_classes",
     interval=None,
-    covers=_NO_INTERVAL,
-    witness=_u_cal_witness,
+    estimand=_NO_INTERVAL,
+    worst_case_task=_u_cal_worst_case_task,
     source=f"{cite('Kleinberg et al. 2023', 'thm. 17')}, the linear program by cuts; per row, with payoffs in [0, 1]",
     slow=True,
 )
@@ -721,7 +721,7 @@ def class_u_cal(c: ClassTable) -> float:
     return rule.loss if exact else max(_attained(c, rule.utility), 0.0)
 
 
-def _class_witness(utility: Floats, loss: float, shown_by: str) -> Witness:
+def _class_worst_case_task(utility: Floats, loss: float, shown_by: str) -> WorstCaseTask:
     if not len(utility) or loss <= NOTHING:
         raise Undefined(NO_LOSS)
-    return Witness(tuple(map(tuple, utility.tolist())), (), loss, shown_by)
+    return WorstCaseTask(tuple(map(tuple, utility.tolist())), (), loss, shown_by)

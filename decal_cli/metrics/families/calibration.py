@@ -45,7 +45,7 @@ _SIMULTANEOUS = (
     shown=True,
     how=gaps.INVERSION_TEXT,
     noisy=True,
-    covers=intervals.OF_BINS_BELOW,
+    estimand=intervals.OF_BINS_BELOW,
 )
 def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     """Mean distance, over bins, between the mean score and the frequency of label 1; compare it with ece_null.
@@ -105,7 +105,7 @@ def ece_null(t: Table, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") 
     size_free=False,
     shown=True,
     how=DEBIASED_TEXT,
-    covers="the population's squared error for the bins that these rows have, their edges held fixed",
+    estimand="the population's squared error for the bins that these rows have, their edges held fixed",
 )
 def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     """Mean squared distance between score and frequency over bins, less its noise; near 0 for a calibrated model.
@@ -141,7 +141,7 @@ def _of_squares(t: Table, bins: int, strategy: Strategy, power: float = 1.0) -> 
     size_free=False,
     how=f"the interval of ece_debiased, cut at 0, and the value itself: {DEBIASED_TEXT}",
     noisy=True,
-    covers=intervals.OF_BINS_BELOW,
+    estimand=intervals.OF_BINS_BELOW,
 )
 def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     """Mean squared distance, over bins, between the mean score and the frequency of label 1.
@@ -210,7 +210,7 @@ _NULL_TEXT = "central range for a calibrated model: normal, from the exact varia
     (0, 1),
     how=_INVERTED,
     noisy=True,
-    covers=f"{intervals.POPULATION_BELOW}; {intervals.FEW_ROWS}",
+    estimand=f"{intervals.POPULATION_BELOW}; {intervals.FEW_ROWS}",
 )
 def ece_exact(t: Table) -> Measured:
     """Mean distance between each distinct score and its frequency of label 1; for scores with few distinct values.
@@ -378,7 +378,7 @@ def _highest(cells: Table, confidence: float) -> float:
     "Interval calibration error",
     cite("Gao et al. 2017", "def. 2"),
     size_free=True,
-    covers=intervals.POPULATION_BELOW,
+    estimand=intervals.POPULATION_BELOW,
 )
 def c_emp(t: Table) -> Measured:
     """Largest absolute sum of label - score over the rows in any interval of scores, divided by T; needs no bins.
@@ -423,7 +423,9 @@ def _c_bound_text(t: Table, **parameters: Any) -> str:
         "at once; and the value itself"
     ),
     value_text=_c_bound_text,
-    covers="the population's c_emp, whatever the model and the data: so it is wide, and covers more often than it says",
+    estimand=(
+        "the population's c_emp, whatever the model and the data: so it is wide, and covers more often than it says"
+    ),
 )
 def c_bound(t: Table, *, delta: Delta = 0.05, vc: VcDimension = 0, values: Values = 100) -> Measured:
     """Upper bound on the interval calibration error of the population; it holds with probability 1 - delta.
@@ -451,7 +453,7 @@ def c_bound(t: Table, *, delta: Delta = 0.05, vc: VcDimension = 0, values: Value
     (0, 1),
     size_free=False,
     interval=None,
-    covers="nothing: it is a p-value",
+    estimand="nothing: it is a p-value",
 )
 def c_emp_pvalue(t: Table) -> float:
     """Probability of an interval calibration error this large when every score is a true probability.

@@ -42,7 +42,7 @@ _NO_POSITIVES = "no row has label 1"
     (0, 1),
     interval="wilson",
     how=_WILSON,
-    covers=LISTED,
+    estimand=LISTED,
     rarer=5,
 )
 def capture(at: AtCapacity) -> Estimate:
@@ -69,8 +69,8 @@ def _lift_interval(at: AtCapacity, *, confidence: float) -> Interval:
     value = lift(at)
     if value.value <= 0:
         raise Undefined("no row of label 1 is acted on")
-    reach = math.exp(intervals.quantile(confidence) * value.error / value.value)
-    return value.value / reach, value.value * reach
+    factor = math.exp(intervals.quantile(confidence) * value.error / value.value)
+    return value.value / factor, value.value * factor
 
 
 @like(
@@ -100,7 +100,7 @@ def lift(at: AtCapacity) -> Estimate:
     "worked by hand: expected utility of acting on the highest scores as far as there are places",
     interval="normal",
     how=LINEAR,
-    covers=LISTED,
+    estimand=LISTED,
 )
 def utility_at_capacity(at: WorthAtCapacity) -> Estimate:
     """Mean utility per row when only so many rows can be acted on, those where acting is expected to win most.
@@ -138,7 +138,7 @@ def capacity_cost(at: WorthAtCapacity) -> Estimate:
         "normal, from the noise of the labels around the threshold and that of the threshold; none where it "
         "rests on fewer than 10 rows"
     ),
-    covers="the population's utility of acting on the row that is next",
+    estimand="the population's utility of acting on the row that is next",
 )
 def shadow_price(at: WorthAtCapacity) -> Measured:
     """Utility that one more place would add: what acting on the next row is worth, by the labels of rows like it.
@@ -167,7 +167,7 @@ def _threshold(at: AtCapacity) -> Measured:
     "Threshold at capacity",
     "the k-th largest score",
     how="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
-    covers=f"{intervals.POPULATION}: the score from which on there is this share of its rows",
+    estimand=f"{intervals.POPULATION}: the score from which on there is this share of its rows",
 )
 def capacity_threshold(at: AtCapacity) -> Measured:
     """Lowest score that is acted on: the k-th largest one, or the decision threshold where places are free.
@@ -192,7 +192,7 @@ family(
     "the k-th largest expected gain",
     size_free=False,
     how="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
-    covers=LISTED,
+    estimand=LISTED,
 )
 def least_gain(at: WorthAtCapacity) -> Measured:
     """Lowest expected gain of acting that is acted on: the k-th largest one, or 0 where places are free.
@@ -221,10 +221,10 @@ def value_capture(at: RowsAtCapacity) -> Estimate:
 def _other(at: RowsAtCapacity, ranking: str) -> RowsAtCapacity:
     if ranking == AMOUNT_RANKING:
         need_amounts(at.utilities)
-    if ranking not in at.listed.beside:
+    if ranking not in at.selection.beside:
         need_rows_to_hold_out(at.lists.rows)
         raise Undefined("there is no list in that order")
-    return RowsAtCapacity(at.utilities, at.listed.beside[ranking], at.whole)
+    return RowsAtCapacity(at.utilities, at.selection.beside[ranking], at.whole)
 
 
 @like(

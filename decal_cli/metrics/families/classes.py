@@ -38,46 +38,49 @@ from decal_cli.tables.table import BINS, Floats, Ints, Strategy, Table, tabulate
 from decal_cli.tables.units import Estimate, starts_of
 from decal_cli.task import ClassDecision
 
-MAX_PROMISE_CELLS = 2048
-"""Cells of the promised utility on which its error is drawn."""
+MAX_PREDICTED_CELLS = 2048
+"""Cells of the predicted utility on which its error is drawn."""
 
 
-class Promises(NamedTuple):
-    """Rows in order of their promise, by the row's own probabilities: numbers, promises, and weights times promise less
-    utility, (T,) each; and the first row of each level.
+class ByPredictedUtility(NamedTuple):
+    """Rows in order of the utility that their own probabilities predict, (T,) each; and the first row of each level.
+
+    order: the number of each. gap: its weight times predicted less actual utility.
     """
 
     order: Ints
-    promise: Floats
+    predicted_utility: Floats
     gap: Floats
     starts: Ints
 
 
 @once
-def _promises(c: ClassTable, decision: ClassDecision) -> Promises:
+def _by_predicted_utility(c: ClassTable, decision: ClassDecision) -> ByPredictedUtility:
     decided = decide(c, decision)
-    order = np.argsort(decided.promise, kind="stable")
-    promise = decided.promise[order]
-    return Promises(order, promise, c.weights[order] * (promise - decided.won[order]), starts_of([promise]))
+    order = np.argsort(decided.predicted_utility, kind="stable")
+    predicted = decided.predicted_utility[order]
+    return ByPredictedUtility(
+        order, predicted, c.weights[order] * (predicted - decided.won[order]), starts_of([predicted])
+    )
 
 
 @once
-def _draws_of_promises(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> tuple[Floats, float]:
+def _drawn_gaps(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> tuple[Floats, float]:
     """Draws of utility_calibration, about the gaps seen or about none, and what the cells themselves give.
 
-    At most MAX_PROMISE_CELLS runs of levels are the cells, of which the variance of the gap is that of the rows, or
+    At most MAX_PREDICTED_CELLS runs of levels are the cells, of which the variance of the gap is that of the rows, or
     that which it has by the rows' own probabilities.
     """
-    order, promise, gap, starts = _promises(c, decision)
-    if len(starts) > MAX_PROMISE_CELLS:
-        cut = np.linspace(0, len(starts), MAX_PROMISE_CELLS, endpoint=False)
+    order, predicted, gap, starts = _by_predicted_utility(c, decision)
+    if len(starts) > MAX_PREDICTED_CELLS:
+        cut = np.linspace(0, len(starts), MAX_PREDICTED_CELLS, endpoint=False)
         starts = starts[np.unique(cut.astype(np.int64))]
     sums = np.add.reduceat(gap, starts) / c.total
     if null:
         action, expected = decide(c, decision).action, np.zeros(len(c))
         for column, squares in zip(c.score.T, np.array(decision.utility).T ** 2, strict=True):
             expected += column * squares[action]
-        variance = c.weights[order] ** 2 * (expected[order] - promise**2)
+        variance = c.weights[order] ** 2 * (expected[order] - predicted**2)
     else:
         variance = gap**2
     spread = np.sqrt(np.maximum(np.add.reduceat(c.effect * variance, starts) / c.total**2, 0.0))
@@ -200,7 +203,7 @@ def _mean_auc(c: ClassTable, weighted: bool) -> Estimate:
     return c.units.linear(dot(share, areas), adds).within(0.0, 1.0)
 
 
-@form_of("auc", "of_classes", interval=None, covers=_NO_INTERVAL)
+@form_of("auc", "of_classes", interval=None, estimand=_NO_INTERVAL)
 def auc(c: ClassTable) -> Estimate:
     """Mean over classes of the AUC of each class against the rest; classes that no row has are not counted."""
     return _mean_auc(c, weighted=False)
@@ -213,7 +216,7 @@ def auc(c: ClassTable) -> Estimate:
     "one class against the rest",
     (0, 1),
     interval=None,
-    covers=_NO_INTERVAL,
+    estimand=_NO_INTERVAL,
 )
 def auc_weighted(c: ClassTable) -> Estimate:
     """AUC of each class against the rest, averaged with the rows of each class as weights.
@@ -285,7 +288,7 @@ def ece_top_debiased(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass")
     size_free=False,
     shown=True,
     interval=None,
-    covers=_NO_INTERVAL,
+    estimand=_NO_INTERVAL,
 )
 def ece_classwise(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean over classes of the ECE of each class's probability; compare it with ece_classwise_null.
@@ -384,7 +387,7 @@ def aurc(c: ClassTable) -> Estimate:
     (0, 2),
     size_free=False,
     interval=None,
-    covers="nothing: where levels or cells hold few rows, it is noise",
+    estimand="nothing: where levels or cells hold few rows, it is noise",
 )
 @as_score(lambda t, *, levels="auto": 2 * ece_exact(at_levels(t, levels)).value)
 def cal_l1(c: ClassTable, *, levels: AtCells = "auto") -> float:
@@ -422,26 +425,26 @@ def regret_calibration_null(q: ClassRegrets, seed: Seed, *, bins: EqualMassBins 
     size_free=False,
     shown=True,
     how=(
-        "bias-corrected: 400 draws of what rows of about one promise are worth; the low end less what chance gives a "
-        "calibrated model; and the value itself"
+        "bias-corrected: 400 draws of what rows of about one predicted utility are worth; the low end less what chance "
+        "gives a calibrated model; and the value itself"
     ),
     noisy=True,
-    covers=intervals.POPULATION_BELOW,
+    estimand=intervals.POPULATION_BELOW,
 )
 def utility_calibration(c: ClassTable, decision: ClassDecision) -> Measured:
-    """Largest gap per row, over all intervals of the utility that the model promises, between promise and utility.
+    """Largest gap per row, over all intervals of the predicted utility, between predicted and actual utility.
 
-    The promise is v = max_a sum_k U[a][k] p_k; max over intervals of v of |sum over rows inside (v - U[a][y])| / T, the
-    prefix sums' maximum less their minimum. Compare it with utility_calibration_null.
+    The predicted utility is v = max_a sum_k U[a][k] p_k; max over intervals of v of |sum over rows inside
+    (v - U[a][y])| / T, the prefix sums' maximum less their minimum. Compare it with utility_calibration_null.
     """
-    _, _, gap, starts = _promises(c, decision)
+    _, _, gap, starts = _by_predicted_utility(c, decision)
     value = float(span(np.cumsum(np.add.reduceat(gap, starts) / c.total)))
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        draws, centre = _draws_of_promises(c, decision, seed, null=False)
+        draws, centre = _drawn_gaps(c, decision, seed, null=False)
         low, high = intervals.bias_corrected(value, draws, confidence, centre)
         # Draws about gaps that are noise do not show all that noise adds: of a calibrated model the low end is 0.
-        chance = gaps.central(_draws_of_promises(c, decision, seed, null=True)[0], confidence)[1]
+        chance = gaps.central(_drawn_gaps(c, decision, seed, null=True)[0], confidence)[1]
         return intervals.holding((max(min(low, value - chance), 0.0), max(high, 0.0)), value)
 
     return Measured(value, interval)
@@ -458,4 +461,4 @@ def utility_calibration_null(c: ClassTable, decision: ClassDecision, seed: Seed)
     The sums of up to 4,096 runs of rows are drawn 400 times, with the variance that labels drawn from the probabilities
     give them.
     """
-    return _draws_of_promises(c, decision, seed, null=True)[0]
+    return _drawn_gaps(c, decision, seed, null=True)[0]

@@ -118,8 +118,8 @@ def auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     fewer = t.fewer_rows
     if fewer < FEW or min(auc, 1 - auc) < _ROUNDING or error == 0:
         return intervals.wilson(auc, fewer, confidence)
-    reach = intervals.quantile(confidence) * error / (auc * (1 - auc))
-    low, high = expit(log_odds(np.array(auc)) + np.array([-reach, reach]))
+    half_width = intervals.quantile(confidence) * error / (auc * (1 - auc))
+    low, high = expit(log_odds(np.array(auc)) + np.array([-half_width, half_width]))
     return float(low), float(high)
 
 
@@ -178,7 +178,7 @@ _OF_RANKS = "the population's correlation of the score with the probabilities th
     (0, 1),
     interval=None,
     noisy=True,
-    covers="nothing: noise alone bends the curve, more here than there; compare it with concavity_gap_null",
+    estimand="nothing: noise alone bends the curve, more here than there; compare it with concavity_gap_null",
 )
 def concavity_gap(t: Table) -> float:
     """Largest amount by which the Brier curve lies below its upper concave envelope; compare with concavity_gap_null.
@@ -222,8 +222,8 @@ def _correlation(probed: Probed, of: Correlation, less: int, variance: Callable[
             rows /= max(design_effect(np.asarray(products), probed.weight, probed.unit), 1.0)
         if abs(value) >= 1 or rows <= less:
             raise Undefined("the correlation is 1 or -1 on these rows")
-        reach = quantile(confidence) * math.sqrt(variance(value) / (rows - less))
-        return math.tanh(math.atanh(value) - reach), math.tanh(math.atanh(value) + reach)
+        half_width = quantile(confidence) * math.sqrt(variance(value) / (rows - less))
+        return math.tanh(math.atanh(value) - half_width), math.tanh(math.atanh(value) + half_width)
 
     return Measured(value, interval)
 
@@ -236,7 +236,7 @@ def _correlation(probed: Probed, of: Correlation, less: int, variance: Callable[
     (-1, 1),
     size_free=False,
     how=_FISHER,
-    covers=_OF_RANKS,
+    estimand=_OF_RANKS,
 )
 def kendall(probed: Probed) -> Measured:
     """How far the score orders rows as the probability does that held-out rows get by the features; 1: alike.

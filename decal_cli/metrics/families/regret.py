@@ -14,7 +14,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Bins
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out as crossfit
-from decal_cli.learn.held_out import ByAmount, Method, smoothed_gain, switches
+from decal_cli.learn.held_out import FlagByCost, Method, smoothed_gain, switches
 from decal_cli.learn.probe import Probed, no_signal
 from decal_cli.learn.regions import Regions, bin_losses
 from decal_cli.metrics import confidence as intervals
@@ -43,7 +43,7 @@ def _scaled(task: Task, interval: Interval) -> Interval:
     "Calibration regret",
     cite("Perez-Lebel et al. 2025", "def. 3.6"),
     shown=True,
-    covers=intervals.OF_BINS_BELOW,
+    estimand=intervals.OF_BINS_BELOW,
 )
 def regret_calibration(q: Regrets, *, bins: Bins = BINS) -> Measured:
     """Utility per decision lost by acting on p as it is instead of on the calibrated p; noise biases it upward.
@@ -71,7 +71,7 @@ ByMethod = Annotated[Method, "the calibrator that is chosen inside the folds, or
     shown=True,
     interval="normal",
     how=grouping.WIDENED_OF_TWO,
-    covers=intervals.LEARNED,
+    estimand=intervals.LEARNED,
 )
 def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") -> Estimate:
     """Expected gain in utility per decision from recalibration, on held-out rows.
@@ -93,7 +93,7 @@ def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") ->
     "Gain over a constant decision",
     f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted, against the best constant decision",
     shown=False,
-    covers=f"{intervals.LEARNED}, over the constant decision that is better on these rows",
+    estimand=f"{intervals.LEARNED}, over the constant decision that is better on these rows",
 )
 def gain_over_constant(change: Recalibrating) -> Estimate:
     """Expected gain in utility per decision of the recalibrated score over the best constant decision.
@@ -119,7 +119,9 @@ def _threshold_text(t: Table, task: BinaryTask) -> str:
     (0, 1),
     how=grouping.CROSSINGS,
     value_text=_threshold_text,
-    covers="where the population's isotonic fit crosses t*; 0 or 1 where acting on every row, or on none, may be best",
+    estimand=(
+        "where the population's isotonic fit crosses t*; 0 or 1 where acting on every row, or on none, may be best"
+    ),
 )
 def threshold_adjusted(t: Table, task: BinaryTask) -> Measured:
     """Act when score >= this threshold: that equals acting when the recalibrated score >= t*.
@@ -150,7 +152,7 @@ def threshold_adjusted(t: Table, task: BinaryTask) -> Measured:
     size_free=False,
     shown=True,
     how="one-sided, normal, with second-order term; the upper end is 0.25, the largest that there is",
-    covers="the population's grouping loss, which is at least the lower end: nothing says how much such trees miss",
+    estimand="the population's grouping loss, which is at least the lower end: nothing says how much such trees miss",
     side="at least",
 )
 def grouping_loss(regions: Regions) -> Measured:
@@ -193,7 +195,7 @@ def _bracketed(bound: Bound) -> Callable[..., Interval]:
     source=cite("Perez-Lebel et al. 2025", "thm. 3.4"),
     interval=_bracketed("lower"),
     how=f"{grouping.JITTERED}; and the value itself",
-    covers=f"the lower bound on the population's regret; {grouping.UNLESS_UNSEEN}",
+    estimand=f"the lower bound on the population's regret; {grouping.UNLESS_UNSEEN}",
 )
 def regret_grouping_lower(regions: Regions, task: Task) -> float:
     """Utility per decision that acting on the true probability adds at least to recalibration.
@@ -210,7 +212,7 @@ def regret_grouping_lower(regions: Regions, task: Task) -> float:
     cite("Perez-Lebel et al. 2025", "thm. 3.5"),
     interval=_bracketed("upper"),
     how=grouping.BRACKET.format("upper"),
-    covers=f"the upper bound on the population's regret; {grouping.UNLESS_UNSEEN}",
+    estimand=f"the upper bound on the population's regret; {grouping.UNLESS_UNSEEN}",
 )
 def regret_grouping_upper(regions: Regions, task: Task) -> float:
     """Utility per decision that acting on the true probability adds at most to recalibration, as published.
@@ -227,7 +229,7 @@ def regret_grouping_upper(regions: Regions, task: Task) -> float:
     f"{cite('Perez-Lebel et al. 2025', 'thm. 3.5')}, for probabilities in [0, 1]",
     interval=_bracketed("sharp"),
     how=grouping.BRACKET.format("sharp upper"),
-    covers=f"the sharp upper bound on the population's regret; {grouping.UNLESS_UNSEEN}",
+    estimand=f"the sharp upper bound on the population's regret; {grouping.UNLESS_UNSEEN}",
 )
 def regret_grouping_upper_sharp(regions: Regions, task: Task) -> float:
     """Utility per decision that acting on the true probability adds at most to recalibration: the best possible bound.
@@ -246,7 +248,7 @@ def regret_grouping_upper_sharp(regions: Regions, task: Task) -> float:
     shown=True,
     interval=_bracketed("middle"),
     how=grouping.BRACKET.format("sharp upper"),
-    covers=f"the population's grouping regret, {grouping.AS_TREES_SEE}",
+    estimand=f"the population's grouping regret, {grouping.AS_TREES_SEE}",
 )
 def regret_grouping(regions: Regions, task: Task) -> float:
     """Utility per decision lost even after recalibration, because rows of equal score differ; never negative.
@@ -281,7 +283,7 @@ def _regret_interval(
     shown=True,
     interval=_regret_interval,
     how=grouping.REGRET,
-    covers="the population's regret, as far as the features show it to such trees or to the probe",
+    estimand="the population's regret, as far as the features show it to such trees or to the probe",
 )
 def regret(q: ScoreRegrets, regions: Regions, task: Task) -> float:
     """Utility per decision lost compared with acting on the true probability; noise biases it upward.
@@ -299,7 +301,7 @@ def regret(q: ScoreRegrets, regions: Regions, task: Task) -> float:
         "400 draws of the bins' frequencies, as observed, less their noise, and at t* where they may be, the "
         "bias shown taken off; and the value itself"
     ),
-    covers=intervals.OF_BINS,
+    estimand=intervals.OF_BINS,
     rarer=10,
 )
 def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> Measured:
@@ -342,7 +344,7 @@ def gain_beyond(change: Featured) -> Estimate:
     "Gain of post-training",
     f"held-out counterpart of {cite('Perez-Lebel et al. 2025', 'def. 3.6')}; chosen as docs/probe.md describes",
     how=grouping.OF_SUM,
-    covers=f"{intervals.LEARNED}, over acting on the score as it is",
+    estimand=f"{intervals.LEARNED}, over acting on the score as it is",
 )
 def gain_post_training(recalibrating: Recalibrating, featured: Featured) -> Estimate:
     """Expected gain in utility per decision from recalibration and post-training on the features together.
@@ -380,7 +382,7 @@ family("gains", "Gains that are less noisy than those on held-out labels alone: 
     (-1, 1),
     size_free=False,
     interval=None,
-    covers="nothing: that of gain_recalibration says how sure the gain is",
+    estimand="nothing: that of gain_recalibration says how sure the gain is",
 )
 def gain_recalibration_smoothed(t: Table, task: Task, change: Recalibrating, seed: Seed) -> float:
     """Mean of gain_recalibration and of what isotonic recalibration wins by a smoothed calibration curve.
@@ -417,7 +419,7 @@ def need_amounts(u: RowUtilities) -> None:
         raise Undefined("a miss costs the same in every row, so that the amount alone decides nothing")
 
 
-def _flagging(u: RowUtilities, flagged: ByAmount) -> Decisions:
+def _flagging(u: RowUtilities, flagged: FlagByCost) -> Decisions:
     """To act wherever the cost of a miss is large, whatever the score. Errors: Undefined."""
     need_amounts(u)
     return Decisions(u.rows.units, u.utility, flagged.large.astype(np.int64)).with_unseen()
@@ -431,9 +433,9 @@ def _flagging(u: RowUtilities, flagged: ByAmount) -> Decisions:
     size_free=False,
     interval="normal",
     how="mean of a per-row payoff on held-out rows: normal, from its standard error",
-    covers="the mean utility, in the population, of the thresholds that the folds learned",
+    estimand="the mean utility, in the population, of the thresholds that the folds learned",
 )
-def eu_by_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:
+def eu_by_amount(u: RowUtilities, flagged: FlagByCost) -> Estimate:
     """Mean utility per row of acting wherever the cost of a miss is large, whatever the score; it needs no model.
 
     In each of five folds, the rows that cost at least so much to miss are acted on, from the cost that wins most on the
@@ -450,9 +452,9 @@ def eu_by_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:
     size_free=False,
     interval="normal",
     how=f"{MEAN_PAYOFF}; paired, on held-out rows",
-    covers="the score's mean utility in the population, less that of the thresholds that the folds learned",
+    estimand="the score's mean utility in the population, less that of the thresholds that the folds learned",
 )
-def gain_over_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:
+def gain_over_amount(u: RowUtilities, flagged: FlagByCost) -> Estimate:
     """Utility per row of acting on the score as it is, over acting wherever the cost of a miss is large.
 
     expected_utility - eu_by_amount. Where it is not above 0, the score says nothing that the amount does not.
@@ -471,7 +473,7 @@ family("features", "What features say beyond the score, whatever the task.")
     (0, 1),
     size_free=False,
     interval=None,
-    covers="nothing: it is a p-value",
+    estimand="nothing: it is a p-value",
 )
 def features_pvalue(probed: Probed) -> float:
     """Probability of so clear a signal of the features when they say nothing about the label beyond the score.

@@ -158,8 +158,8 @@ def less_chance(t: Table, part: Part, value: float, name: LossName, high: float 
     def interval(confidence: float, seed: Seed) -> Interval:
         errors = _replays(t, name, seed)[part]
         middle = value - float(errors.mean())
-        reach = _WIDENED * intervals.quantile(confidence) * float(errors.std(ddof=1))
-        return intervals.holding(intervals.within((middle - reach, middle + reach), (0.0, high)), value)
+        half_width = _WIDENED * intervals.quantile(confidence) * float(errors.std(ddof=1))
+        return intervals.holding(intervals.within((middle - half_width, middle + half_width), (0.0, high)), value)
 
     return Measured(value, interval)
 
@@ -337,7 +337,7 @@ def log_loss(t: Table, *, eps: Clip = 0.0) -> Estimate:
     (0, math.inf),
     shown=True,
     how=_REPLAYED,
-    covers=(
+    estimand=(
         "what the best monotone recalibration would take away in the population; the value, fitted and judged "
         "on the same rows, is too large"
     ),
@@ -358,7 +358,7 @@ def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> Measured:
     "Discrimination (isotonic)",
     better="higher",
     range=(0, math.log(2)),
-    covers=(
+    estimand=(
         "what the best monotone recalibration would save in the population, 0 where it is constant; the "
         "value, fitted and judged on the same rows, is too large"
     ),
@@ -405,7 +405,7 @@ def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> Measured:
     cite("Tasche 2021", "prop. 2.6"),
     range=(0, 0.25),
     shown=False,
-    covers=(
+    estimand=(
         "what the best monotone recalibration would leave in the population; the value, fitted and judged on "
         "the same rows, is too small"
     ),
@@ -426,7 +426,7 @@ def refinement_loss(t: Table) -> Measured:
     (-1, 1.25),
     size_free=False,
     how=f"one-sided, from those of refinement_loss and grouping_loss: {cite('Zou and Donner 2008')}",
-    covers="the population's irreducible loss, which is at most the upper end: nothing says how much trees miss",
+    estimand="the population's irreducible loss, which is at most the upper end: nothing says how much trees miss",
     side="at most",
 )
 def irreducible_loss(t: Table, regions: Regions) -> Measured:
@@ -451,7 +451,7 @@ def irreducible_loss(t: Table, regions: Regions) -> Measured:
     "refinement_loss",
     "Refinement loss, lower bound",
     cite("Tasche 2021", "prop. 5.5"),
-    covers="the population's value of the bound, not the refinement loss",
+    estimand="the population's value of the bound, not the refinement loss",
 )
 def refinement_lower(t: Table) -> Measured:
     """Lower bound on the refinement loss: the highest point of the Brier curve of the isotonic fit.
@@ -477,7 +477,7 @@ def refinement_upper(t: Table) -> Measured:
     cite("Spiegelhalter 1986"),
     size_free=False,
     interval=None,
-    covers="nothing: it is a test statistic, standard normal for a calibrated model, and grows with the rows",
+    estimand="nothing: it is a test statistic, standard normal for a calibrated model, and grows with the rows",
 )
 def spiegelhalter_z(t: Table) -> float:
     """Standard errors by which the Brier score exceeds the one that calibrated scores like these have on average.
@@ -504,7 +504,7 @@ def spiegelhalter_z(t: Table) -> float:
     "slope",
     cite("Cox 1958"),
     how=_SANDWICH,
-    covers="the slope of the population's best logistic curve",
+    estimand="the slope of the population's best logistic curve",
 )
 def calibration_slope(t: Table) -> Measured:
     """Slope of the log-odds of the labels on the log-odds of the scores; below 1, the scores are too extreme.
@@ -523,7 +523,7 @@ def _of_line(estimate: MeanEstimate) -> Measured:
     "calibration_slope",
     "Calibration intercept",
     better="zero",
-    covers="the intercept of the population's best logistic curve",
+    estimand="the intercept of the population's best logistic curve",
 )
 def calibration_intercept(t: Table) -> Measured:
     """Log-odds of label 1 at a score of one half.
@@ -637,7 +637,7 @@ def _more_error(t: Table, loss: Loss, centre: Floats, unit: Floats) -> float:
         "mean of a per-row difference, from its skewness and its standard error, at least the one that the "
         f"calibration line expects: {cite('Hall 1992')}"
     ),
-    covers=f"{intervals.POPULATION}; no interval where every row loses as much by the score as by the base rate",
+    estimand=f"{intervals.POPULATION}; no interval where every row loses as much by the score as by the base rate",
     rarer=10,
 )
 def rule_regret(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5) -> Measured:
@@ -693,7 +693,7 @@ def divergence(score: Floats, rate: Floats, rule: Rule, kink: float) -> Floats:
     size_free=False,
     how=f"{gaps.INVERSION_TEXT}; none for exact levels that hold few rows",
     noisy=True,
-    covers=intervals.OF_LEVELS_BELOW,
+    estimand=intervals.OF_LEVELS_BELOW,
 )
 def rule_cfdl(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5, levels: AtLevels = "auto") -> Measured:
     """Loss by a proper scoring rule that saying the frequency of each level, instead of its score, would remove.

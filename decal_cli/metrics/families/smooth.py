@@ -401,7 +401,7 @@ def _parts(t: Table) -> tuple[float, float]:
     (0, 1),
     how=gaps.INVERSION_TEXT,
     noisy=True,
-    covers=intervals.POPULATION_BELOW,
+    estimand=intervals.POPULATION_BELOW,
 )
 def sm_cal(t: Table) -> Measured:
     """Largest mean of (score - label) times a smooth function of the score; no bins, and continuous in the scores.
@@ -485,7 +485,7 @@ def _lower(t: Table) -> MeanEstimate:
     how="normal, from the standard error of the test functions' mean; 0 is in it unless c_emp_pvalue rejects",
     loads="scipy.optimize",
     noisy=True,
-    covers="the population's value of the bound: the distance itself may be larger",
+    estimand="the population's value of the bound: the distance itself may be larger",
 )
 def dist_cal_lower(t: Table) -> Measured:
     """Scores must move at least this far, on average, to become calibrated; never below half of sm_cal.
@@ -519,7 +519,7 @@ def dist_cal_lower(t: Table) -> Measured:
     (0, 1),
     size_free=False,
     interval=None,
-    covers="nothing: noise adds to it at every level, so it falls with the rows and estimates no fixed quantity",
+    estimand="nothing: noise adds to it at every level, so it falls with the rows and estimates no fixed quantity",
 )
 def dist_cal_upper(t: Table) -> float:
     """Scores become calibrated by moving at most this far, on average; never above ece_exact.

@@ -58,7 +58,7 @@ def expected_utility(d: Decisions) -> Estimate:
         "Fieller's, for the ratio, with errors from 200 replicates drawn from the smoothed calibration "
         "curve, with and without the bias that they show"
     ),
-    covers=f"{intervals.POPULATION}; no interval where what these scores can give is within its noise",
+    estimand=f"{intervals.POPULATION}; no interval where what these scores can give is within its noise",
 )
 def utility_share(t: Table, task: Task) -> Measured:
     """Gain over the better constant action, as a share of the gain that the best threshold on these scores reaches.
@@ -123,7 +123,7 @@ def eu_always(d: Acting) -> Estimate:
     f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for perfect decisions less the best constant one",
     (0, 1),
     interval=None,
-    covers="nothing: it says how large a gain can be, and is no estimate of how good the score is",
+    estimand="nothing: it says how large a gain can be, and is no estimate of how good the score is",
 )
 def utility_at_stake(d: Decisions) -> Estimate:
     """Utility per row that perfect decisions are worth more than the best constant decision: all there is to win.
@@ -141,7 +141,7 @@ def utility_at_stake(d: Decisions) -> Estimate:
     cite("Hu and Wu 2024", "def. 2.8"),
     (0, 1),
     how=regret_cells.CLIPPED_TEXT,
-    covers=intervals.POPULATION_BELOW,
+    estimand=intervals.POPULATION_BELOW,
 )
 def swap_regret(q: Regrets) -> Measured:
     """Utility per row that the best fixed rule 'where you decided a, decide b instead' adds.
@@ -161,7 +161,7 @@ def swap_regret(q: Regrets) -> Measured:
     cite("Hu and Wu 2024", "def. 2.9"),
     (-1, 1),
     interval="normal",
-    covers="the population's utility of the constant action that is better on these rows, less that of the decisions",
+    estimand="the population's utility of the constant action that is better on these rows, less that of the decisions",
 )
 def external_regret(d: Decisions) -> Estimate:
     """Utility per row that the best constant action adds; below 0 where the model beats every constant action.
@@ -177,7 +177,7 @@ def external_regret(d: Decisions) -> Estimate:
     "Calibration decision loss for this task",
     cite("Hu and Wu 2024", "def. 2.14"),
     size_free=False,
-    covers=intervals.OF_LEVELS_BELOW,
+    estimand=intervals.OF_LEVELS_BELOW,
 )
 def cfdl(q: Regrets, *, levels: AtLevels = "auto") -> Measured:
     """Utility per row gained by acting on the frequency of each level instead of on its score; compare with cfdl_null.
@@ -369,7 +369,7 @@ def _by_rows(t: Table) -> Table:
     ),
     noisy=True,
     rarer=50,
-    covers=intervals.POPULATION_BELOW,
+    estimand=intervals.POPULATION_BELOW,
 )
 def ks(t: Table) -> Measured:
     """Largest distance between the distributions of the score among labels 1 and among labels 0.
@@ -412,7 +412,7 @@ def ks(t: Table) -> Measured:
     (0, math.inf),
     size_free=False,
     interval=None,
-    covers="nothing: it is a distance, above 0 by chance too, by about 9 (1/T + 1/R) with R rows in the reference",
+    estimand="nothing: it is a distance, above 0 by chance too, by about 9 (1/T + 1/R) with R rows in the reference",
 )
 def psi(t: Table, reference: ReferenceScores) -> float:
     """Distance between the distribution of the scores and that of a reference, such as the rows of the training set.

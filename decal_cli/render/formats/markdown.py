@@ -62,7 +62,7 @@ class Markdown(BlockFormat[list[str]]):
         return f"## {_plain(text)}" if self.page_of_its_own else f"**{_plain(text)}**"
 
     def heading(self, block: b.Heading) -> list[str]:
-        return [self._title(": ".join(filter(None, (block.text, block.gist))))]
+        return [self._title(": ".join(filter(None, (block.text, block.summary))))]
 
     def paragraph(self, block: b.Paragraph) -> list[str]:
         return [" ".join(filter(None, (_strong(block.strong), _line(block.text))))]

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from decal_cli.analysis.compare import (
     ClassDisagreements,
     Comparison,
-    Contest,
     Difference,
     Disagreements,
+    ModelComparison,
     NoSplice,
     Splice,
     Swap,
@@ -205,7 +205,7 @@ class Compared(WrittenResult):
             curves = "The Brier curves are the same"
         return f"{text}. {curves}."
 
-    def _winner(self, contest: Contest, otherwise: str = "") -> str:
+    def _winner(self, contest: ModelComparison, otherwise: str = "") -> str:
         each = contest.headline.get(self.key)
         return "undefined" if each is None else who_wins(each, self.models).text or otherwise
 
@@ -273,13 +273,13 @@ class Compared(WrittenResult):
             f"others, {wrong} of them with label 1."
         )
 
-    def _order(self) -> Order[Contest]:
+    def _order(self) -> Order[ModelComparison]:
         """Where B is worse than A by most first."""
 
         won = worst_first(self.key, lambda contest: _headline(contest, self.key).difference.value)
         return won, f"{parse(self.key).declared.title}, B - A"
 
-    def _metric_table(self, contest: Contest, close: bool) -> TextTable:
+    def _metric_table(self, contest: ModelComparison, close: bool) -> TextTable:
         of_classes = self.evaluation.reports[0].by_class is not None
         differences = contest.differences
 
@@ -307,7 +307,7 @@ class Compared(WrittenResult):
             close=close,
         )
 
-    def _group_table(self, contests: Sequence[Contest]) -> TextTable:
+    def _group_table(self, contests: Sequence[ModelComparison]) -> TextTable:
         """For each group: its rows, the difference that counts, and in words who is better."""
         return table(
             contests,
@@ -360,7 +360,7 @@ class Compared(WrittenResult):
         )
 
 
-def _headline(contest: Contest, key: str) -> Difference:
+def _headline(contest: ModelComparison, key: str) -> Difference:
     """What groups are compared by, undefined where it is not known."""
     return contest.headline.get(key, Difference(Result(None), Result(None), Result(None)))
 

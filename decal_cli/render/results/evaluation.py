@@ -33,7 +33,7 @@ from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Two, Words
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.limits import MAX_ACTIONS
-from decal_cli.metrics import Metric, Result, Witness, parse
+from decal_cli.metrics import Metric, Result, WorstCaseTask, parse
 from decal_cli.metrics.declare import Side, Within
 from decal_cli.metrics.label_shift import N_BINS
 from decal_cli.numbers import (
@@ -187,7 +187,7 @@ class DefinedData(View):
     interval: Interval | None
     reason: Words | None = of("missing")
     parameters: dict[str, int | float | str] = of(lambda _, key: parse(key).parameters)
-    worst_agent: Absent[WorstAgentData | None] = of("witness")
+    worst_agent: Absent[WorstAgentData | None] = of("worst_case_task")
     within: Absent[Within | None]
     side: Absent[Side | None]
 
@@ -453,20 +453,22 @@ def _part_lines(reports: Sequence[Report]) -> Lines:
 def _worst_lines(reports: Sequence[Report]) -> Lines:
     """The tasks of the worst agents, to be pasted: one line for all metrics of a report that share one."""
     for report in reports:
-        keys = grouped((_worst(each.witness), key) for key, each in report.results.items() if each.witness)
+        keys = grouped(
+            (_worst(each.worst_case_task), key) for key, each in report.results.items() if each.worst_case_task
+        )
         where = "" if len(reports) == 1 else f" on {report.name}"
         yield from (f"worst agent of {', '.join(shared)}{where}: {text}" for text, shared in keys.items())
 
 
-def _worst(witness: Witness) -> str:
-    actions, loses = f"{len(witness.utility)} actions", f"(loses {plain(witness.loss)}, see {witness.shown_by})"
-    if len(witness.utility) * len(witness.utility[0]) > MAX_PASTED:
+def _worst(task: WorstCaseTask) -> str:
+    actions, loses = f"{len(task.utility)} actions", f"(loses {plain(task.loss)}, see {task.shown_by})"
+    if len(task.utility) * len(task.utility[0]) > MAX_PASTED:
         return f"{actions}, {Hint('utility').words} in JSON, as worst_agent {loses}"
-    kinks = " and ".join(plain(threshold) for threshold in witness.thresholds)
+    kinks = " and ".join(plain(threshold) for threshold in task.thresholds)
     if kinks:
         actions = f"{actions}, the rule with kinks at {kinks}"
-        actions = actions if len(witness.utility) > 2 else f"the V-shaped rule with its kink at {kinks}"
-    return f"{actions}, {Hint('utility').words} '{utility_text(witness.utility)}' {loses}"
+        actions = actions if len(task.utility) > 2 else f"the V-shaped rule with its kink at {kinks}"
+    return f"{actions}, {Hint('utility').words} '{utility_text(task.utility)}' {loses}"
 
 
 def undefined_reasons(

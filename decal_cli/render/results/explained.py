@@ -86,11 +86,11 @@ def metric_facts(metric: Metric) -> list[Fact]:
         ("direction", _DIRECTIONS[metric.better]),
         ("needs", needs_text(reason for reasons in absent if reasons for reason in reasons.split("; "))),
         ("interval", metric.interval_text),
-        ("it covers", metric.covers),
+        ("it covers", metric.estimand),
         ("source", metric.source),
     ]
     task = f"the task of the agent that loses most, as a {Hint('utility').words} to paste"
-    return [*facts, ("beside it", task if metric.witness else ""), *parameter_facts(metric.parameters)]
+    return [*facts, ("beside it", task if metric.worst_case_task else ""), *parameter_facts(metric.parameters)]
 
 
 def needs_text(reasons: Iterable[str]) -> str:

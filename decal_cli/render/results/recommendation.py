@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from decal_cli.analysis.described import CountedStep, Decided, DecisionCounts, Moving
+from decal_cli.analysis.described import CountedStep, Decided, DecisionCounts, PriorShiftGain
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Certainty, Constant, Interim, Step
 from decal_cli.analysis.recommend import (
@@ -315,7 +315,7 @@ class AdvisedData(MeasuredData):
     amounts: AmountsData | None = of(
         lambda report, seen: AmountsData(report.results, seen) if seen.terms.with_amounts else None
     )
-    moving: Absent[Moving | None]
+    moving: Absent[PriorShiftGain | None]
     at_capacity: Absent[list[Ranked] | None] = of(".ranked")
     ranks_now: Absent[RanksNow | None] = of(".ranks_now")
 
@@ -705,7 +705,7 @@ class Recommended(WrittenResult):
         if len(advised) > 1:
             yield advice_table(advised, self.terms)
         for each in advised:
-            yield b.Heading(each.report.name, gist=each.todo)
+            yield b.Heading(each.report.name, summary=each.todo)
             first, *others = each.lead()
             yield b.Conclusion(first, others, close=True)
             yield from each.places()

@@ -21,7 +21,7 @@ from decal_cli.numbers import Interval, alike, percent, plain, within
 from decal_cli.render.blocks import Block, Blocks, Lines, Paragraph, Signature
 from decal_cli.render.schema import Document, View, of
 from decal_cli.render.terms import PLAIN, StatedTerms
-from decal_cli.tables.listed import Capacity
+from decal_cli.tables.selection import Capacity
 from decal_cli.task import ABSTAIN, BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__
 

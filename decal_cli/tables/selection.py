@@ -41,7 +41,7 @@ class Capacity:
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class TopK:
     """The lists of all rows, one for each period, shape (D,) each.
 
     room: the weight that has a place. acted: the weight that is acted on. next: the rank of the row that one more place
@@ -97,7 +97,7 @@ class Lists:
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class Selection:
     """What the lists say of each row, shape (T,) each.
 
     wanted: whether it would be acted on, were there no limit. acted: the chance that it is. number: of its list. gives:
@@ -110,18 +110,20 @@ class Listed:
     acted: Floats
     number: Ints
     gives: Floats
-    lists: Lists
+    lists: TopK
     moves: bool = True
-    beside: Mapping[str, Listed] = field(default_factory=dict)
+    beside: Mapping[str, Selection] = field(default_factory=dict)
 
-    def take(self, which: NDArray[Any]) -> Listed:
+    def take(self, which: NDArray[Any]) -> Selection:
         """Those of some of the rows."""
         return replace(self, **{each.name: of_rows(getattr(self, each.name), which) for each in fields(self)})
 
     @property
-    def given(self) -> Listed:
+    def with_fixed_threshold(self) -> Selection:
         """The same where the threshold of the list is given, as it is for a part of its rows."""
-        return replace(self, moves=False, beside={name: each.given for name, each in self.beside.items()})
+        return replace(
+            self, moves=False, beside={name: each.with_fixed_threshold for name, each in self.beside.items()}
+        )
 
     def at_next(self, means: Floats) -> Floats:
         """For each row the mean at the next row of its list, shape (T,): of full lists (F,), 0 for all others."""
@@ -131,7 +133,7 @@ class Listed:
         return of_lists[self.number]
 
 
-def listed(rows: Rows, capacity: Capacity, act_from: float | None, rank: Floats | None = None) -> Rows:
+def selected(rows: Rows, capacity: Capacity, act_from: float | None, rank: Floats | None = None) -> Rows:
     """The rows with what their lists say of them.
 
     rank: by what rows are ranked, shape (T,), None for their score; -infinity: never acted on. act_from: the rank below
@@ -162,13 +164,13 @@ def listed(rows: Rows, capacity: Capacity, act_from: float | None, rank: Floats 
         threshold = np.where(full, threshold, act_from)
     next_rank = np.where(full, height[np.minimum(following, len(at) - 1)], np.nan)
     acted = np.add.reduceat(n * chance, firsts)
-    lists = Lists(capacity, rows, rank, room, acted, next_rank, threshold)
+    lists = TopK(capacity, rows, rank, room, acted, next_rank, threshold)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = run_of_each(levels, len(s))
     of_row = number[place]
     # A share of the rows grows with them, and a count does not; of weighted rows, both grow with the weight.
     brought = share if capacity.among is not None or rows.weighted else np.zeros(len(share))
-    return replace(rows, listed=Listed(wanted[place], chance[place], of_row, brought[of_row], lists))
+    return replace(rows, selection=Selection(wanted[place], chance[place], of_row, brought[of_row], lists))
 
 
 def _whole(room: Floats) -> Floats:
