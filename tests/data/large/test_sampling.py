@@ -13,6 +13,7 @@ from decal_cli.data import reading
 from decal_cli.data.formats import sources
 from decal_cli.data.large import sampling
 from decal_cli.data.large.engines import counting
+from decal_cli.tables.table import Table
 
 ASKED: dict[str, Any] = {"score": "p", "label": "y", "features": ["x", "z", "c"], "threshold": 0.3}
 METRICS = ("brier", "auc", "expected_utility", "grouping_loss")
@@ -154,6 +155,21 @@ def test_a_method_of_the_score_alone_is_fitted_to_a_sample_of_counts(tmp_path: P
     near = [data.loc[(data["p"] - at).abs() <= 0.05, "y"].mean() for at in (0.2, 0.5, 0.8)]
     np.testing.assert_allclose(scored, near, rtol=0, atol=0.1)
     assert any(each.startswith("a sample of") for each in fitted.to_dict()["notes"])
+
+
+@pytest.mark.usefixtures("few")
+def test_of_counts_each_level_is_drawn_at_its_share() -> None:
+    """A twelfth of 5,000 scores with a row of each label and of one with 1,000 of each: rounded up by chance."""
+    score, each = np.arange(5001) / 5000, np.append(np.ones(5000, int), 1000)
+    sample, counts = sampling._of_levels(Table(score, 2 * each, each))
+    assert counts == (6000, 6000)
+    for label in (0, 1):
+        drawn = sample.score[sample.label == label]
+        assert np.count_nonzero(drawn == 1) in (83, 84)
+        rare = drawn[drawn < 1]
+        # Five standard deviations, of how many and of their mean.
+        assert len(rare) == len(np.unique(rare)) == pytest.approx(5000 / 12, abs=5 * np.sqrt(5000 * 11 / 144))
+        assert rare.mean() == pytest.approx(0.5, abs=5 * np.sqrt(1 / 12 / len(rare)))
 
 
 @pytest.mark.usefixtures("few")
