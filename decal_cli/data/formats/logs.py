@@ -193,9 +193,12 @@ def of_inspect(raw: Raw) -> LogSource:
             "convert it: inspect log convert",
         )
     notes = []
-    if header.get("status") != "success":
-        notes.append(f"{raw.shown}: the run ended with status {quote(str(header.get('status')))}")
     graded = [sample for sample in samples if sample.get("scores")]
+    if header.get("status") != "success":
+        ended = f"{raw.shown}: the run ended with status {quote(str(header.get('status')))}"
+        if not graded:
+            raise DecalError(f"{ended} and scored nothing", "run it again, and give the log of a run that succeeds")
+        notes.append(ended)
     if len(graded) < len(samples):
         notes.append(f"{raw.shown}: dropped {len(samples) - len(graded):,} of {len(samples):,} samples (not scored)")
     scorer = _scorer(raw.shown, graded, notes)
