@@ -67,7 +67,7 @@ LADDER = (
     "gain_recalibration",
     "gain_beyond",
     "gain_post_training",
-    "regret_grouping_worst",
+    "utility_at_stake",
 )
 """What the waterfall of one decision is made of."""
 

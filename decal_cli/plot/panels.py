@@ -25,6 +25,7 @@ from decal_cli.plot.style import (
     THRESHOLD,
     WAY_LINES,
     Style,
+    amounts_on,
     axis_of,
     band,
     below,
@@ -159,6 +160,7 @@ def worth(axes: Any, sweep: Sweep, positions: Sequence[Positions], unit: float, 
         key(axes, "--", WAY_LINES["recalibrate"][1])
     axes.axhline(0, color=GREY, lw=1, ls=DOTTED, label="better constant decision")
     _over_thresholds(axes, sweep, "Won over the better constant decision", words)
+    amounts_on(axes.yaxis)
 
 
 def reliability_curve(axes: Any, sweep: Sweep, number: int) -> None:
@@ -368,16 +370,15 @@ class _Step(NamedTuple):
 def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], task: str, terms: StatedTerms) -> None:
     """Each step starts where the last one ended, on an axis in the user's terms.
 
-    name: of the model and group. task: the decision in words, '' for none. Without features the last step is the upper
-    limit that knowing every label would set, where there is one.
+    name: of the model and group. task: the decision in words, '' for none. Without features the last step leads up to
+    what decisions are worth with every label known.
     """
     style = style_of(number)
     now = rungs["expected_utility"].value or 0.0
-    steps = _steps(rungs, now, style.colour)
+    ways = ways_of(rungs)
+    steps = _steps(rungs, now, style.colour, next((way.worth for way in ways if way.key == "perfect"), None))
     constants = {
-        WAYS[way.key][0] if way.key == "constant" else way.name: way.worth
-        for way in ways_of(rungs)
-        if way.key in CONSTANT_WAYS
+        WAYS[way.key][0] if way.key == "constant" else way.name: way.worth for way in ways if way.key in CONSTANT_WAYS
     }
     scale, own = terms.scale(*amounts_in([rungs])), len(constants)
     factor = scale.factor
@@ -400,22 +401,22 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
     # Room for the numbers, which stand to the right of what they belong to.
     axes.set_xlim(low - 0.04 * (high - low), high + 0.22 * (high - low))
     axes.locator_params(axis="x", nbins=5)
+    amounts_on(axes.xaxis)
     axes.grid(axis="y", visible=False)
     axes.set(title=f"Gains: {name}", xlabel=f"expected utility {scale.heading}" + (f"\n({task})" if task else ""))
 
 
-def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:
-    names = "gain_recalibration", "gain_beyond", "regret_grouping_worst"
-    recalibration, beyond, worst = (rungs.get(name, Result(None)) for name in names)
+def _steps(rungs: Mapping[str, Result], now: float, colour: str, perfect: float | None) -> list[_Step]:
+    recalibration, beyond = (rungs.get(name, Result(None)) for name in ("gain_recalibration", "gain_beyond"))
     if recalibration.value is None:
         return []
     steps = [_Step("recalibrated", now, recalibration.value, recalibration.interval, {"color": colour})]
     after = now + recalibration.value
     if beyond.value is not None:
         steps.append(_Step("with the features", after, beyond.value, beyond.interval, {"color": "0.6"}))
-    elif worst.value is not None:
+    elif perfect is not None:
         look = {"facecolor": "0.95", "edgecolor": "0.4", "linestyle": ":"}
-        steps.append(_Step("every label known\n(upper limit, no estimate)", after, worst.value, None, look, False))
+        steps.append(_Step("every label known\n(upper limit, no estimate)", after, perfect - after, None, look, False))
     return steps
 
 

@@ -98,8 +98,6 @@ def caption(kind: str, evaluation: Evaluation) -> str:
     last = (
         "the last bar is what using the features adds"
         if features
-        else "no features were named, so what they would add is not known"
-        if evaluation.plan.task is None
         else "the dotted bar is only an upper limit, reached if every label were known: no features were named"
     )
     by_row = BY_ROW.get(kind, "") if evaluation.by_row is not None else ""
@@ -371,7 +369,7 @@ def draw_classes_on(
     decided = picture in ("waterfall", "confusion")
     if decided and plan.decision_of(dataset.classes) is None:
         raise DecalError(f"{picture} shows what is decided", f"give {Hint('abstain')} or {Hint('utility')}")
-    choices = tuple(map(parse, WORTH)) if picture == "waterfall" else ()
+    choices = tuple(map(parse, (*WORTH, "utility_at_stake"))) if picture == "waterfall" else ()
     evaluation = evaluate(dataset, replace(plan, choices=choices))
     if not 0 <= number < len(evaluation.reports):
         raise DecalError(f"report={number} is none of the {len(evaluation.reports)} reports", "they count from 0")

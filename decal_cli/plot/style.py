@@ -160,6 +160,11 @@ def _glyphs() -> frozenset[int]:
     return frozenset(get_font(findfont(FontProperties())).get_charmap())
 
 
+def amounts_on(axis: Any) -> None:
+    """Numbers of an axis of amounts in full, as the text writes them: not as -450000, nor as -4 beside '1e6'."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.10g}".replace("-", "\N{MINUS SIGN}"))
+
+
 Range = tuple[float, float]
 TAIL = 0.02
 """Share of the rows at either end that may lie outside of the axis."""

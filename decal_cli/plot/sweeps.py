@@ -23,6 +23,7 @@ from decal_cli.plot.style import (
     COLOURS,
     GREY,
     AnySweep,
+    amounts_on,
     axis_of,
     band,
     below,
@@ -197,6 +198,7 @@ def _utility(axes: Any, sweep: VariedSweep, factor: float, worth: str) -> None:
         axes.plot(at, factor * constant, "--", color=GREY, label="best constant action")
         key(axes, ":", "recalibrated, on held-out rows")
     axes.set(title="What decisions are worth", xlabel=sweep.series.title, ylabel=worth)
+    amounts_on(axes.yaxis)
     _mark_own(axes, sweep)
     below(axes)
 

@@ -112,6 +112,15 @@ def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> No
     assert "(t* = 0.3: a false alarm costs 3, a miss 7)" in axes.get_xlabel()
 
 
+def test_without_features_the_waterfall_ends_where_every_label_is_known() -> None:
+    swept = sweep_of(task=BinaryTask.of_utility(((0, -7), (-3, 0))))
+    axes = figure_of(swept, ("waterfall",)).axes[0]
+    last = [bar for bar in axes.patches if hasattr(bar, "get_y")][-1]
+    assert last.get_x() + last.get_width() == pytest.approx(0, abs=1e-9)  # right decisions cost nothing here
+    written = axes.xaxis.get_major_formatter()
+    assert [written(value) for value in (-1_200_000, 0.25)] == ["\N{MINUS SIGN}1,200,000", "0.25"]
+
+
 def test_the_waterfall_of_a_report_speaks_in_the_users_terms(one: Sweep) -> None:
     terms = StatedTerms(unit="EUR", per="year", decisions=1e6, names=("keep", "call"))
     drawn, _ = page.drawn_alone(panels_of(one, "waterfall", terms)[0].draw)

@@ -34,7 +34,9 @@ for (const [report, t, places, ones] of asked) {
   box.querySelectorAll('tbody:not([hidden]) tr[data-way]').forEach(row => {
     rows[row.dataset.way] = [...row.querySelectorAll('td')].slice(1).map(cell => cell.textContent);
   });
-  found.push([rows, find('advice').textContent, document.querySelectorAll('.dot:not([hidden])').length]);
+  const pictures = [...document.querySelectorAll('figure:has(.dot:not([hidden])) figcaption')];
+  const explained = pictures.filter(each => each.textContent.split('The dot is').length === 2);
+  found.push([rows, find('advice').textContent, explained.length]);
 }
 return found;
 """

@@ -96,7 +96,11 @@
     const [kind, ...frame] = figure.dataset.frame.split(" "), [left, right, bottom, top, x0, x1, y0, y1] = frame.map(Number);
     const constant = Math.max(found.never.worth, found.always.worth);
     const y = kind === "brier" ? found.now.lost : data.factor * (found.now.worth - constant);
-    const dot = figure.querySelector(".dot") || figure.querySelector(".frame").appendChild(document.createElement("span"));
+    let dot = figure.querySelector(".dot");
+    if (!dot) {
+      dot = figure.querySelector(".frame").appendChild(document.createElement("span"));
+      figure.querySelector("figcaption").append(" The dot is the score as it is, where the sliders stand.");
+    }
     const [across, up] = [(t - x0) / (x1 - x0), (y - y0) / (y1 - y0)];
     dot.className = "dot";
     dot.hidden = across < 0 || across > 1 || up < 0 || up > 1;

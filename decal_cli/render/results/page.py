@@ -172,7 +172,7 @@ class ReportPage(WrittenResult):
 
     def _headline(self, each: AdvisedModel) -> b.Headline:
         """The answer with the number that it rests on: what it wins, and what other ways of acting are worth."""
-        answer, scale, unit = _today(each), self.scale, self.scale.in_words
+        answer, scale, unit = _today(each), self.scale, self.scale.words
         known, text = {way.key: way for way in each.ways}, self.terms.worded(answer.text)
         if "now" not in known:
             return b.Headline(text, "unknown", f"{unit}: what acting on the score is worth")
