@@ -251,6 +251,19 @@ def test_edges_have_probabilities_regions_and_gains(name: str) -> None:
             assert -1 <= gain.value <= 1 and 0 < gain.error < 1.2
 
 
+@pytest.mark.parametrize("rare", [0, 1])
+def test_a_fold_that_holds_the_only_row_of_a_label_learns_the_rate_of_the_others_alone(rare: int) -> None:
+    """Of weights that do not add up exactly: their mean label is 0 or 1 but for rounding."""
+    score, _, weight, features = featured_rows(200)
+    label = np.full(200, 1 - rare)
+    label[7] = rare
+    split = Split(Rows(score, label, weight, features=features).in_order(), seed=0)
+    holds = int(split.fold[split.rows.label == rare][0])
+    alone = FoldModels(split, holds)
+    assert not alone.has_both and alone.rate == pytest.approx(1 - rare, abs=1e-15)
+    assert FoldModels(split, (holds + 1) % FOLDS).has_both
+
+
 @pytest.mark.parametrize("rows", [1, 2, 9])
 def test_too_few_rows_say_so(rows: int) -> None:
     score, label, _, features = featured_rows(rows)

@@ -10,7 +10,7 @@ import pytest
 import decal_cli as decal
 from decal_cli.errors import DecalError
 from decal_cli.metrics import METRICS
-from decal_cli.metrics.gaps import levels_used
+from decal_cli.metrics.gaps import coarse, levels_used
 from decal_cli.metrics.within_cells import of_curves
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.rows import Rows
@@ -174,6 +174,12 @@ def test_levels_are_exact_where_the_median_one_holds_thirty_rows() -> None:
     assert levels_used(rows_by_level({0.2: "0" * 30, 0.4: "01" * 14, 0.6: "1" * 29}).table) == "bins"
     assert levels_used(known_rows("binary").table) == "bins"
     assert levels_used(known_rows("ties").table) == "bins", "the median level of the twelve holds 24.5 rows"
+
+
+def test_calibrated_labels_are_drawn_on_all_levels_or_on_sixteen_cells_for_each_bin() -> None:
+    t = Table(np.arange(1, 50) / 50, np.arange(1, 50), np.arange(1, 50) // 2)
+    assert coarse(t, bins=1, most=49) is t and coarse(t, bins=4, most=10) is t
+    assert len(coarse(t, bins=3, most=10)) <= 48 and len(coarse(t, bins=1, most=40)) <= 40
 
 
 def test_a_level_counts_its_effective_rows() -> None:

@@ -38,9 +38,11 @@ from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from decal_cli.render.results.evaluation import Evaluated, _costliest
 from decal_cli.render.results.gates import Gated
+from decal_cli.render.results.online import Replayed
 from decal_cli.render.results.recommendation import AdvisedModel, Recommended, ladder
 from decal_cli.render.results.sweep import sparkline
 from decal_cli.render.terms import StatedTerms
+from decal_cli.sequential.anytime import MAX_LOG_E
 from tests.helpers.command import FIXTURES, GOLDEN
 from tests.helpers.results import ONE_REPORT, SIX_REPORTS, as_text, two_rounds, with_advice
 
@@ -300,6 +302,36 @@ def test_the_cells_that_lose_most_come_first() -> None:
         ["keep", "z", "1", "0.2"],
         ["keep", "y", "2", "0.1333"],
     ]
+
+
+def test_columns_that_do_not_fit_stand_in_banks_each_with_the_names_of_its_rows() -> None:
+    """Of a table that has nothing to drop or to break: all columns once, in order, as many beside each other as fit."""
+    heads = [f"column{k}" for k in range(12)]
+    columns = (Column("name", words=True), *map(Column, heads))
+    table = TextTable(columns, [row(name, *(Cell((f"{name}{k}",)) for k in range(12))) for name in "ab"], keys=1)
+    shown = [line.split() for line in lines_of(table, 50) if line]
+    assert [line[0] for line in shown] == ["name", "a", "b"] * 3
+    for at, name in enumerate(("column", "a", "b")):
+        assert [each for line in shown[at::3] for each in line[1:]] == [f"{name}{k}" for k in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("late", "log_e", "says"),
+    [
+        (False, math.log(148), "148"),
+        (False, 12 * math.log(10), "10^12"),
+        (False, MAX_LOG_E - 0.3, "10^300"),
+        (False, MAX_LOG_E, "over 10^299"),
+        (True, math.log(20), "0.05"),
+        (True, 12 * math.log(10), "10^-12"),
+        (True, MAX_LOG_E - math.log(2) - 0.3, "10^-299"),
+        (True, MAX_LOG_E - math.log(2), "under 10^-299"),
+    ],
+)
+def test_evidence_that_is_capped_is_said_to_be_more(late: bool, log_e: float, says: str) -> None:
+    """An e-value is known up to its cap, and the p-value of late labels is 2 over the greater of two e-values."""
+    page = SimpleNamespace(plan=SimpleNamespace(delay=SimpleNamespace(late=late)))
+    assert Replayed._evidence(page, log_e) == says
 
 
 def test_names_in_brackets_and_colons_are_no_markup() -> None:
