@@ -96,7 +96,7 @@ def test_bad_logs_are_one_line(decal: Decal, tmp_path: Path) -> None:
     for tool, content, words in (
         ("inspect", json.dumps(log | {"version": 3}), "is version 3 of Inspect's logs, not 2"),
         ("inspect", json.dumps(log | {"samples": []}), "no scorer says"),
-        ("inspect", json.dumps(log | {"samples": [], "status": "error"}), "ended with status 'error' and scored nothing"),
+        ("inspect", json.dumps(log | {"samples": [], "status": "error"}), "status 'error' and scored nothing"),
         *(("inspect", cut, "is not a whole log of Inspect") for cut in (whole[:100], whole[: len(whole) // 2])),
         ("inspect", Path(JSON).read_bytes()[:5000], "is not a whole log of Inspect"),
         ("inspect", (tmp_path / "other.zip").read_bytes(), "it has no header.json"),
