@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -137,6 +137,8 @@ class Asked(NamedTuple):
                 return read(paths, self.columns(), around.stdin, Counting(tuple(edges), progress, pairs), not pairs)
         if data.log is not None:
             raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
+        if "score" in self.said and not is_table(source):
+            raise DecalError("score= names columns, and the scores are an array", "leave it out, or give a frame")
         roles = {name: given for name, given in self.said.items() if name in ROLES and name not in ("score", "label")}
         try:
             return from_arrays(readable(source), data.label, columns=self.columns(named=False), **roles)
@@ -211,7 +213,7 @@ def names_of(what: str, given: Any) -> tuple[str, ...]:
         return ()
     if isinstance(given, str):
         return (given,)
-    listed = tuple(given)
+    listed = tuple(given) if isinstance(given, Iterable) else (given,)
     if wrong := [each for each in listed if not isinstance(each, str)]:
         raise DecalError(f"{what}= holds {wrong[0]!r}, which is not a text", "give a text, or a list of texts")
     return listed

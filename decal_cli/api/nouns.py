@@ -13,7 +13,7 @@ from inspect import cleandoc
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
-from decal_cli.api.words import spoken
+from decal_cli.api.words import InputError, spoken
 from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STUDY_FOLDER, STUDY_THRESHOLDS, WARM_UP
 from decal_cli.declarations.option import Complete, Declaring, beginning, declared, keys_of, option
 from decal_cli.hints import Hint, said, speaking_to
@@ -306,6 +306,8 @@ class Decision(Noun, panel="Decision"):
     def utility(cls, matrix: Matrix, *, actions: Sequence[str] = ()) -> Decision:
         """Utilities, shape (A, 2) or (A, K): a row for each action, a column for each label."""
         rows: Any = matrix
+        if actions and len(rows) != len(actions):
+            raise InputError(f"the matrix has {len(rows)} rows, and actions= names {len(actions)}", "name each row")
         return cls(matrix=dict(zip(actions, rows, strict=True)) if actions else matrix)
 
     @classmethod
@@ -316,6 +318,8 @@ class Decision(Noun, panel="Decision"):
 
         utility: in place of costs, the four columns of the utilities tn, fn, fp, tp.
         """
+        if fp is None and fn is None and not utility:
+            raise InputError("per_row() is given neither costs nor utilities", "give fn= or utility=, or both costs")
         costs = {"cost_fp": fp, "cost_fn": fn}
         of_rows = {name: value if isinstance(value, (int, float)) else None for name, value in costs.items()}
         in_columns = {f"{name}_column": value for name, value in costs.items() if of_rows[name] is None}

@@ -165,6 +165,13 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.evaluate(P, Y, weight=-np.ones(60)), "weight -1 is not positive"),
         (lambda: decal.evaluate(P, Y, features=np.ones((3, 1))), "'features' has 3 rows"),
         (lambda: decal.evaluate(P), "give label="),
+        (lambda: decal.evaluate(FRAME, score=3, label="y"), "score= holds 3, which is not a text"),
+        (lambda: decal.evaluate(P, Y, score="p"), "score= names columns, and the scores are an array"),
+        (
+            lambda: decal.Decision.utility([[0, -1], [-1, 0]], actions=["a"]),
+            "the matrix has 2 rows, and actions= names 1",
+        ),
+        (lambda: decal.Decision.per_row(), "per_row() is given neither"),
         (lambda: decal.evaluate(P, Y, reference=FRAME), "reference= has columns of the same names"),
         (lambda: decal.evaluate(Y, P), "swapped?"),
         (lambda: decal.evaluate([0, 1, 1], [0.0, 0.3, 1.0]), "swapped?"),

@@ -860,7 +860,8 @@ class Opening:
                 yield f"No better than {than}: {', '.join(lose[:MAX_NAMED])}{more}."
             yield from self._most_to_win()
         if self.groups:
-            yield f"The table has {'each model and' if count > 1 else 'all rows, and'} each of {self.groups:,} groups."
+            each = f"each of {self.groups:,} groups" if self.groups > 1 else "the only group"
+            yield f"The table has {'each model and' if count > 1 else 'all rows, and'} {each}."
 
     def _most_to_win(self) -> Lines:
         whole = [report for report in self.reports if report.group is None]
