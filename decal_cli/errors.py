@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from enum import IntEnum
 
-from decal_cli.hints import hints_in, said
+from decal_cli.hints import Hint, hints_in, said
 
 _COMMAND = re.compile(r"^\s*::|##(?=[A-Za-z]*\[)")
 """What CI systems take for a command of their own, wherever it stands in a log or where it begins a line."""
@@ -27,13 +27,14 @@ class DecalError(Exception):
     """Input or usage that cannot be worked with; printed as one line, exit code 2.
 
     `problem` says what was wrong and where (file, column, row, the value found), `fix` what to do about it; `hints`
-    are the options in them. Whatever they quote is escaped here, so that the error stays one line, and secrets of
-    addresses in it are masked.
+    are the options in them, `about` those whose value is wrong. Whatever they quote is escaped here, so that the error
+    stays one line, and secrets of addresses in it are masked.
     """
 
     def __init__(self, problem: str, fix: str = "") -> None:
         self.given = problem, fix
         self.hints = hints_in(problem) + hints_in(fix)
+        self.about = {hint.option for hint in hints_in(problem) if isinstance(hint, Hint)}
         super().__init__(self.problem)
 
     @property

@@ -34,6 +34,7 @@ from decal_cli.tables.design import Clustered, Design
 from decal_cli.tables.estimate import with_missed
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.selection import limit_text
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Loss
 from decal_cli.task import ClassDecision, RowTask, Task, task_of_rows, utility_text
 from decal_cli.version import SCHEMA
@@ -565,13 +566,6 @@ NO_LIMIT = "none"
 ALIKE = "the same in all rows"
 
 
-def limit_text(capacity: str | None, per: object) -> str:
-    """A capacity, and the column whose values have it each."""
-    if capacity is None:
-        return NO_LIMIT
-    return capacity if per is None else f"{capacity} for each value of {per}"
-
-
 class Circumstances(NamedTuple):
     """What values depend on besides the task: the capacity, and the utilities of rows that have their own."""
 
@@ -658,7 +652,8 @@ def baseline_of(document: Any, path: str) -> Baseline:
         elif task is not None:
             decided = task_of_rows(task["utility"], task["decision_threshold"], task.get("names", ()))
         intervals = document.get("intervals")
-        limit = limit_text(document.get("capacity"), document.get("columns", {}).get("per"))
+        capacity, per = document.get("capacity"), document.get("columns", {}).get("per")
+        limit = NO_LIMIT if capacity is None else limit_text(capacity, per)
         text = ALIKE if stakes is None else stakes_text(stakes["columns"], stakes["cost_fp"], stakes["cost_fn"])
         return Baseline(
             path,

@@ -56,7 +56,7 @@ from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.population import Population
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.selection import Capacity
+from decal_cli.tables.selection import Capacity, limit_text
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import (
     BinaryTask,
@@ -285,6 +285,11 @@ class Evaluation:
     def decided_by(self) -> Task | ClassDecision | None:
         """The task, whether rows are of two classes or of several."""
         return self.task if self.decision is None else self.decision
+
+    @property
+    def limit(self) -> str | None:
+        """How many rows can be acted on, in words; None: all."""
+        return None if self.capacity is None else limit_text(self.capacity.text, self.columns.get("per"))
 
     @property
     def models(self) -> Names:

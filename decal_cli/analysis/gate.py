@@ -36,7 +36,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from decal_cli.analysis.compare import Baseline, Circumstances, compare, drops, first_changed, limit_text, same_rows
+from decal_cli.analysis.compare import NO_LIMIT, Baseline, Circumstances, compare, drops, first_changed, same_rows
 from decal_cli.analysis.evaluate import Evaluation, MetricReport, Plan, Progress, evaluate, with_lists
 from decal_cli.analysis.packs import compare_groups
 from decal_cli.data import Dataset, Predictions, on_same_rows
@@ -217,10 +217,8 @@ def gate(
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
         differences = paired.contests
     if baseline is not None:
-        given = None if dataset.capacity is None else dataset.capacity.text
-        limit = limit_text(given, dataset.columns.get("per"))
         stakes = {} if evaluation.by_row is None else {"stakes": evaluation.by_row.text}
-        baseline = replace(baseline, ours=Circumstances(limit, **stakes))
+        baseline = replace(baseline, ours=Circumstances(evaluation.limit or NO_LIMIT, **stakes))
         if any(rule.baseline for rule in rules):
             notes += baseline.note(evaluation.inputs)
         if lost := choices_of([rule for rule in rules if rule.change == "drop"]):

@@ -231,7 +231,7 @@ CLASS_RECALIBRATION = "temperature"
 """The same of several classes."""
 POST_TRAINING = "blend"
 PERFECT = "perfect ranking"
-"""What no method can exceed: the places go by the labels."""
+"""The places go by the labels. Where one acts or does not, no method can exceed it."""
 
 
 @dataclass(frozen=True)

@@ -276,7 +276,11 @@ def task_given(decision: Decision) -> Task | ClassTask | RowTask | None:
         elif not isinstance(value, str):
             raise DecalError(f"odds={value!r} is not a text", "give for example odds='1:19' (t* = 0.05)")
     columns = [role for role in ROW_UTILITIES if role in decision.said()]
-    return row_task_of(columns, given) if columns else task_of(**given)
+    try:
+        return row_task_of(columns, given) if columns else task_of(**given)
+    except DecalError as error:
+        error.about |= given.keys()
+        raise
 
 
 def is_range(name: str, value: Any) -> bool:

@@ -53,8 +53,9 @@ from decal_cli.data import NewRows
 from decal_cli.data.arrays import column_names, is_table, rows_in_memory
 from decal_cli.data.words import text_of
 from decal_cli.declarations.defaults import STUDY_THRESHOLDS, SWEEP_THRESHOLDS
+from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError
-from decal_cli.hints import GIVE_TASK, Hint
+from decal_cli.hints import GIVE_TASK, Hint, Verb
 from decal_cli.roles import ROW_UTILITIES
 from decal_cli.task import CAPACITY, BinaryTask, RowTask, parse_varied
 
@@ -513,6 +514,13 @@ def fit(
 
     given = asked(data, decision, statistics, fields, costs or Costs())
     chosen = None if method == fits.AUTO else parse(method)
+    if chosen is not None and given.others[0] != Costs():
+        costs, keys = given.others[0], keys_of(Costs)
+        named = next(key for key, name in keys.items() if getattr(costs, name) != getattr(Costs(), name))
+        raise DecalError(
+            f"{Hint(named)} decides what {fits.AUTO} fits, and {chosen.key} is named",
+            f"drop it, or write: {Verb('fit', method=fits.AUTO)}",
+        )
     if given.data.margin:
         raise DecalError(
             "a model file does not hold the range of margins, which other rows would not have",

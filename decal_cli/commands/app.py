@@ -338,8 +338,11 @@ def plan(
             )
         source = made_up_pilot(auc or 0.0, prevalence or 0.0)
     question = asked(source, decision, statistics, given)
+    rows = question.rows(question.plan.edges)
+    if pilot is None:
+        rows = replace(rows, inputs=(replace(rows.inputs[0], path="made-up pilot"),), columns={})
     with computing() as progress:
-        planned = plan_rows(question.rows(question.plan.edges), question.plan, rules, half_width, known, progress)
+        planned = plan_rows(rows, question.plan, rules, half_width, known, progress)
     emit(PlannedRows(planned), format, output)
 
 

@@ -11,8 +11,9 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import Field, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, get_args, get_origin, get_type_hints
 
 import typer
@@ -91,8 +92,8 @@ def flat(command: Callable[..., Any], panel: str) -> tuple[Callable[..., None], 
         with prepared(), speaking_to("line"):
             from decal_cli.commands.writing import watched
 
-            taken = _filled(kinds, own, offered, given)
-            with watched():
+            taken, blamed = _filled(kinds, own, offered, given)
+            with watched(), blamed():
                 code = command(**taken)
         if code is not None:
             raise typer.Exit(code)
@@ -161,14 +162,18 @@ def _parameter(declared: Option) -> inspect.Parameter:
 
 def _filled(
     kinds: Mapping[str, type], own: Mapping[str, Option], offered: Mapping[str, Option], given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What a command takes, by parameter. Errors: DecalError for a value that is none of the option's."""
+) -> tuple[dict[str, Any], Callable[[], AbstractContextManager[None]]]:
+    """What a command takes, by parameter, and a context in which errors name the settings where these are wrong.
+
+    Errors: DecalError for a value that is none of the option's.
+    """
     line = {key: value_of(each, given[_name(each)]) for key, each in offered.items()}
     said = GivenOptions(
         (key, value) for key, value in line.items() if not (value is None or value is False or value == [])
     )
     known: Mapping[str, Any] = said
     source: Any = ()
+    blamed: Callable[[], AbstractContextManager[None]] = nullcontext
     if Data in kinds.values():
         # Late: what only explains, and what scores new rows, reads no settings.
         from decal_cli.commands.settings import find_settings, working_folder
@@ -179,12 +184,13 @@ def _filled(
         settings = find_settings(working_folder())
         if "files" in offered:
             source = _source(said, settings, Halvings not in kinds.values())
-        known = _known(said, settings)
-    taken = {name: said if kind is GivenOptions else _noun(kind, known, source) for name, kind in kinds.items()}
+        known, blamed = _known(said, settings), partial(settings.blamed, said)
+    with blamed():
+        taken = {name: said if kind is GivenOptions else _noun(kind, known, source) for name, kind in kinds.items()}
     for name, each in own.items():
         value = each.settle(line[each.line], line) if each.settle else line[each.line]
         taken[name] = each.default if value is None else value
-    return taken
+    return taken, blamed
 
 
 def _noun(kind: type, known: Mapping[str, Any], source: Any = ()) -> Any:
@@ -203,9 +209,9 @@ def _known(line: GivenOptions, settings: Settings) -> dict[str, Any]:
 
     A whole task on the line is in place of what the settings say of it.
     """
-    if any(key in line for key in SPELLINGS if key != "decision_threshold"):
-        settings = {key: value for key, value in settings.items() if key not in SPELLINGS}
     keys = {**settings, **line}
+    if any(key in line for key in SPELLINGS if key != "decision_threshold"):
+        keys = {key: value for key, value in keys.items() if key in line or key not in SPELLINGS}
     spelled = keys.keys() & {*SPELLINGS} - {"decision_threshold"}
     dropped = ROW_UTILITIES if spelled - {"cost_fp", "cost_fn"} or len(spelled) > 1 else ()
     if "capacity" not in keys and "decisions" not in settings:

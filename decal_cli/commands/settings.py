@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +19,22 @@ from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS, Columns, Role
 from decal_cli.task import SPELLINGS
 
-Settings = dict[str, Any]
-"""What a settings file says, by the key that the command line has for it; of `input` paths as they are to be opened."""
+
+class Settings(dict[str, Any]):
+    """What a settings file says, by the key that the command line has for it; of `input` paths as they are opened."""
+
+    path: Path | None = None
+
+    @contextmanager
+    def blamed(self, line: Mapping[str, Any]) -> Iterator[None]:
+        """Within it, an error about an option that these settings have, and the line does not, names their file."""
+        try:
+            yield
+        except DecalError as error:
+            if error.about.isdisjoint(self.keys() - line.keys()):
+                raise
+            problem, fix = error.given
+            raise DecalError(f"{self.path}: {problem}", fix) from None
 
 
 def working_folder() -> Path:
@@ -45,7 +60,7 @@ def find_settings(start: Path) -> Settings:
         project = base / "pyproject.toml"
         if project.is_file() and (table := _project_table(project)) is not None:
             return _said(project, table)
-    return {}
+    return Settings()
 
 
 def _project_table(path: Path) -> Mapping[str, Any] | None:
@@ -150,7 +165,9 @@ def _said(path: Path, table: Mapping[str, Any]) -> Settings:
             said[key] = str(path.parent / said[key])
     if "input" in said:
         said["input"] = [found for name in said["input"] for found in _files(path.parent, name)]
-    return {"rule" if key == "gates" else key: value for key, value in said.items()}
+    settings = Settings({"rule" if key == "gates" else key: value for key, value in said.items()})
+    settings.path = path
+    return settings
 
 
 def _read(path: Path, table: Mapping[str, Any], kinds: Mapping[str, _Kind], prefix: str = "") -> dict[str, Any]:

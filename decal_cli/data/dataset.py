@@ -45,7 +45,7 @@ from decal_cli.task import few_names
 
 @dataclass(frozen=True)
 class Input:
-    """One input, for provenance. path: '-' is standard input, '<arrays>' the Python API.
+    """One input, for provenance. path: '-' is standard input, '<arrays>' the Python API, 'made-up pilot' a plan's.
 
     positives: None where labels are of several classes. unlabelled: rows without a label, where they are dropped.
     """
@@ -369,7 +369,8 @@ def _of_ones(rows: Rows, columns: Columns) -> Population:
             f"every label is {sampled:.0f}: there is nothing to count as other labels", "give rows of both labels"
         )
     if columns.prevalence is None:
-        kept = _share(columns.sampled_negatives or "", Hint("sampled_negatives").words, 0.1)
+        rate = columns.sampled_negatives or ""
+        kept = _share(rate, f"{Hint('sampled_negatives', rate)}", 0.1)
         share = sampled / (sampled + (1 - sampled) / kept)
         return Population.of_ones(share, sampled, columns.keep_scores, known=False)
     if "=" in columns.prevalence:
@@ -377,7 +378,7 @@ def _of_ones(rows: Rows, columns: Columns) -> Population:
             f"{Hint('prevalence', columns.prevalence)} names classes, and labels are 0 and 1",
             f"give the share of labels 1, for example {Hint('prevalence', '0.02')}",
         )
-    share = _share(columns.prevalence, Hint("prevalence").words, 0.02)
+    share = _share(columns.prevalence, f"{Hint('prevalence', columns.prevalence)}", 0.02)
     return Population.of_ones(share, sampled, columns.keep_scores)
 
 
@@ -409,7 +410,7 @@ def _shares(text: str, classes: Sequence[str]) -> Shares:
         if name not in classes or name in given:
             wrong = "is named twice" if name in given else f"is no class; the classes are {few_names(classes)}"
             raise DecalError(f"{shown}: {name!r} {wrong}", fix)
-        given[name] = _share(share, f"{Hint('prevalence')} {name}=", 0.02)
+        given[name] = _share(share, f"{shown}: {name}={share}", 0.02)
     left = [name for name in classes if name not in given]
     if len(left) > 1:
         raise DecalError(f"{shown} leaves out {len(left)} classes: {few_names(left)}", fix)
@@ -418,20 +419,22 @@ def _shares(text: str, classes: Sequence[str]) -> Shares:
         given[left[0]] = 1 - total
     wrong_sum = total > 1 - MIN_PREVALENCE if left else abs(total - 1) > MAX_OFF
     if wrong_sum:
-        raise DecalError(f"the shares of {shown} add up to {total:g}", "give shares that add up to 1")
+        rest = f", which leaves nothing for {quote(left[0])}" if left else ""
+        raise DecalError(
+            f"the shares of {shown} add up to {total:.10g}{rest}",
+            f"give shares that add up to {'less than 1' if left else '1'}",
+        )
     total = sum(given.values())
     return tuple(given[name] / total for name in classes)
 
 
-def _share(text: str, option: str, example: float) -> float:
+def _share(text: str, shown: str, example: float) -> float:
+    """The share that a text is. shown: the text with its option. Errors: DecalError."""
     try:
         share = float(text)
     except ValueError:
         share = math.nan
     if not MIN_PREVALENCE <= share <= 1 - MIN_PREVALENCE:
-        hint = f" (did you mean {share / 100:g}?)" if 1 < share < 100 else ""
-        joined = "" if option.endswith("=") else " "
-        raise DecalError(
-            f"{option}{joined}{text} is not a share between 0 and 1", f"give for example {example:g}{hint}"
-        )
+        fix = f"did you mean {share / 100:g}?" if 1 < share < 100 else f"give for example {example:g}"
+        raise DecalError(f"{shown} is not a share between 0 and 1", fix)
     return share

@@ -149,6 +149,8 @@ class Metric(Declaration):
     """What it is for rows of several classes, where it is something else there."""
     of_rows: Metric | None = None
     """What it is where every row has utilities of its own, where it needs a task."""
+    less_same: str = ""
+    """The metric from which something is subtracted that is the same for all models, so that two differ by as much."""
 
     @property
     def interval_text(self) -> str:

@@ -16,7 +16,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.at_capacity import AtCapacity
 from decal_cli.metrics.confidence import Interval, bootstrapped, within
 from decal_cli.metrics.decisions import Acting, Decisions
-from decal_cli.metrics.declare import Metric
+from decal_cli.metrics.declare import METRICS, Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import MetricSpec, estimate_of, value_of
 from decal_cli.metrics.regret_cells import Regrets
@@ -88,6 +88,8 @@ def intervals(
 
 def difference(spec: MetricSpec, a: Inputs, b: Inputs, pairs: PairTable | None = None) -> Estimate | None:
     """B - A of a metric; None where it is no estimate, or the rows do not say how it varies."""
+    if spec.declared.less_same:
+        return difference(METRICS.parse(spec.declared.less_same), a, b, pairs)
     if isinstance(pairs, CellPairs) and spec.name in pairs.sums:
         return pairs.difference(spec.name)
     metric = spec.declared.on(a.of_classes, a.by_row)

@@ -70,16 +70,22 @@ class Layout:
         """Of the cells of a column."""
         return [line for row in self.shown for line in self.cell(row.cells[k]).splitlines()]
 
-    def width(self, k: int) -> int:
-        """Characters that a column takes."""
+    def width(self, k: int, wrapped: bool = False) -> int:
+        """Characters that a column takes; wrapped: where its text goes on in the next line after any word."""
         from rich.cells import cell_len
 
         column, lines = self.table.columns[k], self.lines(k)
         texts = [*lines, *self.title(column, _widest(lines)).splitlines()]
         if k == 0:
             texts += [f"→ {text}" for text in lines] * self.table.picks + [row.section for row in self.shown]
+        if wrapped and column.wraps:
+            texts = [word for text in texts for word in text.split()]
         widest = max(map(cell_len, texts), default=0)
         return min(widest, column.most or widest)
+
+    def fits(self, columns: Sequence[int], width: int, wrapped: bool = False) -> bool:
+        """Whether these columns have room beside each other."""
+        return sum(self.width(k, wrapped) for k in columns) + self.gap * (len(columns) - 1) <= width
 
     def rich(self, columns: Sequence[int]) -> RichTable:
         """These columns beside each other."""
@@ -133,12 +139,14 @@ def layouts(table: TextTable) -> list[Layout]:
 def banks(table: TextTable, width: int) -> list[RichTable]:
     """The table as it fits the width, else its columns in as few banks as do; too wide where neither helps."""
     ways = layouts(table)
+    tightest = {way.breaks: way for way in ways}
     for way in ways:
-        kept = way.kept
-        if sum(map(way.width, kept)) + way.gap * (len(kept) - 1) <= width:
-            return [way.rich(kept)]
+        # A text goes on in the next line before more of the numbers do, and no word is cut where there is another way.
+        wrapped = not table.keys and way.breaks > 0 and way is tightest[way.breaks]
+        if way.fits(way.kept, width) or (wrapped and way.fits(way.kept, width, wrapped)):
+            return [way.rich(way.kept)]
     if not table.keys:
-        return [way.rich(kept)]
+        return [way.rich(way.kept)]
     # What was the last resort against a cut is not needed beside one.
     way = ways[max(len(ways) - 2, 0)]
     keys, rest = way.kept[: table.keys], way.kept[table.keys :]

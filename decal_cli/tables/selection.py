@@ -40,6 +40,11 @@ class Capacity:
         return np.full(np.shape(rows), self.places / self.among)
 
 
+def limit_text(capacity: str, per: object) -> str:
+    """A capacity, and the column whose values have it each."""
+    return capacity if per is None else f"{capacity} for each value of {per}"
+
+
 @dataclass(frozen=True, eq=False)
 class TopK:
     """The lists of all rows, one for each period, shape (D,) each.

@@ -22,6 +22,7 @@ def test_per_is_the_column_of_days_and_a_time_stands_with_the_decisions(decal: D
     (tmp_path / "decal.toml").write_text(f'decisions = "1e6/year"\n{named}')
     text = decal("recommend", "rows.csv", "-t", "0.3", "--capacity", "50", "--per", "group").out
     assert "a year" in text and "per group" in text
+    assert "At capacity 50 for each value of group, act on" in " ".join(text.split())
     (tmp_path / "decal.toml").write_text(f'per = "year"\ndecisions = 1e6\n{named}')
     assert "decisions a year are --decisions 100000/year" in refusal(decal("recommend", "rows.csv", "-t", "0.3"))
     (tmp_path / "decal.toml").write_text(f'per = "group"\ncapacity = "5"\n{named}')

@@ -6,6 +6,7 @@ import pytest
 
 from decal_cli.commands.settings import Settings, find_settings
 from decal_cli.errors import DecalError
+from tests.helpers.command import BINARY, Decal, refusal
 
 FULL = """
 input = ["preds.csv", "more/*.csv", "-"]
@@ -142,3 +143,23 @@ def test_bad_bytes_and_a_wrong_tool_table(tmp_path: Path) -> None:
 def test_positive_is_text_whatever_toml_type_it_has(tmp_path: Path) -> None:
     for toml, text in [("2", "2"), ("true", "true"), ("1.0", "1"), ("'spam'", "spam")]:
         assert settle(tmp_path, f"positive = {toml}")["positive"] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("task = {threshold = 1.3}", (), "decal.toml: threshold 1.3 is not inside (0, 1)"),
+        ("task = {cost_fp = 1}", (), "decal.toml: one cost alone does not make a task"),
+        ("task = {utility = [[0, 1], [1, 0]]}", (), "decal.toml: utility '0,1;1,0' has u_delta = -2"),
+        ("task = {threshold = 1.3}", ("-t", "1.4"), "decal: threshold 1.4 is not inside (0, 1)"),
+        ('capacity = "-1"', (), "decal.toml: --capacity -1 is not positive"),
+        ('capacity = "-1"', ("--capacity", "-2"), "decal: --capacity -2 is not positive"),
+        ('prevalence = "2"', (), "decal.toml: --prevalence 2 is not a share"),
+    ],
+)
+def test_a_mistake_that_is_found_later_names_the_file_too(
+    decal: Decal, tmp_path: Path, text: str, line: tuple[str, ...], says: str
+) -> None:
+    (tmp_path / "decal.toml").write_text(text)
+    error = refusal(decal("evaluate", BINARY, "-s", "p", "-y", "y", *line))
+    assert says in error and error.count("decal.toml") == says.count("decal.toml")

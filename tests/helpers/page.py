@@ -127,6 +127,12 @@ def _better_constant(page: Page, words: str, _: str) -> bool:
     return words.lower() in (("always act", "always acting") if always > never else ("never act", "never acting"))
 
 
+def _limit(entry: dict[str, Any]) -> str:
+    """The capacity, and the column whose values have it each."""
+    per = entry["columns"].get("per")
+    return entry["capacity"] + (f" for each value of {per}" if per else "")
+
+
 _SLOTS: dict[str, tuple[str, Callable[[Page, str, str], bool]]] = {
     "gain": (AMOUNT, lambda page, text, metric: says(text, *page[metric])),
     "worth": (AMOUNT, lambda page, text, metric: says(text, page[metric].value)),
@@ -139,7 +145,7 @@ _SLOTS: dict[str, tuple[str, Callable[[Page, str, str], bool]]] = {
     "low": (NUMBER, lambda page, text, metric: printed_as(text, page[metric].low)),
     "high": (NUMBER, lambda page, text, metric: printed_as(text, page[metric].high)),
     "task": (NUMBER, lambda page, text, key: printed_as(text, page.entry["task"][key])),
-    "capacity": (r"\S+", lambda page, text, _: text == page.entry["capacity"]),
+    "capacity": (r"\S+(?: for each value of \S+)?", lambda page, text, _: text == _limit(page.entry)),
     "N": (NUMBER, lambda page, text, _: True),
     "amount": (AMOUNT, lambda page, text, _: True),
 }

@@ -320,6 +320,15 @@ def _perfect(page: Page, match: Match) -> bool:
     return gain[0] >= most - ROUNDED and says(match[1], *gain)
 
 
+def _acts_or_not(page: Page) -> bool:
+    """Whether there are two actions, for labels 0 and 1."""
+    task, of_rows = page.entry["task"], page.entry.get("row_task")
+    if task is not None:
+        return len(task["thresholds"]) == 1
+    columns = page.entry["columns"]
+    return of_rows is not None and "proba" not in columns and len(columns.get("utility_columns", ())) <= 4
+
+
 def _another_order(page: Page, match: Match) -> bool:
     now, gain = page.entry["ranks_now"], _gain(page, match[2])
     return match[2] == now["method"] and now["gain"] == gain[0] > 0 and says(match[3], *gain)
@@ -350,7 +359,11 @@ AT_CAPACITY: dict[str, Condition] = {
     r"All else on this page is of decisions without this limit\.": always,
     rf"The limit (costs|wins) ({NUMBER} per 1,000 decisions)\.": _limit,
     r"Every row that the score as it is acts on has a place, so that the limit costs it nothing\.": _no_limit,
-    r"A perfect ranking, by the labels, would win <amount> with these places; no method can win more\.": _perfect,
+    r"A perfect ranking, by the labels, would win <amount> with these places; no method can win more\.": all_hold(
+        _perfect, lambda page, _: _acts_or_not(page)
+    ),
+    r"A perfect ranking, by the labels, would win <amount> with these places; which action a row gets stays as it is"
+    r"\.": all_hold(_perfect, lambda page, _: not _acts_or_not(page)),
     rf"Recalibration by (\S+) changes what acting is expected to win, and so the order: {_RESULT}\.": (
         lambda page, match: _best(page, match[1], "recalibration") and _result(page, match[2], match[1])
     ),

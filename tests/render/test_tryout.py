@@ -8,6 +8,7 @@ import pytest
 from decal_cli.analysis.evaluate import Result
 from decal_cli.analysis.recommend import Recommendation, Round
 from decal_cli.render.results.recommendation import Recommended, trial_table
+from decal_cli.render.terms import PLAIN, StatedTerms
 from tests.helpers.results import as_text, made_up_trial, two_rounds
 
 
@@ -55,10 +56,11 @@ def test_names_and_numbers_are_whole(width: int, factor: float, cost: float) -> 
     assert "…" not in text
     # Of these names, numbers so large take more than 60 columns however they are laid out.
     assert max(map(len, lines)) <= (74 if factor > 1 and cost and width == 60 else width)
-    for row in trial_table(recommendation.rounds["p_a"][0]).rows:
-        name, _, predicted, achieved, net, _ = row.cells
+    for row in trial_table(recommendation.rounds["p_a"][0], PLAIN.scale(1.0)).rows:
+        name, _, *amounts, _ = row.cells
         assert name.text in text
-        for part in (part for cell in (predicted, achieved, net) for part in parts(cell.text)):
+        assert len(amounts) == (3 if cost else 2)
+        for part in (part for cell in amounts for part in parts(cell.text)):
             assert part in text, part
 
 
@@ -75,7 +77,17 @@ def test_columns_go_one_after_the_other_and_then_intervals_stand_beneath() -> No
     assert second.split() == ["[4,", "28]", "[9,", "34]"]
 
 
-def test_a_column_without_anything_goes_before_intervals_are_broken() -> None:
+def test_amounts_are_in_the_unit_of_the_page() -> None:
+    terms = StatedTerms(unit="EUR", decisions="2000/year")
+    text = " ".join(as_text(Recommended(two_rounds(), terms), width=140).split())
+    text = text[text.index("Tried on p_a") : text.index("Starting over")]
+    assert "in EUR a year over acting on this score as it is" in text and "per 1,000" not in text
+    gain = two_rounds().rounds["p_a"][0].trials[0].achieved.value
+    assert f" {2000 * gain:.0f} [" in text
+
+
+def test_without_costs_there_is_no_column_of_them() -> None:
+    assert table_of(scaled(1.0, cost=0.0), 140)[0].split() == ["method", "kind", "predicted", "achieved", "processor"]
     lines = table_of(scaled(1.0, cost=0.0), 70)
     assert lines[0].split() == ["method", "predicted", "achieved"]
     assert "16 [4, 28]" in lines[1]

@@ -270,7 +270,12 @@ def gain_over_score_ranking(at: RowsAtCapacity) -> Estimate:
     return at.utility - _other(at, SCORE_RANKING).utility
 
 
-@like("gain_over_score_ranking", "Gain over ranking by amount", "utility_at_capacity - eu_amount_ranking, paired")
+@like(
+    "gain_over_score_ranking",
+    "Gain over ranking by amount",
+    "utility_at_capacity - eu_amount_ranking, paired",
+    less_same="utility_at_capacity",
+)
 def gain_over_amount_ranking(at: RowsAtCapacity) -> Estimate:
     """Utility per row that is won by giving the places by expected gain, over giving them by the amount alone.
 

@@ -453,6 +453,7 @@ def eu_by_amount(u: RowUtilities, flagged: FlagByCost) -> Estimate:
     interval="normal",
     how=f"{MEAN_PAYOFF}; paired, on held-out rows",
     estimand="the score's mean utility in the population, less that of the thresholds that the folds learned",
+    less_same="expected_utility",
 )
 def gain_over_amount(u: RowUtilities, flagged: FlagByCost) -> Estimate:
     """Utility per row of acting on the score as it is, over acting wherever the cost of a miss is large.

@@ -482,8 +482,8 @@ def refinement_upper(t: Table) -> Measured:
 def spiegelhalter_z(t: Table) -> float:
     """Standard errors by which the Brier score exceeds the one that calibrated scores like these have on average.
 
-    sum (y - p) (1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p)); weights enter both sums (the second one squared). It is
-    standard normal where the scores are calibrated.
+    sum (y - p) (1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p)); weights enter both sums (the second one squared), and of
+    clusters the second one is times their design effect. It is standard normal where the scores are calibrated.
     """
 
     def excess(block: CellRun) -> Floats:

@@ -120,8 +120,8 @@ class Compared(WrittenResult):
                 yield _pairs_table(contest.disagreements)
             elif contest.disagreements is not None:
                 yield self._disagreements_table(contest.disagreements)
-            if contest.swap is not None and evaluation.capacity is not None:
-                yield _swap_table(contest.swap, evaluation.capacity.text)
+            if contest.swap is not None and evaluation.limit is not None:
+                yield _swap_table(contest.swap, evaluation.limit)
             if contest.thresholds is not None and contest.thresholds.ahead:
                 yield self._lead_table(contest.thresholds)
             why = ((key, each.difference.reason) for key, each in contest.differences.items())
@@ -146,10 +146,10 @@ class Compared(WrittenResult):
 
     def summary(self) -> Iterator[tuple[str, str]]:
         """Heading and text of each thing that a decision-maker wants to know, most important first."""
-        whole, task, limit = self.whole, self.evaluation.task, self.evaluation.capacity
+        whole, task, limit = self.whole, self.evaluation.task, self.evaluation.limit
         if self.key in UTILITIES:
             at = "" if task is None else f" at t* = {' and '.join(map(plain, task.thresholds))}"
-            limited = "" if limit is None else f", capacity {limit.text}"
+            limited = "" if limit is None else f", capacity {limit}"
             yield f"Decisions{at}{limited}", self._ahead(whole.headline[self.key], self.terms)
         if whole.swap is not None:
             yield "Rows acted on", self._swap_sentence(whole.swap)
@@ -396,7 +396,8 @@ def difference_cell(each: Difference) -> Cell:
     value = each.difference.value
     if value is None:
         return words("")
-    return Cell(signed(value, each.difference.interval))
+    # Each end of the interval may stand on a line of its own.
+    return Cell((*" ".join(signed(value, each.difference.interval)).split(),))
 
 
 def who_wins(each: Difference, names: tuple[str, str]) -> Cell:

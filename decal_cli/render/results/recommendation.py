@@ -35,6 +35,7 @@ from decal_cli.metrics import Result, named
 from decal_cli.numbers import (
     DASH,
     Interval,
+    Say,
     chance_words,
     decimals_for,
     percent,
@@ -52,6 +53,7 @@ from decal_cli.render.results.source import (
     WrittenResult,
     costs_of_rows,
     ends_of,
+    limited_actions,
     one_or_several,
     row_task_line,
     shortened,
@@ -59,7 +61,7 @@ from decal_cli.render.results.source import (
     task_line,
 )
 from decal_cli.render.schema import Document, Records, View, data_of, of
-from decal_cli.render.terms import PLAIN, StatedTerms
+from decal_cli.render.terms import PLAIN, Scale, StatedTerms
 from decal_cli.tables.resample import FOLDS
 
 OF_ROWS = 1000
@@ -333,7 +335,7 @@ class AdvisedModel:
 
     def __init__(self, report: Report, advice: Advice, whole: Recommendation, terms: StatedTerms) -> None:
         self.report, self.advice, self.evaluation, self.terms = report, advice, whole.evaluation, terms
-        self.task, self.capacity = whole.evaluation.plan.binary, whole.evaluation.capacity
+        self.task, self.limit = whole.evaluation.plan.binary, whole.evaluation.limit
         if report.group is None:
             self.rounds = (whole.rounds or {}).get(report.model, ())
             self.ranked, self.holds = whole.ranked.get(report.model, ()), whole.holds.get(report.model)
@@ -361,11 +363,11 @@ class AdvisedModel:
 
     def lead(self) -> tuple[str, ...]:
         """What to do today; where so many rows can be acted on only, first what gives the places."""
-        now, limit, lead = self.ranks_now, self.capacity, self.advice.lead
+        now, limit, lead = self.ranks_now, self.limit, self.advice.lead
         if now is None or limit is None:
             return lead
-        without = (f"Without the limit of {limit.text}: {lead[0]}", *lead[1:])
-        first = f"At capacity {limit.text}, act on the rows that"
+        without = (f"Without the limit of {limit}: {lead[0]}", *lead[1:])
+        first = f"At capacity {limit}, act on the rows that"
         if now.method is None:
             return (f"{first} the score puts first: no method is sure enough to win more.", *without)
         won = self.say(now.gain, self.ranked_first.interval)
@@ -576,7 +578,7 @@ class AdvisedModel:
     def places(self) -> b.Blocks:
         """What a limited capacity changes for the model, and what each score is worth under it."""
         ranked, factor = self.ranked, self.factor
-        if not ranked or self.capacity is None:
+        if not ranked or self.limit is None:
             return
         ends = [times(each.interval, factor) for each in ranked]
         decimals = decimals_for(ends, [factor * (each.utility or 0.0) for each in ranked])
@@ -585,7 +587,7 @@ class AdvisedModel:
         if self.report.places is not None and not self.report.places.full:
             costs = "Every row that the score as it is acts on has a place, so that the limit costs it nothing."
         text = " ".join((costs, *self._of_methods()))
-        yield b.Paragraph(text, strong=f"At capacity {self.capacity.text}.")
+        yield b.Paragraph(text, strong=f"At capacity {self.limit}.")
         yield table(
             ranked,
             [
@@ -621,7 +623,10 @@ class AdvisedModel:
         perfect, learned = most("perfect"), most("post-training")
         if perfect is not None:
             ideal = self.say(perfect.gain or 0.0, perfect.interval)
-            yield f"A perfect ranking, by the labels, would win {ideal} with these places; no method can win more."
+            # Of more than two actions, a method may also change which one a row with a place gets.
+            others = limited_actions(self.evaluation) is not None
+            bound = "which action a row gets stays as it is" if others else "no method can win more"
+            yield f"A perfect ranking, by the labels, would win {ideal} with these places; {bound}."
         if first is not None and first.gain is not None and task is not None:
             does = self._won(first) if first.gain else "on the rows with a place, that changes nothing"
             which = f"changes only which of them reach {plain(task.threshold)}"
@@ -713,7 +718,7 @@ class Recommended(WrittenResult):
             yield each.walk()
             yield each.notes()
             for at in range(len(each.rounds)):
-                yield from _round_blocks(each.rounds, at, "time" in evaluation.columns)
+                yield from _round_blocks(each.rounds, at, "time" in evaluation.columns, each.scale)
         yield b.Notes(source_lines(evaluation, self.terms.names))
 
     def data(self) -> Document:
@@ -753,7 +758,7 @@ class Recommended(WrittenResult):
                 ]
 
 
-def _round_blocks(rounds: Sequence[Round], at: int, in_time: bool) -> b.Blocks:
+def _round_blocks(rounds: Sequence[Round], at: int, in_time: bool, scale: Scale) -> b.Blocks:
     """What was tried on which score, what each method won, and what follows.
 
     in_time: whether fits learn from earlier rows only.
@@ -761,26 +766,26 @@ def _round_blocks(rounds: Sequence[Round], at: int, in_time: bool) -> b.Blocks:
     each, how = rounds[at], "fitted to earlier rows only" if in_time else f"cross-fitted in {FOLDS} folds"
     yield b.Paragraph(
         f"{'Started over with' if at else 'Tried on'} {each.score}, {how}: each gain is on "
-        "held-out rows, in utility per 1,000 decisions over acting on this score as it is. Predicted: the expected "
-        "gain of its kind, before any fit."
+        f"held-out rows, in {scale.unit or 'utility'} {scale.span} over acting on this score as it is. Predicted: the "
+        "expected gain of its kind, before any fit."
     )
-    yield trial_table(each)
+    yield trial_table(each, scale)
     yield from reasons(((trial.chosen.key, trial.achieved.reason) for trial in each.trials), together=True)
-    yield b.Conclusion("", _conclusion(each, at + 1, len(rounds)))
+    yield b.Conclusion("", _conclusion(each, at + 1, len(rounds), scale.say))
 
 
-def trial_table(each: Round) -> b.TextTable:
-    """The methods, the best first; gains are per 1,000 decisions."""
-    costly = any(trial.cost for trial in each.trials)
+def trial_table(each: Round, scale: Scale) -> b.TextTable:
+    """The methods, the best first."""
+    costly, say = any(trial.cost for trial in each.trials), saying(scale.factor)
 
     def gain(result: Result) -> b.Cell:
         """A piece each for the number and for the ends of its interval."""
-        return words(DASH) if result.value is None else b.Cell((*per_thousand(result).split(" "),))
+        return words(DASH) if result.value is None else b.Cell((*say(result.value, result.interval).split(" "),))
 
     def after_cost(trial: Trial) -> str:
         """What is left after the cost, with the digits of the gain."""
-        none = not costly or trial.net is None
-        return "" if none else within(1000 * (trial.net or 0.0), like=times(trial.achieved.interval, 1000))
+        ends = times(trial.achieved.interval, scale.factor)
+        return "" if trial.net is None else within(scale.factor * trial.net, like=ends)
 
     return table(
         each.trials,
@@ -789,7 +794,7 @@ def trial_table(each: Round) -> b.TextTable:
             (left("kind", drops=2), "chosen.declared.kind"),
             ("predicted", lambda trial: gain(trial.predicted)),
             ("achieved", lambda trial: gain(trial.achieved)),
-            (b.Column("after cost", drops=0 if costly else 2), after_cost),
+            costly and ("after cost", after_cost),
             (b.Column("processor", drops=1), lambda trial: f"{trial.seconds:.2f} s"),
         ],
         row=lambda trial: {"chosen": trial is each.best},
@@ -797,19 +802,14 @@ def trial_table(each: Round) -> b.TextTable:
     )
 
 
-def per_thousand(result: Result) -> str:
-    """A utility per 1,000 decisions with its interval."""
-    return saying(1000)(result.value or 0.0, result.interval)
-
-
-def _conclusion(each: Round, number: int, rounds: int) -> b.Lines:
+def _conclusion(each: Round, number: int, rounds: int, say: Say) -> b.Lines:
     """What follows from a round: the flowchart's new answer, or that nothing is left to win."""
     if number == 1 and each.picked is not None and len(each.picked.among) > 1:
         *others, other = each.picked.among
+        won = say(each.picked.gain.value or 0.0, each.picked.gain.interval)
         yield (
             f"Choosing by cross-validation among {', '.join(others)} and {other} would have picked "
-            f"{each.picked.method or 'none of them'}, and wins {per_thousand(each.picked.gain)} per 1,000 decisions on "
-            "rows that took no part in the choice."
+            f"{each.picked.method or 'none of them'}, and wins {won} on rows that took no part in the choice."
         )
     n_tried = sum(trial.achieved.value is not None for trial in each.trials)
     if each.best is None or each.advice is None or each.report is None:
@@ -832,8 +832,8 @@ def _conclusion(each: Round, number: int, rounds: int) -> b.Lines:
     if behind is not None and behind.interval is not None and behind.interval[0] <= 0 and cheaper is not each.best:
         after = " after costs" if any(trial.cost for trial in each.trials) else ""
         yield (
-            f"{cheaper.chosen.key} needs only the score and may be as good: on the same rows it wins "
-            f"{per_thousand(behind)} less per 1,000 decisions{after}."
+            f"{cheaper.chosen.key} needs only the score and may be as good: on the same rows it is "
+            f"behind by {say(behind.value or 0.0, behind.interval)}{after}."
         )
     # The action goes by what there is to win, or where that does not pay, by the cost.
     advice, headline = each.advice, each.advice.headline
@@ -888,11 +888,11 @@ class Ranged(WrittenResult):
             yield table(
                 stretches,
                 [
-                    (left(self.called), lambda each: _span(each).removeprefix("of ")),
+                    (left(self.called, breaks=(30, 12)), lambda each: _span(each).removeprefix("of ")),
                     not of_threshold
                     and ("threshold", lambda each: " to ".join(dict.fromkeys(f"{end:.3g}" for end in each.thresholds))),
                     (left("what to do", wraps=True), _to_do),
-                    (b.Column("wins", breaks=(16,)), self._gain),
+                    ("wins", lambda each: b.Cell(tuple(filter(None, self._gain(each).partition(" ")[::2])))),
                     ("at", lambda each: "" if each.best is None else f"{each.best.at:g}"),
                 ],
             )

@@ -21,7 +21,6 @@ from decal_cli.numbers import Interval, alike, percent, plain, within
 from decal_cli.render.blocks import Block, Blocks, Lines, Paragraph, Signature
 from decal_cli.render.schema import Document, View, of
 from decal_cli.render.terms import PLAIN, StatedTerms
-from decal_cli.tables.selection import Capacity
 from decal_cli.task import ABSTAIN, BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__
 
@@ -188,14 +187,13 @@ def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -
         here, there = map(shares_text, (population.sampled, population.prevalence))
         yield f"rows, {here}, are counted as a population with {there}; {scores}"
     if evaluation.capacity is not None:
-        yield _capacity_line(evaluation, evaluation.capacity)
+        yield _capacity_line(evaluation)
     yield from evaluation.notes
 
 
-def _capacity_line(evaluation: Evaluation, capacity: Capacity) -> str:
+def _capacity_line(evaluation: Evaluation) -> str:
     """Which rows are acted on, in words."""
-    per = f" for each value of {evaluation.columns['per']}" if "per" in evaluation.columns else ""
-    task, text = evaluation.plan.binary, f"capacity {capacity.text}{per}"
+    task, text = evaluation.plan.binary, f"capacity {evaluation.limit}"
     limited = limited_actions(evaluation)
     if limited is not None:
         return f"{text}: so many rows can get {limited}, those where that is expected to win most"
