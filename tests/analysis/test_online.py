@@ -10,7 +10,7 @@ from scipy.stats import t
 
 from decal_cli.analysis.gate import Bounded, holm, look, sequence_interval
 from decal_cli.analysis.online.judged import Judged
-from decal_cli.analysis.online.plan import Delay, OnlinePlan, online_plan, unasked_period
+from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay
 from decal_cli.data import Stream
 from decal_cli.sequential import ONLINE
@@ -207,6 +207,35 @@ def test_the_interval_holds_the_mean_and_shrinks() -> None:
     assert narrow[0] < 0.3 < narrow[1] and narrow[1] - narrow[0] < 0.5 * (wide[1] - wide[0])
     # The fixed one is 1.96 standard errors to either side.
     assert 1.96 < (narrow[1] - narrow[0]) / 2 / (0.3 * 0.7 / 8000) ** 0.5 < 4
+
+
+@pytest.mark.parametrize(
+    ("every", "name", "first", "after"),
+    [
+        ("hour", "2024-02-29 23", "2024-02-29T23", "2024-03-01T00"),
+        ("day", "2024-02-29", "2024-02-29", "2024-03-01"),
+        ("week", "2024-02-26", "2024-02-26", "2024-03-04"),
+        ("week", "1969-12-29", "1969-12-29", "1970-01-05"),
+        ("month", "2024-02", "2024-02-01", "2024-03-01"),
+        ("quarter", "2023 Q4", "2023-10-01", "2024-01-01"),
+        ("quarter", "1969 Q4", "1969-10-01", "1970-01-01"),
+        ("year", "2023", "2023-01-01", "2024-01-01"),
+    ],
+)
+def test_a_window_of_the_calendar_is_called_by_its_start_and_ends_before_the_next(
+    every: str, name: str, first: str, after: str
+) -> None:
+    """Weeks begin on Mondays; a nanosecond before its start is another window, as is the start of the next."""
+    start, end = (int(np.datetime64(each, "ns").astype(np.int64)) for each in (first, after))
+    period = Period.parse(every)
+    before, at, last, following = period.places(np.array([start - 1, start, end - 1, end]), 0).tolist()
+    assert (before, last, following) == (at - 1, at, at + 1) and period.name(at) == name
+
+
+def test_windows_of_so_many_rows_are_called_by_their_rows() -> None:
+    period = Period.parse("20")
+    assert period.places(np.zeros(3, dtype=np.int64), 1_999).tolist() == [99, 100, 100]
+    assert period.name(99) == "1,981–2,000"
 
 
 def test_holm_by_hand() -> None:

@@ -136,7 +136,8 @@ def mirrors(path: Path) -> list[str]:
 def first_failure(root: Path, tests: list[str]) -> str | None:
     """The test that notices, if any does."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--no-header", "-p", "no:cacheprovider", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    # Threads of linear algebra wait for each other where other programs run.
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (_LONGEST, _LONGEST))  # noqa: E731
     ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, preexec_fn=limit)
     if ended.returncode < 0:
