@@ -93,6 +93,16 @@ def test_a_share_rests_on_no_more_rows_than_its_weights_say() -> None:
     assert wilson(1, 5, 0.95) == pytest.approx((0.5655, 1.0), abs=5e-5)
 
 
+def test_a_share_that_clusters_agree_on_rests_on_more_rows_than_there_are() -> None:
+    """40 clusters with label 1 in one of two rows, and two with it in both: labels vary less than those of a coin."""
+    label = np.append(np.tile([0, 1], 40), np.ones(4, dtype=int))
+    units = units_of_rows(label, None, np.repeat(np.arange(42), 2))
+    share = replace(units.mean(label.astype(float)), of_rows=True)
+    rows = share.value * (1 - share.value) / share.seen**2
+    assert share.value == pytest.approx(44 / 84) and rows > 5 * 84
+    assert share.wilson(0.95) == pytest.approx(wilson(44 / 84, rows, 0.95))
+
+
 def test_the_uncertainty_is_between_those_of_the_base_rates_wilson_ends() -> None:
     """The rows are as many as the variance of the weighted base rate says."""
     rows = replace(known_rows("binary"), weight=np.random.default_rng(0).exponential(size=len(known_rows("binary"))))
