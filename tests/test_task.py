@@ -249,3 +249,10 @@ def test_a_threshold_decides_to_the_last_bit(decal: Decal, tmp_path: Path, road:
                 done = decal("evaluate", *source, *task, "-m", "selection_rate", "-f", "json")
                 found = json.loads(done.out)["reports"][0]["metrics"]["selection_rate"]["value"]
                 assert found == pytest.approx(acting / 3), (t, task)
+
+
+@pytest.mark.parametrize(("operated_at", "then"), [(None, 0.5), (0.2, 0.5), (0.3, 0.3)])
+def test_a_task_that_moves_keeps_the_sum_of_its_costs(operated_at: float | None, then: float) -> None:
+    """Costs of 1 and 4 have t* = .2; at .5 they are 2.5 each. Who operates elsewhere stays there."""
+    moved = BinaryTask.of_costs(1, 4, operated_at).moved_to(0.5)
+    assert moved.costs == (2.5, 2.5) and (moved.threshold, moved.decision_threshold) == (0.5, then)

@@ -15,6 +15,7 @@ from decal_cli.analysis.compare import (
     NoSplice,
     SwapPart,
     best_cut,
+    class_disagreements,
     compare,
     disagreements,
     exact_sign_test,
@@ -27,10 +28,11 @@ from decal_cli.data import Dataset, from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.metrics import parse
 from decal_cli.render.results.comparison import Compared
+from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity, selected
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, ClassDecision
 from tests.helpers.command import FOX
 from tests.helpers.pairs import any_pairs, pair_columns
 from tests.helpers.results import as_text
@@ -246,6 +248,30 @@ def test_the_table_by_hand(weighted: bool) -> None:
     only_a = (((a >= 0.5) == label) & ((b >= 0.5) != label)) * weight
     assert counted.only_a_right == pytest.approx(only_a.sum(), rel=1e-12)
     assert (counted.p_value is None) == weighted
+
+
+def test_of_several_classes_weights_count_as_so_many_rows_of_a_cluster_do() -> None:
+    """Clusters whose decisions differ vary by the weight of their rows: repeated rows say the same."""
+    rng = np.random.default_rng(3)
+    a, b = rng.dirichlet(np.ones(3), (2, 240))
+    label, unit, times = rng.integers(0, 3, 240), np.repeat(np.arange(60), 4), rng.integers(1, 4, 240)
+    decision, ends = ClassDecision(((1, 0, 0), (0, 1, 0), (0, 0, 1)), ("x", "y", "z")), []
+    for repeated, weight in ((np.ones(240, dtype=int), times.astype(float)), (times, None)):
+        one, other = (
+            ClassTable(
+                np.repeat(score, repeated, axis=0),
+                np.repeat(label, repeated),
+                weight,
+                ("x", "y", "z"),
+                np.repeat(unit, repeated),
+            )
+            for score in (a, b)
+        )
+        ends.append(class_disagreements(one, other, decision))
+    weighed, whole = ends
+    assert weighed.p_value == pytest.approx(whole.p_value, rel=1e-9) and 0 < whole.p_value < 1
+    share = 240 / times.sum()
+    assert (weighed.a_better, weighed.b_better) == pytest.approx((share * whole.a_better, share * whole.b_better))
 
 
 @pytest.mark.parametrize(("one", "other"), [(0, 0), (1, 0), (3, 9), (10, 10), (883, 967), (40, 200)])

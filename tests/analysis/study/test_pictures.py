@@ -11,6 +11,7 @@ from matplotlib.text import Text
 
 from decal_cli.analysis.study_summary import Summary, summarise
 from decal_cli.plot.study import (
+    _BY_THRESHOLD,
     STUDY_PICTURES,
     _local_lines,
     draw_study,
@@ -144,6 +145,16 @@ def test_the_figures_of_the_paper_are_drawn_in_both_units(summary: Summary) -> N
 def test_figures_without_their_methods_are_not_drawn() -> None:
     none = [name for name, _, _ in experiment_pictures(summarise(made_up_study(methods=("platt",))))]
     assert not any(name.startswith(("by-", "against-regret-u")) for name in none)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_lines_along_thresholds_are_mean_gains_beyond_isotonic_regression(summary: Summary) -> None:
+    points = summary.points
+    lines = {line.get_label(): line for axes in _BY_THRESHOLD(points, {}).axes for line in axes.get_lines()}
+    for method in set(points.gains) - {"isotonic"}:
+        more, line = points.gains[method] - points.gains["isotonic"], lines[method]
+        for t, mean in zip(line.get_xdata(), line.get_ydata(), strict=True):
+            assert mean == pytest.approx(np.nanmean(more[points.threshold == t]))
 
 
 @pytest.mark.parametrize("power", [1, 6])
