@@ -176,6 +176,18 @@ def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
             assert low <= high, name
 
 
+def test_the_mean_calibration_regret_is_no_less_sure_than_that_at_each_threshold(tmp_path: Path) -> None:
+    """Its interval holds it, and lies within the means of the ends, as all t* share the rows."""
+    rng = np.random.default_rng(0)
+    score = rng.random(2000)
+    (tmp_path / "weights.csv").write_text("threshold,weight\n0.2,1\n0.4,3\n0.6,2\n")
+    grid = Grid(np.array([0.2, 0.4, 0.6]), parse_prior(str(tmp_path / "weights.csv")))
+    curve = curves_of(tabulate(score, (rng.random(2000) < score**2).astype(int)), None, grid)["regret_calibration"]
+    low, high = curve.expectation.interval
+    weight = np.array([1, 3, 2]) / 6
+    assert weight @ curve.low <= low < curve.expectation.value < high <= weight @ curve.high
+
+
 @pytest.mark.parametrize(
     "content",
     [[[0.2, 1], [0.4, 3]], {"0.2": 1, "0.4": 3}, {"threshold": [0.4, 0.2], "weight": [3, 1]},
