@@ -11,7 +11,7 @@ from decal_cli.hints import Hint, hints_in, said
 _COMMAND = re.compile(r"^\s*::|##(?=[A-Za-z]*\[)")
 """What CI systems take for a command of their own, wherever it stands in a log or where it begins a line."""
 _ADDRESS = re.compile(r"(?<![\w+.-])(?:postgres(?:ql)?:/*|[A-Za-z][\w+.-]*:/+)", re.IGNORECASE)
-"""How an address begins."""
+"""The beginning of an address of a database or of the web."""
 _USER = re.compile(r"[^\s:/@]*")
 _PORT = re.compile(r"\d+(?![\w%])")
 _WORD = re.compile(r"\S*")
@@ -115,7 +115,7 @@ def masked(line: str) -> str:
 
 
 def _without_passwords(line: str) -> Iterator[str]:
-    """Pieces of the line. The time is that of its length, since names in it may be long."""
+    """Pieces of the line, without passwords. The time grows with its length alone, since names in it may be long."""
     at = shown = word_ends = 0
     last = line.rfind("@")
     while address := _ADDRESS.search(line, at):

@@ -21,12 +21,12 @@ class Estimated(NamedTuple):
 
 
 def short(value: float, decimals: int) -> str:
-    """A number of at most this many decimals; large ones keep four digits."""
+    """A number with at most this many decimals; a large one keeps four digits."""
     return f"{value:z,.{_fewer(value, decimals)}f}"
 
 
 def _fewer(value: float, decimals: int) -> int:
-    """The decimals of a number of this size."""
+    """How many of these decimals a number of this size keeps: two fewer from 10 on, none from 1,000 on."""
     return 0 if abs(value) >= 1000 else max(0, decimals - 2) if abs(value) >= 10 else decimals
 
 
@@ -145,7 +145,7 @@ def times(interval: Interval | None, factor: float) -> Interval | None:
 
 
 def sized(value: float, interval: Interval | None) -> Estimated:
-    """How much is lost, where that much is lost and not won."""
+    """The size of an amount and its interval; both change sign where the amount is negative."""
     return Estimated(value, interval) if value >= 0 else Estimated(-value, times(interval, -1))
 
 

@@ -18,11 +18,10 @@ from decal_cli.hints import Hint
 class Role(Option):
     """What one column, or several, stand for.
 
-    read_as: as numbers, as texts of which only equality matters, as features, which are read when they are needed,
-    or as times.
-    globs: whether a pattern such as 'p_*' can name the columns. usual: the names, in lower case, and the patterns by
-    which a column is found when the user names none; a role that has usual names is required. shares: other roles that
-    the same column can have. unless: a role that takes its place where the user names it.
+    read_as: as numbers, as texts that are only told apart, as features, read when they are needed, or as times. globs:
+    whether a pattern such as 'p_*' can name the columns. usual: names, in lower case, and patterns that find a column
+    when the user names none; a role that has them is required. shares: other roles that the same column can have.
+    unless: a role that, where named, replaces this one.
     """
 
     read_as: Literal["numbers", "texts", "features", "times"] = "texts"
@@ -172,7 +171,7 @@ class Columns(Declaring, panel="Input"):
     )
 
     def __post_init__(self) -> None:
-        """Four utility columns may be named in one text."""
+        """Split a single text that names all utility columns, such as 'a,b,c,d'."""
         if len(self.utility_columns) == 1:
             object.__setattr__(self, "utility_columns", tuple(map(str.strip, self.utility_columns[0].split(","))))
 
@@ -182,7 +181,7 @@ class Columns(Declaring, panel="Input"):
         return named if isinstance(named, tuple) else () if named is None else (named,)
 
     def updated(self, given: Mapping[str, Any]) -> Columns:
-        """The same columns, with these values in place of their own."""
+        """These columns, with the given values in place of their own."""
         return replace(self, **given)
 
 

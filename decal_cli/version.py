@@ -4,4 +4,4 @@ from typing import Literal
 
 __version__ = "0.1.0"
 SCHEMA: Literal[1] = 1
-"""Of the JSON documents."""
+"""Version of the JSON that decal writes."""

@@ -42,7 +42,7 @@ NO_GROUP = "(missing)"
 MAX_OFF = 1e-3
 """How far the probabilities of a row may be from a sum of 1."""
 ROUNDING = 1e-12
-"""How far they may be without a word."""
+"""How far the probabilities of a row may be from a sum of 1 without a note."""
 _AMOUNTS = {"amount": "amount", "cost_fp_column": "cost", "cost_fn_column": "cost", "utility_columns": "utility"}
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?")
 _TIME, _DATE_LENGTH = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:.*)?"), len("2026-01-31")
@@ -94,7 +94,7 @@ def holds_texts(source: Source, name: str) -> bool:
 
 
 def _known_span(values: np.ndarray) -> tuple[float, float, np.ndarray]:
-    """Least and greatest of the values that are not missing, and the mask of those that are, of no length for none."""
+    """The least and the greatest known value, and the mask of missing values, which is empty where none is missing."""
     missing = np.zeros(0, dtype=bool)
     if np.isnan(values.min(initial=np.inf)):
         missing = np.isnan(values)
@@ -345,7 +345,7 @@ def labels_of(parts: Origin, name: str, columns: Columns, classes: Sequence[str]
 
 
 def _some_lacking(missing: np.ndarray, parts: Origin, name: str, columns: Columns) -> None:
-    """Write down which labels are missing. Errors: DecalError, where all are, or they may not be dropped."""
+    """Record which labels are missing. Errors: DecalError, where all are, or they may not be dropped."""
     if missing.all():
         raise DecalError(
             f"{parts[0].source.shown}, column {quote(name)}: every label is missing", "name another column"

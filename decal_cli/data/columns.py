@@ -112,7 +112,7 @@ class Chosen(Columns):
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Both, each once."""
+        """Columns read as numbers or as texts, each once."""
         return tuple(dict.fromkeys((*self.numbers, *self.texts)))
 
     @property
@@ -133,7 +133,7 @@ class Chosen(Columns):
 
     @property
     def scored(self) -> tuple[ClassColumns, ...]:
-        """The models; those of two classes have one column, and no names of classes."""
+        """The columns of each model; a model of two classes has one column, and no names of classes."""
         return self.models or tuple(ClassColumns(name, (name,), ()) for name in self.score)
 
     def roles(self) -> dict[str, str | tuple[str, ...]]:
@@ -141,7 +141,7 @@ class Chosen(Columns):
         return {role: getattr(self, role) for role in ROLES if self.names(role)}
 
     def free(self, names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...]:
-        """Those of these columns that have no role, and are called so."""
+        """The columns among `names` that have no role and whose names match one of the patterns."""
         used = {name for role in ROLES for name in self.names(role)}
         return tuple(name for name in names if name not in used and called_so(name, patterns))
 
@@ -152,7 +152,7 @@ class Chosen(Columns):
 
 
 def called_so(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a name is one of these, or of their form, whatever its capitals."""
+    """Whether a name, in lower case, matches one of these patterns."""
     return any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
 
 
@@ -236,7 +236,7 @@ def same_columns(chosen: Chosen, first: str, names: Sequence[str], columns: Colu
 def nearest_of(name: str, names: Sequence[str], shown: str, what: str = "column", after: str = "") -> str:
     """The name, which is one of these. Errors: DecalError, with the one that is spelt most like it.
 
-    after: what is said of the name that is none of them.
+    after: what the error says after the name.
     """
     if name in names:
         return name

@@ -77,7 +77,7 @@ class Predictions:
     without_label: Rows | None = None
 
     def with_classes(self, classes: Sequence[str]) -> Predictions:
-        """The same rows with their classes in this order. Errors: DecalError, where they are others."""
+        """The model with its classes in this order. Errors: DecalError, where its classes are not these."""
         rows = self.rows
         if rows.classes == tuple(classes):
             return self
@@ -91,11 +91,11 @@ class Predictions:
 
 
 NO_LABEL = "missing label"
-"""Why a row is dropped whose label is missing."""
+"""The reason, in notes, for dropping a row whose label is missing."""
 TIMES = ("date", "day", "time", "timestamp", "datetime", "*_date", "*_time", "*_at", "date_*")
-"""What columns of times are often called."""
+"""Patterns of the names that columns of times often have."""
 MAX_OFF = 1e-6
-"""By how much shares of all classes may miss a sum of 1, as rounded ones do."""
+"""How far the shares of all classes may be from a sum of 1, since people round them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +103,9 @@ class Dataset:
     """All models of one set of inputs.
 
     columns: role -> column(s); guessed: roles found by their usual names. notes: what was dropped, and why. features:
-    what reads them, if the user named any. population: the one that rows are counted as; None: their own. clusters:
-    the names of the clusters that rows were sampled in, by number; None where each row stands by itself. capacity: of
-    acting on them; None: there is no limit.
+    what reads them, if the user named any. population: the one that rows are weighted to; None: their own. clusters:
+    the names of the clusters that rows were sampled in, by number; None where rows are independent. capacity: on how
+    many rows one can act; None: there is no limit.
     """
 
     inputs: tuple[Input, ...]
@@ -118,9 +118,9 @@ class Dataset:
     clusters: np.ndarray | None = None
     capacity: Capacity | None = None
     unused_times: tuple[str, ...] = ()
-    """Columns without a role that are called as times are."""
+    """Columns without a role whose names look like those of times."""
     apart: bool = False
-    """Whether the rows of several models were counted each by themselves, so that nothing tells which are the same."""
+    """Whether the rows of each model were counted by themselves, so that nothing tells which rows two models share."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -128,16 +128,16 @@ class Dataset:
         return self.models[0].rows.classes
 
     def changed(self, change: Callable[[Rows], Rows]) -> Dataset:
-        """The same with other rows of each model, made of its own."""
+        """The data set with the rows of each model replaced by `change` of them."""
         return replace(self, models=tuple(replace(each, rows=change(each.rows)) for each in self.models))
 
     @property
     def judged(self) -> Dataset:
-        """The same with the rows that fits are judged on when each is held out."""
+        """The data set with the rows that fits are judged on when each is held out: see `Rows.judged`."""
         return self.changed(lambda rows: rows.judged)
 
     def need_two_classes(self, verb: str) -> None:
-        """Raise a DecalError where there are several, which the verb cannot take."""
+        """Raise a DecalError where there are several classes, which the verb cannot take."""
         if self.classes:
             raise DecalError(
                 f"decal {verb} takes scores of two classes, and {Hint('proba')} names {len(self.classes)} classes",
@@ -150,7 +150,7 @@ class Dataset:
             raise needs_rows(f"decal {verb}")
 
     def need_no_limit(self, verb: str) -> None:
-        """Raise a DecalError where so many rows can be acted on only, which the verb cannot take."""
+        """Raise a DecalError where a capacity limits the rows to act on, which the verb cannot take."""
         if self.capacity is not None:
             raise DecalError(
                 f"decal {verb} decides on every row for itself, and {Hint('capacity')} is for all of them together",
@@ -167,7 +167,7 @@ class Dataset:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """The notes, and of which kinds the features are, once they were read."""
+        """The notes, and once features were read what kinds of columns they are."""
         return (*self.notes, *(self.features.notes if self.features else ()))
 
 
@@ -197,12 +197,12 @@ def _of_classes_by_name(source: Source, columns: Columns) -> bool:
 
 
 def parts_of(sources: Sequence[Source], chosen: Chosen) -> Origin:
-    """What was chosen of every input; scores may be texts, such as percentages."""
+    """The chosen columns of every input; scores may be texts, such as percentages."""
     return loaded_parts(sources, chosen.numbers, chosen.texts, chosen.score if may_be_text(chosen) else ())
 
 
 def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
-    """Check and assemble what was chosen of opened inputs."""
+    """The data set of the chosen columns of opened inputs, checked."""
     if chosen.logit and chosen.margin:
         raise DecalError(
             f"scores are either log-odds ({Hint('logit')}) or margins ({Hint('margin')})", "give one of them"
@@ -260,7 +260,7 @@ def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin)
         raise DecalError(f"{shown}, column {quote(model.name)}: no row is left ({why})", "name other columns")
     complete, apart = np.flatnonzero(~incomplete), None
     if NO_LABEL in reasons:
-        # What lacks a label and nothing else.
+        # Rows that lack a label and nothing else.
         others = np.logical_or.reduce([mask for reason, mask in reasons.items() if reason != NO_LABEL])
         rows = model.rows.take(np.flatnonzero(reasons[NO_LABEL] & ~others))
         apart = replace(rows, label=np.zeros_like(rows.label)) if len(rows) else None
@@ -283,7 +283,7 @@ class Digests:
         return digests
 
     def inputs(self, parts: Origin, label: np.ndarray | None, lacks: np.ndarray | None) -> tuple[Input, ...]:
-        """The inputs as results name them; label: 1 where a row is positive, None of several classes. lacks: one."""
+        """The inputs as results name them. label: 1 where positive; None: several classes. lacks: rows without one."""
         inputs = []
         for part, digest in zip(parts, self.wait(), strict=True):
             of_part = slice(part.start, part.start + part.table.num_rows)
@@ -339,7 +339,7 @@ def parse_capacity(text: str) -> Capacity:
 
 
 def in_population(dataset: Dataset, columns: Columns) -> Dataset:
-    """The data set as the user's population has it; itself, where none is named. Errors: DecalError."""
+    """The data set with weights and scores of the user's population; unchanged without one. Errors: DecalError."""
     if columns.prevalence is None and columns.sampled_negatives is None:
         if columns.keep_scores:
             raise DecalError(

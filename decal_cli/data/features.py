@@ -33,7 +33,7 @@ MIN_NUMBERS, MIN_SHARE = 20, 0.95
 MIN_TEXTS, MIN_DIFFERENT, MIN_WORDS = 20, 0.5, 2.0
 """Different values, their share of the rows that have one, and words in each on average, from which they are texts."""
 _WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffef]{2}|(?<!\S)\S*[^\W\d_]\S*")
-"""What stands between spaces and has a letter; of scripts that have no spaces between words two letters."""
+"""A word: what stands between spaces and has a letter; two letters in scripts without spaces between words."""
 PER_DAY = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 

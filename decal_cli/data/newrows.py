@@ -27,7 +27,7 @@ from decal_cli.tables.rows import Unlabelled
 class Batch:
     """Some rows of a file. table: pyarrow, every column in the file's order.
 
-    known: bool (rows of the table,), which rows lack no value; rows: these, to be scored.
+    known: bool (rows of the table,), which rows lack no value. rows: the rows that lack none, to be scored.
     """
 
     table: Any
@@ -59,7 +59,7 @@ class NewRows:
             raise DecalError(f"{self.source.shown}: duplicate column {listed(repeated)}", "rename one of the two")
         for name in (*columns.score, *columns.proba, *columns.features, *columns.group):
             nearest_of(name, self.names, self.source.shown, after=", which the model was fitted on")
-        # Of a list-valued column there are many kinds, all of them numbers.
+        # A list-valued column has a kind for each of its numbers.
         numbers = [name for name, kind in zip(columns.features, kinds, strict=False) if kind == "number"]
         # Scores such as '90%' stay as they are written in the rows that go out.
         scores = columns.score if may_be_text(columns) else ()
@@ -125,7 +125,7 @@ class NewRows:
             if all(chunk.null_count == len(chunk) for chunk in chunks) or (
                 pa.types.is_floating(chunks[0].type) and all(np.isnan(chunk_floats(chunk)).all() for chunk in chunks)
             ):
-                # Of a list nothing else is left to see.
+                # A list-valued column has nothing else to look at.
                 return Features.missing(origin.n_rows, self.kinds)
         kinds = self.kinds if len(names) == len(self.kinds) else None
         held = Held(self.source.shown, part.table, self.source.raw, self.source)

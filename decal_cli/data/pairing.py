@@ -23,7 +23,7 @@ from decal_cli.tables.table import Ints
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """A data set of two models on the same rows, and what names these rows.
+    """A data set of two models on the same rows, and the ids of these rows.
 
     ids: (T,) text, or int64 row numbers from 1 where no id column was named; none where rows were counted. id_name: the
     column's name, or 'row'.
@@ -35,7 +35,7 @@ class Paired:
 
     @property
     def counted(self) -> bool:
-        """Whether no single row is known, and so no id."""
+        """Whether rows were counted, so that no single row and no id is known."""
         return self.dataset.models[0].rows.counted
 
 
@@ -143,7 +143,7 @@ def _wanted(paths: Sequence[str], columns: Columns, role: str, id_column: str) -
     named = columns.names(role)
     if len(named) > 2:
         raise DecalError(f"{len(named)} scores are named for two files", "name one for both files, or one for each")
-    # The rows are counted in another population when it is known which they are.
+    # Population and capacity apply later, once it is known which rows both files have.
     own = columns.updated({"prevalence": None, "sampled_negatives": None, "keep_scores": False, "capacity": None})
     # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
     elsewhere: dict[str, Any] = {role: DEFAULTS[role] for role in ROLES if role != "label"}
@@ -154,7 +154,7 @@ def _wanted(paths: Sequence[str], columns: Columns, role: str, id_column: str) -
 
 
 def _say(notes: list[str], id_column: str, drop: bool, where: str, ids: np.ndarray, what: str) -> None:
-    """An error on such ids, if there are any, or a note where they may be dropped."""
+    """Raise a DecalError on these ids, if there are any, or add a note where they may be dropped."""
     count = len(ids)
     if not count:
         return
@@ -169,7 +169,7 @@ def _say(notes: list[str], id_column: str, drop: bool, where: str, ids: np.ndarr
 def _places(
     paths: Sequence[str], ids: Sequence[np.ndarray], say: Callable[[str, np.ndarray, str], None]
 ) -> tuple[Ints, Ints]:
-    """Where the ids that both files name once stand in each of them; what is said of the others."""
+    """The rows of each file, int64, whose ids both files name once, in one order; `say` reports all other ids."""
     single = []
     for path, its_ids in zip(paths, ids, strict=True):
         missing = its_ids == NO_GROUP
@@ -188,7 +188,7 @@ def _places(
 
 
 def _names(paths: Sequence[str], first: str, second: str) -> tuple[str, str]:
-    """The score columns; where both are called alike, the files."""
+    """The names of the two models: their score columns, or the files where both columns have one name."""
     if first != second:
         return first, second
     stems = [os.path.basename(path).split(".")[0] for path in paths]
@@ -198,7 +198,7 @@ def _names(paths: Sequence[str], first: str, second: str) -> tuple[str, str]:
 
 
 def _without_ids(dataset: Dataset, columns: Columns, id_column: str) -> Dataset:
-    """Without the ids among the groups, unless the user groups by them."""
+    """The data set without the ids among its groups, unless the user groups by them."""
     if id_column in columns.group:
         return dataset
     without = dataset.changed(

@@ -55,12 +55,15 @@ class Part:
             at += len(chunk)
 
     def pieces(self, name: str) -> Iterator[tuple[int, Any]]:
-        """The same in pieces that need little memory, for those who look at each once."""
+        """The pieces of a column and the row at which each starts, as `chunks` gives them, but read with little memory.
+
+        Only for code that looks at each piece once.
+        """
         return self.table.pieces(name, self.start) if isinstance(self.table, _Deferred) else self.chunks(name)
 
 
 class _Deferred:
-    """The columns of a large Parquet file as a table has them, each read when it is asked for, and held no longer."""
+    """A large Parquet file in place of a table: each column is read when it is asked for, and not kept."""
 
     def __init__(self, source: ParquetSource) -> None:
         self.source, self.schema, self.num_rows = source, source.schema, source.count
@@ -82,7 +85,7 @@ class _Deferred:
         self._check(self.num_rows - (end - at))
 
     def _check(self, rows: int) -> None:
-        """Metadata of a damaged file may claim any number of rows."""
+        """Raise a DecalError where a column has not as many rows as the metadata says, as in a damaged file."""
         if rows != self.num_rows:
             raise DecalError(f"{self.source.shown}: has not the rows that it says", "write or copy it again")
 
@@ -140,7 +143,7 @@ class Origin(list[Part]):
         raise DecalError(f"{self.place(name, row)}: {problem}", fix)
 
     def lacking(self, missing: np.ndarray, name: str, role: str, columns: Columns, of: str = "") -> None:
-        """Write down which rows lack a value, as what `of` says. Errors: DecalError, where they may not be dropped."""
+        """Record which rows lack a value, under the name `of`. Errors: DecalError, where they may not be dropped."""
         if not missing.any():
             return
         if columns.missing == "error":
@@ -159,7 +162,7 @@ class Origin(list[Part]):
 
 
 def missing_fix(role: str) -> str:
-    """What to do about rows that lack a value: nobody can fill in what a model did not say."""
+    """The fix that an error proposes for rows that lack a value: a missing score cannot be filled in."""
     drop = f"drop these rows with {Hint('missing', 'drop')}"
     return drop if role in ("score", "probability") else f"{drop}, or fill them in"
 
@@ -169,12 +172,12 @@ def loaded_parts(
 ) -> Origin:
     """These columns of every input, one after the other. Errors: DecalError, where one has no rows.
 
-    either: those of the numbers that may be columns of texts.
+    either: the columns among the numbers that may hold texts.
     """
     parts, start = Origin(), 0
     for source in sources:
         try:
-            # What claims far more rows than it has bytes is read before it is believed.
+            # A file that claims far more rows than it has bytes is read before it is believed.
             if isinstance(source, ParquetSource) and source.raw.size > max(MAX_HELD_BYTES, source.count // 64):
                 table: Any = _Deferred(source)
             else:
@@ -224,7 +227,7 @@ def is_text(kind: Any) -> bool:
 
 
 class NotNumbers(DecalError):
-    """A chunk that has no meaning as numbers; its type in words. Always caught: only its catcher knows the place."""
+    """A chunk that cannot be read as numbers; its text is the type in words. The catcher adds the place."""
 
 
 def chunk_floats(chunk: Any) -> np.ndarray:
@@ -404,5 +407,5 @@ class Texts:
             self.codes = np.append(np.cumsum(used[:-1], dtype=np.int32) - 1, np.int32(MISSING_CODE))[self.codes]
 
     def each(self, of_values: Sequence[Any] | np.ndarray, of_missing: Any, dtype: Any = None) -> np.ndarray:
-        """What each row has, of what each different text has; shape (T,)."""
+        """The value of each row, shape (T,), from the value that each different text has."""
         return np.array([*of_values, of_missing], dtype)[self.codes]

@@ -19,14 +19,14 @@ Clock = Literal["rows", "numbers", "dates"]
 NS_PER_DAY = PER_DAY["ns"]
 MAX_NS = 2**63 - 1
 MAX_NUMBER = 2.0**53
-"""Beyond it whole numbers run into each other as floats."""
+"""Largest number: beyond it, floats cannot hold every whole number."""
 _FINER = re.compile(r"\.\d{6}(\d{1,3})")
 
 
 def times_of(parts: Origin, name: str) -> tuple[NDArray[Any], Clock]:
     """A column of times: dates as int64 nanoseconds, numbers as float64.
 
-    Errors: DecalError, where one is missing, or so far off that it is none: what "never" is written as, mostly.
+    Errors: DecalError, where a time is missing, or is so far off that it mostly stands for "never".
     """
     typed = Origin(Part(part.source, part.source.load_typed((name,)), part.start) for part in parts)
     kinds = {typed_kind(part.type_of(name)) for part in typed}

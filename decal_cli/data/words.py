@@ -18,9 +18,9 @@ MISSING = (
 )
 """Texts that stand for a missing value."""
 NO_LABEL = frozenset(MISSING) - {"None", "none"}
-"""Those that stand for a missing label: 'none' may well be a class."""
+"""Texts that stand for a missing label: unlike in other columns, 'none' may well be a class."""
 NATURAL = {"0": 0, "1": 1, "false": 0, "true": 1}
-"""Labels that say by themselves which of them counts as 1."""
+"""Labels whose meaning is plain, and the 0 or 1 that each counts as."""
 NUMBER = re.compile(r"[ \t]*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)[ \t]*", re.IGNORECASE | re.ASCII)
 """A text that is a number."""
 _WHOLE = re.compile(r"(\+|(?P<minus>-))?0*(?P<digits>\d+)(\.0*)?", re.ASCII)
@@ -69,7 +69,7 @@ def listed(names: Sequence[str], most: int = MAX_LISTED) -> str:
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """What comes second in each pair, by what comes first."""
+    """The second items of pairs, by the first item."""
     groups: dict[K, list[V]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
@@ -102,12 +102,12 @@ def shell_word(text: str) -> str:
 
 
 def file_word(path: str) -> str:
-    """A path as a shell takes it, and no command for an option."""
+    """A path as a shell takes it, written so that no command reads it as an option."""
     return shell_word(f"./{path}" if path.startswith("-") else path)
 
 
 def first_line(error: BaseException) -> str:
-    """What a library said, cut to its first line."""
+    """The first line of an error's message, cut where it is long."""
     lines = str(error).strip().splitlines()
     text = masked(printable(lines[0].strip() if lines else type(error).__name__))
     return text if len(text) <= 200 else text[:197] + "..."

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 Complete = Callable[[str], list[str]]
-"""What may follow the beginning of a value."""
+"""Takes the beginning of a value; gives the values that begin so."""
 Check = Callable[[Any, Any], Any]
 """Takes Typer's context and a value; gives the value back, or raises DecalError before anything is read."""
 NUMBERS = {"int": int, "float": float, "list[float]": list[float]}
@@ -20,13 +20,10 @@ NUMBERS = {"int": int, "float": float, "list[float]": list[float]}
 class Option:
     """What help, parser, settings and Python know of a field.
 
-    help: of which the first page shows the first sentence, where `brief` has it there. name: of the field. key: how it
-    is called on the command line, in settings and as a keyword, by default as the field; of Python alone it is "".
-    line: how the command line alone calls it; None where it has no such option. verbs: the commands that have it, where
-    not all have. flag: one more option, such as '-s'. kind: type of its values as text gives them; a list where it may
-    be repeated; by default as its default or its annotation has it. ranged: whether a number may be a text LOW:HIGH.
-    choices: its values, where these are few. panel: its heading in help. shown: the default that help prints, where it
-    is found later. settle: gives the value that it has beside what else the line says, by key.
+    key: its name on the command line, in settings and in Python; by default the field's, "" where only Python has it.
+    line: its name on the line alone; None where that has no such option. brief: whether the first page of help has it,
+    with its first sentence. ranged: whether a number may be a text LOW:HIGH. shown: the default that help prints, where
+    that is found later. settle: turns its value and the line, by key, into the value that is used.
     """
 
     help: str = ""

@@ -25,7 +25,7 @@ _TYPES = {
     "int64": re.compile(r"0|-?[1-9][0-9]{0,17}"),
     "float64": re.compile(r"-?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"),
 }
-"""What is a number in a column that nobody called one: neither '007' nor 20 digits, which are names."""
+"""What counts as a number in a column that nobody named as numbers: not '007' or 20 digits, which are names."""
 
 
 class CsvSource(Source):

@@ -27,11 +27,11 @@ BINARY = ("Parquet", "Arrow")
 _STORE = re.compile(r"(s3|gs|gcs|abfss?)://", re.IGNORECASE)
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|CONNECTION_STRING", re.IGNORECASE)
 _SECONDS = 20.0
-"""Of waiting for a store: for a connection, and for an answer."""
+"""How many seconds to wait for a store: for a connection, and for an answer."""
 
 
 class RawData:
-    """Where rows come from. path: as the user gave it; digest: gives a hex digest of rows that stand in no file."""
+    """Where rows come from. path: as the user gave it. digest: gives a hex digest of rows that are in no file."""
 
     size = 0
     """Bytes of a file."""
@@ -89,7 +89,7 @@ class Source:
 
 
 class Held(Source):
-    """Columns in memory. raw: by default the source is in no file, and has no digest. of: whose rows they are."""
+    """Columns in memory. raw: where they come from; by default no file, and no digest. of: the source of their rows."""
 
     def __init__(self, shown: str, table: Any, raw: RawData | None = None, of: Source | None = None) -> None:
         self.shown, self.raw, self.of = shown, raw or RawData(shown), of
@@ -123,7 +123,7 @@ class Raw(RawData):
         self.shown, self.stream = shown, stream
         with translated(shown, "a file"):
             self.identity = () if stream is not None else self._status()
-            # Of a pipe, which is held whole, the size is not known.
+            # The size of a pipe, which is held whole, is not known.
             self.size = self.identity[0] if self.identity else 0
             if stream is None:
                 with self._bytes() as file:
@@ -208,7 +208,7 @@ class Raw(RawData):
 
 
 def _bounded(shown: str, stream: BinaryIO, start: bytes = b"") -> bytes:
-    """What is left of a stream, after its start."""
+    """A stream from its start on, held in memory. Errors: DecalError, where it is larger than MAX_STREAM_BYTES."""
     content = io.BytesIO()
     content.write(start)
     while piece := stream.read(MIB):
@@ -281,12 +281,12 @@ def translated(shown: str, kind: str) -> Iterator[None]:
 
 
 def no_rows(shown: str) -> DecalError:
-    """What a file says that has columns and nothing in them."""
+    """The error for a file that has columns and no rows."""
     return DecalError(f"{shown}: has a header but no rows", "give at least one row")
 
 
 def refuse_other_encodings(raw: Raw, head: bytes) -> None:
-    """UTF-16, UTF-32 and binary bytes are not guessed at."""
+    """Raise a DecalError for UTF-16, UTF-32 and binary bytes, which are not guessed at."""
     marks = {codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF32_BE: "UTF-32"}
     marks |= {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
     name = next((n for mark, n in marks.items() if head.startswith(mark)), None)

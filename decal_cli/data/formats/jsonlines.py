@@ -14,7 +14,7 @@ from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_EMPTY_CELLS, MAX_LINE_BYTES, MIB
 
 N_LINES, N_BLOCK_VALUES = 1 << 15, 1 << 21
-"""Lines that are held as objects at once, and their values."""
+"""Most lines that are held as objects at once, and most values in them."""
 
 
 class JsonLinesSource(Source):
@@ -37,7 +37,7 @@ class JsonLinesSource(Source):
         """Line number and object, one by one."""
 
         def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-            """A plain dict would silently keep the last of two values."""
+            """An object with each key once. Errors: a repeated key; a plain dict would silently keep its last value."""
             if len(line := dict(pairs)) < len(pairs):
                 twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
                 raise DecalError(
@@ -114,14 +114,14 @@ class JsonLinesSource(Source):
             yield self._table(rows, start, numbers, {name: None for name in texts})
 
     def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
-        """The same; other columns are numbers, truth values, texts, lists or objects as in the file, else texts."""
+        """Small tables of the named columns; `others` keep the type that all values have in the file, else text."""
         self._check_filled([*numbers, *others])
         kinds, lists = self._kinds(others, numbers)
         for start, rows in self._blocks():
             yield self._table(rows, start, numbers, kinds, lists)
 
     def _blocks(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-        """Number of the first row, and rows."""
+        """Blocks of rows, each with the number of its first row."""
         rows: list[dict[str, Any]] = []
         start = n_values = 0
         for _, line in self.objects():
@@ -164,7 +164,7 @@ class JsonLinesSource(Source):
         others: dict[str, Any],
         lists: Container[str] = (),
     ) -> Any:
-        """Numbers, or lists of them, and others as their types; None: as texts of plain values."""
+        """Rows as a table: numbers or lists of them, and the others as the types given; None: plain values as texts."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {}

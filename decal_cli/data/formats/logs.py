@@ -27,11 +27,11 @@ SCORE, LABEL, CLUSTER, ID, CHOICE, TARGET = "p", "y", "question", "id", "choice"
 RIGHT = {"C": 1, "I": 0, "N": 0, "P": 0}
 """Grades of Inspect: correct, incorrect, no answer, partially correct."""
 VERSION = 2
-"""Of the logs of Inspect."""
+"""The version of Inspect's logs that can be read."""
 ZSTD = 93
-"""How Inspect compresses the files of an archive."""
+"""The number by which zip files name Zstandard, with which Inspect compresses the files of an archive."""
 CONFIDENCES = ("confidence", "probability", "prob", "p")
-"""What a scorer may call the model's confidence."""
+"""Names that a scorer may have for the model's confidence."""
 _STATED = re.compile(
     r"(?:confiden\w*|probabilit\w*|certain\w*|likelihood)[^\d\n%]{0,30}?((?:\d+(?:\.\d+)?|\.\d+)\s*(?:%|percent)?)",
     re.IGNORECASE,
@@ -85,7 +85,7 @@ def of_lm_eval(raw: Raw) -> LogSource:
 
 
 def _sample(raw: Raw, number: int, line: Mapping[str, Any]) -> Row:
-    """One row of a line: of log-likelihoods the most likely choice, of a text the confidence that it states."""
+    """The row of one line: from log-likelihoods the most likely choice, from a text the confidence that it states."""
     where = f"{raw.shown}, line {number}"
     responses = line["filtered_resps"]
     question = str(line.get("doc_hash") or line["doc_id"])

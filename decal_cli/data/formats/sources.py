@@ -39,7 +39,7 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 class Repeated(Held):
-    """Rows that a source counts, as the rows themselves: each line of it, as often as it says.
+    """The rows that a source counts, one by one: each of its lines, as often as the line says.
 
     lines: the line of the source that each row is, shape (T,). numbered: whether lines have numbers that a user knows.
     """

@@ -39,7 +39,7 @@ from decal_cli.roles import ROW_UTILITIES, Columns
 from decal_cli.tables.rows import Rows
 
 COUNT = "n"
-"""The column that says how many rows are as a line is."""
+"""The column that says how many rows a line stands for."""
 MODEL = "model"
 OF_CELLS = "scores are known by cells, with the sums of their rows: the page says which numbers are exact"
 OF_PAIRS = (
@@ -47,9 +47,9 @@ OF_PAIRS = (
     "which are exact, and nothing else"
 )
 OF_ROWS = ("features", "log", "time")
-"""What can be said of rows, and not of their counts."""
+"""Options that cannot be used with counts of rows."""
 OF_LINES = (*OF_ROWS, "proba", "positive", "logit", "margin", "per")
-"""The same where the labels of a score are counted on one line."""
+"""Options that cannot be used where a line counts both labels of a score."""
 _NULLS = ["", "\\N", "NULL", "null"]
 """What engines write for NULL where they export CSV."""
 _BYTES_OF_COLUMN = 8
@@ -111,7 +111,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
 
 
 def _of_counted_rows(sources: Sequence[Source], columns: Columns) -> Dataset:
-    """Of files whose lines are rows, and how many there are of each."""
+    """The data set of files whose every line is a row and how often it occurs. Errors: DecalError."""
     _refuse(OF_ROWS, columns)
     for source in sources:
         nearest_of(COUNT, source.names, source.shown)
@@ -157,7 +157,7 @@ def _rows_of(
     held: bool,
     paired: bool,
 ) -> Iterator[Rows]:
-    """The rows of one model, or of both of pairs, that these lines count. held: as rows that memory holds."""
+    """The rows that these lines count, for one model or both of a pair. held: whether as single rows, not as counts."""
     of_model = counts.take(mine).scaled()
     of_groups, of_amounts = ({name: each[mine] for name, each in of.items()} for of in (groups, amounts))
     if not (held and isinstance(of_model, DistinctScores)):
@@ -171,7 +171,7 @@ def _rows_of(
 
 
 def _input(part: Part, dropped: Dropped, digest: str, counts: Counts, lines: Mapping[str, np.ndarray]) -> Input:
-    """What was read of a file: its rows and positives, those of the model that has most. lines: which, by model."""
+    """A file as results name it, with the rows and positives of the model that has most. lines: its lines, by model."""
     inside = slice(part.start, part.start + part.table.num_rows)
     rows, ones = (each[inside] for each in counts.rows)
     most = max(
@@ -201,7 +201,7 @@ def _refuse(names: Sequence[str], columns: Columns) -> None:
 
 
 def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts], tuple[str, ...]]:
-    """What the files hold, and the columns of numbers that each of them has."""
+    """The kind of counts that the files hold, and the columns of numbers that each of them has."""
     first = sources[0]
     kind: type[Counts] = CellCounts if has_cells(first.names) else DistinctScores
     paired = has_pairs(first.names)
@@ -328,7 +328,7 @@ def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = 
 
 
 def _dropped_of(dropped: Dropped, model: str) -> Counter[str]:
-    """What was dropped of a model; where there is only one, its name is not known."""
+    """What was dropped of a model, which has no name where it is the only one."""
     return dropped.get(model) or dropped.get(None) or Counter()
 
 

@@ -35,7 +35,7 @@ def input_of(counts: InputCounts, digest: str) -> Input:
 
 
 def rows_in(sources: Sequence[Source]) -> int | None:
-    """All rows, where every format says so."""
+    """How many rows all files have; None where a format does not say."""
     known = [source.count for source in sources if source.count is not None]
     return sum(known) if len(known) == len(sources) else None
 

@@ -35,29 +35,29 @@ from decal_cli.tables.table import Floats, Ints, Table
 from decal_cli.tables.units import run_of_each, starts_of
 
 CLUSTER = "cluster"
-"""Numbers of clusters, where rows were counted by them too."""
+"""The column of cluster numbers, where rows were counted by cluster too."""
 OF_COARSE_CLUSTERS = (
     "clusters are counted by coarse cells of the score: intervals of decisions at your thresholds are exact; others, "
     "and folds, take the rows that one cluster has in one cell to be about where they are on average"
 )
 ROUNDING = 1e-9
-"""Of sums of floats, which engines add in orders of their own."""
+"""Relative error that sums of floats may have, since each engine adds them in its own order."""
 _NOISE = 8 * np.finfo(np.float64).eps
-"""Of sums of weights that are alike, relative, for each that was added."""
+"""Relative rounding error of a sum of equal weights, for each weight that was added."""
 _ENDLESS = (*SUMS[N_POWERS:], *SQUARES[N_POWERS:])
 """Sums of losses, each of which may be infinite."""
 _MAX_LOSS = 745.0
-"""Minus the logarithm of the least float is less."""
+"""Above every finite log loss: minus the logarithm of the smallest float is less."""
 _POWERS = {name + side: at for pair in SQUARED.items() for at, name in enumerate(pair, 1) for side in ("", *SIDES)}
-"""Of weights, by name of what is summed."""
+"""The power of the weight that each column sums: 1, or 2 for sums with squared weights."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counts(ABC):
     """Columns of numbers by name, shape (m,), in any order and with repetitions, which add up.
 
-    Of rows that are counted by two scores at once, names of columns that are of one score end as SIDES say. origin:
-    where they stand, for errors. called: what the file calls columns, where not so.
+    Where rows are counted by two scores at once, the columns of one score end in '_a' or '_b' (SIDES). origin: the
+    files, for errors. called: a column's name in the file, where it differs.
     """
 
     columns: Mapping[str, Floats]
@@ -66,11 +66,11 @@ class Counts(ABC):
 
     needed: ClassVar[tuple[str, ...]]
     of_weights: ClassVar[tuple[str, ...]]
-    """What there is besides where rows are weighted: all of it, or nothing."""
+    """Further columns of weighted rows: a file has all of them or none."""
     optional: ClassVar[tuple[str, ...]] = ()
-    """What there may be: all of it in every file, or nothing."""
+    """Columns that may be absent: every file has all of them, or none has any."""
     of_pairs: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = ((), ())
-    """What there is of two scores at once, and where rows are weighted."""
+    """Columns of rows counted by two scores at once: of all rows, and further ones of weighted rows."""
     what: ClassVar[str]
 
     @classmethod
@@ -94,7 +94,7 @@ class Counts(ABC):
 
     @property
     def sides(self) -> tuple[Self, ...]:
-        """The counts by the score of A, and by that of B; these, where there is one."""
+        """The counts by the score of A and by the score of B; the counts themselves, where there is one score."""
         if not self.paired:
             return (self,)
         names = (*self.names(self.weighted, False), *((CLUSTER,) if CLUSTER in self.columns else ()))
@@ -108,7 +108,7 @@ class Counts(ABC):
         return replace(self, columns={name: values[which] for name, values in self.columns.items()})
 
     def scaled(self) -> Self:
-        """The same with weights times the power of two that brings their mean near 1, as those of rows are read."""
+        """These counts with weights times the power of two that brings their mean near 1, as for single rows."""
         if not self.weighted:
             return self
         rows = self.rows[0]
@@ -117,21 +117,21 @@ class Counts(ABC):
         return replace(self, columns=columns)
 
     def squares(self, name: str) -> Floats:
-        """The sums of a column with squared weights: the same ones, where every row counts one."""
+        """The sums of a column with squared weights: the column itself, where rows have no weights."""
         return self.columns[SQUARED[name] if self.weighted else name]
 
     @property
     @abstractmethod
     def rows(self) -> tuple[Floats, Floats]:
-        """Rows, and rows with label 1."""
+        """Rows, and rows with label 1, of each line, shape (m,) each."""
 
     @abstractmethod
     def table(self) -> Table:
-        """All of it added up, of one score."""
+        """The counts of one score, added up as a table."""
 
     @abstractmethod
     def pairs(self) -> PairTable:
-        """The same of two scores."""
+        """The counts of two scores, added up as a table of pairs."""
 
     @abstractmethod
     def check_side(self) -> None:
@@ -153,7 +153,7 @@ class Counts(ABC):
                 self.need(sound, second, f"does not agree with {first}")
 
     def counted(self, groups: Groups) -> tuple[CountedData, ...]:
-        """The rows that these count, and those of every group, by each score."""
+        """The counted rows by each score, with the counted rows of every group."""
         pairs = self.pairs() if self.paired else None
         parts = {
             column: {str(value): self.take(values == value).counted({}) for value in np.unique(values)}
@@ -179,7 +179,7 @@ class Counts(ABC):
             raise DecalError(f"{place}: {number(self.columns[name][row])} {problem}", "correct the aggregates")
 
     def need_counts(self, name: str, least: int = 0) -> None:
-        """The same for a column that must hold whole numbers of rows."""
+        """Raise a DecalError where a column does not hold whole numbers of rows, from `least` on, or holds too many."""
         values, most = self.columns[name], f"over {MAX_COUNTED_ROWS:,} rows"
         self.need(values == np.floor(values), name, "is not a whole number of rows")
         self.need(values >= least, name, "is not positive" if least else "is negative")
@@ -187,7 +187,7 @@ class Counts(ABC):
         self.need(np.cumsum(values) <= MAX_COUNTED_ROWS, name, f"and those before it are {most}")
 
     def need_squares(self) -> None:
-        """The same for sums of squares of positive weights (Cauchy-Schwarz)."""
+        """Raise a DecalError where n and n2 cannot be sums of positive weights and their squares (Cauchy-Schwarz)."""
         n, n2, rows = (self.columns[name] for name in ("n", "n2", "rows"))
         sound = (n >= 1 / MAX_SUM_OF_WEIGHTS) & (n <= MAX_SUM_OF_WEIGHTS)
         self.need(sound, "n", f"is not between {1 / MAX_SUM_OF_WEIGHTS:g} and {MAX_SUM_OF_WEIGHTS:g}")
@@ -217,7 +217,7 @@ class DistinctScores(Counts):
 
     @property
     def sums(self) -> list[tuple[Floats, Floats]]:
-        """Of weights, and where there are some of squared weights: of all rows, and of those with label 1."""
+        """Sums of weights over all rows and over rows with label 1, (m,); where weighted, of squared weights too."""
         of, (rows, ones) = self.columns, self.rows
         if not self.weighted:
             return [(rows, ones)]
@@ -232,9 +232,9 @@ class DistinctScores(Counts):
         return PairTable(*self._added(*(side.columns["score"] for side in self.sides)))
 
     def _added(self, *keys: Floats) -> tuple[Any, ...]:
-        """What has the same keys, added up: the keys, rows, positives and the design of a table."""
+        """Lines of equal keys added up: the distinct keys, rows, positives and the design of a table."""
         columns = [each for of in self.sums for each in of]
-        # In an order that does not depend on that of the files: sums of floats do.
+        # In an order that the files do not set: sums of floats depend on the order.
         of_clusters = [self.columns[CLUSTER]] if CLUSTER in self.columns else []
         order = np.lexsort((*reversed(columns), *of_clusters, *reversed(keys)))
         starts = starts_of([key[order] for key in keys])
@@ -247,7 +247,7 @@ class DistinctScores(Counts):
         return *keys, n, np.minimum(pos, n), design or weighted(n2, pos2)
 
     def _clustered(self, order: np.ndarray, starts: np.ndarray, keys: Sequence[Floats]) -> Design | None:
-        """The design of rows in clusters, if they are. starts: where in this order each cell does."""
+        """The design of rows in clusters; None where there are none. starts: where in this order each cell starts."""
         if CLUSTER not in self.columns:
             return None
         unit = np.tile(self.columns[CLUSTER][order].astype(np.int64), 2)
@@ -262,8 +262,8 @@ class DistinctScores(Counts):
     def held(self, groups: Groups, amounts: Mapping[str, Floats]) -> tuple[Rows, ...]:
         """The rows that levels count, with each of their scores. groups, amounts: of each level.
 
-        Of rows of different weights in one level no single weight is known: theirs add up as their weights do, and so
-        do their squares.
+        Where rows of one level have different weights, no single weight is known: the rows get weights whose sum and
+        sum of squares are right.
         """
         all_of, ones = self.rows
         times = np.concatenate((all_of - ones, ones)).astype(np.int64)
@@ -303,7 +303,7 @@ class DistinctScores(Counts):
 
 
 def _weights(sums: Floats, squares: Floats, times: Ints) -> Floats:
-    """A weight for each row of units that have so many: all alike but the first, with these sums."""
+    """A weight for each of the `times` rows of a unit, all equal but the first, with these sums and sums of squares."""
     some = times > 0
     sums, squares, times = sums[some], squares[some], times[some]
     mean = sums / times
@@ -316,7 +316,7 @@ def _weights(sums: Floats, squares: Floats, times: Ints) -> Floats:
 
 
 class CellCounts(Counts):
-    """Cells of the score with the sums of their rows, by label; and with clusters those of coarse cells, by cluster."""
+    """Cells of the score with the sums of their rows by label; with clusters, coarse cells of each cluster too."""
 
     needed = ("cell", "low", "high", "label", "rows", *SUMS)
     of_weights = SQUARES
@@ -331,7 +331,7 @@ class CellCounts(Counts):
 
     @property
     def ends(self) -> tuple[Floats, Floats]:
-        """The least and the greatest score of each cell's rows; or that it can hold, where they are not known."""
+        """The least and the greatest score of each cell's rows; where not known, those that the cell can hold."""
         of = self.columns
         least, greatest = ENDS
         return (of[least], of[greatest]) if least in of else ends(of["low"], of["high"])
@@ -351,7 +351,7 @@ class CellCounts(Counts):
         return (self if apart is None else self.take(apart > 0))._with_clusters(table)
 
     def _with_clusters(self, t: CellTable) -> Table:
-        """The table of cells with the clusters of its rows, which these count by cluster and coarse cell."""
+        """The table of cells with the clusters of its rows, from these counts by cluster and coarse cell."""
         of = self.columns
         lows, first = np.unique(of["low"], return_index=True)
         highs, cell = of["high"][first], np.searchsorted(lows, of["low"])
@@ -376,7 +376,7 @@ class CellCounts(Counts):
         keys = [of[name] for name in ("label", "high", "low")]
         order = np.lexsort(keys)
         if (np.diff([key[order] for key in keys]) == 0).all(axis=0).any():
-            # What has the same keys, in an order that does not depend on that of the files: sums of floats do.
+            # Lines of equal keys, in an order that the files do not set: sums of floats depend on the order.
             order = np.lexsort((*(of[name] for name in reversed(SUMS)), *keys))
         label, high, low = (key[order] for key in keys)
         starts = starts_of((low, high))
@@ -422,7 +422,7 @@ class CellCounts(Counts):
         return CellPairs(of_a.score[cell_a], of_b.score[cell_b], n, pos, design, sides=(of_a, of_b), sums=sums)
 
     def _sums(self, first: str, second: str) -> Sums:
-        """Of a difference by row: sums of it, and of it and its square with squared weights."""
+        """Sums by label of a difference d per row: of w d, shape (2,), and of w^2, w^2 d and w^2 d^2, shape (2, 3)."""
 
         def by_label(values: Floats) -> list[float]:
             return [float(np.sort(values[self.columns["label"] == label]).sum()) for label in (0, 1)]
@@ -449,7 +449,7 @@ class CellCounts(Counts):
             self._need_moments(SQUARES)
 
     def _need_moments(self, names: Sequence[str]) -> None:
-        """Sums of powers between those of the ends, and of losses that agree."""
+        """Raise a DecalError where sums of powers are not between those of the ends, or sums of losses do not agree."""
         count, (low, high) = self.columns[names[0]], self.ends
         for power, name in enumerate(names[1:N_POWERS], 1):
             values = self.columns[name]

@@ -34,7 +34,7 @@ ROLES_OF_COUNTS = {"score", "label", "weight", "group", "cluster"}
 TABLE = "decal_files"
 _DIALECT = DIALECTS["duckdb"]
 _SECONDS = 0.2
-"""Between two looks at how far DuckDB is."""
+"""Seconds between two looks at how far DuckDB is."""
 
 
 def can_count(chosen: Chosen, pairs: bool) -> bool:
@@ -64,7 +64,7 @@ def count_files(
 
 
 def _called(chosen: Chosen, shown: str) -> dict[str, str]:
-    """What DuckDB, to which 'P' and 'p' are one name, calls the columns: groups must not be called as its sums are."""
+    """New names of columns for DuckDB, to which 'P' and 'p' are one name: no group may be named as a sum is."""
     called: dict[str, str] = {}
     others = (chosen.label, *chosen.score, *chosen.names("weight"))
     for name in (*others, *(each for each in chosen.read if each not in others)):
@@ -79,7 +79,7 @@ def _called(chosen: Chosen, shown: str) -> dict[str, str]:
 
 
 def _are_plain(sources: Sequence[Source], chosen: Chosen) -> bool:
-    """Whether DuckDB reads these columns of all files, and as what they are read here."""
+    """Whether DuckDB can read these columns of all files, and with the same meaning as here."""
     import pyarrow as pa
 
     texts = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string)
@@ -149,7 +149,7 @@ class _Batches(_Files):
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Raise what reading raised, and not what DuckDB makes of it."""
+        """Within it, an error of reading is raised as it was, and not as DuckDB words it."""
         try:
             yield
         except Exception:
@@ -193,7 +193,7 @@ class _ParquetFiles(_Files):
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Read the files again where something is wrong: DuckDB says neither the file nor the row."""
+        """Within it, an error makes the files be read again here: DuckDB tells neither the file nor the row."""
         import duckdb
 
         try:

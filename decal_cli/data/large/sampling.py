@@ -1,7 +1,7 @@
 """Rows that are too many to hold -> Dataset of a sample of them: the same rows from any file, engine and order.
 
-A row is drawn where the hash of its scores, features and costs is among the least: of its label, where there are two.
-Where one label is rare, more of it is drawn, and rows have weights.
+A row is drawn where the hash of its scores, features and costs is among the least; of two labels, among the least of
+its label. Where one label is rare, more of it is drawn, and rows have weights.
 
 The hash takes whole numbers and powers of two only, which are exact in any order, so that files and every engine, in
 SQL, compute it alike. A number x is cut in three pieces of 31 bits, from x / 2^20 downwards; a text counts as the first
@@ -43,21 +43,21 @@ from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints, Table
 
 DRAWABLE = {"score", "proba", "label", "weight", "group", "cluster", "features", *ROW_UTILITIES}
-"""Roles of which a sample of single rows can be drawn."""
+"""Roles that a sample of single rows can have."""
 RARE_SHARE = 0.1
 """A label of fewer rows than this share is drawn more often."""
 SHARE_OF_RARE = 0.25
 """The part of a sample that a rare label has, where it has so many rows."""
 _FEW_DIFFERENT = 0.9
-"""Of the rows drawn, the share of different ones below which the page says so."""
+"""The page says so where a smaller share than this of the drawn rows have different hashes."""
 PRIME = (1 << 31) - 1
-"""Of which no power that is needed divides PRIME - 1, so that the fifth power keeps different hashes different."""
+"""The modulus P of the hash. 5 does not divide P - 1, so that the fifth power keeps different sums different."""
 N_PIECES = 3
 PIECE = float(1 << 31)
 TOP, LARGEST = float(1 << 20), float(1 << 50)
 """Numbers are divided by TOP first; what is larger than LARGEST counts as LARGEST."""
 SHIFT = 1 << 30
-"""Of the first piece, so that none is negative."""
+"""Added to the first piece of a number, so that no piece is negative."""
 N_HASHED_COLUMNS = 100
 """Columns that are hashed, the first ones by name: sums of their pieces stay below 2^62."""
 N_HEX = 7
@@ -67,9 +67,9 @@ _KINDS = (
     ("number", re.compile(r"u?(tiny|small|big|huge)?int|float|double|real|decimal|numeric|long|short|byte")),
     ("text", re.compile(r"(n?var)?char|text|string|enum|bpchar|name|uuid")),
 )
-"""What a column holds, by how the name of its type begins."""
+"""What a column holds (a truth value, a number, a text), by the beginning of its type's name."""
 _SLACK = 6.0
-"""Standard errors by which more rows are asked for than are drawn, so that rows do not lack."""
+"""By how many standard errors more rows are asked for than are drawn, so that there are enough."""
 
 
 def factor(column: int, piece: int = 0) -> int:
@@ -101,7 +101,7 @@ def mixed(sums: Ints) -> Ints:
 
 
 def can_draw(chosen: Chosen) -> bool:
-    """Whether a sample of rows says what is asked of these columns."""
+    """Whether a sample of rows can answer what is asked of these columns."""
     return chosen.as_they_stand and not chosen.logit and chosen.roles().keys() <= DRAWABLE
 
 
@@ -149,7 +149,7 @@ def draw(
 def _of_drawn(
     sources: Sequence[Source], kept: Sequence[Sequence[Kept]], counts: Sequence[int], chosen: Chosen
 ) -> Dataset:
-    """The data set of the rows that were kept of each label, of so many."""
+    """The data set of the rows that were kept of each label. counts: how many rows of each there are."""
     import pyarrow as pa
 
     drawn = []
@@ -193,7 +193,7 @@ def with_rows(data: Dataset, verb: str) -> Dataset:
 def _of_levels(t: Table) -> tuple[Rows, tuple[int, int]]:
     """A sample of the rows that a table counts, and how many of each label there are.
 
-    Of the rows of a score and a label as many are drawn as their share, and one more by the hash of the score.
+    Each score and label gives its share of the rows; the hash of the score decides whether that is rounded up or down.
     """
     of_label = [np.asarray(values, dtype=np.int64) for values in (t.n - t.pos, t.pos)]
     counts = int(of_label[0].sum()), int(of_label[1].sum())
@@ -256,7 +256,7 @@ class _Stratum:
             self._keep(keys <= self.cutoff)
 
     def least(self, most: int, scores: Sequence[str]) -> list[Kept]:
-        """So many rows, those of the least hashes; of rows that tie, those of the least scores."""
+        """The `most` rows of the least hashes; among rows that tie, those of the least scores."""
         chunks = [[chunk for _, _, table in self.parts for chunk in table.column(name).chunks] for name in scores]
         by = [np.concatenate([np.empty(0), *map(chunk_floats, of_score)]) for of_score in chunks]
         keys = self._keys()
@@ -274,7 +274,7 @@ class _Stratum:
 
 
 def _cut(parts: Sequence[Kept], masks: Sequence[np.ndarray]) -> list[Kept]:
-    """Some rows of tables; of those that have none nothing."""
+    """The rows of each table that its mask keeps; tables without such a row are left out."""
     import pyarrow as pa
 
     cut = zip(parts, masks, strict=True)
@@ -297,7 +297,7 @@ def _hashes(table: Any, chosen: Chosen, written: bool) -> Ints:
 
 
 def _pieces(column: Any, written: bool) -> Iterator[Ints]:
-    """The pieces of a column; of dates, lists and what else is neither number nor text there are none."""
+    """The pieces of a column; none where it is neither numbers nor texts, such as dates or lists."""
     kind = typed_kind(column.type)
     if kind in ("number", "boolean"):
         try:
@@ -311,7 +311,7 @@ def _pieces(column: Any, written: bool) -> Iterator[Ints]:
         known = zip(texts, is_number, strict=True)
         of_texts = np.array([0 if text is None or number else piece_of_text(text) for text, number in known], np.int64)
         for piece, of_numbers in enumerate(pieces_of(numbers)):
-            # The last one is that of missing values.
+            # The last piece is that of missing values.
             yield np.append(np.where(is_number, of_numbers, of_texts if piece == 0 else 0), 0)[indices]
 
 
@@ -328,7 +328,7 @@ class _DrawnSource(Held):
         self.source = source
 
     def load_typed(self, names: Sequence[str]) -> Any:
-        """As CSV files are: numbers where all values are."""
+        """The named columns as a CSV file has them: numbers where all values are numbers, else texts."""
         table = self.load(names, ())
         if _is_written(self.source):
             for at, name in enumerate(names):
@@ -354,7 +354,7 @@ def drawn_rows(connection: Connection, source: str, chosen: Chosen, dialect: Dia
     ones = counted.models[0].rows.positives
     counts = (len(counted.models[0].rows) - ones, ones)
     table = _Drawing(source, chosen, dialect, connection.types(source))
-    # Hashes up to which so many of so many rows have theirs, and some more.
+    # The hash below which the rows to draw, and some more, are expected.
     asked = [quota + _SLACK * math.sqrt(quota) + 30 for quota in quotas(counts)]
     cutoffs = [min(PRIME, math.ceil(PRIME * each / max(count, 1))) for each, count in zip(asked, counts, strict=True)]
     answer = connection.answer(table.statement(cutoffs))
@@ -363,7 +363,7 @@ def drawn_rows(connection: Connection, source: str, chosen: Chosen, dialect: Dia
 
 
 class Given:
-    """Columns of a source under names of ours. kinds: what each holds, a number, a truth value, a text or another."""
+    """Columns of a source under new names. kinds: whether each holds numbers, truth values, texts or something else."""
 
     def __init__(self, source: str, dialect: Dialect, kinds: Mapping[str, str]) -> None:
         self.source, self.dialect, self.kinds = source, dialect, kinds
@@ -382,13 +382,13 @@ class Given:
         return select(columns, self.source)
 
     def counted(self, most: int) -> str:
-        """The statement that counts the rows by all of the columns, so many counts at most."""
+        """The statement that counts the rows by all of the columns. most: the number of counts that it stops at."""
         keys = ", ".join(self.ours.values())
         rows = f"(\n{self.given()}\n) AS decal_given"
         return f"SELECT {keys}, COUNT(*) AS {COUNT}\nFROM {rows}\nGROUP BY {keys}\nLIMIT {most}"
 
     def named(self, table: Any) -> Any:
-        """The answer with the user's names, its numbers as such. Errors: DecalError."""
+        """The answer under the user's names, with numbers as numbers. Errors: DecalError."""
         import pyarrow as pa
 
         columns = {}
@@ -423,7 +423,7 @@ class _Drawing(Given):
         values, sums = zip(*self._hashed(), strict=True)
         of_label = f"{label_of(label, self.positive, self.dialect)} AS decal_label"
         parts["decal_left"] = select(["decal_given.*", of_label, *values], " CROSS JOIN ".join(sources))
-        # By and by, since what overflows is wrong: h, its square, and that of its square.
+        # Step by step, since an overflow would be wrong: h, its square, and the square of that.
         before, value = "decal_left", " + ".join(sums)
         for power in (1, 2, 4):
             parts[f"decal_hash{power}"] = select([f"{before}.*", f"MOD({value}, {PRIME}) AS decal_h{power}"], before)
@@ -436,7 +436,7 @@ class _Drawing(Given):
         return f"WITH {named}\nSELECT {', '.join(self.ours.values())}\nFROM {before}\nWHERE {kept}"
 
     def _hashed(self) -> Iterator[tuple[str, str]]:
-        """Of every column that is hashed what is left to be cut in pieces, of texts their piece; and their sum."""
+        """SQL for each hashed column: the number to cut in pieces, or a text's piece; and its pieces times factors."""
         number = self.dialect.number
         for at, name in enumerate(self.hashed):
             ours, kind = self.ours[name], self.kinds[name]

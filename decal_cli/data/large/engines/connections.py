@@ -31,11 +31,11 @@ from decal_cli.hints import Hint
 CONNECT_SECONDS = 15
 """How long a server may take to answer that it is there."""
 CONNECT_RETRIES = 4
-"""Of Spark Connect, each after four times as long as the one before: 5 seconds in all."""
+"""Retries of Spark Connect, each after four times as long a wait as the one before: 5 seconds in all."""
 CONNECT_PORT = 15002
-"""Of Spark Connect, where the address names none."""
+"""The port of Spark Connect, where the address names none."""
 _CALL_JAVA = ("java_method", "reflect", "try_reflect")
-"""Functions of Spark that do whatever a static method does."""
+"""Functions of Spark that call any static method of Java."""
 _DIALECTS = {
     **{name: name for name in DIALECTS},
     **dict.fromkeys(("psycopg", "psycopg2", "pg8000", "postgresql"), "postgres"),
@@ -45,16 +45,16 @@ _DIALECTS = {
     "google": "bigquery",
     "databricks": "spark",
 }
-"""By the first word of a driver's module, or of what ADBC calls the vendor."""
+"""The dialect by the first word of a driver's module, or of the vendor's name in ADBC."""
 
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """Rows that an engine holds, in the place of data: it counts them, and no row is read.
+    """Rows that an engine holds, used in place of data: the engine counts them, and no row is read.
 
     connection: an open connection of DB-API 2 or of ADBC, which stays open, or an address such as 'duckdb:file.db'.
-    table, query: one of them, the table that holds the rows or the query that gives them. dialect: of its SQL, where
-    the driver does not tell: duckdb, postgres, bigquery, snowflake, spark, sqlite or mysql. Errors: DecalError.
+    table, query: give one, the table that holds the rows or the query that returns them. dialect: that of its SQL,
+    where the driver does not tell: duckdb, postgres, bigquery, snowflake, spark, sqlite or mysql. Errors: DecalError.
     """
 
     connection: Any
@@ -88,7 +88,7 @@ class Engine:
 
 
 class Connection:
-    """An engine that is connected to."""
+    """A connection to an engine."""
 
     def check(self, query: str) -> None:
         """Raise a DecalError where a query of the user is not one statement that reads; nothing of it is run."""
@@ -107,7 +107,7 @@ class Connection:
 
 @contextmanager
 def connected(address: Address, query: str | None = None) -> Iterator[Connection]:
-    """The engine at an address, whose errors are lines. query: that of the user, if any. Errors: DecalError."""
+    """The engine at an address, whose errors become DecalErrors. query: the user's, if there is one."""
     # Spark warns of versions of pandas, of which nothing is used here, and before its errors.
     quietly = warnings.catch_warnings(action="ignore") if address.engine == "spark" else nullcontext()
     try:
@@ -138,7 +138,7 @@ def connected(address: Address, query: str | None = None) -> Iterator[Connection
 
 
 def _asked_of(query: str, address: Address) -> tuple[str, str]:
-    """A query as it stands in a statement, where only a SELECT can, and by itself: it has to be whole as both."""
+    """A query within parentheses, where only a SELECT can stand, and by itself: it must parse as both."""
     return f"SELECT * FROM {source_of(None, query, DIALECTS[address.engine])}", query
 
 
@@ -159,7 +159,7 @@ def called(query: str, names: Iterable[str]) -> str | None:
 
 
 def _check_file(address: Address, engine: str) -> None:
-    """Raise a DecalError where a file is no database: what an engine does with it would depend on what it is."""
+    """Raise a DecalError where a file is no database of this engine, which might read it as something else."""
     name, at, magic = DATABASES[engine]
     try:
         with open(address.target, "rb") as file:
@@ -241,9 +241,10 @@ class Postgres(Connection):
         self.connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
 
     def check(self, query: str) -> None:
-        """A transaction that may only read does not bind every function: lo_export writes a file, dblink connects.
+        """Raise a DecalError where a query calls a function that can act: read-only transactions do not stop them all.
 
-        All that can act are volatile, as Postgres has it; so is what gives other rows each time that it is asked.
+        lo_export writes a file, dblink connects. Postgres marks all that can act as volatile; so it does functions that
+        give other rows each time.
         """
         if re.search(r'u&"', query, re.IGNORECASE):
             raise DecalError(f'{self.address.shown}: {Hint("query")} has a name in U&"..."', "write the name as it is")
@@ -328,7 +329,7 @@ class Spark(Connection):
         self.address = address
 
     def check(self, query: str) -> None:
-        """Spark parses one statement only, and a query that stands in parentheses is a SELECT."""
+        """Raise a DecalError where the query is not one SELECT, as Spark parses it, alone and in parentheses."""
         name = called(query, _CALL_JAVA)
         if name is not None:
             raise DecalError(
@@ -379,7 +380,7 @@ class Opened(Connection):
         self.shown = shown
 
     def types(self, source: str) -> dict[str, str]:
-        """Names alone: drivers tell types of columns each in a way of their own."""
+        """The names of columns without types, which each driver tells in its own way."""
         with self._asked(f"SELECT * FROM {source} LIMIT 0") as cursor:
             return dict.fromkeys((each[0] for each in cursor.description or ()), "")
 
@@ -436,4 +437,4 @@ class SQLite(Opened):
 
 
 _ENGINES = {"duckdb": DuckDB, "sqlite": SQLite, "postgres": Postgres, "spark": Spark}
-"""By dialect, how to connect; a dialect is also the name of the extra that installs its driver."""
+"""The connection of each dialect, whose name is also that of the extra that installs its driver."""

@@ -38,7 +38,7 @@ from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
 from decal_cli.tables.pairs import PAIR_GRID
 
 NOT_COUNTED = ("classes", "log", "aggregated", "time")
-"""What cannot be said of the columns of rows that an engine counts."""
+"""Options that cannot be used with rows that an engine counts."""
 OF_WHOLE_ROWS = ("proba", "per", *ROW_UTILITIES)
 """Roles of columns by which rows are counted as they are: no statement checks them, and no cell holds them."""
 
@@ -46,7 +46,7 @@ OF_WHOLE_ROWS = ("proba", "per", *ROW_UTILITIES)
 class CountedSource(Held):
     """The result of a statement. of_role: the user's columns by role, for errors.
 
-    called: what the request calls columns of files, which are more than are held, and have digests of their own.
+    called: the request's names of columns of files, where the rows are those of files with their own digests.
     """
 
     note = ""
@@ -67,7 +67,7 @@ class CountedSource(Held):
 
 
 def _digest(table: Any) -> str:
-    """Hex digest of keys and numbers of rows, which no order of summation and no threshold changes."""
+    """Hex digest of keys and numbers of rows, which neither the order of summation nor the thresholds change."""
     import pyarrow.compute as pc
 
     given, kinds, cells = table.column_names, types_of(table.column_names), has_cells(table.column_names)
@@ -76,7 +76,7 @@ def _digest(table: Any) -> str:
     sums = ["rows"] if cells else [name for name in names if kinds[name] == "int64"]
     keys = [name for name in names if name not in sums]
     if cells:
-        # Of each cell of equal width, which thresholds may have cut in parts.
+        # Add up the parts into which thresholds may have cut a cell of equal width.
         width = {"": GRID} if "cell" in names else dict.fromkeys(SIDES, PAIR_GRID)
         for side, size in width.items():
             place = pc.floor(pc.multiply(table[f"low{side}"], float(size)))
@@ -91,7 +91,7 @@ def _digest(table: Any) -> str:
 
 
 class EngineRows(NamedTuple):
-    """Rows that an engine holds, in a table or as a query gives them. shown: what they are called."""
+    """Rows that an engine holds in a table or returns for a query. shown: their name in errors."""
 
     connection: Connection
     dialect: Dialect
@@ -173,7 +173,7 @@ class EngineRows(NamedTuple):
         return dataset_of_counted([rows], chosen, ())
 
     def _answer(self, request: CountRequest, most: int) -> Any:
-        """The counts, and one more than so many where there are more."""
+        """The counts; where there are more than `most`, one more than that."""
         return self.connection.answer(f"{statement(request, self.dialect)}\nLIMIT {most + 1}")
 
     def _need_rows(self, table: Any) -> None:
@@ -181,7 +181,7 @@ class EngineRows(NamedTuple):
             raise DecalError(f"{self.shown}: has no rows", "name another table or query")
 
     def _may_be_few(self, request: CountRequest) -> bool:
-        """Whether every score may be counted, as far as the first rows tell."""
+        """Whether there may be few enough distinct scores to count each, judging by the first rows."""
         most = MAX_LEVELS + MAX_LEVELS // 8
         rows, *values = self._numbers(size_of(request, self.dialect, most))
         models = 1 if request.pairs else len(request.score)
@@ -193,7 +193,7 @@ class EngineRows(NamedTuple):
         return (levels if rows == most else min(levels, rows * models)) <= MAX_LEVELS
 
     def _splits(self, request: CountRequest) -> int:
-        """How fine the coarse cells are, so that clusters have no more counts of them than are kept."""
+        """How fine the coarse cells are: as fine as the limit on counts by cluster allows."""
         rows, *values = self._numbers(size_of(request, self.dialect))
         models = len(request.score)
         texts = math.prod(each + 1 for each in values)
@@ -207,7 +207,7 @@ class EngineRows(NamedTuple):
 
 
 def _levels(request: CountRequest, hold: bool, together: bool) -> Iterator[CountRequest]:
-    """Ways to count every score, from those that tell most of the rows on."""
+    """Ways to count every score, the one that tells most of the rows first."""
     for pairs in (True, False) if together and not request.pairs else (request.pairs,):
         for by_weight in (True, False) if hold and request.weight is not None else (False,):
             yield replace(request, cells=False, thresholds=(), pairs=pairs, by_weight=by_weight)
@@ -216,10 +216,10 @@ def _levels(request: CountRequest, hold: bool, together: bool) -> Iterator[Count
 def read_engine(
     source: str | Engine, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False
 ) -> Dataset:
-    """The rows that an engine holds, counted there. source: the address of one, or one that a Python user names.
+    """The rows that an engine holds, counted there. source: an address, or the Engine of a Python user.
 
-    thresholds: of decisions, at which cells are cut. pairs: whether rows are counted by two scores at once, for what
-    compares them; else they are where these counts are few. Errors: DecalError, one line, without what is secret.
+    thresholds: those of decisions, at which cells are cut. pairs: whether rows are always counted by two scores at
+    once, to compare them; else only where these counts are few. Errors: DecalError, one line, without secrets.
     """
     engine = Engine(source) if isinstance(source, str) else source
     for name in DECLARATIONS:

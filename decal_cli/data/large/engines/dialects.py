@@ -210,7 +210,7 @@ def label_of(text: str, positive: str | None, dialect: Dialect) -> str:
 
 
 def other_label(text: str, positive: str, source: str, dialect: Dialect) -> str:
-    """What must be known of all labels: the other value, decal_other, and whether the positive one is never seen.
+    """The query on all labels that gives the other value, decal_other, and whether the positive one never occurs.
 
     Errors: DecalError, where the positive one stands for a missing label.
     """

@@ -38,21 +38,21 @@ from decal_cli.tables.cells import GRID, MAX_SPLITS
 from decal_cli.tables.pairs import PAIR_GRID
 
 SIDES = ("_a", "_b")
-"""What the names of the columns of A and of B end with."""
+"""The ends of the names of the columns of A and of B."""
 ENDS = ("min_score", "max_score")
 """The least and the greatest score of a cell's rows."""
 BY_CLUSTER = "by_cluster"
 """1 where rows are those of one cluster in a coarse cell, and are counted by cells too; else 0."""
 SUMS = ("n", "s1", "s2", "s3", "s4", "l1", "l2")
-"""Of w, of w times powers of the score, of w times the log loss and its square."""
+"""Columns of sums: of w, of w times powers of the score, of w times the log loss and its square."""
 SQUARES = ("n2", "q1", "q2", "q3", "q4", "k1", "k2")
-"""The same with squared weights."""
+"""Columns of the sums in SUMS, with squared weights."""
 DIFFERENCES, SQUARED_DIFFERENCES = ("d1", "d2", "e1", "e2"), ("g1", "g2", "f1", "f2")
-"""Of pairs; the latter with squared weights."""
+"""Columns of pairs: sums of differences in loss between B and A, and those sums with squared weights."""
 SQUARED = dict(zip(("pos", *SUMS, *DIFFERENCES), ("pos2", *SQUARES, *SQUARED_DIFFERENCES), strict=True))
-"""By what is summed with weights, the same with squared weights."""
+"""The column with squared weights that belongs to each column with weights."""
 OF_ROWS = ("n", "pos", "n2", "pos2", "rows", "rows_pos", "label")
-"""Columns that are of a row, and not of one of its scores."""
+"""Columns about a row, not about one of its scores."""
 _OF_SCORES = ("score", "cell", "low", "high", *SUMS[1:], *SQUARES[1:])
 NUMBERS = frozenset(
     {*OF_ROWS, *_OF_SCORES, *(name + side for name in _OF_SCORES for side in SIDES)}
@@ -61,16 +61,16 @@ NUMBERS = frozenset(
 RESERVED = NUMBERS | {"model", *(f"model{side}" for side in SIDES), "bad", "value"}
 """Names of columns of an aggregate, which no column of groups can have."""
 N_SPLITS = 3
-"""Of coarse cells, where nothing else is asked for: 209 of them, and one more for each threshold."""
+"""How fine coarse cells are by default: 209 of them, and one more for each threshold."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that can be wrong with a row.
+    """A kind of fault that a row can have.
 
-    role: the column that has it. condition: when a row has it, in SQL. value: what is shown of it, '' for a missing
-    value. text: how the line goes on after the column, with {value} and {times}; fix: what to do about it.
-    needs: what must be known for it, '' for nothing.
+    role: that of the column at fault. condition: when a row has the fault, in SQL. value: the value that is shown, ''
+    for a missing one. text: the error after the name of the column, with {value} and {times}. fix: what to do about
+    it. needs: what the request must name for the fault to be looked for, '' for nothing.
     """
 
     role: str
@@ -119,7 +119,7 @@ PROBLEMS = {
     "missing weight": Problem("weight", "decal_weight IS NULL", needs="weight"),
     "missing cluster": Problem("cluster", "{cluster} IS NULL OR {cluster} = ''", needs="cluster"),
 }
-"""By what stands in the column `bad`, the worst first: a row has one."""
+"""Every kind of fault by its text in the column `bad`, the worst first: a row gets one of them."""
 
 
 def has_cells(names: Sequence[str]) -> bool:
@@ -265,7 +265,7 @@ def statement(request: CountRequest, dialect: Dialect) -> str:
 
 @dataclass(frozen=True)
 class _Statement(CountRequest):
-    """Rows as they are given; with their label as 0 or 1; judged; what is sound of them; placed in cells; counted."""
+    """The SQL of a request, part by part: rows as given, with labels 0 or 1, judged, placed in cells, counted."""
 
     dialect: Dialect = field(kw_only=True)
 
@@ -341,7 +341,7 @@ class _Statement(CountRequest):
         return f"(({score} < 0 OR {score} > 1) AND NOT ({self.dialect.is_nan(score)}))"
 
     def _bad(self) -> str:
-        """The number of what is wrong with a row: values that cannot be come before values that are missing."""
+        """The number of a row's fault in PROBLEMS; values that cannot be come before missing values."""
         known = {"weight": self.weight, "cluster": self.cluster, "positive": self.positive}
         words = {
             "outside": " OR ".join(map(self._outside, self.sides)),
@@ -356,13 +356,13 @@ class _Statement(CountRequest):
         )
 
     def _rows(self) -> Iterator[str]:
-        """What is sound of each row, and of the others what is wrong with them, and an example."""
+        """The values of each sound row; for every other row its fault, and an example."""
 
         def sound(value: str, ours: str) -> str:
             return f"CASE WHEN decal_bad IS NULL THEN {value} END AS {ours}"
 
         for ours in self.keys:
-            # What is wrong is not counted cluster by cluster.
+            # Faults are not counted cluster by cluster.
             yield sound(ours, ours) if ours == "decal_c" else ours
         for side in self.sides:
             yield sound(f"decal_s{side} + 0", f"decal_p{side}")  # -0 + 0 is 0
@@ -493,9 +493,9 @@ class _Statement(CountRequest):
 
 
 _TAKEN_APART = ("decal_given", "decal_judged", "decal_placed")
-"""Parts that several columns of the next are made of."""
+"""Parts of the statement that several columns of the next part are computed from."""
 _SQUARED = "((decal_p_b - decal_p_a) * (decal_p_b + decal_p_a - 2 * decal_label))"
-"""(b - y)^2 - (a - y)^2."""
+"""The difference in squared loss between B and A: (b - y)^2 - (a - y)^2."""
 _LOGARITHMIC = "(CASE WHEN decal_off_a = 0 OR decal_off_b = 0 THEN 0 ELSE decal_loss_b - decal_loss_a END)"
 
 
@@ -515,7 +515,7 @@ def _case(cases: Iterable[str], of: str = "") -> str:
 
 
 def _probability(score: str, dialect: Dialect) -> str:
-    """That of log-odds; what is no number stays as it is."""
+    """The probability of log-odds, in SQL; infinite, missing and other values stay as they are."""
     # GREATEST and LEAST of NULL are the other number in some engines, and NULL in others.
     finite = f"{score} > {dialect.number(-math.inf)} AND {score} < {dialect.number(math.inf)}"
     return f"CASE WHEN {finite} THEN {logistic(score, dialect)} ELSE {score} END"
