@@ -335,7 +335,7 @@ class Evidence:
     @property
     def name_features(self) -> str:
         """How features are named."""
-        first = "Give rows instead of counts, and name their" if self.counted else "Name the"
+        first = "Give rows, in files or in an engine, and name their" if self.counted else "Name the"
         return said(f"{first} feature columns ({Hint('features')})")
 
 

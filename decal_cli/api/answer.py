@@ -232,7 +232,7 @@ class RangeAnswer(RecommendAnswer):
     def one_line(self) -> str:
         unknown = self.result.advice.unknown
         counts = ", ".join(str(len(each)) for each in self.stretches)
-        return f"{unknown.name} from {unknown.low:g} to {unknown.high:g}: stretches {counts}"
+        return f"{unknown.name} from {unknown.low:g} to {unknown.high:g}, stretches of one advice: {counts}"
 
 
 def advice_line(report: Report, advice: Advice) -> str:
@@ -389,7 +389,7 @@ class ReportAnswer(ReportsAnswer):
     def one_line(self) -> str:
         advice = self.result.recommendation
         said = super().one_line if advice is None else advice_line(*advice.advised[0])
-        return f"{said}; {len(self.result.drawings)} pictures"
+        return f"{said.rstrip('.')}; {len(self.result.drawings)} pictures"
 
 
 class CardAnswer(ReportsAnswer):

@@ -54,7 +54,7 @@ OF_INTERVALS = ("interval", "low", "high", "band", "by_chance", "p_value", "chan
 """Of intervals, and of the few rows that are decided otherwise: a difference of sums over all."""
 EXACT_IN_CELLS = ("brier", "log_loss", "observed_expected", "expected_utility", "net_benefit", "utility_at_stake")
 """With their intervals, where the thresholds of the decision are edges of cells."""
-FOR_WANT_OF_ROWS = (NEEDS_ROWS, COUNTS_HAVE_NONE, "Give rows instead of counts")
+FOR_WANT_OF_ROWS = (NEEDS_ROWS, COUNTS_HAVE_NONE, "Give rows, in files or in an engine")
 """What is said where counts are known, and not rows."""
 APART = {"inputs", "signature", "notes", "columns", "model", "models"}
 """Parts of a document that say where rows were counted."""

@@ -255,7 +255,7 @@ SENTENCES: dict[str, Condition] = {
     r"About ([\d,]+) rows like these show .* in 4 of 5 cases\.": (
         lambda page, match: int(match[1].replace(",", "")) > page.entry["rows"]
     ),
-    r"(Name the feature columns|Give rows instead of counts, and name their feature columns) "
+    r"(Name the feature columns|Give rows, in files or in an engine, and name their feature columns) "
     r"\(--features\).*": _without_features,
     r"The score ranks backwards: higher scores go with fewer positives \(AUC below \.5\)\.": (
         lambda page, _: page["auc"].high < 0.5

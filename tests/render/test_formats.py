@@ -159,6 +159,9 @@ def test_amounts_of_one_column_have_the_same_decimals() -> None:
     terms = {"unit": "EUR", "decisions": 100000}
     swept = decal_cli.sweep(FIXTURES / "fox_news.parquet", score="p_hatesonar", label="y", threshold=0.3, **terms)
     assert list(decimals_by_column(swept, "as it is", "calibration regret", "gain of")) == [{0}] * 3
+    ranged = decal_cli.recommend(FIXTURES / "binary_n2000.csv", score="p", label="y", decisions=1500)
+    (decimals,) = decimals_by_column(ranged, "wins")
+    assert len(decimals) == 1
     rows = np.random.default_rng(0).dirichlet((1, 1, 1), 200)
     columns = {f"{name}:{k}": each[:, k] for name, each in (("a", rows), ("b", rows[::-1])) for k in range(3)}
     columns["y"] = rows.argmax(axis=1)

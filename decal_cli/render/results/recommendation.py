@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
 from decal_cli.analysis.described import CountedStep, Decided, DecisionCounts, PriorShiftGain
@@ -46,7 +46,7 @@ from decal_cli.numbers import (
     within,
 )
 from decal_cli.render import blocks as b
-from decal_cli.render.cells import left, number, reasons, table, words
+from decal_cli.render.cells import amount, left, number, reasons, table, words
 from decal_cli.render.results.evaluation import MeasuredData, beside_blocks
 from decal_cli.render.results.source import (
     Provenance,
@@ -892,7 +892,7 @@ class Ranged(WrittenResult):
                     not of_threshold
                     and ("threshold", lambda each: " to ".join(dict.fromkeys(f"{end:.3g}" for end in each.thresholds))),
                     (left("what to do", wraps=True), _to_do),
-                    ("wins", lambda each: b.Cell(tuple(filter(None, self._gain(each).partition(" ")[::2])))),
+                    ("wins", partial(self._gain, stretches=stretches)),
                     ("at", lambda each: "" if each.best is None else f"{each.best.at:g}"),
                 ],
             )
@@ -914,7 +914,7 @@ class Ranged(WrittenResult):
         most = max(stretches, key=lambda stretch: -math.inf if stretch.best is None else stretch.best.gain)
         what, wins = _to_do(most), ""
         if most.best is not None:
-            won = " ".join(filter(None, (self._gain(most), self.terms.unit, self.terms.span)))
+            won = " ".join(filter(None, (self._gain(most, stretches).text, self.terms.unit, self.terms.span)))
             wins = f"; it wins {won} at {most.best.at:g}"
         if len(stretches) == 1:
             return f"{what} at every {self.called} from {most.low:g} to {most.high:g}{wins}."
@@ -925,9 +925,13 @@ class Ranged(WrittenResult):
             f"{_span(most)}{wins}."
         )
 
-    def _gain(self, stretch: Stretch) -> str:
-        best = stretch.best
-        return "" if best is None else saying(self.terms.number)(best.gain, best.interval)
+    def _gain(self, stretch: Stretch, stretches: Sequence[Stretch]) -> b.Cell:
+        """What it wins; the gains of all stretches have the same decimals."""
+        if stretch.best is None:
+            return words("")
+        count, known = self.terms.number, [each.best for each in stretches if each.best is not None]
+        decimals = decimals_for([times(each.interval, count) for each in known], [count * each.gain for each in known])
+        return amount(count * stretch.best.gain, times(stretch.best.interval, count), decimals)
 
     def data(self) -> Document:
         """One report, or several."""
