@@ -39,12 +39,19 @@ def test_sums_are_those_of_a_loop_over_thresholds(operated_at: float | None) -> 
     """What is acted on, and what recalibration newly acts on: `>= t*` asked of each level and each held-out unit."""
     rng = np.random.default_rng(0)
     score = rng.integers(1, 20, 1_000) / 20
-    t = Rows(score, (rng.random(1_000) < score**2).astype(int)).table
+    weight = rng.integers(1, 4, 1_000).astype(float)
+    t = Rows(score, (rng.random(1_000) < score**2).astype(int), weight).table
     at = np.array([0.05, 0.3, 0.5, 0.725, 0.95, 0.99])
     found = positions_of(t, None, BinaryTask.of_threshold(0.5, operated_at), at, None, 0)
     held = held_out.of_table(t, 0)
     share, label = held.units.weight * t.total / held.units.total, held.units.label == 1
     assert found.recalibrated is not None and (found.positives, found.negatives) == (t.pos.sum(), (t.n - t.pos).sum())
+    first = np.sort(held.recalibrated)[::-1][:1]
+    ties = held.recalibrated == first
+    places = int(share[ties].sum() / t.total * 1_000)
+    found_by_place = (share * label)[ties].sum() / share[ties].sum() * t.total / 1_000
+    assert found.recalibrated.top[places] == pytest.approx(places * found_by_place)
+    assert found.recalibrated.top[-1] == pytest.approx(t.pos.sum())
     for k, threshold in enumerate(at):
         operated = operated_at or threshold
         acts = t.score >= operated

@@ -11,7 +11,7 @@ from decal_cli.analysis.described import select_rows
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, WorstCaseTask, interval_of, measure, parse, value_of
 from decal_cli.metrics.families import agents
-from decal_cli.tables.classes import ClassLevels
+from decal_cli.tables.classes import ClassLevels, ClassTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity
 from decal_cli.task import ClassDecision
@@ -365,3 +365,14 @@ def test_long_agents_stand_in_json(decal: Decal) -> None:
     assert "actions, --utility in JSON, as worst_agent (loses" in decal("evaluate", *line).out
     worst = decal.json("evaluate", *line)["metrics"]["cdl"]["worst_agent"]
     assert worst["shown_by"] == "cfdl" and len(worst["utility"][0]) == 3 and worst["thresholds"] == []
+
+
+def test_the_probabilities_of_a_cell_are_the_weighted_means_of_its_rows() -> None:
+    rng = np.random.default_rng(0)
+    score, label, weight = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60), rng.exponential(size=60)
+    number = np.sort(rng.integers(0, 4, 60))
+    merged = ClassTable(score, label, weight, ("a", "b", "c"))._merged(number)
+    for cell in range(4):
+        inside = number == cell
+        assert merged.score[cell] == pytest.approx(np.average(score[inside], axis=0, weights=weight[inside]))
+        assert merged.counts[cell] == pytest.approx(np.bincount(label[inside], weight[inside], 3))

@@ -6,6 +6,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import decal_cli as decal
@@ -170,6 +171,16 @@ def test_of_counts_each_level_is_drawn_at_its_share() -> None:
         # Five standard deviations, of how many and of their mean.
         assert len(rare) == len(np.unique(rare)) == pytest.approx(5000 / 12, abs=5 * np.sqrt(5000 * 11 / 144))
         assert rare.mean() == pytest.approx(0.5, abs=5 * np.sqrt(1 / 12 / len(rare)))
+
+
+@pytest.mark.usefixtures("few")
+def test_a_sample_that_is_cut_while_files_are_read_loses_no_row_of_it() -> None:
+    """Of more than twice 1,000 rows those of the 1,000 least hashes stay, and later ones of greater hashes go."""
+    stratum = sampling._Stratum()
+    for keys in (np.arange(2_100)[::-1], np.arange(5_000, 5_100)):
+        stratum.add((0, keys, pa.table({"p": keys / 10_000})), np.ones(len(keys), dtype=bool))
+    kept = np.concatenate([keys for _, keys, _ in stratum.least(1_000, ["p"])])
+    assert sorted(kept) == [*range(1_000)] and stratum.count == 2_200
 
 
 @pytest.mark.usefixtures("few")
