@@ -8,8 +8,8 @@ small. All gains are estimated on held-out rows; the plug-in regrets of [R] are 
 decided on them.
 
 Where the user gave costs, an interval that cannot tell a gain from its cost does not stop the walk: the action with the
-largest estimated gain after its cost is taken, because waiting has a price as well. For this choice the gain of
-recalibration is smoothed, which errs less. Where question 1 says no, a cost changes nothing.
+largest estimated gain after its cost is taken, because waiting has a price as well. Where question 1 says no, a cost
+changes nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ Now = Literal["done", "recalibrate", "post-train"]
 Certainty = Literal["clear", "likely", "open"]
 
 RECALIBRATION, BEYOND, POST_TRAINING = "gain_recalibration", "gain_beyond", "gain_post_training"
-SMOOTHED = "gain_recalibration_smoothed"
 OVER_CONSTANT, HEADROOM = "gain_over_constant", "utility_share"
 STAKES, WORST_CASE = "utility_at_stake", "regret_grouping_worst"
 UTILITY, NEW_THRESHOLD, SIGNAL = "expected_utility", "threshold_adjusted", "features_pvalue"
@@ -46,7 +45,7 @@ CONSTANTS = ("eu_never", "eu_always")
 CONSTANT_LEAD, RANKING = "external_regret", "auc"
 
 EVIDENCE_KEYS = (
-    *(RECALIBRATION, BEYOND, POST_TRAINING, SMOOTHED, OVER_CONSTANT, HEADROOM, STAKES, WORST_CASE),
+    *(RECALIBRATION, BEYOND, POST_TRAINING, OVER_CONSTANT, HEADROOM, STAKES, WORST_CASE),
     *(UTILITY, NEW_THRESHOLD, SIGNAL, *CONSTANTS, CONSTANT_LEAD, RANKING),
 )
 """Keys of the metrics that an Evidence holds."""
@@ -230,26 +229,13 @@ class Evidence:
         return self.gain(metric) == "unknown" and self.item(metric).most <= self.tolerated
 
     @property
-    def smooths(self) -> bool:
-        """Whether costs are compared with smoothed gains."""
-        return bool(self.costs) and self.item(SMOOTHED).value is not None
-
-    @property
     def costs_known(self) -> bool:
         """Whether the cost of each action is given."""
         return set(self.costs) >= set(GAINS)
 
-    def expected(self, action: Action) -> float | None:
-        """The gain that an action is chosen by: where it has a cost, smoothed, but within the interval of the gain."""
-        item, smoothed, held_out = (self.item(metric) for metric in (GAINS[action], SMOOTHED, RECALIBRATION))
-        if action not in self.costs or item.interval is None or smoothed.value is None or held_out.value is None:
-            return item.value
-        low, high = item.interval
-        return min(max((item.value or 0.0) + smoothed.value - held_out.value, low), high)
-
     def net(self, action: Action) -> float | None:
-        """The expected gain of an action less its cost (0 where none was given); None where it is undefined."""
-        value = self.expected(action)
+        """The estimated gain of an action less its cost (0 where none was given); None where it is undefined."""
+        value = self.item(GAINS[action]).value
         return None if value is None else value - self.costs.get(action, 0.0)
 
     @property
@@ -536,8 +522,6 @@ def _suboptimal(evidence: Evidence) -> Step:
     small = bool(clear) and all(map(evidence.small, clear))
     if answer == "unknown":
         shown += [sign for metric, sign in _SIGNS.items() if evidence.held_back(metric)]
-        if evidence.smooths:
-            shown.insert(1, SMOOTHED)
     # Several classes have no worst case.
     items = tuple(evidence.item(metric) for metric in shown if metric in evidence.items or metric != WORST_CASE)
     one, tolerance = evidence.at_most(RECALIBRATION), evidence.say(evidence.tolerated)
@@ -672,22 +656,17 @@ def _worth(evidence: Evidence, action: Action) -> Step:
     """Question 3, what the method costs against what it wins."""
     what = "recalibration" if action == "recalibrate" else "post-training"
     item, cost = evidence.item(GAINS[action]), evidence.costs.get(action)
-    items: tuple[Item, ...] = (item,)
 
     def answered(answer: Answer, reason: str) -> Step:
-        return Step(3, f"Is {what} with {evidence.fits[action]} worth its cost?", answer, False, reason, items)
+        return Step(3, f"Is {what} with {evidence.fits[action]} worth its cost?", answer, False, reason, (item,))
 
     if cost is None:
         return answered("unknown", f"No {Hint('cost').words} given: compare this gain with your cost.")
     if item.value is None or item.interval is None:
         return answered("unknown", f"Its gain is unknown: it {item.missing}.")
     low, high = item.interval
-    expected, constant, say = evidence.expected(action) or 0.0, evidence.constant, evidence.say
-    net = expected - cost
+    net, constant, say = item.value - cost, evidence.constant, evidence.say
     numbers = f"it costs {say(cost)} and wins {say(item.value, item.interval)}"
-    if evidence.smooths:
-        numbers += f", {say(expected)} by the smoothed estimate"
-        items = (item, evidence.item(SMOOTHED))
     if high < cost:
         return answered("no", f"It costs more than it wins: {numbers}.")
     numbers_after = f"{numbers}, so {say(net)} after its cost"
@@ -880,9 +859,9 @@ def _use_as_it_is(advice: Advice) -> str:
 
 def _too_little(evidence: Evidence) -> str:
     """Why the largest gain by the estimates is not acted on."""
-    best, estimates = evidence.best, "smoothed estimates" if evidence.smooths else "estimates"
+    best = evidence.best
     net = evidence.net(best) or 0.0
-    wins = f"By the {estimates}, {evidence.fits[best]} wins {evidence.say(net)}"
+    wins = f"By the estimates, {evidence.fits[best]} wins {evidence.say(net)}"
     wins += " after its cost" if best in evidence.costs else ""
     if evidence.adds_nothing:
         return f"{wins}, and no more than a constant decision does."

@@ -23,7 +23,6 @@ from decal_cli.analysis.flowchart import (
     GAINS,
     HEADROOM,
     SHRINKAGE,
-    SMOOTHED,
     TRY,
     Action,
     Advice,
@@ -508,9 +507,7 @@ class Elsewhere:
         assert inputs.rows is not None  # a report is of rows
         self._inputs, self._report, self._plan, self._preferences = inputs, report, plan, preferences
         changing = (choice for choice in EVIDENCE if decides(choice) and choice.declared.takes(False))
-        # Smoothed gains are compared with costs only.
-        apart = {HEADROOM} if preferences.costs else {HEADROOM, SMOOTHED}
-        self._choices = tuple(choice for choice in changing if choice.key not in apart)
+        self._choices = tuple(choice for choice in changing if choice.key != HEADROOM)
         self._adjusted = inputs.rows.adjusted_confidence(plan.level)
 
     def advise(self, task: BinaryTask) -> tuple[Advice, Mapping[str, Result]]:

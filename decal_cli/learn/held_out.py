@@ -368,17 +368,6 @@ def highest(worth: Floats) -> NDArray[np.int64]:
     return np.argmax(worth >= least, axis=-1)
 
 
-def learned_cuts(neg: Weights, pos: Weights, threshold: float) -> NDArray[np.int64]:
-    """Level from which each fold's isotonic fit, made on the other folds, is at least t*; m where it never is.
-
-    neg, pos: shape (folds, m). The level is one that the other folds hold.
-    """
-    others_neg, others_pos = neg.sum(axis=0) - neg, pos.sum(axis=0) - pos
-    best = highest(from_top(others_pos * (1 - threshold) - others_neg * threshold))
-    held = others_neg + others_pos > 0
-    return np.array([cut + int(np.argmax(np.append(level[cut:], True))) for cut, level in zip(best, held, strict=True)])
-
-
 class Switch(NamedTuple):
     """A step from one action to the next: taken from the score `now` on, worth it from the probability threshold on.
 
@@ -394,23 +383,6 @@ def switches(task: Task) -> tuple[Switch, ...]:
     """The steps of a task, taken where the model is operated."""
     steps = zip(task.thresholds, task.decision_thresholds, task.shares, strict=True)
     return tuple(Switch(*step) for step in steps)
-
-
-def smoothed_gain(t: Table, steps: Sequence[Switch], rng: np.random.Generator) -> float:
-    """What acting by the other folds' isotonic fits wins by the smoothed calibration curve, per unit of u_delta.
-
-    The curve knows all labels, so that this is less noisy, and rather too high.
-    """
-    world = _World(t, [step.now for step in steps], N_CELLS)
-    neg, pos = t.cells.split(rng)
-    rows, rows_of_world = (from_top(cells.n * 1.0) for cells in (t.cells, world.cells))
-
-    def of_step(threshold: float, now: float) -> float:
-        worth = world.true(threshold)
-        learned = np.interp(rows[learned_cuts(neg, pos, threshold)], rows_of_world[::-1], worth[::-1])
-        return float(learned.mean() - worth[world.place(now)])
-
-    return sum(share * of_step(threshold, now) for threshold, now, share in steps)
 
 
 def smoothed(cells: Table) -> Floats:

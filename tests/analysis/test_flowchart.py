@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from decal_cli.analysis.flowchart import EVIDENCE_KEYS, GAINS, SMOOTHED, ActNow, Advice, Evidence, Item, walk
+from decal_cli.analysis.flowchart import EVIDENCE_KEYS, GAINS, ActNow, Advice, Evidence, Item, walk
 from decal_cli.metrics import METRICS
 
 Ends = tuple[float, float]
@@ -292,31 +292,16 @@ class TestSigns:
         assert walk(self.signed(0.0004, **doubtful | {"beyond": (-0.004, 0.013)})).action == "recalibrate"
 
 
-def test_between_costs_the_smoothed_gain_decides_within_its_interval() -> None:
-    def with_smoothed(gain: float, **costs: float) -> Evidence:
-        case = evidence(DOUBTFUL, DOUBTFUL, (-0.01, 0.04), costs={"recalibrate": 0.012, "post-train": 0.03, **costs})
-        return replace(case, items={**case.items, SMOOTHED: Item(SMOOTHED, gain)})
+def test_between_costs_the_gain_less_its_cost_and_half_an_error_decides() -> None:
+    def priced(recalibrate: float, post_train: float) -> Advice:
+        return walk(
+            evidence(DOUBTFUL, DOUBTFUL, (-0.01, 0.06), costs={"recalibrate": recalibrate, "post-train": post_train})
+        )
 
-    # On held-out labels alone recalibration wins .01, both .015; standard errors are .010 and .013.
-    doubtful = walk(with_smoothed(0.01))
-    assert doubtful.fallback_action == "done" and SMOOTHED in [item.metric for item in doubtful.steps[0].evidence]
-    assert not any("smoothed" in sentence for sentence in doubtful.lead)  # none wins anything by them
-    assert walk(with_smoothed(0.014)).fallback_action == "done"  # .002 after its cost: chance could explain that
-    assert walk(with_smoothed(0.028)).fallback_action == "recalibrate"
-    assert with_smoothed(0.014).expected("post-train") == pytest.approx(0.019)
-    assert with_smoothed(0.5).expected("recalibrate") == 0.03 and with_smoothed(-0.5).expected("post-train") == -0.01
-    dear = walk(with_smoothed(0.028, **{"recalibrate": 0.05, "post-train": 0.015}))
-    assert dear.fallback_action == "post-train"
-    clear = evidence(CLEAR, CLEAR, (0.02, 0.05), costs={"recalibrate": 0.002, "post-train": 0.018})
-    clear = replace(clear, items={**clear.items, SMOOTHED: Item(SMOOTHED, 0.024)})
-    reasons = [step.reason for step in walk(clear).steps]
-    assert any(
-        "wins 20 [10, 30] per 1,000 decisions, 24 per 1,000 decisions by the smoothed estimate" in reason
-        for reason in reasons
-    )
-    # Without a cost nothing is chosen by it.
-    assert with_smoothed(0.014).net("recalibrate") == pytest.approx(0.002)
-    assert replace(with_smoothed(0.014), costs={}).net("recalibrate") == pytest.approx(0.01)
+    # Recalibration wins .010 with a standard error of .0102, both .025 with one of .0179.
+    assert priced(0.0, 0.0).fallback_action == "post-train"
+    assert priced(0.0, 0.018).fallback_action == "recalibrate"  # .007 less half of .0179 is below 0
+    assert priced(0.006, 0.03).fallback_action == "done"  # .004 less half of .0102 is below 0
 
 
 def test_a_cost_never_turns_done_into_an_action() -> None:
@@ -329,10 +314,11 @@ def test_a_cost_never_turns_done_into_an_action() -> None:
 
 def test_a_cost_never_turns_using_the_score_as_it_is_into_fitting_a_method() -> None:
     for gains in itertools.product((NOTHING, DOUBTFUL, SMALL, (-0.002, 0.005)), repeat=3):
-        free = walk(evidence(*gains)).act_now.action
+        free = walk(evidence(*gains)).act_now
         for cost, named in itertools.product((0.0, 1e-6, 0.002), ({"recalibrate"}, {"post-train"}, set(GAINS))):
-            costly = walk(evidence(*gains, costs=dict.fromkeys(named, cost))).act_now.action
-            assert free != "done" or costly == "done", (gains, cost, named)
+            costly = walk(evidence(*gains, costs=dict.fromkeys(named, cost))).act_now
+            assert free.action != "done" or costly.action == "done", (gains, cost, named)
+            assert costly.action != free.action or costly.gain <= free.gain, (gains, cost, named)
 
 
 def test_every_case_follows_from_its_numbers_and_ends_in_full_sentences() -> None:

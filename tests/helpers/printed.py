@@ -209,8 +209,9 @@ def _near(was: str, now: str, loose: Loose) -> bool:
     unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
     if abs(one - other) <= max(1.001 * unit, _RELATIVE * abs(one), _ABSOLUTE):
         return True
+    # What is printed may have been recorded on another machine than the value.
     return any(
-        abs(one - size * value) <= 1.001 * unit and abs(one - other) <= share * abs(one) + unit
+        all(abs(each - size * value) <= share * abs(size * value) + 1.001 * unit for each in (one, other))
         for value, share in loose
         for size in (1, 1000, -1, -1000)
     )

@@ -25,7 +25,6 @@ IN_OTHER_FILES = {
     "test_grouping.py": "irreducible_loss kendall spearman",
     "test_logistic.py": "calibration_slope calibration_intercept",
     "test_interval.py": "c_bound c_emp_pvalue",
-    "test_regret.py": "gain_recalibration_smoothed",
     "test_label_shift.py": "psi",
     "../learn/test_probe.py": "features_pvalue",
 }

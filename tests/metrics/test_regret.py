@@ -7,12 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.learn import held_out as recalibration
 from decal_cli.learn.probe import Judge, Probed
 from decal_cli.learn.regions import Leaves, Regions
 from decal_cli.metrics import Inputs, interval_of, parse, value_of
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import FEWEST_ROWS, Table, tabulate
 from decal_cli.task import BinaryTask, parse_utility, task_of, task_of_rows, utility_text
 from tests.helpers.command import FOX
@@ -157,26 +155,6 @@ def test_the_interval_of_the_regret_intervals_where_its_text_says() -> None:
     assert wins[0] > value
     assert low == value
     assert high >= wins[1]
-
-
-@given(rows=any_rows(), task=any_task)
-def test_the_smoothed_gain_is_half_held_out_and_half_by_the_curve(rows: Rows, task: BinaryTask) -> None:
-    """By a loop over folds and levels, on tables whose levels are the cells of the replayed world."""
-    table, seed = rows.table, Seed(0)
-    try:
-        held_out = value_with("gain_recalibration", table, task)
-    except Undefined:
-        with pytest.raises(Undefined):
-            value_with("gain_recalibration_smoothed", table, task)
-        return
-    curve = recalibration.smoothed(table.cells)
-    now = table.score >= task.decision_threshold
-    of_folds = []
-    for cut in recalibration.learned_cuts(*table.cells.split(seed.generator("regret")), task.threshold):
-        change = (np.arange(len(table)) >= cut).astype(float) - now
-        of_folds.append(sum(table.n * change * (curve - task.threshold)) / table.total)
-    expected = (held_out + task.u_delta * np.mean(of_folds)) / 2
-    assert value_with("gain_recalibration_smoothed", table, task) == pytest.approx(expected, abs=1e-9 * task.u_delta)
 
 
 CLINIC = ((0.0, -20.0), (-2.0, -3.0), (-5.0, -1.0), (-9.0, -9.0))

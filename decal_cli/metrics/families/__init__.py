@@ -15,7 +15,7 @@ from decal_cli.metrics.families import (
 
 FAMILIES = (
     *("loss", "rules", "ranking", "sufficiency", "bins", "levels", "interval", "agents", "smooth", "task", "capacity"),
-    *("practice", "regret", "gains", "amounts", "places", "features", "classes", "actions"),
+    *("practice", "regret", "amounts", "places", "features", "classes", "actions"),
 )
 for _name in sorted(METRICS, key=lambda name: FAMILIES.index(METRICS[name].family)):
     METRICS[_name] = METRICS.pop(_name)

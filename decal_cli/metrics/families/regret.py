@@ -14,7 +14,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Bins
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out as crossfit
-from decal_cli.learn.held_out import FlagByCost, Method, smoothed_gain, switches
+from decal_cli.learn.held_out import FlagByCost, Method
 from decal_cli.learn.probe import Probed, no_signal
 from decal_cli.learn.regions import Regions, bin_losses
 from decal_cli.metrics import confidence as intervals
@@ -369,32 +369,6 @@ def shortest_between(below: float, value: float) -> str:
         if below < float(rounded) <= value:
             return f"{rounded.normalize():f}"
     return repr(float(value))
-
-
-family("gains", "Gains that are less noisy than those on held-out labels alone: what a choice between costs rests on.")
-
-
-@metric(
-    "Gain of recalibration, smoothed",
-    "neither",
-    "utility",
-    f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted and smoothed",
-    (-1, 1),
-    size_free=False,
-    interval=None,
-    estimand="nothing: that of gain_recalibration says how sure the gain is",
-)
-def gain_recalibration_smoothed(t: Table, task: Task, change: Recalibrating, seed: Seed) -> float:
-    """Mean of gain_recalibration and of what isotonic recalibration wins by a smoothed calibration curve.
-
-    Held-out labels are noisy, and the curve, which has seen them all, makes the gain rather too large. Where methods
-    have costs, the advice chooses by their mean, which errs less: by gain_recalibration alone, 7 to 15 % more is
-    lost on few rows. Where fits learn from earlier rows, it is gain_recalibration: the curve knows later ones.
-    """
-    if change.in_time:
-        return gain_recalibration(change).value
-    by_curve = task.u_delta * smoothed_gain(t, switches(task), seed.generator("regret"))
-    return (gain_recalibration(change).value + by_curve) / 2
 
 
 family(
