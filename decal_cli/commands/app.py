@@ -74,7 +74,7 @@ app = typer.Typer(
 ARGUMENTS, ONE_REQUIRED = "Arguments", "one of these is required"
 PLOT = "Draw the curves into this .png, .svg or .pdf file; - draws them in the terminal."
 _USAGE_ERROR: Any = typer.BadParameter.__base__
-"""What Typer raises for a line that it cannot parse, of which it exports only this kind."""
+"""The base class of what Typer raises for a line that it cannot parse; Typer exports only a subclass."""
 
 
 def _version(asked: bool) -> None:
@@ -97,11 +97,11 @@ def decal(version: Annotated[bool, VERSION] = False) -> None:
 
 
 RULED: tuple[Face, ...] = ("blocks", "data", "rows", "checks")
-"""What a result is read as that rules are judged in."""
+"""The faces that a format may need of a result with rules."""
 WITHOUT_TERMS = dict.fromkeys(("unit", "decisions", "names"))
-"""Terms are of amounts, and these verbs print none."""
+"""Removes the options on amounts from a command that prints none."""
 OF_STATEMENT = ("score", "label", "weight", "group", "cluster", "positive", "logit")
-"""What a statement can say of the columns."""
+"""Roles and readings of columns that an SQL statement can handle."""
 
 
 @under(JUDGE, "Metrics")
@@ -156,7 +156,7 @@ def evaluate(
 
 
 def metrics_named(metric: list[str], all_metrics: bool, form: str) -> str | list[str]:
-    """The metrics of the line; all of them in formats whose readers pick for themselves; else those of the table."""
+    """The metrics of the line; else "all" if asked, "quick" for JSON and CSV; [] leaves the choice to the table."""
     return metric or ("all" if all_metrics else "quick" if form in ("json", "csv") else [])
 
 
@@ -247,7 +247,7 @@ def gate(
 
 @contextmanager
 def told_to_ci(form: str, files: dict[str, str]) -> Iterator[None]:
-    """Within it, an error is written in what CI systems and people read of a gate too, so that no file is missing."""
+    """Within it, a DecalError is also written in formats for CI systems and people, so that no file is missing."""
     from decal_cli.data.output import write_all
     from decal_cli.render.results.gates import Refused
 
@@ -917,7 +917,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _unusable(error: Any, arguments: list[str]) -> Exit:
-    """A line that does not parse, in one line; the help where there was nothing to parse."""
+    """Say in one line why the command line does not parse; show the help where there was nothing to parse."""
     text = error.format_message()
     if not arguments:
         for line in text.split("\n"):

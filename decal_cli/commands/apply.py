@@ -21,7 +21,7 @@ from decal_cli.learn.model_file import Saved, from_text
 from decal_cli.render.results.source import shares_text
 
 Part: TypeAlias = tuple[Batch, Mapping[str, Any]]
-"""Some rows, and what is added to them, by name."""
+"""A batch of rows, and the columns that are added to it, by name."""
 
 
 def run(model: str, file: str, missing: Any, output: str, name: str | None, force: bool) -> None:
@@ -64,7 +64,10 @@ def run(model: str, file: str, missing: Any, output: str, name: str | None, forc
 
 
 def _write(output: str, parts: Iterable[Part], what: str, told: Callable[[list[str]], str]) -> int:
-    """Write batches with what is added to each, and say so: how many rows have it. told: of the added names."""
+    """Write batches with their added columns, and say so; returns how many rows have a new score.
+
+    told: gives the sentence on the added columns, from their names.
+    """
     n_scored = n_all = 0
     names: list[str] = []
     to_file = standard_output() if output == STANDARD_OUTPUT else whole_file(output, "output")
@@ -82,7 +85,7 @@ def _write(output: str, parts: Iterable[Part], what: str, told: Callable[[list[s
 
 
 def _added_text(saved: Saved, added: Sequence[str]) -> str:
-    """Every added column with the method; where only the threshold moves, that the score does not change."""
+    """A sentence that names each added column with its method, or says that only the threshold moves, not the score."""
     if saved.classes:
         return f"{len(added)} columns, {added[0]} to {added[-1]} (method: {saved.method})"
     *others, last = added

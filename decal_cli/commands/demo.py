@@ -14,9 +14,9 @@ from decal_cli.errors import DecalError
 
 FIXTURES = "fixtures"
 FILE = "fox_news.parquet"
-"""What a wheel holds of the fixtures; README's examples need no other."""
+"""The one fixture that a wheel holds; README's examples need no other."""
 SHOWN = f"decal recommend {FIXTURES}/{FILE} --score p_hatesonar --label y --features 'x*' --threshold 0.3"
-"""What README begins with."""
+"""The command that README begins with."""
 PACKAGE = Path(__file__).resolve().parents[1]
 
 

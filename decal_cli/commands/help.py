@@ -12,20 +12,20 @@ from decal_cli.commands.options import DECISION, INPUT, OUTPUT, STATISTICS
 
 OTHER = "Other"
 SHARED = ("Amounts", "Cost of post-training", INPUT, STATISTICS, OUTPUT, OTHER)
-"""Headings that several commands have, in their order; the decision and a command's own stand before them."""
+"""Headings that several commands share, in their order; the decision and a command's own options come before them."""
 MAX_BRIEF = 24
-"""Options that the first page of help has at most."""
+"""Most options on the first page of help."""
 REMARKS = {INPUT: "columns are found by their usual names: p, score, .. and y, label, .."}
 EXAMPLE = "Example:"
 MAX_LEFT = 24
-"""Characters of the left column."""
+"""Most characters of the left column of help."""
 Rows = list[tuple[str, str]]
 
 
 class Command(TyperCommand):
     """A command whose options stand under headings.
 
-    brief: of the options of its first page, what it says of each. decision: what is said of those that name one.
+    brief: the text of each option on the first page of help. decision: what help says of the options of a decision.
     """
 
     brief: dict[str, str]
@@ -53,7 +53,7 @@ class Command(TyperCommand):
 
 
 def titled(title: str, command: Any) -> str:
-    """A heading with what holds for all that stands below it."""
+    """A heading, with a remark that holds for all options below it."""
     remark = command.decision if title == DECISION else REMARKS.get(title, "")
     found = title != INPUT or any("--score" in each.opts for each in command.params)
     return f"{title} ({remark})" if remark and found else title
@@ -86,7 +86,7 @@ def write_text(formatter: Any, command: Any) -> None:
 
 
 def usage(command: Any) -> list[str]:
-    """What follows a command's name: its arguments, the options it cannot do without, and that there are others."""
+    """The usage after a command's name: its arguments, its required options, and a sign that there are others."""
     parameters = command.params
     required = [spelled(each, short=True) for each in parameters if not _positional(each) and each.required]
     return [*(spelled(each) for each in parameters if _positional(each)), *required, "[OPTIONS]"]

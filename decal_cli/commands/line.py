@@ -47,20 +47,20 @@ class RowSource(Declaring, panel=INPUT):
 
 
 BESIDE: dict[type, type] = {Data: RowSource, Decision: StatedTerms}
-"""What else the line has of a noun."""
+"""Options that only the command line has, by the noun they belong to."""
 EXAMPLES = {"threshold": "0.3", "decision_threshold": "0.3", "confidence": "0.9", "abstain": "0.2"}
-"""Numbers that an option may have; of any other, 1 is one."""
+"""Numbers that errors give as examples of an option's value; 1 for any other option."""
 REPEATED = " Repeatable."
 
 
 class GivenOptions(dict[str, Any]):
-    """What the line says, by key, and nothing of what the settings do."""
+    """The options given on the line, by key, without those of the settings."""
 
 
 def flat(command: Callable[..., Any], panel: str) -> tuple[Callable[..., None], dict[str, str]]:
-    """What Typer calls: the options of a command, and those of the nouns it takes, as flat keyword parameters.
+    """A function for Typer with the options of a command, and of the nouns it takes, as flat keyword parameters.
 
-    And what the first page of help says of those that it has, by parameter.
+    The second value is the text of each option on the first page of help, by parameter.
 
     An option of its own is a parameter whose default declares it; it stands under `panel`. A parameter
     `noun: Annotated[Noun, {"option": "text"}]` gives options of the noun the help of this command; None leaves an
@@ -86,7 +86,7 @@ def flat(command: Callable[..., Any], panel: str) -> tuple[Callable[..., None], 
                 offered[key] = each
 
     def spread(**given: Any) -> None:
-        # Late: help needs none of it, and where memory is limited, what takes most of it comes first.
+        # Imported late: help needs none of it; and where memory is limited, the largest part of it must come first.
         from decal_cli.commands.streams import prepared
 
         with prepared(), speaking_to("line"):
@@ -138,7 +138,7 @@ def _help(each: Option, first: bool = False) -> str:
 
 
 def _parameter(declared: Option) -> inspect.Parameter:
-    """What Typer takes for an option or an argument: values are texts, which are read later; nothing by default."""
+    """The Typer parameter of an option or argument: values are texts that are read later, the default is nothing."""
     choices = declared.choices
     several, switch = get_origin(declared.kind) is list, declared.kind is bool
     known = column_names if isinstance(declared, Role) else beginning(lambda: choices) if choices else None
@@ -194,7 +194,7 @@ def _filled(
 
 
 def _noun(kind: type, known: Mapping[str, Any], source: Any = ()) -> Any:
-    """A noun of what is known of its fields. A switch against what is usual has its default on the line."""
+    """A noun with the known values of its fields. A switch that turns a usual thing off has its default on the line."""
     options = {key: each for key, each in options_of(kind, on_line=True).items() if key in known}
     given = {each.name: not known[key] if each.default is True else known[key] for key, each in options.items()}
     if kind is Data:
@@ -205,9 +205,9 @@ def _noun(kind: type, known: Mapping[str, Any], source: Any = ()) -> Any:
 
 
 def _known(line: GivenOptions, settings: Settings) -> dict[str, Any]:
-    """By key, what the line says of the nouns, else the settings.
+    """The values of the nouns' fields by key: from the line, else from the settings.
 
-    A whole task on the line is in place of what the settings say of it.
+    A task on the line replaces the whole task of the settings.
     """
     keys = {**settings, **line}
     if any(key in line for key in SPELLINGS if key != "decision_threshold"):
@@ -220,8 +220,8 @@ def _known(line: GivenOptions, settings: Settings) -> dict[str, Any]:
 
 
 def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
-    """The engine or the files of the line, else what is piped in, else the files of the settings."""
-    # Late: most of what a line says needs no engine.
+    """The engine or the files of the line, else standard input if something is piped in, else the settings' files."""
+    # Imported late: most lines need no engine.
     from decal_cli.data.large.engines.address import refuse_as_file
     from decal_cli.data.output import check_not_read
 
@@ -260,7 +260,7 @@ def piped_in() -> BinaryIO | None:
 
 
 def value_of(declared: Option, given: Any) -> Any:
-    """The value of an option. Errors: DecalError, one line that leads to what is meant."""
+    """The value of an option, from its text. Errors: DecalError, one line that leads to what is meant."""
     kind, words = declared.kind, Hint(declared.line).words
     if get_origin(kind) is list:
         return [value_of(replace(declared, kind=get_args(kind)[0]), each) for each in given or ()]

@@ -13,16 +13,16 @@ from decal_cli.render.formats import DEFAULT, check_format, format_for, offered,
 INPUT, DECISION, STATISTICS, OUTPUT = "Input", "Decision", "Statistics", "Output"
 INPUT_FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; - reads standard input."
 DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite", "mysql")
-"""Whose SQL a statement is in."""
+"""The dialects of SQL that a statement can be written in."""
 PICTURES = (
     *("brier", "decision", "roc", "reliability", "grouping", "waterfall", "utility", "actions", "risk-coverage"),
     "all",
 )
-"""What is drawn of a sweep."""
+"""The pictures that a sweep can draw."""
 
 
 def column_names(incomplete: str) -> list[str]:
-    """Columns of the first file on the line that begin so."""
+    """The columns of the first file on the line whose names begin like `incomplete`, for the shell to complete."""
     from decal_cli.data import columns_in
     from decal_cli.errors import DecalError
 
@@ -44,8 +44,8 @@ def format_option(
 ) -> Any:
     """The option of a command whose result has these faces; it refuses any other format before anything is read.
 
-    by_suffix: whether the file of --output says the format where the option does not; settled: and nothing else does.
-    several: whether it may be given more than once, with a file each.
+    by_suffix: whether the suffix of --output names the format where the option does not. settled: whether nothing but
+    these two decides it. several: whether the option may be given more than once, with a file each.
     """
 
     def check(context: Any, value: Any) -> Any:

@@ -136,7 +136,7 @@ _OF_KEYS = {
     "decisions": _Kind(lambda value: isinstance(value, str) or _is_number(value), "a number"),
     "names": TEXTS._replace(kept=lambda value: value),
 }
-"""What the types of declarations do not say."""
+"""Kinds of values that the types of declarations do not tell."""
 _OPTIONS = {key: each for noun in (Rules, StatedTerms, Decision, Columns) for key, each in options_of(noun).items()}
 
 

@@ -1,4 +1,4 @@
-"""What a run has around it: memory, and standard streams that may be closed, full, gone, not UTF-8 or a terminal."""
+"""Memory and the standard streams of a run, which may be closed, full, gone, not UTF-8 or a terminal."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from decal_cli.errors import DecalError, Exit, masked, printable
 
 _GONE = (errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
 N_BYTES = 1 << 30
-"""Addresses that the libraries take to be loaded, for threads and for first products of matrices."""
+"""Bytes of address space that the libraries need to load, to start threads and to multiply their first matrices."""
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Every other thread would take addresses of its own, the more of them the more processors there are."""
+"""Variables that limit libraries to one thread: each further thread would take address space of its own."""
 SIDE = 128
-"""Of matrices whose product makes OpenBLAS take memory."""
+"""Rows and columns of matrices whose product makes OpenBLAS take its memory."""
 FOLDER = "MPLCONFIGDIR"
-"""Where matplotlib keeps its settings and its list of fonts."""
+"""The variable that names the folder where matplotlib keeps its settings and its list of fonts."""
 
 
 @contextmanager
 def checked() -> Iterator[None]:
-    """Within it, the standard streams exist; output and error escape what their encoding lacks, and outlive readers."""
+    """Within it, standard streams exist: output and error escape what their encoding lacks, and readers may leave."""
     before = sys.stdout, sys.stderr
     # Python has None for a stream that was closed before it started. From such an input, there is nothing to read;
     # results that cannot be written are an error.
@@ -70,7 +70,7 @@ def say(text: str) -> None:
 
 
 def lost(error: OSError) -> Exit:
-    """What the environment refused, in a line: nobody can judge what was not read or written."""
+    """Say in one line what the environment refused, and return the exit code for what cannot be judged."""
     what = "" if error.filename is None else f"{error.filename}: "
     where = "standard output: " if not what and error.errno in _GONE else what
     say(f"decal: {where}{error.strerror or error}")
@@ -78,13 +78,13 @@ def lost(error: OSError) -> Exit:
 
 
 def _stream(given: Any, mode: int) -> Any:
-    """A stream in place of the one that is given, or of a closed one; opened for reading, every write to it fails."""
+    """A stream in place of a given one, or of a closed one; if its mode is for reading, every write to it fails."""
     if given is None:
         return io.TextIOWrapper(open(os.open(os.devnull, mode), "wb"), encoding="utf-8")
     try:
         outlet = io.BufferedWriter(_Outlet(given.fileno(), "w", closefd=False))
     except (AttributeError, OSError, ValueError):
-        # It is no file: whoever called has put something of his own there.
+        # This is no file: the caller has put an object of its own there.
         if isinstance(given, io.TextIOWrapper):
             given.reconfigure(errors="backslashreplace")
         return given
@@ -93,7 +93,7 @@ def _stream(given: Any, mode: int) -> Any:
 
 
 def _emptied(stream: Any) -> None:
-    """Nothing is left in a stream that the interpreter would fail to flush at its end, with another exit code."""
+    """Flush a stream, or drop what it holds: else the interpreter fails to flush it and changes the exit code."""
     try:
         stream.flush()
     except (OSError, ValueError):
@@ -111,7 +111,7 @@ def _to_nowhere(number: int) -> None:
 
 @contextmanager
 def spinner() -> Iterator[Progress]:
-    """What is being computed, beside something that moves."""
+    """A spinner beside the words for what is being computed."""
     from rich.console import Console
     from rich.text import Text
 
@@ -127,7 +127,7 @@ def announce(finished: int, total: int, before: int) -> None:
 
 @contextmanager
 def _bar(what: str, *counted: Any, transient: bool = False) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar of what is finished, counted by these columns, and of the time that is left."""
+    """A progress bar with these columns of counts and the time that is left."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -155,7 +155,7 @@ def reading_bar() -> Iterator[RowsRead]:
 
 
 def _rows_bar() -> AbstractContextManager[RowsRead]:
-    """The rows with their rate and the time that is left."""
+    """A progress bar of rows, with their rate and the time that is left."""
     from rich.progress import ProgressColumn, Task, TextColumn
     from rich.text import Text
 
@@ -187,8 +187,8 @@ def prepared() -> Iterator[None]:
 def reserve() -> None:
     """Where memory is limited, make numpy's OpenBLAS and scipy's take their part, before anything else does.
 
-    Finding none later, OpenBLAS ends the process, with code 1, that of a failed gate, or as Ctrl-C does; and what reads
-    the options of a command aborts it.
+    If OpenBLAS finds no memory later, it ends the process with code 1, that of a failed gate, or as Ctrl-C does; and
+    what reads the options of a command aborts the process.
 
     Errors: DecalError where there is too little.
     """

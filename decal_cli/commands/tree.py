@@ -22,7 +22,7 @@ JUDGE, ACT, EXPLAIN = "Judge scores", "Act on the advice", "Explain"
 
 @dataclass(eq=False)
 class Declared:
-    """A command as it is declared: what the list of commands shows of it, and how to build it."""
+    """A declared command: what the list of commands shows, and how to build the command."""
 
     function: Callable[..., Any]
     rich_help_panel: str
@@ -59,9 +59,9 @@ COMMANDS = Commands()
 
 
 def under(heading: str, panel: str, decision: str = "") -> Callable[[F], F]:
-    """Declare a command, listed under this heading. Its docstring is its help, its parameters are its options.
+    """Declare a command, listed under this heading. The docstring is its help, the parameters are its options.
 
-    panel: the heading of its own options; decision: what help says of those that name one.
+    panel: the heading of its own options. decision: what help says of the options of a decision.
     """
 
     def declare(function: F) -> F:

@@ -1,4 +1,4 @@
-"""What a command has around its call of a verb: what it shows meanwhile, and where results and pictures go."""
+"""Progress on standard error around a verb's call, and the files that results and pictures are written to."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def watched() -> Iterator[None]:
 
 
 def needing(rows: bool = False, every: bool = False) -> None:
-    """From here on, the verb needs rows, or every metric."""
+    """Tell the verb that follows that rows are needed, not counts; or every metric."""
     AROUND.set(AROUND.get()._replace(rows=rows, every=every))
 
 
 def load_ahead(choices: Sequence[MetricSpec]) -> None:
-    """Import what these metrics import late, while files are read: that needs the other processor."""
+    """Import in a second thread, while files are read, what these metrics would import late."""
     modules = {choice.declared.loads for choice in choices} - {""}
     if modules:
         threading.Thread(target=lambda: [importlib.import_module(name) for name in modules], daemon=True).start()
 
 
 def emit(result: Any, name: str = DEFAULT, output: str | None = None) -> None:
-    """A result in the format of this name: to standard output, or to the file in one step."""
+    """Write a result in the format of this name: to standard output, or to the file in one step."""
     if output is not None:
         from decal_cli.data.output import write_whole
 
@@ -62,7 +62,7 @@ def emit(result: Any, name: str = DEFAULT, output: str | None = None) -> None:
 
 
 def pictures_possible() -> bool:
-    """Whether a page can have its pictures; where not, standard error says so: the page is handed on to others."""
+    """Whether a page can have its pictures; where not, standard error says so, since a page is shown to others."""
     from decal_cli.plot.page import can_draw
 
     if not can_draw():
@@ -86,7 +86,7 @@ def check_plot(plot: str | None, form: str = "") -> None:
 
 
 def draw_sweep(sweep: Any, plot: str, pictures: tuple[str, ...], output: str | None) -> tuple[Block, ...]:
-    """The pictures in the file, or as blocks where they are to stand in the terminal."""
+    """Draw the pictures into the file; return them as blocks where they are to stand in the terminal, else ()."""
     from decal_cli.data.output import write_whole
     from decal_cli.plot.sweeps import draw, draw_text
 
