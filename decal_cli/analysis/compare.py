@@ -41,9 +41,9 @@ from decal_cli.version import SCHEMA
 
 IDEALS = {"zero": 0.0, "one": 1.0}
 HEADLINE = (parse("expected_utility"), parse("brier"))
-"""What the summary is about, independent of the metrics that were asked for."""
+"""Metrics that the summary compares, whatever metrics were asked for."""
 AT_CAPACITY = parse("utility_at_capacity")
-"""The same where so many rows can be acted on only."""
+"""The metric that the summary compares as well, where a capacity limits the rows to act on."""
 
 RowsByLabel = tuple[Size, Size]
 """Rows with label 0 and with label 1."""
@@ -257,7 +257,7 @@ def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
 
 
 def _ahead(metric: Metric, a: float, b: float) -> float:
-    """By how much B is better than A."""
+    """The amount by which B is better than A in a metric's direction."""
     if metric.better in IDEALS:
         return abs(a - IDEALS[metric.better]) - abs(b - IDEALS[metric.better])
     return {"higher": b - a, "lower": a - b, "neither": 0.0}[metric.better]
@@ -405,7 +405,10 @@ class Swap:
 
 
 def swap(a: Rows, b: Rows, ids: Ids | None = None) -> Swap | None:
-    """The same rows with the scores of A and of B; None where there is no limit. ids: what rows are called, (T,)."""
+    """The rows that A and B act on at the capacity, both or only one; None without a capacity.
+
+    a, b: the same rows with the scores of A and of B. ids: their names, shape (T,).
+    """
     if a.selection is None or b.selection is None:
         return None
     of_a, of_b, weight = a.selection.acted, b.selection.acted, a.weights / (float(a.weights.sum()) / len(a))
@@ -435,7 +438,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """On held-out rows; difference: to the better single model."""
+    """The splice on held-out rows. difference: from the better single model."""
 
     value: float
     single: str
@@ -841,7 +844,7 @@ def _paired(spec: MetricSpec, differences: Mapping[str, Difference]) -> Result:
 
 
 def _apart(spec: MetricSpec, report: Report, evaluation: Evaluation, baseline: Baseline) -> Result:
-    """From the values and intervals of two independent samples (Zou and Donner 2008)."""
+    """The drop and its interval, from values and intervals of two independent samples (Zou and Donner 2008)."""
     now = report.results[spec.key]
     if now.value is None:
         return now

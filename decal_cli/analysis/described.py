@@ -50,7 +50,7 @@ from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, ClassDecision, RowTask, Task
 
 OF_ONE_ROW = ("shadow_price", "least_gain")
-"""What one row is worth, and not the mean over all decisions."""
+"""Metrics of what one row is worth, which are no means over all decisions."""
 
 
 class Utility(Estimated):
@@ -79,7 +79,7 @@ class Worth:
 
 
 def worth_of(inputs: Inputs, confidence: float | None) -> Worth | None:
-    """None where there is no decision, or its worth is undefined. confidence: None for no intervals."""
+    """What decisions are worth; None without a decision, or if that is undefined. confidence: None for no intervals."""
     decisions, at, task = inputs.find(Decisions), inputs.find(WorthAtCapacity), inputs.decision
     if decisions is None:
         return None
@@ -308,7 +308,7 @@ class ByRow:
 
 
 def by_row_of(dataset: Dataset, task: RowTask, stakes: RowStakes | None = None) -> ByRow:
-    """Of the rows that the first model is evaluated on. stakes: theirs, in any order, if known."""
+    """The thresholds of the first model's rows. stakes: the utilities of these rows, in any order, if known."""
     utilities = stakes or row_stakes(dataset.models[0].rows, task)
     inside, amount = np.empty(0), float("inf")
     if isinstance(utilities, RowUtilities):
@@ -379,7 +379,7 @@ class Regime:
     @property
     @as_key
     def larger(self) -> Ruling:
-        """Perez-Lebel et al. 2025, sec. 3.3."""
+        """Which regret is larger: Perez-Lebel et al. 2025, sec. 3.3."""
         grouped = self.regret_grouping
         if grouped is None:
             return "unknown"
@@ -417,7 +417,7 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
 
 
 def _bins(t: Table, rows: float) -> tuple[Floats, ...]:
-    """Of equal-mass bins of the score: its lowest and highest, rows, the mean score, and the frequency of label 1."""
+    """Lowest and highest score, rows, mean score and frequency of label 1 of equal-mass bins, one array of each."""
     levels, starts = t.bins(BINS), t.bin_starts(BINS)
     highest = t.score[np.append(starts[1:], len(t)) - 1]
     return t.score[starts], highest, levels.n * (rows / t.total), levels.score, levels.pos / levels.n
@@ -464,7 +464,7 @@ class Clusters:
 
 
 def clusters_of(rows: Rows) -> Clusters | None:
-    """None where every row stands by itself."""
+    """The clusters of some rows; None where rows are independent."""
     t = rows.class_table.top if rows.classes else rows.table
     design = t.design
     if not isinstance(design, Clustered):
@@ -477,7 +477,7 @@ def clusters_of(rows: Rows) -> Clusters | None:
 
 
 def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator[str]:
-    """Of each model, by name with its rows and clusters, what these do to intervals, in words."""
+    """Sentences on what clusters do to the intervals. models: the rows and clusters of each model, by name."""
     for name, (rows, clusters) in models.items():
         where = f"{name}: " if len(models) > 1 else ""
         if clusters is None:
@@ -604,7 +604,7 @@ def select_rows(rows: Rows, capacity: Capacity, task: Task | ClassDecision | Row
 
 
 def places_of(rows: Rows) -> Places | None:
-    """Of these rows, among those that the lists are made of; None where there is no limit."""
+    """The places, and how many of these rows get one; None without a capacity."""
     if rows.selection is None:
         return None
     lists, weight = rows.selection.lists, rows.weights
@@ -681,7 +681,7 @@ def _mixed(known: float, by_label: Floats, weight: Values, share: float) -> Inte
 
 
 MAX_PVALUE = 0.01
-"""Up to here, the scores of one label are not those of the reference."""
+"""P-values up to this say that the scores of a label are not distributed as in the reference."""
 
 
 @dataclass(frozen=True)
@@ -771,7 +771,7 @@ class GainsOverTime:
 
 
 def gains_over_time(inputs: Inputs, confidence: float | None) -> GainsOverTime | None:
-    """None where rows have no time or no decision, or are too few for fits on earlier ones."""
+    """Gains by the age of the fit; None without times or a decision, or with too few rows for fits on earlier ones."""
     if not inputs.in_time or inputs.find(Recalibrating) is None:
         return None
     forward = inputs.get(Forward)

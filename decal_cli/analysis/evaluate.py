@@ -87,7 +87,7 @@ class OfModel:
 
     @property
     def name(self) -> str:
-        """Both on one line."""
+        """Model and group on one line."""
         return ", ".join(filter(None, self.place))
 
 
@@ -126,7 +126,7 @@ class Report(MetricReport):
     clusters: Clusters | None = None
     by_outcome: tuple[OutcomeScores, ...] = ()
     places: Places | None = None
-    """Where so many rows can be acted on only."""
+    """The places to act on rows, where a capacity limits them."""
     by_action: ActionCounts | None = None
     """Rows by action and label, where decisions are counted and two classes have more than two actions."""
     worth: Worth | None = None
@@ -194,7 +194,7 @@ class Plan:
         return None if self.decision is None else self.decision.for_classes(classes)
 
     def shared_by(self, classes: Sequence[str]) -> Task | ClassDecision | None:
-        """The same, None where rows have utilities of their own."""
+        """The decision that all rows share, for these classes; None where rows have utilities of their own."""
         decision = self.decision_of(classes)
         return None if isinstance(decision, RowTask) else decision
 
@@ -221,7 +221,7 @@ class Plan:
 
     @property
     def simplest(self) -> Plan:
-        """The same plan, with a task of two actions where no other is ever taken."""
+        """This plan, with the task reduced to two actions where no third is ever taken."""
         return self if self.binary is None else replace(self, decision=self.binary)
 
     def need_shared(self, verb: str) -> Task | ClassTask | None:
@@ -496,7 +496,7 @@ IRREDUCIBLE = "irreducible_loss"
 CAPACITY = "capacity"
 """The family of metrics that a table shows where so many rows can be acted on only."""
 CAPACITY_FAMILIES = (CAPACITY, "places")
-"""The same, with those that need utilities of each row."""
+"""Families of metrics at a capacity, including those that need utilities of each row."""
 WORST = "regret_grouping_worst"
 """What could be lost to grouping, for those who name no features."""
 

@@ -312,7 +312,7 @@ def _gain(
 def saved_model(
     chosen: MethodSpec, model: Model, training: Predictions, dataset: Dataset, plan: Plan, logit: bool = False
 ) -> Saved:
-    """The same of a model that was fitted to these rows."""
+    """The model file of a model that was fitted to these rows."""
     # A model asks of new rows what it looks at, not what else was named when it was fitted.
     method = chosen.declared
     rows = training.rows

@@ -395,7 +395,7 @@ class Advice:
 
     @property
     def instead(self) -> Constant | None:
-        """The same, where it is worth more than acting on the score."""
+        """The constant decision, where it is worth more than acting on the score; else None."""
         return self.constant if self.evidence.free > 0 else None
 
     @property

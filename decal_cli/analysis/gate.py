@@ -92,7 +92,7 @@ class Rule:
 
     @property
     def key(self) -> str:
-        """Of the metric, or what is counted."""
+        """The key of the rule's metric, or the name of what it counts."""
         return self.counted if self.choice is None else self.choice.key
 
     @property
@@ -335,7 +335,7 @@ def _chance(row: GateRow, risk: float) -> float | None:
 
 
 def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progress) -> Sequence[MetricReport]:
-    """Of each model, and of each column of groups where there are several, the gaps that the rules ask for."""
+    """The gaps between groups that rules ask for: a report for each model, and for each column of groups if several."""
     choices = choices_of([rule for rule in rules if rule.over == "gap"])
     reports = []
     for model in with_lists(dataset, plan).models if choices else ():
@@ -360,7 +360,7 @@ def parse_rule(text: str) -> Rule:
 
 
 def _parsed(text: str) -> Rule:
-    """The same; the problem of a DecalError follows the text of the rule."""
+    """The rule that a text is. Errors: DecalError, whose problem is worded to follow the text of the rule."""
     # In hexadecimal digits nothing of a quoted name is taken for grammar.
     plain = _QUOTED.sub(lambda name: f'{name[1]}"{name[2].encode("utf-8", "surrogatepass").hex()}"', text)
     match = _RULE.fullmatch(plain)

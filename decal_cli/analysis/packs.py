@@ -20,7 +20,7 @@ from decal_cli.tables.rows import Rows
 from decal_cli.tables.units import Estimate
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Of the scores of each label."""
+"""The quantiles of the scores of each label that a report shows."""
 
 
 @dataclass(frozen=True)

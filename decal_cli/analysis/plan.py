@@ -180,11 +180,11 @@ class _Sampler:
     rows: Rows
     plan: Plan
     clusters: float
-    """Effective ones, infinitely many of independent rows."""
+    """The effective number of clusters; infinity for independent rows."""
     progress: Progress
 
     def _error(self, size: float, half_width: float, effect: float) -> _Error:
-        """Of so many rows like these."""
+        """The error of `size` rows like those of the pilot."""
         return _Error(size, half_width, effect, self.plan.confidence, self.clusters * size / len(self.rows))
 
     def for_bound(self, what: str, choice: MetricSpec, result: Result, bound: float, at_most: bool) -> RowsNeeded:

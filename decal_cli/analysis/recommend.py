@@ -225,9 +225,9 @@ def best(trials: Sequence[Trial]) -> Trial | None:
 
 Kind = Literal["recalibration", "post-training", "perfect"]
 RECALIBRATION = "isotonic"
-"""It keeps the order of the scores, so that it changes only which rows reach t*, where they have one t*."""
+"""The recalibration that is ranked: as the order stays, only which rows reach t* changes, where all have one t*."""
 CLASS_RECALIBRATION = "temperature"
-"""The same of several classes."""
+"""The recalibration that is ranked for several classes."""
 POST_TRAINING = "blend"
 PERFECT = "perfect ranking"
 """The places go by the labels. Where one acts or does not, no method can exceed it."""
@@ -384,7 +384,7 @@ class Preferences:
     saying: Callable[[Sequence[float]], Say] = lambda beside: per_thousand
     """How amounts are written beside others of the same page."""
     names: Sequence[str] = ()
-    """Of the decisions 0 and 1; () where they have none."""
+    """The user's names of the decisions 0 and 1; () where they have none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -575,7 +575,7 @@ def try_methods(
     progress: Progress = lambda text: None,
     methods: Sequence[MethodSpec] = (),
 ) -> Recommendation:
-    """The same, and what the methods win that it might advise: each model starts over with the best of them.
+    """The recommendation, and what the methods win that it might advise: each model starts over with the best one.
 
     methods: the candidates; all that the user gave enough for where none are named.
     """

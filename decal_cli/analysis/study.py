@@ -90,7 +90,7 @@ BY_DEFAULT = (
     *(NamedTask(f"abstain {price:g}", ClassTask(abstain=price)) for price in PRICES),
     *(NamedTask(f"misses of class {k + 1} x {TIMES:g}", missed=k) for k in range(MISSED)),
 )
-"""Of several classes, where the user names no task."""
+"""The tasks of a study of several classes, where the user names none."""
 
 
 def tasks_named(task: Task | ClassTask | None) -> tuple[NamedTask, ...]:
@@ -137,10 +137,10 @@ class Setting:
     methods: tuple[MethodSpec, ...]
     confidence: float = CONFIDENCE
     tasks: tuple[NamedTask, ...] = ()
-    """In place of thresholds: of several classes, or of more than two actions."""
+    """Tasks in place of thresholds, for several classes or more than two actions."""
 
     def for_rows(self, of_classes: bool, path: str) -> Setting:
-        """The same with the tasks and methods of these rows, where none are named. Errors: DecalError."""
+        """This setting, with the default tasks and methods for these rows where none are named. Errors: DecalError."""
         if of_classes != any(not isinstance(task.given, Task) for task in self.tasks) and self.tasks:
             raise DecalError(
                 f"{path}: {'rows are of several classes' if of_classes else 'scores are of two classes'}, and the task"
@@ -288,7 +288,7 @@ def _add_gains(
 
 NAME = "units.jsonl"
 RECORD_VERSION = 2
-"""Of what a record holds."""
+"""The version of the records of a study."""
 
 
 def key_of(unit: Unit, digest: str, columns: object, setting: Setting) -> str:

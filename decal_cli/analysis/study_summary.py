@@ -56,7 +56,7 @@ class StudyPoints:
     """As `labels` has them."""
     pairs: tuple[tuple[str, str], ...]
     base_rate: Floats
-    """Of the file, shape (P,)."""
+    """The base rate of each point's file, shape (P,)."""
     task: Texts | None = None
     """Names of tasks, shape (P,), where a study is over these; thresholds are NaN then."""
 
@@ -82,7 +82,7 @@ class StudyPoints:
 
     @cached_property
     def in_utility(self) -> StudyPoints:
-        """The same with utilities in the units of Perez-Lebel et al. 2025, where u_delta is 1/t*, not per u_delta."""
+        """The points with utilities in the units of Perez-Lebel et al. 2025, where u_delta is 1/t*, not per u_delta."""
         u_delta = 1 / self.threshold
         utilities = {name for name in self.estimates if named(name).bounds_in_u_delta}
         return replace(

@@ -162,7 +162,7 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
 
 
 def _of_cells(reports: Sequence[Swept], grid: Grid) -> Iterator[str]:
-    """Of each model that is known by cells of its score: how far its curves may be off."""
+    """A note on each model that is known by cells of its score: how far its curves may be off."""
     for report in reports:
         bounds = of_curves(report.table, grid.thresholds) if report.group is None else None
         if bounds is not None:
@@ -192,19 +192,19 @@ OF_FEATURES = ("gain_beyond", "gain_post_training")
 WORTH = ("expected_utility", "external_regret", "gain_recalibration", *OF_FEATURES)
 """Metrics at every value, as `evaluate` has them for that task."""
 AT_CAPACITY = ("utility_at_capacity", "capacity_cost")
-"""The same where so many rows can be acted on only."""
+"""Metrics at every value, where a capacity limits the rows to act on."""
 OF_PLACES = (*AT_CAPACITY, "shadow_price")
-"""The same where the places vary."""
+"""Metrics at every capacity, where the capacity is what varies."""
 FOUND = ("capture", "precision_at_capacity", "lift", "capacity_threshold")
-"""Whom the places find."""
+"""Metrics at every capacity of the rows that get a place."""
 BY_ROW = ("eu_score_ranking", "eu_amount_ranking")
 FOUND_BY_ROW = ("capture", "value_capture", "precision_at_capacity", "lift", "least_gain")
-"""Where every row has utilities of its own."""
+"""Metrics of the rows that get a place, where every row has utilities of its own."""
 MAX_SHARES = 8
 """Actions whose shares are counted; of more, only that of the action that varies."""
 TWO_CLASSES = ("0", "1")
 COVERAGES = np.arange(1, 51) / 50
-"""Of the risk-coverage curve."""
+"""The coverages at which the risk-coverage curve is shown."""
 AURC = parse("aurc")
 _CAPACITIES = f"{Hint('capacity_range')}"
 
@@ -256,7 +256,7 @@ class VariedSweep:
 
     @cached_property
     def values(self) -> Floats:
-        """Of what varies, increasing."""
+        """The values of the number that varies, increasing."""
         return np.array(self.series.values)
 
     @property
@@ -588,7 +588,7 @@ class Positions:
         return {name: value - constant for name, (value, _) in won.items()}
 
     def plain(self) -> dict[str, Any]:
-        """The same as numbers and lists, as a page holds them."""
+        """The fields except `at` as numbers and lists, as a page holds them."""
         return {name: _plain(each) for name, each in vars(self).items() if name != "at"}
 
 

@@ -114,7 +114,7 @@ def advised(replay: Replay) -> OnlineAdvice:
 LOSSES = tuple(parse_metric(name) for name in ("u_cal", "cdl", "dist_cal_lower", "dist_cal_upper"))
 """What each method's predictions are judged by, whatever the decision: fields of MethodOverTime."""
 OF_GRID = {"cdl": parse_metric("cdl(levels=exact)")}
-"""Of predictions that are points of a grid: each point is a level, as it is to U-calibration."""
+"""Metrics in place of those in LOSSES for predictions on a grid: each point is a level, as in U-calibration."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Judged:
 
     @property
     def p_value(self) -> float | None:
-        """Of the hypothesis that the score is calibrated, whenever one looks; None unless labels come late."""
+        """The p-value, valid at any time, that the score is calibrated; None unless labels come late."""
         return math.exp(-self.log_e) if self.plan.delay.late and self.has_e_value else None
 
     def report(self, key: str) -> MethodOverTime:

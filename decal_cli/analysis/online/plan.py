@@ -26,7 +26,9 @@ def known_after_rows(rows: int, delay: int) -> Ints:
 
 
 def known_after_time(time: Values, delay: float) -> Ints:
-    """The same, where it comes in `delay` units of time after its row; time: int64 (T,), never decreasing.
+    """How many first labels are known before each row, shape (T,), where labels come `delay` after their row.
+
+    delay: in units of `time`, int64 or float64 (T,), which never decreases.
 
     Rows of one time are all predicted before a label of them is known. Without a delay, a label is known at any later
     time.
@@ -41,7 +43,9 @@ def known_after_time(time: Values, delay: float) -> Ints:
 
 
 def known_after_arrival(time: Values, arrival: Values) -> Ints:
-    """The same, where a column says when each label came in: one that comes in before its predecessors waits for them.
+    """How many first labels are known before each row, shape (T,), where `arrival`, (T,), says when each came in.
+
+    A label that comes in before an earlier row's label waits for that one.
 
     A label is known at the time at which it came in, though never at the time of its own row.
     """

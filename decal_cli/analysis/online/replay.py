@@ -171,7 +171,7 @@ N_PARTS = 10
 MAX_KEPT = 1000
 """Windows that a state holds; the oldest are dropped."""
 MAX_PLACE = 10**12
-"""Of a window: hours from 1970, or rows, to the last that there can be."""
+"""The largest number that a window can have: hours since 1970, or rows."""
 
 
 @dataclass(eq=False)
@@ -324,7 +324,7 @@ class Tally(Resumable):
 
 
 class ClusterTally(Tally):
-    """The same of rows in clusters: what it wins in each of them, and the averages over those that are over."""
+    """A tally of rows in clusters: the gain in each cluster, and its running means over finished clusters."""
 
     of_clusters: Floats
     means: RunningMeans
@@ -783,7 +783,7 @@ class Replay(Resumable):
             consistent(((np.array(squares) >= 0) & (np.array(squares) <= 4 * row)).all())
 
     def _check_windows(self) -> None:
-        """The same of windows and decisions: what is counted twice is counted alike."""
+        """Raise a ValueError where the counts of windows do not agree with those of rows and decisions."""
         plan, task, windows = self.plan, self.plan.task, self.windows
         ends = [window.row + window.rows for window in windows]
         consistent(
