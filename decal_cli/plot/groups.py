@@ -14,9 +14,9 @@ from decal_cli.plot.page import new_figure, ready, saved
 from decal_cli.plot.style import drawable, looks, style_of
 
 MAX_DRAWN = 40
-"""Groups that one picture can show."""
+"""Most groups that one picture can show."""
 _ACROSS = 3
-"""Measures in a row of panels."""
+"""Most panels in a row, one for each measure."""
 
 
 def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:

@@ -17,9 +17,9 @@ from decal_cli.render.blocks import Picture
 from decal_cli.sequential.anytime import MAX_LOG_E, Sums
 
 N_PERIODS = 4
-"""Periods whose reliability is drawn."""
+"""Number of periods whose reliability is drawn."""
 MIN_ROWS = 20
-"""Rows that a point of a reliability curve stands on at least."""
+"""Fewest rows behind a point of a reliability curve."""
 _WIDE, _HIGH = 5.4, 4.0
 
 
@@ -40,7 +40,7 @@ def replay_pictures(judged: Judged) -> tuple[Picture, ...]:
 
 
 def _measure(judged: Judged) -> str:
-    """What the evidence is."""
+    """The words for the measure of evidence."""
     return "e-value" if judged.p_value is None else "inverse of the p-value"
 
 
@@ -67,7 +67,7 @@ def _panels(judged: Judged) -> Iterator[tuple[str, str, Callable[..., None]]]:
 
 
 def _place(judged: Judged, row: Any, time: Any) -> Any:
-    """Where rows and times stand on the axis."""
+    """The places of rows and times on the axis."""
     if judged.plan.clock == "dates":
         return np.array(time, dtype="M8[ns]")
     return np.array(row if judged.plan.clock == "rows" else time)
@@ -132,7 +132,7 @@ def _reliability(axes: Any, judged: Judged) -> None:
 
 
 def _span(judged: Judged, windows: Sequence[Window]) -> str:
-    """What a period is called: its first and last window."""
+    """The name of a period: its first and last window."""
     name = judged.plan.every.name
     first, last = name(windows[0].place), name(windows[-1].place)
     if judged.plan.every.rows is not None:

@@ -18,12 +18,12 @@ PICTURE_FORMATS = ("png", "svg", "pdf")
 WIDE, HIGH = 5.0, 4.3
 """Inches of a panel on a page."""
 _ALONE = (4.6, 3.9)
-"""Of a panel that stands alone: its text is still read where the page is as narrow as a phone."""
+"""Inches of a panel that stands alone: its text can still be read on a page as narrow as a phone."""
 _PAD = 0.08
 """Inches round each panel; with half as much again matplotlib before 3.11 finds no place for the axes of two models."""
 _PIXELS_PER_INCH = 96
 _FINENESS = 2
-"""Pixels of the picture in one of a notebook's page, for screens that are fine."""
+"""Pixels of the picture for each pixel of a notebook's page, for screens of high resolution."""
 
 Draw = Callable[[Any], None]
 """Draws one panel into axes."""
@@ -59,7 +59,7 @@ def _need_matplotlib() -> None:
 
 
 def new_figure(wide: float, high: float, layout: Any = None) -> Any:
-    """A figure that pyplot does not know of; layout: as matplotlib has it, else that of a page."""
+    """A figure that pyplot does not know. layout: matplotlib's name of one; by default that of a page."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 

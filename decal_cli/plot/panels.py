@@ -47,13 +47,13 @@ from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.task import BinaryTask
 
 MAX_DASHED = 3
-"""Models and groups up to which a panel shows each of them recalibrated as well."""
+"""Most models and groups for which a panel also draws each one recalibrated."""
 MAX_NAMED = 6
-"""Classes that have a colour and a name; of more, those that are least calibrated."""
+"""Most classes that get a colour and a name; where there are more, the least calibrated get them."""
 MAX_WRITTEN = 11
-"""Actions and classes up to which every cell is written; of more it is only coloured."""
+"""Most actions and classes for which cells have text; where there are more, cells are only coloured."""
 MAX_TICKS = 24
-"""Names along an axis."""
+"""Most names along an axis."""
 
 
 def _ways(
@@ -252,7 +252,7 @@ def _mark_crossing(axes: Any, report: Swept, task: BinaryTask | None, style: Sty
 
 
 def _thresholds(sweep: Sweep) -> tuple[float, float]:
-    """Of the axis of thresholds: beyond all scores there is nothing to see, nor beyond the thresholds asked for."""
+    """The ends of the axis of thresholds, which leave out what lies beyond all scores or the thresholds asked for."""
     left, right = score_range([report.table for report in sweep.reports], sweep.head.plan.task)
     first, last = axis_of(sweep)
     low, high = max(left, first), min(right, last)
@@ -260,7 +260,7 @@ def _thresholds(sweep: Sweep) -> tuple[float, float]:
 
 
 def named(thresholds: Sequence[float]) -> str:
-    """Of the legend."""
+    """The words of the legend for the user's thresholds."""
     return f"t* = {', '.join(f'{at:.4g}' for at in thresholds)}"
 
 

@@ -58,7 +58,7 @@ TITLES = {
     "class-reliability": "Reliability of each class",
     "risk-coverage": "Errors among the surest rows",
 }
-"""Of the pictures, in the order in which the page shows them."""
+"""The titles of the pictures, in the order in which the page shows them."""
 SURE = "Bands are {level} intervals."
 _YOURS = "The dashed vertical line is your capacity."
 WORDS: dict[str, str] = {
@@ -286,7 +286,7 @@ class _Shown(NamedTuple):
         return report, Picture(words, title, svg=svg, finding=found, frame=frame, kind=kind)
 
     def of_scores(self, curves: Sweep, positions: Sequence[Positions]) -> Iterator[Drawn]:
-        """Of scores of two classes, whether rows share their utilities or each has its own."""
+        """The pictures of scores of two classes, whether rows share their utilities or each has its own."""
         plan, reports, terms = self.plan, self.evaluation.reports, self.terms
         kinds = ["reliability", *(["grouping"] if any(report.features for report in reports) else [])]
         if not plan.by_row:
@@ -333,7 +333,7 @@ class _Shown(NamedTuple):
         return kind, None, utility_panel(named, scale.factor, f"expected utility {scale.in_words}")
 
     def of_classes(self, form: str = "svg") -> Iterator[Drawn]:
-        """Of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""
+        """The pictures of several classes: what can be won, reliability, actions by class, errors by coverage."""
         groups = ((model.name, *part) for model in self.dataset.models for part in model.rows.by_group())
         reports = ((self.evaluation.by_place[name, group], rows) for name, group, rows in groups)
         shown = [(report, rows, drawable(report.name, form)) for report, rows in reports]
@@ -380,7 +380,7 @@ def draw_classes_on(
 
 
 def _comparison(dataset: Dataset, plan: Plan, progress: Progress) -> Comparison | None:
-    """Of two models that score the same rows."""
+    """The comparison of two models; None unless there are exactly two, on rows with the same labels."""
     if len(dataset.models) != 2 or dataset.apart:
         return None
     first, second = (model.rows for model in dataset.models)

@@ -21,7 +21,7 @@ from decal_cli.task import Task
 
 GREY = "0.55"
 THRESHOLD = "#b3261e"
-"""Of the user's threshold and what changes there."""
+"""The colour of the user's threshold and of the decisions that change there."""
 COLOURS = ("#1b3a6b", "#e0701a", "#14664a", "#c77cc0", "#6b2a2a", "#4aa8de", "#5f5500", "#a8a8d0")
 """Dark and light in turn, so that neighbours differ in grey as well."""
 MARKERS = "osD^vPX*"
@@ -38,7 +38,7 @@ WAY_LINES = {
     "recalibrate": ("--", "recalibrated (held out)"),
     "post-train": ("-.", "with features (held out)"),
 }
-"""The same of what each way of acting wins."""
+"""Line style and words of each way of acting, in pictures of what they win."""
 
 RC: Any = {
     "font.size": 9,
@@ -59,9 +59,9 @@ RC: Any = {
     "svg.fonttype": "none",
 }
 MAX_BANDS = 2
-"""Curves that are drawn with a band; those of more hide each other."""
+"""Most curves that are drawn with a band; more bands would hide each other."""
 MAX_NAME = 32
-"""Characters of a name in a picture."""
+"""Most characters of a name in a picture."""
 _IGNORED = "Glyph |Matplotlib currently does not support|constrained_layout not applied"
 
 
@@ -169,7 +169,7 @@ Range = tuple[float, float]
 TAIL = 0.02
 """Share of the rows at either end that may lie outside of the axis."""
 MAX_ZOOMED = 0.6
-"""Of an axis from 0 to 1; where more of it is needed, all of it is shown."""
+"""Largest part of an axis from 0 to 1 that is zoomed to; where more is needed, all of it is shown."""
 PAD = 0.04
 
 

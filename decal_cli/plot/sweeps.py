@@ -174,7 +174,7 @@ def utility_panel(sweep: VariedSweep, factor: float = 1.0, worth: str = PER_DECI
 
 
 def _utility(axes: Any, sweep: VariedSweep, factor: float, worth: str) -> None:
-    """Of every model, with its interval; dashed: the best constant action.
+    """Draw what decisions are worth for every model, with its interval; dashed: the best constant action.
 
     Over capacities, dashed: the same scores without a limit; where every row has utilities of its own, dotted: ranked
     by the score alone, dash-dotted: by the amount alone.
