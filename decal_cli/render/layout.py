@@ -67,7 +67,7 @@ class Layout:
         return 1 if self.table.dense else 2
 
     def lines(self, k: int) -> list[str]:
-        """Of the cells of a column."""
+        """The lines of text in the cells of column k."""
         return [line for row in self.shown for line in self.cell(row.cells[k]).splitlines()]
 
     def width(self, k: int, wrapped: bool = False) -> int:

@@ -17,7 +17,7 @@ PER_THOUSAND = 1000.0
 """Decisions that amounts speak of, where the user does not say how many there are."""
 _CONSTANT = re.compile(r"\b([Aa]lways decid(?:e|ing)) ([01])\b")
 _LEAST = 0.1
-"""Of a million, the smallest amount that is written in millions."""
+"""The smallest share of a million, or a billion, that is still written in that size."""
 _SIZES = ((1e9, "billion "), (1e6, "million "), (1.0, ""))
 
 
@@ -166,7 +166,7 @@ class StatedTerms(Declaring, panel="Amounts"):
 
 
 PLAIN = StatedTerms()
-"""Of whom nobody said what amounts mean."""
+"""The terms where the user said nothing of what amounts mean."""
 
 
 def _above(unit: str | None, span: str) -> str:

@@ -30,7 +30,7 @@ def offered(faces: Collection[Face]) -> list[str]:
 
 
 def suffixes(faces: Collection[Face]) -> list[str]:
-    """Of the files of these formats."""
+    """The file suffixes of the formats that a result with these faces can be written in."""
     return [FORMATS[name].suffix for name in offered(faces) if FORMATS[name].suffix]
 
 

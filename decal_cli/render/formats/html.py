@@ -40,7 +40,7 @@ class Html(BlockFormat[str]):
         return f"<!DOCTYPE html>\n<html lang='en'>\n<head>{head}<style>{_STYLE}</style></head>\n{body}\n</html>\n"
 
     def embedded(self, result: Any) -> str:
-        """The same within another page, such as a notebook."""
+        """The result as HTML to stand within another page, such as a notebook."""
         style = _STYLE.replace(":root {", "& {").replace("body {", "& {")
         return f"<div class='decal'><style>.decal {{ {style} }}</style>\n{self._body(result)}\n</div>"
 

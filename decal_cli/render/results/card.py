@@ -210,7 +210,7 @@ class Card(WrittenResult):
         return said[0][1] if len(said) == 1 else " ".join(f"{model}: {text}" for model, text in said if text)
 
     def advised(self, say: Callable[[AdvisedModel], str]) -> str:
-        """The same of each model with the advice on it; '' without a decision."""
+        """What is said of each model's advice, with the model's name where there are several; '' without a decision."""
         if self.recommendation is None:
             return ""
         advised = {each.report.model: each for each in advised_in(self.recommendation, self.terms, self.models)}

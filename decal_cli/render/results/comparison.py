@@ -366,7 +366,7 @@ def _headline(contest: ModelComparison, key: str) -> Difference:
 
 
 def _pairs_table(apart: ClassDisagreements) -> TextTable:
-    """Of several classes, the pairs of actions of most rows."""
+    """A table of the pairs of actions that most rows have, for several classes."""
     shown = apart.pairs[:MAX_PAIRS]
     gains = dict(zip(shown, alike([pair.gain for pair in shown]), strict=True))
     cut = f", the {len(shown)} of {len(apart.pairs):,} pairs with most rows" if len(shown) < len(apart.pairs) else ""

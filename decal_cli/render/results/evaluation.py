@@ -91,17 +91,17 @@ BRIER_PARTS = {
 }
 """By metric: the first is the sum of the others (Tasche 2021, prop. 2.6)."""
 _NOT_GIVEN = ("needs a task", "needs features")
-"""How reasons begin that the summary says in its first sentences."""
+"""The beginnings of reasons that the summary gives in its first sentences."""
 MAX_PASTED = 40
 """Payoffs of a worst agent that a line of text holds; of more, JSON has them."""
 MAX_ACROSS = 8
 """Classes that stand side by side; of more, the cells that cost most are listed."""
 N_COSTLIEST = 10
-"""So many of them."""
+"""How many of the costliest cells are listed."""
 MAX_PAIRS = 10
 """Pairs of groups of one metric that a table shows."""
 MAX_CLASSES_SHOWN, N_LOWEST = 30, 20
-"""Classes that the table of classes shows; of more, so many with the lowest recall."""
+"""Most classes that the table of classes shows; where there are more, how many of the lowest recall it shows."""
 REGIMES_EXPLAINED = (
     "a regret is what the bin adds to the metric of that name, the grouping regret between its lower and its sharp "
     "upper bound; a grouping loss up to Vmin may change no decision, one above it does; larger: the larger of the two "
@@ -407,7 +407,7 @@ def _whose(report: Report, reports: Sequence[Report]) -> str:
 
 
 def _within_lines(reports: Sequence[Report]) -> Lines:
-    """Of values from cells of the score: which are exact, and how far the others may be from those of the rows."""
+    """Which values from cells of the score are exact, and how far others may be from those of the rows."""
     known = [(key, each) for report in reports for key, each in report.results.items() if each.value is not None]
     bounds = {key: max(of) for key, of in grouped((key, each.within) for key, each in known if each.within).items()}
     exact = [key for key, each in bounds.items() if not any(each)]
@@ -560,7 +560,7 @@ def _regime_table(report: Report, name: str, factor: float) -> TextTable:
 
 
 def class_blocks(report: Report, named: bool) -> Blocks:
-    """Of several classes, a table of them, and what is done with each; named: its model and group stand above."""
+    """A table of several classes, and of the actions on each. named: whether model and group stand above."""
     by_class = report.by_class
     if by_class is None:
         return

@@ -16,7 +16,7 @@ from decal_cli.render.results.source import Order, WrittenResult, ends_of, sourc
 from decal_cli.render.schema import Document, Records, data_of, keys_of
 
 DIGITS = 4
-"""Of a value in the line of a rule."""
+"""Fewest decimals of a value in the line of a rule; a value below 1 gets as many significant digits."""
 
 
 class Refused:
@@ -51,7 +51,7 @@ class Gated(WrittenResult):
         yield Checks(checks_of(rows), places=len(evaluation.reports) > 1)
 
     def data(self) -> Document:
-        """Those of the evaluation, and the rules."""
+        """The data of the evaluation, and the rules."""
         return {**Evaluated(self.evaluation).data(), "gates": data_of(self.outcome.rows)}
 
     def rows(self) -> Records:

@@ -79,7 +79,7 @@ CLASS_TERMS = (
     ("coverage", "the share of rows that are decided; on the others the model abstains"),
     ("best constant action", "the action that is worth most where every row takes the same one"),
 )
-"""The same for several classes."""
+"""Words of a page for several classes, as the page uses them."""
 
 
 class Today(NamedTuple):
@@ -150,7 +150,7 @@ class ReportPage(WrittenResult):
         yield b.Notes((*source_lines(self.evaluation, self.terms.names), *self.notes))
 
     def _advice(self, advised: Sequence[AdvisedModel]) -> b.Blocks:
-        """Of one report all of it; of several a table, the comparison, then each model, and its groups folded."""
+        """The advice: in full on one report; on several a table, the comparison, each model with its groups folded."""
         yield b.Paragraph(self.terms.worded(decision_words(self.evaluation, advised[0].report, self.terms)))
         alone = len(advised) == 1
         yield self._headline(advised[0]) if alone else self._overview(advised)

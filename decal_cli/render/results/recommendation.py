@@ -83,7 +83,7 @@ WAYS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 The best constant action stands in place of the two constant decisions where there are more than two actions.
 """
 SHARES = {"capture": "capture", "value_capture": "capture of value", "precision": "precision"}
-"""Of scores at a capacity, with their headings."""
+"""Metrics that the table of scores at a capacity shows, with their headings."""
 CONSTANT_WAYS = ("never", "always", "constant")
 
 KEYS: Mapping[str | None, str] = {
@@ -704,7 +704,7 @@ class Recommended(WrittenResult):
         self.recommendation = recommendation
 
     def sections(self) -> b.Blocks:
-        """Of several models a table; of each what to do, what each way of acting is worth, and why; then the data."""
+        """A table of models if several; for each what to do, what ways of acting are worth, and why; then the data."""
         evaluation = shortened(self.evaluation)
         advised = advised_in(self.recommendation, self.terms, evaluation.reports)
         if len(advised) > 1:
@@ -880,7 +880,7 @@ class Ranged(WrittenResult):
         self.each = list(zip(advice.evaluation.reports, advice.stretches, strict=True))
 
     def sections(self) -> b.Blocks:
-        """Of each model and group what to do in a sentence, and a row for each stretch; then the data."""
+        """For each model and group a sentence on what to do, and a row for each stretch; then the data."""
         of_threshold = self.unknown.name == "threshold"
         for report, stretches in self.each:
             yield b.Heading(report.name)

@@ -27,7 +27,7 @@ from decal_cli.version import SCHEMA, __version__
 MAX_GROUPS = 100
 """Groups of one model that a table shows."""
 N_WORST = 20
-"""Of more groups, so many are shown."""
+"""How many groups of a model are shown, where there are more than MAX_GROUPS."""
 IN_FULL = f"{Hint('format', 'json')} or csv"
 T = TypeVar("T")
 Order = tuple[Callable[[T], Any], str]
@@ -346,10 +346,10 @@ def worst_of_each(
     whose: Callable[[Any], str] = lambda result: str(result.model),
     in_full: str = IN_FULL,
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """Of each model, or whatever else results are of, all groups, or of more than a table shows the worst, and a note.
+    """The results of each model with all its groups, or with the worst where a table cannot show all; and notes.
 
-    What they say of all rows stays. order_of: the order of many groups of one model; None keeps all of them. in_full:
-    what shows them all.
+    Results on all rows stay. order_of: the order of many groups of one model; None keeps all of them. whose: the model,
+    or what else a result belongs to. in_full: what shows all groups.
     """
     shown: list[Any] = []
     notes: list[str] = []

@@ -159,7 +159,7 @@ class LongTable(WrittenResult):
 
     @property
     def signature(self) -> str:
-        """The same, with the places."""
+        """The signature of the evaluation, with the places."""
         signature: str = self.sweep.signature
         return signature
 
@@ -170,7 +170,7 @@ class LongTable(WrittenResult):
 
     @property
     def unit(self) -> str:
-        """Of utilities, as they are printed."""
+        """The unit of utilities, as they are printed."""
         return f"{self.terms.noun} {self.terms.span}" if self.terms.with_amounts else PER_DECISION
 
     @property
@@ -189,7 +189,7 @@ class LongTable(WrittenResult):
                 yield from ([*report.place, name, *point, curve.kind.unit] for point in points)
 
     def columns(self) -> dict[str, tuple[type, list[Any]]]:
-        """The same as typed columns."""
+        """The rows as typed columns."""
         _, *points = self.rows()
         columns = zip(*points, strict=True)
         return {name: (kind, list(values)) for (name, kind), values in zip(self.kinds.items(), columns, strict=True)}
@@ -258,7 +258,7 @@ class Curves(LongTable):
 
     @property
     def factor(self) -> float:
-        """The same times the decision's u_delta."""
+        """What utilities are printed times: the number of decisions times u_delta, where these are known."""
         return (1.0 if self.sweep.task is None else self.sweep.task.u_delta) * super().factor
 
     def sections(self) -> Blocks:
@@ -430,7 +430,7 @@ def _point(curve: MetricCurve, k: int) -> list[float | None]:
 
 
 def _expected(curve: MetricCurve) -> Sequence[float | None]:
-    """The same under the prior."""
+    """The expectation of a curve under the prior and the ends of its interval; None where undefined."""
     each = curve.expectation
     return (None, None, None) if each is None else (each.value, *ends_of(each))
 
