@@ -220,7 +220,7 @@ class RangeAnswer(RecommendAnswer):
 
     @property
     def stretches(self) -> tuple[tuple[Stretch, ...], ...]:
-        """Of each report, the stretches of the number that is not known, in their order."""
+        """The stretches of the unknown number at which advice stays the same, in order: a tuple for each report."""
         return self.result.advice.stretches
 
     @property

@@ -160,7 +160,7 @@ class Asked(NamedTuple):
         return pair_up(asked.rows(edges if counted else None, pairs=True), columns, id_column)
 
     def of(self, what: str, source: Any) -> Asked:
-        """The same asked of other rows, or of columns of the same names. Errors: DecalError, where these have none."""
+        """This question about other rows with columns of the same names. Errors: DecalError, if columns have none."""
         if isinstance(source, Data):
             return self._replace(data=source)
         if not isinstance(self.data.label, (str, type(None))):

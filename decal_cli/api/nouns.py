@@ -197,22 +197,22 @@ class Data(Noun, panel="Input"):
         return given if isinstance(given, Data) else cls(given)
 
     def by(self, *columns: str) -> Self:
-        """The same rows, reported by every value of these columns too."""
+        """Return these rows, with results for every value of the given columns too."""
         return replace(self, group=columns)
 
     def clustered(self, column: Values) -> Self:
-        """The same rows, sampled by cluster, such as the patient: a name, or shape (T,)."""
+        """Return these rows as sampled by cluster, such as the patient: a column's name, or values of shape (T,)."""
         return replace(self, cluster=column)
 
     def at_prevalence(self, share: float | Mapping[str, float], *, keep_scores: bool = False) -> Self:
-        """The same rows, weighted to this share of labels 1, with the scores moved to it, or kept as they are.
+        """Return these rows, weighted to this share of labels 1, with the scores moved to it or kept as they are.
 
-        Of several classes a share for each: {"a": 0.2, "b": 0.3}; one class may be missing and gets the rest.
+        For several classes, give a share of each: {"a": 0.2, "b": 0.3}; one class may be missing and gets the rest.
         """
         return replace(self, prevalence=share, keep_scores=keep_scores)
 
     def models(self, *scores: str) -> Self:
-        """The same rows with these score columns, each one model."""
+        """Return these rows with these score columns, each of which is a model."""
         return replace(self, score=scores)
 
 
@@ -327,7 +327,7 @@ class Decision(Noun, panel="Decision"):
 
     @classmethod
     def abstain(cls, price: float) -> Decision:
-        """Of several classes: name the class, worth 1 where right, or abstain, worth 1 - price, price in (0, 1)."""
+        """For several classes: name the class, worth 1 where right, or abstain, worth 1 - price, price in (0, 1)."""
         return cls(price=price)
 
     def at_capacity(self, k: str | float, *, per: Values | None = None) -> Self:
@@ -340,7 +340,7 @@ class Decision(Noun, panel="Decision"):
         return replace(self, varied=f"{name}={':'.join(map(repr, ends))}")
 
     def in_terms(self, **terms: Any) -> Self:
-        """The same decision, its amounts in the unit and for the number of decisions of `Terms(**terms)`."""
+        """Return this decision with amounts in the unit and for the number of decisions of `Terms(**terms)`."""
         return replace(self, terms=StatedTerms(**terms))
 
     @property
