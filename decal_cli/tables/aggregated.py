@@ -34,7 +34,7 @@ class CountedData(Rows):
     """Labelled rows of which only the tables are known, so that whatever asks for a single row is refused.
 
     count, ones: the rows, and those with label 1, whatever their weight. parts: group column -> value -> its rows.
-    pairs: of their scores by two models, where rows were counted by both; side: which of the two this is, 0 or 1.
+    pairs: the table of their scores by two models, where rows were counted by both; side: which of the two this is.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class CountedData(Rows):
         return self.ones
 
     def recounted(self, there: Population) -> CountedData:
-        """The same rows with the weights, and the scores, that they have in a population. Errors: DecalError."""
+        """These rows with the weights, and the scores, that they have in another population. Errors: DecalError."""
         # The share of label 1 is known of all rows, and not of a part of them.
         of_part = replace(there, known=False)
         parts = {

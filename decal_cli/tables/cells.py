@@ -17,16 +17,16 @@ from decal_cli.tables.units import Estimate
 GRID = 1 << 16
 """Cells of equal width in [0, 1]."""
 MAX_SPLITS = 15
-"""So many splits of coarse cells make them cells."""
+"""Splits that turn coarse cells into cells."""
 N_POWERS = 5
 """Sums of s^0 to s^4 are kept; and those of the log loss and of its square."""
 
 
 @dataclass(frozen=True)
 class SummedLoss:
-    """A loss whose sums cells keep. compute: the same, directly.
+    """A loss whose sums cells keep. compute: the loss as a function of scores.
 
-    powers: coefficients of the polynomial of the score that it is, by label; () for the log loss of scores as they are.
+    powers: its coefficients as a polynomial of the score, by label; () for the log loss of scores as they are.
     """
 
     compute: Loss
@@ -48,7 +48,7 @@ class SummedLoss:
 
 
 def _weighted(weights: Floats, sums: Floats) -> Floats:
-    """Weighted sums of the sums of each label, (2, 7) and (2, 7, ..) to (2, ..); those of weight 0 may be infinite."""
+    """Weighted sums of the sums of each label, (2, 7) and (2, 7, ..) to (2, ..); sums of weight 0 may be infinite."""
     return np.array([sum(w * of for w, of in zip(*each, strict=True) if w) for each in zip(weights, sums, strict=True)])
 
 
@@ -57,8 +57,8 @@ class CellTable(Table):
     """Cells, each as one level at the mean score of its rows, with the exact sums of what its rows have.
 
     least, greatest: shape (m,), between which the scores of a cell lie. sums: by label, shape (2, 7, m): of w s^k
-    for k = 0..4, w loss and w loss^2; squares: the same of w^2, where rows are weighted. What is made of this table
-    (bins, folds, resamples) is a table of the mean scores.
+    for k = 0..4, w loss and w loss^2; squares: sums with w^2 in place of w, where rows are weighted. What is made of
+    this table (bins, folds, resamples) is a table of the mean scores.
     """
 
     least: Floats
@@ -93,13 +93,13 @@ class CellTable(Table):
         return self
 
     def mean_of(self, loss: Loss) -> Estimate:
-        """Exact for the losses whose sums are known; any other is that of the mean scores."""
+        """Mean over rows of a loss: exact where cells keep its sums, else the loss of the mean scores."""
         if not isinstance(loss, SummedLoss):
             return super().mean_of(loss)
         return self.cached(loss, lambda _: self._exact(*loss.in_sums))
 
     def _exact(self, value: Floats, square: Floats) -> Estimate:
-        """The mean of what a row has, by the weights of it and of its square in the sums of each label, (2, 7) each."""
+        """The mean of a value. value, square: the weights of it and of its square in the sums of each label, (2, 7)."""
         totals = self.sums.sum(axis=2)
         squares = totals if self.squares is None else self.squares.sum(axis=2)
         first = _weighted(value, totals)
@@ -119,12 +119,15 @@ class CellTable(Table):
         return not bool(np.isfinite(self.sums[:, N_POWERS]).all())
 
     def straddled(self, *thresholds: float) -> Ints:
-        """The cells that have scores on both sides of a threshold, as far as is known; of each of these one at most."""
+        """The cells that may have scores on both sides of a threshold: at most one for each threshold."""
         at = np.searchsorted(self.least, thresholds, side="left") - 1
         return at[(at >= 0) & (thresholds <= self.greatest[at])]
 
     def moved(self, cell: int, below: bool, above: bool, threshold: float) -> Table:
-        """The table where the negatives of a cell lie above a threshold in it, or not, and so do the positives."""
+        """The table where all negatives of a cell reach a threshold in it, or none do, and so with its positives.
+
+        below: whether the negatives reach it; above: whether the positives do.
+        """
         edge = float(np.nextafter(threshold, 0.0))
         keep = np.arange(len(self)) != cell
         parts = [Table(self.score[keep], self.n[keep], self.pos[keep], self.design.select(keep))]
@@ -144,5 +147,5 @@ def n_coarse_cells(splits: int) -> int:
 
 
 def ends(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """The least and the greatest score that cells of these edges can hold: high is in no cell but in that of 1."""
+    """The least and the greatest score that cells with these edges can hold; a high edge belongs to the next cell."""
     return low, np.where(high > low, np.nextafter(high, low), high)

@@ -72,7 +72,7 @@ class ClassTable(Remembering):
 
     @cached_property
     def effective_rows(self) -> float:
-        """Rows; of weighted or clustered rows, as many as say as much by themselves."""
+        """Effective rows: how many independent rows of one weight would say as much."""
         return self.total**2 / float((self.weights**2).sum()) / self.effect
 
     @cached_property
@@ -233,7 +233,7 @@ def best_by_block(score: Floats, utility: Floats) -> Iterator[tuple[slice, Float
         worth = utility @ score[part].T
         enough = worth.max(axis=0) - near
         best = np.zeros(worth.shape[1], dtype=np.int64)
-        # Of equals that which is looked at last counts: the first of several classes.
+        # Of equal actions the one looked at last is taken: with several classes that is the first.
         for action in actions if score.shape[1] == 2 else reversed(actions):
             np.copyto(best, action, where=worth[action] >= enough)
         yield part, worth, best

@@ -52,10 +52,10 @@ FEW_CLUSTERS = 30
 MAX_DENSE = 1 << 24
 """Clusters times cells whose counts are held as a whole matrix at a time."""
 FEW_PRODUCTS, DENSE = 1 << 31, 30
-"""The products of counts of clusters are taken of whole matrices where there are few, or at most so many times as many
-as there are pairs of rows of a cluster: sparse ones take longer for each."""
+"""Counts of clusters are multiplied as dense matrices up to FEW_PRODUCTS products, or DENSE times the pairs of rows
+within clusters; above both as sparse ones, which take longer for each product."""
 MAX_ROUNDING = 1e-9
-"""Parts of rows that are less come of sums of floats, which are added up in several orders."""
+"""A smaller part of a row is rounding: sums of floats are added up in several orders."""
 MAX_POINTS = 4
 """Scores that all rows of one cluster, cell and label are taken to have at most."""
 MAX_GRAM_CELLS = 1024
@@ -107,7 +107,7 @@ class Counted:
 
     @property
     def squares_of_labels(self) -> tuple[Floats, Floats]:
-        """The same of squared weights."""
+        """Sums of squared weights of the rows of label 0 and of label 1 in each cell, shape (m,) each."""
         return self.design.of_labels or self.of_labels
 
     @property
@@ -122,12 +122,12 @@ class Counted:
 
     @property
     def pos2(self) -> Counts:
-        """The same of the rows with label 1."""
+        """Sum of squared weights of the rows with label 1 in each cell, shape (m,)."""
         return self.squares_of_rows[1]
 
     @cached_property
     def effective_rows(self) -> float:
-        """Rows; of weighted ones (sum w)^2 / sum w^2; of clustered ones that over their design effect."""
+        """Effective rows: (sum w)^2 / sum w^2, which is the rows where w = 1; for clusters over the design effect."""
         return self.total if self.design.plain else self.total * self.total / float(self.design.sums_of_labels.sum())
 
     @property
@@ -148,7 +148,7 @@ class Counted:
 
     @property
     def unit_of_labels(self) -> Floats:
-        """The same of label 0 and of label 1, shape (2,): weighted to a known share, rows of the two weigh apart."""
+        """Weight of one effective row of label 0 and of label 1, shape (2,): a known share makes the two differ."""
         if self.design.plain:
             return np.ones(2)
         return np.maximum(self.design.sums_of_labels, 1e-300) / np.maximum((self.negatives, self.positives), 1e-300)
@@ -161,7 +161,7 @@ class Counted:
     def decided(self, action: Callable[[], Ints], weight: Floats) -> tuple[Units, Ints]:
         """The rows of each action and label as units, of all actions that some row gets, and the action of each.
 
-        action: gives that of each cell, shape (m,). weight: of each action and label, shape (actions, 2).
+        action: returns the action of each cell, shape (m,). weight: of each action and label, shape (actions, 2).
         """
         used = np.flatnonzero(weight.any(axis=1))
         design = self.design if self.design.plain else self.design.grouped(action(), len(weight))
@@ -203,10 +203,10 @@ class CellUnits(Units):
 
 
 class Moments(NamedTuple):
-    """Sums of a number of each row: by label, (2,); and over squared weights of 1, of it and of its square, (2, 3).
+    """Sums of a value of each row, by label: weighted, (2,); and of squared weights times value^0, 1 and 2, (2, 3).
 
-    sums, weights: of rows in clusters those of it, and of 1, by label and cluster, (2, G). times: how often each of
-    these was drawn, (G,).
+    sums, weights: where rows are in clusters, the weighted sums of the value and the summed weights by label and
+    cluster, (2, G). times: how often each cluster was drawn, (G,).
     """
 
     first: Floats
@@ -216,12 +216,15 @@ class Moments(NamedTuple):
     times: Floats = np.empty(0)
 
     def spread(self, centre: Floats, scale: Floats) -> float:
-        """How much clusters vary about a number of each label, with each label on a scale of its own: (2,) each."""
+        """Sum over clusters of the square of their summed deviations from a centre.
+
+        centre, scale: of each label, (2,) each; the deviations of a label are multiplied by its scale.
+        """
         sums = scale @ (self.sums - centre[:, None] * self.weights)
         return float((self.times * sums) @ sums)
 
     def between(self, centre: Floats) -> float:
-        """What clusters add to the variance of the sum."""
+        """What clusters add to the variance of the sum of deviations from a centre of each label, (2,)."""
         alone = float(squares_about(centre, self.squares).sum()) if len(self.times) else 0.0
         return self.spread(centre, np.ones(2)) - alone
 
@@ -235,11 +238,11 @@ class Design(Sampling):
     """
 
     effect: float = 1.0
-    """How many rows say as much as one independent row; squared weights count it in."""
+    """Design effect: how many rows say as much as one independent row. Squared weights are multiplied by it."""
     share_known = False
     """Whether weights make the share of label 1 what it is known to be."""
     gram: Floats | None = None
-    """Sum over clusters of the products of their counts in the cells, of label 0 and then of label 1: (2m, 2m).
+    """Sum over clusters of the products of their counts in the cells of label 0, then of label 1: (2m, 2m).
 
     None where rows are independent, or there are too many cells.
     """
@@ -252,7 +255,7 @@ class Design(Sampling):
         """Whether every row is one by itself, so that squared weights are the counts."""
 
     def with_known_share(self) -> Design:
-        """The same rows, weighted to a share of label 1 that is known."""
+        """The design of these rows where weights make the share of label 1 what it is known to be."""
         known = copy.copy(self)
         known.share_known = True
         return known
@@ -263,19 +266,22 @@ class Design(Sampling):
 
     @property
     def of_labels(self) -> tuple[()] | tuple[Floats, Floats]:
-        """The same of the rows with label 0 and of those with label 1."""
+        """Sums of squared weights of the rows of label 0 and of label 1, (m,) each; () where every row counts one."""
         return (self.own[0] - self.own[1], self.own[1]) if self.own else ()
 
     @property
     def sums_of_labels(self) -> Floats:
-        """The sums of the same over all cells, (2,)."""
+        """Sums of squared weights of all rows of label 0 and of label 1, (2,)."""
         return np.array([each.sum(dtype=np.float64) for each in self.of_labels])
 
     def squares(self, weight: Floats) -> Floats:
         return np.concatenate(self.of_labels) if self.own else weight
 
     def units_of(self, weight: Floats, share_known: bool = False) -> Units:
-        """A unit for the rows of each label and cell, that have so much weight, (2, m), with what every two share."""
+        """A unit for the rows of each label and cell, with the covariance of every two units where it is known.
+
+        weight: of each label and cell, (2, m).
+        """
         flat, label = weight.ravel(), np.repeat((0, 1), weight.shape[1])
         squares = self.squares(flat)
         sampling: Sampling = self if self.clustered else Independent(squares)
@@ -291,7 +297,7 @@ class Design(Sampling):
         return self._changed(lambda squares: squares[which])
 
     def _changed(self, change: Callable[[Counts], Counts]) -> Design:
-        """The design of other cells, whose squared weights are made of those of these."""
+        """The design of other cells. change: makes their squared weights from those of these cells."""
         return weighted(*map(change, self.own)) if self.own else self
 
     def merged(self, starts: NDArray[Any]) -> Design:
@@ -303,7 +309,7 @@ class Design(Sampling):
         return self._changed(lambda squares: np.bincount(place, squares, groups))
 
     def moments(self, blocks: Iterable[tuple[CellRun, Floats]]) -> Moments:
-        """Of a number of each label and cell, (2, k) for each run of cells, one run after the other."""
+        """The moments of a value of each label and cell. blocks: every run of cells with its values, (2, k)."""
         first, squares = np.zeros(2), np.zeros((2, 3))
         for block, values in blocks:
             for label, (weight, weight2) in enumerate(block.by_label):
@@ -361,7 +367,7 @@ class Design(Sampling):
         return [(neg, pos, self.part(cells, neg, pos)) for neg, pos in zip(*self.split(cells, rng), strict=True)]
 
     def scattered(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Negatives and positives of each cell, with a standard normal number for the weight of each unit."""
+        """Negatives and positives of each cell with weights times standard normal numbers: one a row, or a cluster."""
         neg2, pos2 = cells.squares_of_labels
         pos = np.sqrt(pos2) * rng.standard_normal(len(pos2))
         return np.sqrt(np.maximum(neg2, 0.0)) * rng.standard_normal(len(neg2)), pos
@@ -369,9 +375,9 @@ class Design(Sampling):
     def replicates(
         self, cells: Counted, chance: Floats, times: int, rng: np.random.Generator
     ) -> tuple[Counts, Counts, float]:
-        """Negatives and positives of each cell in draws of all rows, shape (times, m) each, in this unit.
+        """Negatives and positives of each cell in draws of all rows, shape (times, m) each, and the unit of the counts.
 
-        A row of a cell has label 1 with this chance.
+        chance: of label 1, for a row of each cell, (m,).
         """
         rows = np.asarray(cells.n / cells.unit)
         shape = (times, len(rows))
@@ -430,7 +436,7 @@ def _cells(starts: Ints, rows: int) -> Ints:
 
 
 def joined(parts: Sequence[Counted]) -> Design:
-    """The design of the cells of several tables, one after the other; of clusters, that of as many independent rows."""
+    """The design of the cells of several tables, one after the other; clusters count as their effective rows."""
     if all(part.design.plain for part in parts):
         return INDEPENDENT
     n2, pos2 = zip(*(part.squares_of_rows for part in parts), strict=True)
@@ -440,8 +446,8 @@ def joined(parts: Sequence[Counted]) -> Design:
 class RowsOfCells(NamedTuple):
     """The rows behind the cells of a table, in order of their cells: cell, cluster, label, weight and its square.
 
-    Of rows that were counted an entry is all rows of one cell, cluster and label, with the sums of both. weighted:
-    whether rows have weights of their own.
+    Where rows were counted, an entry is all rows of one cell, cluster and label, with their summed weights and squared
+    weights. weighted: whether rows have weights of their own.
     """
 
     cell: Ints
@@ -452,12 +458,12 @@ class RowsOfCells(NamedTuple):
     weighted: bool
 
     def of_cells(self, values: Floats, begin: int, part: slice) -> Floats:
-        """Of a run of rows, of values of each label and cell, (2, k), from this cell on."""
+        """The value of each row in a run of rows. values: of each label and cell, (2, k), from cell `begin` on."""
         cell = self.cell[part] - begin
         return np.where(self.label[part] > 0, values[1, cell], values[0, cell])
 
     def values(self, values: Callable[[slice], Floats], part: slice) -> Floats:
-        """The same, of values that are computed for a run of cells."""
+        """The value of each row in a run of rows. values: computes those of each label and a run of cells, (2, k)."""
         begin, last = self.cell[part][[0, -1]].tolist()
         return self.of_cells(values(slice(begin, last + 1)), begin, part)
 
@@ -472,9 +478,9 @@ class RowsOfCells(NamedTuple):
 
 
 class Clustered(Design):
-    """Rows were sampled in clusters. times: how often each cluster was drawn, (G,). effect: of squared weights.
+    """Rows were sampled in clusters. times: how often each cluster was drawn, (G,). size: the number of cells.
 
-    size: the number of cells.
+    effect: the design effect, by which squared weights are multiplied.
     """
 
     clustered = True
@@ -507,7 +513,7 @@ class Clustered(Design):
 
     @cached_property
     def _of_clusters(self) -> Floats:
-        """Summed weight of each label of each cluster, shape (2, G)."""
+        """Summed weight of each label in each cluster, shape (2, G)."""
         sums = np.zeros((2, len(self.times)))
         for part in runs(len(self.rows.cell)):
             self.rows.add_by_cluster(sums, part, self.rows.weight[part])
@@ -515,7 +521,7 @@ class Clustered(Design):
 
     @property
     def _totals(self) -> Floats:
-        """The same of both labels, shape (G,)."""
+        """Summed weight of each cluster, shape (G,)."""
         return np.asarray(self._of_clusters.sum(axis=0))
 
     @cached_property
@@ -549,7 +555,7 @@ class Clustered(Design):
 
     @property
     def effective_clusters(self) -> float:
-        """As many clusters of one size say as much."""
+        """How many clusters of equal weight would say as much: (sum w)^2 / sum w^2 over the weights of clusters."""
         return float((self.times @ self._totals) ** 2 / (self.times @ self._totals**2))
 
     def confidence(self, confidence: float | None) -> float | None:
@@ -557,7 +563,7 @@ class Clustered(Design):
 
     @cached_property
     def own(self) -> tuple[Floats, Floats]:  # type: ignore[override]
-        """Squared weights of each cell, of all rows and of those with label 1; the design effect counts them up."""
+        """Squared weights of each cell, of all rows and of those with label 1, times the design effect."""
         neg2, pos2 = self._summed(lambda part: self._squares(part) * self.effect)[:, 0]
         return neg2 + pos2, pos2
 
@@ -634,13 +640,14 @@ class Clustered(Design):
         return list(zip(*self.of_folds(fold), designs, strict=True))
 
     def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
-        """Positives that vary together as what the labels of clusters differ from these chances by.
+        """Draw positives with the covariance that clusters give to labels less these chances.
 
-        Of too many cells, as many labels as there are effective rows, drawn independently.
+        Where there are too many cells for `gram`, draw the labels of as many independent rows as there are effective
+        ones.
         """
         if self.gram is None:
             return joined([cells]).relabelled(cells, rng, chance)
-        # A root of the covariance of what positives differ from these chances by is kept for the next draw.
+        # The root of the covariance of positives less their chances is kept for the next draw.
         if not np.array_equal(self._residuals[0], chance):
             self._residuals = chance, root_of(residual_products(self.gram, chance))
         root = self._residuals[1]
@@ -706,12 +713,12 @@ class Clustered(Design):
 
     @cached_property
     def _root(self) -> Floats | None:
-        """Of the covariance of the clusters' counts in the cells."""
+        """A root of the covariance of the clusters' counts, (2m, 2m); None where there are too many cells."""
         return None if self.gram is None else root_of(self.gram)
 
 
 def root_of(covariance: Floats) -> Floats:
-    """A root R of a covariance R R', (m, m), by its axes: rounding may leave it a little short of definite."""
+    """A root R of a covariance R R', (m, m), by its eigenvectors: eigenvalues below 0 by rounding count as 0."""
     with one_thread():
         strength, axes = np.linalg.eigh(covariance)
     return axes * np.sqrt(np.maximum(strength, 0.0))
@@ -744,7 +751,8 @@ def design_effect(
 ) -> float:
     """Variance of the weighted mean of rows in clusters over that of independent rows; shape (T,) each.
 
-    values: they, or what computes those of a run of rows. squares: squared weights, of counted rows the sums of them.
+    values: of all rows, or a function that computes them for a run of rows. squares: squared weights, or for counted
+    rows the sums of them.
     """
     of_run: Callable[[slice], Floats] = values if callable(values) else values.__getitem__
     w = ones(len(unit)) if weight is None else weight
@@ -765,7 +773,7 @@ def need_clusters(clusters: int, parts: int = draw.FOLDS) -> None:
 
 
 class CountedRows(NamedTuple):
-    """All rows of one cell, cluster and label each, in any order; rows: how many, shape (k,)."""
+    """Entries in any order, each for all rows of one cell, cluster and label; rows: how many these are, shape (k,)."""
 
     behind: RowsOfCells
     rows: Floats
@@ -780,11 +788,11 @@ class CountedRows(NamedTuple):
         return Clustered.of_rows(behind._replace(unit=unit), size, score)
 
     def parted(self, cells: Floats, mean: Floats, spread: Floats, ends: tuple[Floats, Floats]) -> CountedRows:
-        """The same by the cells within their cells, which have so much weight of each label, (2, m), in order.
+        """These rows dealt to finer cells, in order of score. cells: the weight of each label in each, (2, m).
 
-        mean, spread, ends: of the scores of these rows, their standard deviation, the least and the greatest, (k,). The
-        rows of a label go to the parts in order of their scores, which are taken to be as far apart as they spread. So
-        each is where it belongs where one or two rows are counted at a time, and nearly there where more are.
+        mean, spread, ends: the mean, the standard deviation, and the least and the greatest of each entry's scores,
+        (k,). The scores of an entry are taken to lie evenly with this mean and spread, which is exact for one or two
+        rows and nearly right for more. The rows of a label fill the cells in order of these scores.
         """
         parts, behind = [], self.behind
         for label, of_parts in enumerate(cells):

@@ -45,15 +45,15 @@ def with_missed(variance: Any, farthest: Any, rows: float) -> Any:
     """The standard error of a mean over so many independent rows, given its variance as far as the rows show it.
 
     Rows of a rare label, or with a rare decision, may not be there at all, and then the rows do not show how much these
-    move the mean. farthest: squared distance to the mean of the kind of row that is farthest from it. Of numbers, or
-    of many means at once.
+    move the mean. farthest: squared distance to the mean of the kind of row that is farthest from it. Numbers, or
+    arrays for many means at once.
     """
     # Sums of squares about a mean may be below 0 by rounding.
     return np.sqrt(np.maximum(variance, 0.0) + one_missed(np.maximum(farthest, 0.0), rows))
 
 
 def one_missed(farthest: Any, rows: float) -> Any:
-    """The variance that rows that could have been missed add to a mean, by the same squared distance."""
+    """The variance that rows that could have been missed add to a mean. farthest: as in `with_missed`."""
     return MISSED_ROWS * farthest / rows**2
 
 
@@ -75,7 +75,7 @@ class CellRun:
 
     @property
     def pos2(self) -> Floats:
-        """The same of the rows with label 1."""
+        """Sums of squared weights of the rows with label 1."""
         return self.pos if self.squares is None else self.squares()[1]
 
     @property

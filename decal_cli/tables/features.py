@@ -35,12 +35,12 @@ MISSING_CODE = -1
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Columns of rows, each of one kind; `features[which]` are those of some rows, by mask or index.
+    """Columns of rows, each of one kind; `features[which]` are the features of some rows, by mask or index.
 
-    numbers: float64 (T, d), all columns but categories and texts: numbers, booleans as 0 and 1, dates as days since
-    1970-01-01; NaN where missing. codes: int32 (T, k), the columns of categories and texts: index of each row's
-    category or text, MISSING_CODE where missing. categories: of each of these columns the names, sorted and each once;
-    those of texts are `RawTexts`. kinds: of every column, in the order in which they were named; both blocks keep it.
+    numbers: float64 (T, d): numbers, booleans as 0 and 1, dates as days since 1970-01-01; NaN where missing. codes:
+    int32 (T, k): the index of each row's category or text, MISSING_CODE where missing. categories: the sorted names of
+    each column of codes; those of texts are `RawTexts`. kinds: of every column, in the order in which they were named,
+    which both blocks keep.
     """
 
     numbers: Matrix
@@ -106,7 +106,7 @@ class Features:
             yield np.append(np.frombuffer(b"".join(digests), dtype="<u8"), np.uint64(1))[codes]
 
     def as_kinds(self, kinds: Sequence[Kind]) -> Features:
-        """The same columns in the blocks of these kinds: a column of only missing values fits any kind.
+        """These columns in the blocks of other kinds: a column of only missing values fits any kind.
 
         Values of a column that is only missing in `kinds` count as missing. Errors: Undefined, where a column is of
         another kind.

@@ -25,10 +25,10 @@ _FLAT = 1e-9
 
 
 class LocalMeans(NamedTuple):
-    """Means at some places, between the least and the most of all rows, and how they rise, shape (D,) each.
+    """Means at some places, cut to the range of the values of all rows, and their slopes, shape (D,) each.
 
     error: of the mean over places, from the noise of the rows; effective: independent rows that it rests on; range: the
-    most less the least.
+    largest value less the smallest.
     """
 
     mean: Floats
@@ -39,7 +39,7 @@ class LocalMeans(NamedTuple):
 
 
 NOWHERE = LocalMeans(np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
-"""At no place, and from no rows."""
+"""Means at no place, which rest on no rows."""
 
 
 class Neighbours:
@@ -68,7 +68,7 @@ class Neighbours:
         self._bent = self._spread > _FLAT * self._mass
 
     def means(self, values: Floats) -> LocalMeans:
-        """Of a number of each row, shape (T,)."""
+        """Means at the places of a number of each row, shape (T,)."""
         low, high = float(values.min()), float(values.max())
         values = values[self._near]
         sums, slanted = (self._sums(each) for each in (self._weight * values, self._weight * values * self._rank))
@@ -89,7 +89,7 @@ class Neighbours:
         return np.asarray(sums[self._end] - sums[self._start])
 
     def _noise(self, values: Floats, share: Line, fit: Line) -> tuple[Floats, Floats]:
-        """What each row's number less its line adds to the mean over places; and the squares of its share in it."""
+        """What each row's distance from its line adds to the mean over places; and its squared share in that mean."""
         (base, tilt), (height, slope) = share, fit
         rank, count = self._rank, len(base)
 

@@ -23,7 +23,7 @@ from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 from decal_cli.tables.units import Estimate, Units
 
 Sums = tuple[Floats, Floats]
-"""Sums over the rows of each label, (2,), and of squared weights times powers 0, 1 and 2, (2, 3)."""
+"""Sums of a value over the rows of each label, (2,), and of squared weights times value^0, 1 and 2, (2, 3)."""
 PAIR_GRID = 1 << 8
 """Cells of equal width on each side."""
 
@@ -63,7 +63,7 @@ class PairTable(Counted):
 
     @cached_property
     def levels(self) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-        """Of A and of B: the distinct scores, and each pair's place among them, shape (k,)."""
+        """The distinct scores of A and of B, each with the place of every pair among them, shape (k,)."""
         return np.unique(self.a, return_inverse=True), np.unique(self.b, return_inverse=True)
 
     def by_action(self, *thresholds: float) -> tuple[Units, Ints]:
@@ -133,7 +133,7 @@ class SideTable(Table):
 
     @cached_property
     def units(self) -> Units:
-        """Those of the pairs."""
+        """The units of the pairs, which the tables of both models share."""
         return self.pairs.units
 
     def of_units(self, values: Floats) -> Floats:
@@ -150,8 +150,8 @@ class CellPairs(PairTable):
     """Cells of two scores, each as one pair of mean scores, with the exact sums of what the two losses differ by.
 
     sides: the tables of A and of B, in cells. sums: of B - A of the squared loss and of the log loss, by the name
-    of its mean, as `Units.mean_of_sums` takes them. What the rows of a cell are decided is exact where the threshold
-    is an edge of both sides.
+    of its mean, as `Units.mean_of_sums` takes them. Decisions on the rows of a cell are exact where the threshold is
+    an edge of both sides.
     """
 
     sides: tuple[CellTable, CellTable] = field(kw_only=True)
@@ -168,7 +168,7 @@ class CellPairs(PairTable):
 
     @cached_property
     def cells(self) -> PairTable:
-        """This: it is small."""
+        """This pair table, which is small enough."""
         return self
 
     def decided_at(self, threshold: float) -> bool:

@@ -37,7 +37,10 @@ def class_shares(rows: Rows) -> Shares:
 
 
 def moved_scores(score: Floats | float, factors: Sequence[float] | Floats) -> Floats:
-    """Probabilities where a row of each label counts so much, of scores of label 1 or of K classes, (T,) or (T, K)."""
+    """Scores as probabilities in a population. factors: what a row of each label counts there.
+
+    score: of label 1, (T,), or of K classes, (T, K).
+    """
     if np.ndim(score) == 2:
         numerators: Floats = np.asarray(score) * np.asarray(factors)
         return np.asarray(numerators / numerators.sum(axis=1, keepdims=True))
@@ -62,17 +65,17 @@ class Population:
 
     @classmethod
     def of_ones(cls, prevalence: float, sampled: float, kept: bool, known: bool = True) -> Self:
-        """Of labels 0 and 1, by the share of labels 1 there and in the rows."""
+        """A population of labels 0 and 1. prevalence, sampled: the share of label 1 there and in the rows."""
         return cls((1 - prevalence, prevalence), (1 - sampled, sampled), kept, known)
 
     @property
     def prevalence(self) -> float | dict[str, float]:
-        """The share of labels 1 there; of several classes that of each."""
+        """The share of label 1 in the population; with several classes the share of each."""
         return self._named(self.there)
 
     @property
     def sampled(self) -> float | dict[str, float]:
-        """The same in the rows."""
+        """The share of label 1 in the rows; with several classes the share of each."""
         return self._named(self.here)
 
     def _named(self, shares: Shares) -> float | dict[str, float]:
@@ -88,7 +91,7 @@ class Population:
         return moved_scores(score, self.factors)
 
     def as_made(self, score: float) -> float:
-        """The score of the rows that moves to this one, of label 1."""
+        """The score of label 1 in the rows that `moved` turns into this one."""
         zero, one = self.factors
         return zero * score / (zero * score + one * (1 - score))
 
@@ -101,7 +104,7 @@ class Population:
         return replace(rows, weight=weight, score=score, share_known=self.known)
 
     def table(self, t: Table) -> Table:
-        """The table of rows that were counted before. Errors: DecalError, where cells do not tell how scores move."""
+        """A table of counted rows as it is there. Errors: DecalError, where cells do not tell how scores move."""
         if isinstance(t, CellTable):
             if not self.kept:
                 raise DecalError("cells do not tell how the scores of their rows move", f"add {Hint('keep_scores')}")
@@ -114,7 +117,7 @@ class Population:
         return again.with_known_share() if self.known else again
 
     def pairs(self, pairs: PairTable) -> PairTable:
-        """The pairs of rows that were counted before. Errors: DecalError, where they are cells."""
+        """A pair table of counted rows as it is there. Errors: DecalError, where its pairs are cells."""
         if isinstance(pairs, CellPairs):
             raise DecalError(
                 "cells of two scores are of the rows as they are, and not of another population",
@@ -124,7 +127,7 @@ class Population:
         return PairTable(a, b, n, pos, design)
 
     def _merged(self, cells: Counted, *scores: Floats) -> tuple[list[Floats], Floats, Floats, Design]:
-        """Scores, rows, positives and design, in order of the scores and with those that became equal as one."""
+        """Scores, rows, positives and design, sorted by the moved scores; cells whose scores became equal are one."""
         zero, one = self.factors
         moved = list(scores if self.kept else map(self.moved, scores))
         order, starts = runs_of(moved)

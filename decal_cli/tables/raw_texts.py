@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 BUCKETS = 1 << 16
 """What n-grams are hashed to: two that share one count as the same. One more stands for a missing text."""
 CHARACTERS = 4
-"""Of an n-gram of characters, from 2 on, at most: within a word and with the space at its ends."""
+"""Characters of the longest n-grams; the shortest have 2. Each lies within a word and the spaces at its ends."""
 MAX_CHARACTERS = 2000
-"""Of a text, from its beginning: what stands beyond is not looked at."""
+"""Characters of a text that are looked at, from its beginning."""
 HELD_CHARACTERS = 1 << 25
-"""Of all texts of a column, up to which their n-grams are held: some 12 bytes for each character."""
+"""Characters of all texts of a column up to which their n-grams are held, some 12 bytes for each character."""
 _AT_ONCE = 1 << 18
 _FACTOR, _MIX, _OF_WORDS = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15), np.uint64(0x5851F42D4C957F2D)
 _BITS, _SPACE = np.uint64(17), ord(" ")
@@ -39,7 +39,7 @@ class RawTexts(tuple[str, ...]):
 
     @cached_property
     def _held(self) -> Any:
-        """Those of all texts and of a missing one, None where they are too many."""
+        """The n-grams of every text, and in the last row of a missing one; None where they take too much memory."""
         many = sum(min(len(text), MAX_CHARACTERS) for text in self) > HELD_CHARACTERS
         return None if many else _matrix([*self, None])
 
@@ -59,7 +59,7 @@ def _matrix(texts: Sequence[str | None]) -> Any:
 
 
 def _grams(texts: Sequence[str | None]) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64]]]:
-    """Of some texts at a time the buckets of the different n-grams of each in turn, and how many each has."""
+    """For one block of texts after the other: the buckets of each text's different n-grams, and how many it has."""
     block: list[str] = []
     missing: list[int] = []
     total = 0

@@ -12,11 +12,11 @@ from decal_cli.tables.estimate import Floats, Ints, ratio
 FOLDS = 5
 """Number of folds: a model is fitted on all but one and evaluated on that one."""
 BLOCKS = FOLDS + 1
-"""Of time: the first one teaches only, so that as many fits are judged as there are folds."""
+"""Blocks of time: models only learn from the first, so that as many fits are judged as there are folds."""
 _MANY_LEVELS = 4096
 """Levels above which rows may be dealt one by one."""
 _BITS = 63 // FOLDS
-"""For the rows of one level in one fold, where those of all folds share an integer."""
+"""Bits for the rows of one level in one fold, where the counts of all folds share an integer."""
 _MANY = 25.0
 """From this variance on a count is drawn as a rounded normal: resampling 65,536 cells is then five times faster."""
 

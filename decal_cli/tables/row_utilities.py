@@ -62,7 +62,7 @@ class RowStakes:
     rows: Rows
     utility: Floats
     limited: tuple[int, ...] = ()
-    """The actions that need a place, where there are so many; () for all but the first."""
+    """The actions that need one of a limited number of places; () for all but the first action."""
 
     @cached_property
     def label(self) -> Ints:
@@ -85,7 +85,8 @@ class RowStakes:
     def response(self, score: Floats) -> Ints:
         """The best action of each row by these scores, shape (T,).
 
-        Of equals the first of several classes, and of two the one that is best for scores just above (just below 1).
+        Of equal actions it is the first where there are several classes; with two classes it is the one that is best
+        just above the score (just below it at 1).
         """
         if score.ndim > 1 and score.shape[1] == 2:
             return self.response(score[:, 1])
@@ -93,7 +94,7 @@ class RowStakes:
         best = worth >= worth.max(axis=0) - TIE * np.abs(self.utility).max(axis=(0, 1))
         if score.ndim > 1:
             return best.argmax(axis=0)
-        # Of each action, shape (A, T), or (A, 1) where all rows share the utilities.
+        # What label 1 adds to the utility of each action, shape (A, T), or (A, 1) where all rows share the utilities.
         rises = (self.utility[:, 1] - self.utility[:, 0]).reshape(len(self.utility), -1)
         rises = rises * np.where(score == 1, -1.0, 1.0)
         return np.where(best, rises, -np.inf).argmax(axis=0)
@@ -140,7 +141,7 @@ class RowStakes:
 
 @dataclass(frozen=True, eq=False)
 class RowUtilities(RowStakes):
-    """The same of two actions, to act or not, and labels 0 and 1: each row has a threshold."""
+    """Utilities of two actions, to act or not, at labels 0 and 1 of each row, so that each row has a threshold."""
 
     @cached_property
     def benefit(self) -> Floats:

@@ -71,10 +71,10 @@ class Unlabelled:
 class Rows(Unlabelled):
     """Labelled rows. label: (T,), 0 or 1. weight: float64 (T,), positive, or None. cluster: (T,), or None.
 
-    Labels of several classes are numbers of classes. A cluster says which rows were sampled together; None means that
-    every row was sampled by itself. period: (T,), or None: rows of one period share a capacity. selection: which of
-    them are acted on where that is limited, or None. time: when the row was, (T,), where fits are to learn from earlier
-    rows only, or None. amounts: what says how much decisions on a row are worth, by role, (T,) or (T, A K).
+    Labels of several classes are numbers of classes. Rows of one cluster were sampled together; None: each by itself.
+    period: (T,), or None: rows of one period share a capacity. selection: which rows are acted on, where that is
+    limited. time: (T,), given where fits learn from earlier rows only. amounts: what decisions on a row are worth, by
+    role, (T,) or (T, A K).
     """
 
     label: NDArray[Any]
@@ -85,7 +85,7 @@ class Rows(Unlabelled):
     time: NDArray[Any] | None = field(default=None, kw_only=True)
     amounts: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
     counted: bool = field(default=False, kw_only=True)
-    """Whether they were counted before decal saw them, by the columns that are known of them alone."""
+    """Whether the rows were counted before decal saw them, by the only columns that are known of them."""
     share_known: bool = field(default=False, kw_only=True)
     """Whether weights make the share of each label among all of them what it is known to be."""
 
@@ -202,7 +202,7 @@ class Rows(Unlabelled):
         return self.by_rank(self.score)
 
     def by_rank(self, rank: Floats) -> Ints:
-        """The same by a rank of each row, shape (T,)."""
+        """Indices that sort the rows by a rank of each, shape (T,), and rows of one rank by label and weight."""
         return np.lexsort((self.label, rank) if self.weight is None else (self.weight, self.label, rank))
 
     def in_order(self) -> Self:

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Seed(NamedTuple):
-    """The same seed and purpose give the same random numbers, whatever else is computed, in any process."""
+    """A seed: with a purpose it gives the same random numbers in any process, whatever else is computed."""
 
     value: int = 0
 

@@ -27,14 +27,14 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Capacity:
-    """So many places among so many rows; among None: among all rows, or those of each period. text: as it was given."""
+    """A number of places among a number of rows. among None: all rows, or all of each period. text: as it was given."""
 
     text: str
     places: float
     among: float | None = None
 
     def share(self, rows: Floats) -> Floats:
-        """The share of lists of so many rows each that has a place."""
+        """The share of the rows that has a place, for each list. rows: of each list, (D,)."""
         if self.among is None:
             return np.minimum(self.places / rows, 1.0)
         return np.full(np.shape(rows), self.places / self.among)
@@ -51,7 +51,7 @@ class TopK:
 
     room: the weight that has a place. acted: the weight that is acted on. next: the rank of the row that one more place
     would take, NaN where none would be acted on. threshold: the lowest rank that is acted on; where places are free,
-    the one from which on rows are. rows: those that the lists are made of; rank: by what, (T,).
+    the one from which on rows are. rows: all rows of the lists; rank: what orders them, (T,).
     """
 
     capacity: Capacity
@@ -68,7 +68,7 @@ class TopK:
 
     @property
     def full(self) -> NDArray[np.bool_]:
-        """Where every place is taken and another would be."""
+        """Which lists have every place taken and a row that would take one more, shape (D,)."""
         return ~np.isnan(self.next)
 
     @property
@@ -106,9 +106,8 @@ class Selection:
     """What the lists say of each row, shape (T,) each.
 
     wanted: whether it would be acted on, were there no limit. acted: the chance that it is. number: of its list. gives:
-    the places that a row brings with it, per weight. lists: those of all rows, also where these rows are some of them.
-    moves: whether one more row moves the threshold of its list. beside: the same for rows in another order, by its
-    name.
+    the places that a row brings with it, per weight. lists: the lists of all rows, also where these rows are a part of
+    them. moves: whether one more row moves the threshold of its list. beside: the selections by other orders, by name.
     """
 
     wanted: NDArray[np.bool_]
@@ -120,18 +119,21 @@ class Selection:
     beside: Mapping[str, Selection] = field(default_factory=dict)
 
     def take(self, which: NDArray[Any]) -> Selection:
-        """Those of some of the rows."""
+        """The selection of some of the rows, by mask or index."""
         return replace(self, **{each.name: of_rows(getattr(self, each.name), which) for each in fields(self)})
 
     @property
     def with_fixed_threshold(self) -> Selection:
-        """The same where the threshold of the list is given, as it is for a part of its rows."""
+        """This selection with the threshold of each list fixed, as it is for a part of the list's rows."""
         return replace(
             self, moves=False, beside={name: each.with_fixed_threshold for name, each in self.beside.items()}
         )
 
     def at_next(self, means: Floats) -> Floats:
-        """For each row the mean at the next row of its list, shape (T,): of full lists (F,), 0 for all others."""
+        """The mean at the next row of each row's list, shape (T,); 0 where the list is not full or its threshold fixed.
+
+        means: at the next row of each full list, shape (F,).
+        """
         of_lists = np.zeros(len(self.lists))
         if self.moves:
             of_lists[self.lists.full] = means

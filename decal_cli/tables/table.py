@@ -103,11 +103,11 @@ class Table(Counted, Remembering):
         return self.units.mean_of_sums(sums.first, sums.squares, lambda: loss(self.score).ravel(), sums.between)
 
     def of_units(self, values: Floats) -> Floats:
-        """Numbers of each label and level, (2, m), as those of the units."""
+        """Numbers of each label and level, (2, m), as numbers of each unit."""
         return values.ravel()
 
     def with_known_share(self) -> Self:
-        """The same rows, weighted to a share of label 1 that is known."""
+        """The table of these rows where weights make the share of label 1 what it is known to be."""
         return replace(self, design=self.design.with_known_share())
 
     def weight_by_action(self, *thresholds: float) -> Floats:
@@ -171,9 +171,9 @@ class Table(Counted, Remembering):
     def bin_edges(self, bins: int = BINS) -> Floats:
         """The edges between non-empty equal-mass bins, increasing; a score equal to one belongs to the bin below it.
 
-        They are the i/k quantiles of the rows, 0 < i < k, linearly interpolated (for weighted rows the inverse of the
-        cumulative weight). The smallest score is an edge like any other, so that a lowest level of more than 1/k of the
-        rows is a bin of its own; the largest is none, and of edges between the same two levels the lowest stays.
+        The edges are the i/k quantiles of the rows, 0 < i < k, linearly interpolated (for weighted rows the inverse of
+        the cumulative weight). The smallest score may be an edge, so that a lowest level of more than 1/k of the rows
+        is its own bin; the largest never is. Among edges between the same two levels the lowest stays.
         """
         edges = self.quantiles(bins)[1:-1]
         starts, first = np.unique(np.searchsorted(self.score, edges, side="right"), return_index=True)

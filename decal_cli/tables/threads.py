@@ -65,7 +65,7 @@ def beside(work: Callable[[], T]) -> Callable[[], T]:
 
 
 def meanwhile(work: Callable[[], T], worth: bool) -> Callable[[], T]:
-    """The same where that is worth a thread; elsewhere the work is done when its result is asked for."""
+    """Start work in a second thread where that is worth it; else do it when its result is asked for."""
     return beside(work) if worth else work
 
 

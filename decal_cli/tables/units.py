@@ -42,11 +42,11 @@ class Sampling(ABC):
         """Each unit's own part of the variance: the sum of the squared weights of its rows, shape (m,)."""
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
-        """Of k estimates, by the influence of each unit on each of them, shape (k, m): shape (k, k)."""
+        """The covariance of k estimates, shape (k, k), by the influence of each unit on each of them, shape (k, m)."""
         return np.asarray((influence * self.squares(weight)) @ influence.T)
 
     def variance(self, influence: Floats | Deviations, weight: Floats) -> float:
-        """The same of one estimate, by its influence, (m,)."""
+        """The variance of one estimate, by the influence of each unit on it, shape (m,)."""
         return float(self.covariance(influence[:][None], weight)[0, 0])
 
     @property
@@ -63,7 +63,7 @@ class Sampling(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Parts(Sampling):
-    """Units that other units of these weights are parts of. place: the number of the unit that each is a part of."""
+    """Units that are made of smaller ones, of this sampling and weight. place: the unit that each of these is in."""
 
     of: Sampling
     weight: Floats
@@ -94,7 +94,7 @@ class Independent(Sampling):
         return replace(self, square=np.add.reduceat(self.square[order], starts))
 
     def followed(self, count: int) -> Independent:
-        """The same, followed by so many units that no row is of: without weight, their cluster adds nothing."""
+        """This sampling with so many units added that hold no row, and add nothing to the cluster they stand in."""
         of_units = {name: np.append(each, np.zeros(count, each.dtype)) for name, each in vars(self).items()}
         return replace(self, **of_units)
 
@@ -144,9 +144,9 @@ class Products(Sampling):
 class Dealt(Sampling):
     """Rows that were dealt into folds several times: each row is a part of one unit of every deal.
 
-    origin: the number of the row, the cluster or the cell that a unit is of, (m,). deal: its deal, (m,). square: where
-    an origin is a cell of many rows, the summed squared weights of the unit's rows over the number of deals, (m,); ()
-    where it is one row or one cluster. Weights are those of the rows over the number of deals.
+    origin: the number of the row, cluster or cell that a unit is of, (m,). deal: its deal, (m,). square: where origins
+    are cells of many rows, the summed squared weights of the unit's rows over the number of deals, (m,); else ().
+    Weights are the weights of the rows over the number of deals.
     """
 
     origin: Ints
@@ -155,7 +155,7 @@ class Dealt(Sampling):
     square: Floats | tuple[()] = ()
 
     def covariance(self, influence: Floats, weight: Floats) -> Floats:
-        """What the rows vary, by their mean influence over deals; and what the deals vary, over their number."""
+        """The covariance from the rows, by their mean influence over deals, and from the deals, over their number."""
         if isinstance(self.square, tuple):
             sums = summed(self.origin, lambda part: influence[:, part] * weight[part])
             of_rows = sums @ sums.T
@@ -186,7 +186,7 @@ class Dealt(Sampling):
 
 
 def squares_about(centre: Floats, squares: Floats) -> Floats:
-    """Sums of squares of each label about this number of it, (2,), by those of 1, of values and of squares, (2, 3)."""
+    """Sums of squared deviations from the centre of each label, (2,). squares: sums of 1, value and value^2, (2, 3)."""
     return np.maximum(squares[:, 2] - 2 * centre * squares[:, 1] + centre**2 * squares[:, 0], 0.0)
 
 
@@ -196,18 +196,21 @@ def ones(rows: int) -> Floats:
 
 
 def squares_of(weight: Floats) -> Floats:
-    """Squared weights, of `ones` as they are."""
+    """Squared weights; where all weights are one number in memory, so are their squares."""
     return weight**2 if weight.strides[0] else np.broadcast_to(weight[:1] ** 2, weight.shape)
 
 
 def runs(end: int, sums: int = 0, start: int = 0) -> Iterator[slice]:
-    """Runs of rows up to an end; longer ones where each is added to so many sums."""
+    """Slices of rows up to an end, of BLOCK rows, or of as many as there are sums that each slice is added to."""
     step = max(BLOCK, sums)
     return (slice(begin, min(begin + step, end)) for begin in range(start, end, step))
 
 
 def summed(place: Ints, values: Callable[[slice], Any], places: int = 0) -> Floats:
-    """Sums by place, of so many at least, (k, places), of k numbers of each unit: those of a run of units, (k, r)."""
+    """Sums by place of k numbers of each unit, shape (k, places). values: computes those of a run of units, (k, r).
+
+    places: how many there are at least.
+    """
     places, sums = max(places, int(place.max()) + 1), np.zeros((1, 1))
     for part in runs(len(place), places):
         sums = sums + np.array([np.bincount(place[part], each, places) for each in values(part)])
@@ -218,10 +221,9 @@ def summed(place: Ints, values: Callable[[slice], Any], places: int = 0) -> Floa
 class Units:
     """Units and how they were sampled. label: the class of each, int (m,). weight: of all its rows, (m,).
 
-    share_known: whether weights make the share of each label what it is known to be, so that only rows of one label
-    vary among each other. rows: as many independent ones of one weight say as much; nan where that follows from the
-    weights. kind: the number of each unit's kind, int (m,), its label where it is (): a row that could have been missed
-    is like those of one kind, and units without weight are there to show what such a row may be.
+    share_known: whether weights make the share of each label a known one, so that only rows of one label vary among
+    each other. rows: effective rows, nan where they follow from the weights. kind: of each unit, int (m,), () for its
+    label: a row that could have been missed is like rows of one kind, which units without weight may show.
     """
 
     label: Ints
@@ -242,7 +244,7 @@ class Units:
 
     @cached_property
     def effective_rows(self) -> float:
-        """As many independent rows of one weight say as much."""
+        """Effective rows: how many independent rows of one weight would say as much."""
         return self._by_weights(slice(None)) if math.isnan(self.rows) else self.rows
 
     def weight_of(self, label: int) -> float:
@@ -250,7 +252,7 @@ class Units:
         return float(self.weight[self.label == label].sum())
 
     def rows_of(self, which: Any) -> float:
-        """The same of some of the units."""
+        """Effective rows of some of the units."""
         return self.effective_rows * self._by_weights(which) / self._by_weights(slice(None))
 
     def _by_weights(self, which: Any) -> float:
@@ -259,11 +261,11 @@ class Units:
 
     @property
     def by_label(self) -> Units:
-        """The same, of which a row that could have been missed is like those of its label."""
+        """These units with their labels as kinds: a row that could have been missed is like those of its label."""
         return self if isinstance(self.kind, tuple) else replace(self, kind=())
 
     def beside(self, other: Units) -> Units:
-        """These units, of a kind by what they are here and what they are there."""
+        """These units with a kind for each pair of a kind here and a kind in the other units."""
         if other is self or other.kind is self.kind:
             return self
         return replace(self, kind=self.kinds.astype(np.int64) * (int(other.kinds.max()) + 1) + other.kinds)
@@ -281,7 +283,10 @@ class Units:
         return Estimate(mean, Deviations(values, mean, self.total), self)
 
     def linear(self, value: float, adds: Callable[[], Floats], extra: float = 0.0) -> Estimate:
-        """A value to which each unit adds so much to first order, per row of the whole; up to a constant, (m,)."""
+        """The estimate of a value. adds: computes what each unit adds to it to first order, up to a constant, (m,).
+
+        The influence is that less its mean, divided by the total weight.
+        """
 
         def influence() -> Floats:
             values = adds()
@@ -296,10 +301,10 @@ class Units:
         adds: Callable[[], Floats],
         between: Callable[[Floats], float] = lambda centre: 0.0,
     ) -> Estimate:
-        """The mean over rows of values that vary within units too, by sums of all rows of label 0 and of label 1, (2,).
+        """The mean over rows of a value that varies within units too. first: its sums by label, (2,).
 
-        squares: (2, 3), sums over squared weights of 1, of the value and of its square. adds: gives the mean value of
-        each unit, (m,). between: what clusters add to the variance of a sum, by the mean that each label varies about.
+        squares: sums over squared weights of 1, of the value and of its square, (2, 3). adds: computes the mean value
+        of each unit, (m,). between: computes what clusters add to the variance of a sum about a centre of each label.
         """
         total = self.total
         mean = float(first.sum()) / total
@@ -315,15 +320,15 @@ class Units:
         return Estimate(mean, lambda: (adds() - mean) / total, self, known=known / total**2, missed=missed)
 
     def sums(self, values: Floats) -> Floats:
-        """Summed over rows: numbers of each unit, shape (k, m) to (k,)."""
+        """Sums over rows of k numbers of each unit, shape (k, m) to (k,)."""
         return np.asarray(values @ self.weight)
 
     def covariance(self, influence: Floats) -> Floats:
-        """Of k estimates, by the influence of each unit on each of them, shape (k, m): shape (k, k)."""
+        """The covariance of k estimates, shape (k, k), by the influence of each unit on each of them, shape (k, m)."""
         return self.sampling.covariance(self._among_labels(influence), self.weight)
 
     def variance(self, influence: Floats | Deviations) -> float:
-        """The same of one estimate, by its influence, (m,)."""
+        """The variance of one estimate, by the influence of each unit on it, shape (m,)."""
         return self.sampling.variance(self._among_labels(influence), self.weight)
 
     def spread(self, values: Floats) -> float:
@@ -331,7 +336,7 @@ class Units:
         return max(self.sampling.variance(values, self.weight), 0.0)
 
     def _among_labels(self, influence: Any) -> Any:
-        """As far as rows of one label vary among each other, where the share of each label is known."""
+        """The influence less its mean within each label where the share of labels is known; elsewhere as it is."""
         if not self.share_known:
             return influence
         influence = influence[:].copy()
@@ -362,7 +367,7 @@ class Units:
         return float(mean.max()) * self.total**2
 
     def dealt(self, deals: int) -> Units:
-        """The same rows, or cells of rows, once for each deal into folds, one deal after the other."""
+        """These units once for each deal into folds, one deal after the other; weights are over the number of deals."""
         if deals == 1:
             return self
         count = len(self)
@@ -387,7 +392,7 @@ class Units:
 
 
 def _heavier(squares: NDArray[Any], weight: NDArray[Any]) -> Floats:
-    """How many times heavier a row of each label is than of all, by sums of squared weights and of weights, (k,)."""
+    """Weight of a row of each label over that of a row of any label, by sums of squared weights and weights, (k,)."""
     mean = float(squares.sum()) / float(weight.sum())
     return ratio(squares, weight * mean, 1.0)
 
@@ -410,11 +415,10 @@ class Deviations:
 class Estimate:
     """A value, and what one more unit of weight of each unit would add to it, shape (m,).
 
-    adds: the latter, or a function that computes it when it is asked for. low, high: the range that it can have. extra:
-    variance that its units do not show to first order. missed: squared distance to it of a row that could have been
-    missed; that of the farthest kind of unit where it is nan. rows: effective rows that a share of 0 or 1 rests on,
-    which shows no variance; of all units where it is nan. known: the variance that its units show, where that is
-    counted already; nan where it follows from the influence. of_rows: whether it is a share of rows, each in it or not.
+    adds: the latter, or a function that computes it. low, high: the range of the value. extra: variance that the units
+    do not show to first order. missed: squared distance of a row that could have been missed, nan: of the farthest
+    kind. rows: effective rows behind a share of 0 or 1, nan: of all units. known: the variance that the units show,
+    nan: from the influence. of_rows: whether it is a share of rows.
     """
 
     value: float
@@ -435,7 +439,7 @@ class Estimate:
 
     @cached_property
     def _in_runs(self) -> Floats | Deviations:
-        """The same, of which one may ask for a run of units: of many it is never there as a whole."""
+        """The influence, which may be asked for a run of units at a time: of many the whole need never be in memory."""
         return self.adds() if callable(self.adds) else self.adds
 
     def __float__(self) -> float:
@@ -472,7 +476,7 @@ class Estimate:
         return Estimate(ratio, (self.influence - ratio * other.influence) / other.value, self.units)
 
     def within(self, low: float, high: float) -> Estimate:
-        """The same, of a quantity that cannot lie outside of a range."""
+        """This estimate of a quantity that cannot lie outside of a range: the value is cut to it."""
         return replace(self, value=min(max(self.value, low), high), low=low, high=high)
 
     @cached_property
@@ -549,7 +553,7 @@ def within(interval: Interval, bounds: Interval) -> Interval:
 
 
 def wilson(share: float, rows: float, confidence: float) -> Interval:
-    """Wilson's score interval of a share that rests on so many effective rows. Errors: Undefined, where on none."""
+    """Wilson's score interval of a share that rests on so many effective rows. Errors: Undefined, for no rows."""
     if rows <= 0:
         raise Undefined("rests on no rows")
     low, high = wilson_ends(share, rows, confidence).tolist()
@@ -568,7 +572,7 @@ def units_of_rows(
     rows: float = math.nan,
     share_known: bool = False,
 ) -> Units:
-    """A unit for each row. rows: as many independent ones say as much."""
+    """A unit for each row. rows: the effective rows, where rows are in clusters."""
     label = whole_numbers(label)
     weight = ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64)
     square = squares_of(weight)
@@ -578,9 +582,10 @@ def units_of_rows(
 
 
 def mean_over(values: Floats, weight: Floats, unit: Ints | None) -> MeanEstimate:
-    """The weighted mean of a number of each row, (T,), and its standard error; a row may have been missed like any one.
+    """The weighted mean of a number of each row, (T,), and its standard error.
 
-    unit: the cluster of each row; None where rows are independent.
+    A row that could have been missed may be like any one. unit: the cluster of each row; None where they are
+    independent.
     """
     rows = float(weight.sum()) ** 2 / dot(weight, weight)
     each = replace(units_of_rows(np.zeros(len(values)), weight, unit), rows=rows, kind=np.arange(len(values)))

@@ -41,7 +41,7 @@ class ClassDecision:
 
     @property
     def taken(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the actions that may be taken."""
         return self.actions
 
     @property
@@ -51,17 +51,17 @@ class ClassDecision:
 
     @property
     def u_delta(self) -> float:
-        """2 / K times the sum over classes of what the best action is worth beyond the worst: that of K = 2."""
+        """2 / K times the sum over the K classes of what the best action is worth beyond the worst."""
         return 2 * sum(max(column) - min(column) for column in zip(*self.utility, strict=True)) / len(self.utility[0])
 
     @property
     def operated_at_best(self) -> ClassDecision:
-        """The same: it has no threshold besides."""
+        """This decision: it has no threshold besides its utilities."""
         return self
 
     @property
     def limited(self) -> tuple[int, ...]:
-        """The actions that need a place, where there are so many: to abstain, if one may; () for all but the first."""
+        """The actions that need one of a limited number of places: abstaining, if one may; () for all but the first."""
         classes = len(self.utility[0])
         return (classes,) if len(self.actions) == classes + 1 and self.actions[-1] == ABSTAIN else ()
 
@@ -93,7 +93,7 @@ class Task:
 
     @cached_property
     def steps(self) -> tuple[BinaryTask, ...]:
-        """The tasks of two actions that it is the sum of: from each action on the envelope to the next."""
+        """The tasks of two actions that this task is the sum of: from each action on the envelope to the next."""
         rows = [self.utility[action] for action in self.envelope]
         pairs = zip(rows, rows[1:], self.taken, self.taken[1:], strict=False)
         return tuple(
@@ -138,16 +138,16 @@ class Task:
 
     @property
     def limited(self) -> tuple[int, ...]:
-        """The actions that need a place, where there are so many: () for all but the first."""
+        """The actions that need one of a limited number of places: () for all but the first."""
         return ()
 
     @property
     def operated_at_best(self) -> Task:
-        """The same task, operated at its best thresholds."""
+        """This task, operated at its best thresholds."""
         return self
 
     def for_classes(self, classes: Sequence[str]) -> Task | ClassDecision:
-        """The decision on rows of these classes, () for one score. Errors: DecalError, where it is of others."""
+        """The decision on rows of these classes, () for one score. Errors: DecalError, where they do not fit it."""
         if not classes:
             return self
         if len(classes) > 2 or self.decision_thresholds != self.thresholds:
@@ -158,7 +158,7 @@ class Task:
         return ClassDecision(self.undominated, self.taken)
 
     def in_steps(self, of_step: Callable[[BinaryTask], float]) -> float:
-        """The sum over steps of what each gives in units of its own u_delta; in units of this task's u_delta."""
+        """The sum over steps, in units of this task's u_delta. of_step: gives each in units of the step's u_delta."""
         return sum(share * of_step(step) for share, step in zip(self.shares, self.steps, strict=True))
 
     @property
@@ -191,7 +191,7 @@ class BinaryTask(Task):
 
     @property
     def operated_at_best(self) -> BinaryTask:
-        """The same task, operated at t*."""
+        """This task, operated at t*."""
         return replace(self, decision_threshold=self.threshold)
 
     def moved_to(self, threshold: float) -> BinaryTask:
@@ -341,18 +341,18 @@ class RowTask:
         return "0", "1"
 
     def for_classes(self, classes: Sequence[str]) -> RowTask:
-        """The same: the utilities of the rows say of how many classes they are."""
+        """This task: the utilities of the rows say how many classes there are."""
         return self
 
 
 Decision = Task | ClassDecision | RowTask
-"""Of scores of two classes; of several classes, which are known; or with utilities of each row."""
+"""A decision on scores of two classes; on several classes, which are known; or with utilities of each row."""
 GivenDecision = Task | ClassTask | RowTask
-"""The same before it is known which classes the rows are of."""
+"""A decision as the user gives it, before the classes of the rows are known."""
 
 
 def few_names(classes: Sequence[str]) -> str:
-    """Names in a message, of many the first."""
+    """Names for a message: at most eight, and their number where there are more."""
     return ", ".join(classes[:8]) + (f", ... ({len(classes)})" if len(classes) > 8 else "")
 
 

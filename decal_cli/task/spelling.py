@@ -146,7 +146,7 @@ def _twice(named: Iterable[str]) -> DecalError:
 
 
 def row_task_of(columns: Sequence[str], spelled: Mapping[str, Any]) -> RowTask:
-    """The task of columns, by role, and of what else is spelled of a task. Errors: DecalError."""
+    """The task that columns, by role, and other spelled parts of a task make up. Errors: DecalError."""
     first = Hint(columns[0])
     if "decision_threshold" in spelled:
         raise DecalError(

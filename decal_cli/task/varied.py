@@ -23,7 +23,7 @@ COST_FP: Final = "cost-fp"
 """What is written for a factor of what a false positive costs in every row."""
 Kind = Literal["abstain", "entry", "prevalence", "capacity", "cost-fp"]
 FACTORS = tuple(float(f"{10 ** (k / 10):.3g}") for k in range(-10, 11))
-"""Factors of that cost where none are named: from a tenth to ten times."""
+"""Factors of the cost of a false positive where none are named: from a tenth to ten times."""
 PRICES = "0.02:0.98:0.02"
 """Prices of abstention where none are named."""
 _FIXES = {
@@ -48,9 +48,9 @@ class Varied:
 class TaskSeries:
     """Tasks by the value of what varies. title: what that is, in words; own: its value in the user's task, if any.
 
-    kind: the price of abstention; one entry of the utility; the share of labels 1, which leaves the task as it is; the
-    rows that can be acted on, which does so too, if there is one; or a factor of what a false positive costs in every
-    row. entry: the numbers of its action and class. counted: whether capacities are counts of rows, not shares.
+    kind: the price of abstention, one entry of the utility, the share of label 1, the rows that can be acted on, or a
+    factor on the cost of a false positive in every row; the task is the same at every share of label 1 and capacity.
+    entry: the numbers of its action and class. counted: whether capacities are counts of rows, not shares.
     """
 
     kind: Kind
@@ -75,7 +75,7 @@ class TaskSeries:
 def parse_varied(text: str, option: str = "vary") -> Varied:
     """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError.
 
-    option: prevalence_range or capacity_range, whose texts are values alone, of what the option is named by.
+    option: vary, or prevalence_range or capacity_range, whose texts are values alone: the option names what varies.
     """
     shown, fix = Hint(option, f"{text!r}").words, _FIXES[option]
     name, found, given = text.rpartition("=") if option == "vary" else (option.removesuffix("_range"), "=", text)
@@ -140,7 +140,7 @@ def by_prevalence(varied: Varied, task: Task) -> TaskSeries:
 def by_factor(varied: Varied | None, task: RowTask, to_act_or_not: bool = True) -> TaskSeries:
     """Utilities of rows in which a false positive costs so many times as much. Errors: DecalError.
 
-    to_act_or_not: whether these are the two actions; of others it is what any costs more than the first one.
+    to_act_or_not: whether these are the two actions; with others the factor is of what any costs more than the first.
     """
     if varied is not None and varied.name != COST_FP:
         raise DecalError(
@@ -157,7 +157,7 @@ def by_factor(varied: Varied | None, task: RowTask, to_act_or_not: bool = True) 
 
 
 def by_entry(varied: Varied, task: Task | ClassDecision, classes: Sequence[str], costs: bool) -> TaskSeries:
-    """The task with one of its entries varied. costs: entries are named as costs, utilities of the other sign."""
+    """The task with one entry varied. costs: whether entries are named as costs, which are utilities of minus sign."""
     action, label = _entry(varied.name, task.actions, classes)
     sign = -1.0 if costs else 1.0
     own = 0.0 + sign * task.utility[action][label]
