@@ -81,7 +81,7 @@ class Setup(NamedTuple):
 
 
 class FeaturedRows(NamedTuple):
-    """What the features show of the rows; held: None where there are too few rows to hold some out."""
+    """What the features show of the rows. held: None where there are too few rows to hold some out."""
 
     regions: Regions
     held: HeldOutRegions | None
@@ -160,7 +160,7 @@ def _lost(d: Acting) -> Estimate:
 
 
 def _decided(keyed: Keyed, at: Floats, which: Ints) -> Iterator[Acting]:
-    """The decisions by a key, at some of the thresholds, on units that all of them share."""
+    """The decisions by a key at the thresholds of these numbers, on units that all of them share."""
     units, reached = keyed.units.by(np.searchsorted(at, keyed.key, side="right"))
     units = replace(units, kind=np.arange(len(units)))
     for k in which:
@@ -175,7 +175,7 @@ def _of_decisions(s: Setup, name: str, keyed: Keyed, metric: OfDecisions, brier:
 
 
 def _of_estimates(s: Setup, name: str, estimates: Iterable[Estimate], brier: float | None = None) -> MetricCurve:
-    """A curve of estimates at each t*, on units that all share, with normal intervals; and their expectation."""
+    """A curve of estimates on the same units, one for each t*, with normal intervals and the expectation."""
     kind, prior, points, shown = CURVE_KINDS[name], s.grid.weight, [], set(s.grid.shown.tolist())
     sums, influence, units = np.zeros(3), 0.0, None
     for k, each in enumerate(estimates):
@@ -194,7 +194,7 @@ def _of_estimates(s: Setup, name: str, estimates: Iterable[Estimate], brier: flo
 
 
 def _rate(s: Setup, name: str, keyed: Keyed, metric: OfDecisions) -> MetricCurve:
-    """A share with Wilson's intervals; NaN where there is nothing that it is a share of."""
+    """A curve of a share at each t*, with Wilson's intervals; NaN where nothing is there to take a share of."""
     points, reason = [], None
     for decided in _decided(keyed, s.grid.at, s.grid.shown):
         try:
@@ -220,7 +220,7 @@ def _undefined(s: Setup, name: str, reason: str) -> MetricCurve:
 
 
 def _recalibration(s: Setup) -> MetricCurve:
-    """What held-out scores win; one set of them serves every t*, and `evaluate` has the same."""
+    """The gain of recalibration, from the held-out scores that `evaluate` uses too: one set serves every t*."""
     try:
         held = held_out.of_table(s.table, s.seed)
     except Undefined as undefined:
@@ -229,7 +229,7 @@ def _recalibration(s: Setup) -> MetricCurve:
 
 
 def _threshold_adjusted(s: Setup, learned: bool) -> MetricCurve:
-    """The threshold that recalibrates; an interval where there are enough rows to learn from."""
+    """The adjusted threshold at each t*, with an interval where there are enough rows to learn from."""
     t, at, shown = s.table, s.grid.at, s.grid.shown
     value = np.append(t.score[t.pools], np.nan)[np.searchsorted(t.isotonic.pos / t.isotonic.n, at, side="left")][shown]
     reason = "the isotonic fit does not reach t*: decide 0" if np.isnan(value).any() else None
@@ -241,7 +241,7 @@ def _threshold_adjusted(s: Setup, learned: bool) -> MetricCurve:
 
 
 def _loss_ratio(loss: Floats, gain: MetricCurve) -> MetricCurve:
-    """What is lost after recalibration, on held-out rows, over what is lost now, which the interval holds fixed."""
+    """The held-out loss after recalibration over the loss now; the interval takes the loss now as fixed."""
     if gain.reason is not None:
         return MetricCurve(CURVE_KINDS["loss_ratio"], gain.value, reason=gain.reason)
     won = [each for each in (gain.value, gain.high, gain.low) if each is not None]
@@ -250,7 +250,7 @@ def _loss_ratio(loss: Floats, gain: MetricCurve) -> MetricCurve:
 
 
 def _calibration_regret(s: Setup) -> MetricCurve:
-    """The metric on equal-mass bins at each t*."""
+    """The calibration regret on equal-mass bins at each t*."""
     cells = [ScoreRegrets(s.table, task).bins(BINS) for task in s.tasks]
     value = np.array([each.value for each in cells])
     if s.confidence is None:
@@ -259,7 +259,7 @@ def _calibration_regret(s: Setup) -> MetricCurve:
     curve = _of_ends(s, "regret_calibration", value, ends)
     if s.grid.weight is None or curve.expectation is None:
         return curve
-    # All t* share the draws of the rows of each bin, of which as large a part stays below each t*.
+    # All t* share the draws of the rows of each bin; the share of a bin below a t* is the same in every draw.
     bins, at, weight, rng = s.table.bins(BINS), s.grid.at[:, None], s.grid.weight[:, None], s.rng()
     joint = SwitchGains(*(np.concatenate(each) for each in zip(*(each.parts for each in cells), strict=True)))
     neg, pos = (_drawn(rng, *each) for each in zip(bins.of_labels, bins.squares_of_labels, strict=True))
@@ -309,7 +309,7 @@ def _post_training(s: Setup, first: MetricCurve, second: MetricCurve) -> MetricC
 
 
 def _ends_of_sum(value: Any, *parts: tuple[Any, Any]) -> tuple[Any, ...]:
-    """As metrics.decisions adds the errors of gains; () where they have none."""
+    """The ends of a sum of two gains, whose errors add as in metrics.decisions; () where a gain has no interval."""
     if any(low is None for low, _ in parts):
         return ()
     half_width = np.hypot(*(high - low for low, high in parts)) / 2
@@ -317,7 +317,7 @@ def _ends_of_sum(value: Any, *parts: tuple[Any, Any]) -> tuple[Any, ...]:
 
 
 def _leaves(regions: Regions) -> Keyed:
-    """Leaves of both halves by their own label frequency; squared weights are divided between the labels."""
+    """The leaves of both halves, decided by their own label frequency, which also splits their squared weights."""
     n, pos, n2 = (np.concatenate([getattr(half, name) for half in regions.halves]) for name in ("n", "pos", "n2"))
     n, pos, n2 = (values[n > 0] for values in (n, pos, n2))
     rate = pos / n
@@ -352,9 +352,9 @@ def gains(
 ) -> Iterator[Estimate]:
     """What acting on the scores `then` wins over acting on the scores `now`, at each t* (u_delta 1).
 
-    learned: `then` are held-out scores; errors are those of metrics.decisions, widened, with one more row that
-    might have changed as far as labels judge. Else they are held fixed, and a row that could have been missed is
-    one that changes. judge: its probability of label 1 counts by half, and the label by half.
+    learned: whether `then` are held-out scores. Errors are then those of metrics.decisions, widened, and count one more
+    row whose decision might have changed, as far as labels judge. Else `then` is taken as fixed, and a row that could
+    have been missed is one that changes. judge: its probability of label 1 counts by half, and the label by half.
     """
     one_row = float(one_missed(1.0 if judge is None else 0.25, units.effective_rows))
     # Units that differ in how many thresholds the two scores reach; no two rows have the same judge.

@@ -73,10 +73,10 @@ class Crossing:
 class BrierDifference:
     """The difference of two Brier curves, D(t) = alpha + beta t for t in (edge[k], edge[k + 1]].
 
-    edge: shape (s + 1,), from 0 to 1. alpha, beta: shape (s,). squares, signed: shape (s, 2), sums of squared weights
-    of the rows with label 1 and with label 0 on which the two decide differently, and the same with the sign of what
-    B loses there. count: shape (s,), how many rows these are (effective ones where rows are weighted). total, total2:
-    sum of the weights and of their squares. names: of A and B.
+    edge: (s + 1,), from 0 to 1. alpha, beta: (s,). squares: (s, 2), sums of squared weights of the rows with label 1
+    and with label 0 on which the two decide differently; signed: each square with the sign of what B loses there.
+    count: (s,), how many effective rows these are. total, total2: sum of the weights and of their squares. names: of A
+    and B.
     """
 
     edge: Floats
@@ -129,7 +129,7 @@ class BrierDifference:
 
     @cached_property
     def enough(self) -> Mask:
-        """Of the ends: where the two decide differently on enough rows."""
+        """Whether the two models decide differently on enough rows, at each of `ends`, shape (2 s,)."""
         return np.repeat(self.count >= MIN_DIFFERENT_ROWS, 2)
 
     @property
@@ -176,10 +176,11 @@ class BrierDifference:
 
 
 def error_of(t: Floats, value: Floats, signed: Floats, squares: Floats, total: float, total2: float) -> Floats:
-    """Of a difference at each threshold; signed, squares: of the rows with label 1 and with label 0, (2, k).
+    """Standard error of the difference of two Brier curves at thresholds t, shape (k,).
 
-    It counts one more row of each label among those decided differently: near 0 and 1 the rows may not yet hold the
-    rare label, which costs most, and their spread would then miss it.
+    signed, squares: as `BrierDifference` has them, of the rows with label 1 and with label 0, (2, k). One more row of
+    each label counts among those decided differently: near 0 and 1 the rows may not yet hold the rare label, which
+    costs most, and their spread would then miss it.
     """
     costs = np.stack((1 - t, t))
     variance = (squares * costs**2).sum(axis=0) - 2 * value * (signed * costs).sum(axis=0) + value**2 * total2
@@ -233,9 +234,10 @@ def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float
 
 
 def _segments(pairs: PairTable) -> tuple[Floats, Ints, Ints, Floats]:
-    """Edges of the segments; the first segment on which each pair disagrees and the one after the last; who acts.
+    """Edges of the segments; the first segment on which each pair disagrees and the one after the last; and a sign.
 
-    The two decide differently for thresholds in (min, max] of a pair; A alone decides 1 where the sign is 1.
+    The two decide differently for thresholds in (min, max] of a pair. A alone decides 1 where the sign is 1, B alone
+    where it is -1.
     """
     edge = np.unique(np.concatenate(([0.0], pairs.a, pairs.b, [1.0])))
     first = np.searchsorted(edge, np.minimum(pairs.a, pairs.b))
@@ -295,7 +297,7 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
     as_low = curves <= lowest + _ROUNDING
     looks = len(at) * len(models) * (len(models) - 1) / 2
     critical_value = quantile(1 - (1 - confidence) / looks)
-    # By the model that loses more, and the one that loses less.
+    # The first index is the model that loses more, the second the one that loses less.
     signal = np.zeros((len(models), *curves.shape))
     for a, b in combinations(range(len(models)), 2):
         signal[a, b] = _advantage(held_out[a], held_out[b], rows, at)
@@ -339,7 +341,7 @@ def _curve(fitted: Table, at: Floats) -> Floats:
 
 
 def _advantage(a: Floats, b: Floats, rows: Rows, at: Floats) -> Floats:
-    """What A loses more than B at each threshold, in standard errors, shape (K,); 0 where they hardly ever differ."""
+    """What A loses more than B at each threshold, in standard errors, shape (K,); 0 where too few decisions differ."""
     apart, effect = brier_difference(pair_up(a, b, rows.label, rows.weight)), rows.table.design.effect
     k = apart.segment_of(at)
     value = apart.alpha[k] + apart.beta[k] * at
@@ -361,7 +363,7 @@ class Roc:
 
     @classmethod
     def of_table(cls, t: Table, at: Floats | None = None) -> Roc:
-        """Deciding 1 from each threshold on, by default from each score; NaN where a label has no rows."""
+        """The points of deciding 1 from each threshold on, by default each score; NaN where a label has no rows."""
         cut = np.searchsorted(t.score, t.score if at is None else at, side="left")
         pos, neg = (np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (t.pos * 1.0, (t.n - t.pos) * 1.0))
         recall, false_alarms = (each / (each[0] if each[0] > 0 else np.nan) for each in (pos, neg))
@@ -380,7 +382,7 @@ class Roc:
     def brier(self, at: Floats) -> Floats:
         """The least loss that any of the points, or a constant decision, has at each threshold, shape (K,): eq. 5.8a.
 
-        The Brier curve of the calibrated score, where the points are all those of its ROC curve.
+        This is the Brier curve of the calibrated score where the points are all points of its ROC curve.
         """
         recall, false_alarms = (np.append(each, (0.0, 1.0)) for each in (self.recall, self.false_alarms))
         missed, alarmed = (1 - at) * self.base_rate, at * (1 - self.base_rate)
@@ -400,7 +402,7 @@ class Band(NamedTuple):
 
 
 def consistency_band(t: Table, confidence: float, rng: np.random.Generator) -> Band:
-    """Pointwise central range over 200 draws of labels from the scores; above 512 levels, on as many cells.
+    """The band: the pointwise central range of fits to 200 draws of labels from the scores, on at most 512 cells.
 
     After Dimitriadis et al. 2021, sec. 3: a calibrated model has a fit inside the band.
     """

@@ -20,7 +20,7 @@ from decal_cli.task import stepped
 N_PARTS = 256
 """Parts of a beta prior, of about the same mass; each lies at its mean, so linear functions have exact expectations."""
 N_WIDTHS = 64
-"""Parts of the same width that it is cut into besides, for where there is little mass."""
+"""Parts of equal width that a beta prior is cut into as well, for where there is little mass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +41,11 @@ class Grid:
 
     @cached_property
     def at(self) -> Floats:
-        """All of them, strictly increasing."""
+        """The thresholds to show and those of the prior, strictly increasing."""
         return self.thresholds if self.prior is None else np.union1d(self.thresholds, self.prior.at)
 
     def with_thresholds(self, thresholds: Sequence[float]) -> Grid:
-        """The same thresholds and these."""
+        """The grid that shows these thresholds too."""
         return replace(self, thresholds=np.union1d(self.thresholds, thresholds)) if thresholds else self
 
     @cached_property
@@ -55,7 +55,7 @@ class Grid:
 
     @cached_property
     def weight(self) -> Floats | None:
-        """The prior's weight of each of `at`."""
+        """The prior's weight of each threshold in `at`; None without a prior."""
         if self.prior is None:
             return None
         weight = np.zeros(len(self.at))

@@ -19,7 +19,7 @@ Block = Literal["loss", "regret", "decision", "capacity", "ranking"]
 
 @dataclass(frozen=True)
 class CurveKind:
-    """What a curve shows; heading: its column's. says: what a reader may not know of it, '' where the heading does."""
+    """What a curve shows. heading: of its column. says: what a reader may not know of it, '' where the heading does."""
 
     name: str
     title: str
@@ -33,7 +33,7 @@ class CurveKind:
 
 @dataclass(frozen=True)
 class Expectation:
-    """Under the prior."""
+    """The expectation of a curve under the prior."""
 
     value: float
     interval: Interval | None
@@ -58,14 +58,14 @@ class MetricCurve:
     def of(
         cls, kind: CurveKind, points: ArrayLike, reason: str | None = None, brier: float | None = None
     ) -> MetricCurve:
-        """Of values, (1, K), or of values, low and high ends, (3, K); ends are cut to the range of the kind."""
+        """The curve of points: values, (1, K), or values, low and high ends, (3, K), cut to the range of the kind."""
         value, *ends = np.asarray(points, dtype=float)
         low, high = np.clip(ends, *kind.range) if ends else (None, None)
         return cls(kind, value, low, high, brier=brier, reason=reason)
 
     @property
     def name(self) -> str:
-        """Of its kind."""
+        """The name of its kind."""
         return self.kind.name
 
     def times(self, factor: float, kind: CurveKind) -> MetricCurve:

@@ -23,7 +23,7 @@ from decal_cli.tables.table import Floats
 from decal_cli.tables.units import Estimate
 
 MIN_ROWS = 10
-"""Effective rows below which what is next has no interval."""
+"""Effective rows near the threshold below which means at the next row have no interval."""
 ONE_ERROR = math.erf(1 / math.sqrt(2))
 """Confidence of the interval that reaches one standard error to either side."""
 
@@ -39,7 +39,7 @@ class AtCapacity:
 
     @property
     def lists(self) -> TopK:
-        """Those of all rows, also where these are a part of them."""
+        """The lists of all rows, also where these rows are a part of them."""
         return self.selection.lists
 
     @cached_property
@@ -48,7 +48,10 @@ class AtCapacity:
         return float(self.weight.sum())
 
     def of_acted(self, values: Floats, at_next: Floats) -> Estimate:
-        """The sum of these, (T,), over the rows acted on, per row; at_next: their means, of full lists."""
+        """The sum of values, (T,), over the rows acted on, per row of all.
+
+        at_next: the mean of the values at the next row of each full list.
+        """
         acted, gives, following = self.selection.acted, self.selection.gives, self.selection.at_next(at_next)
         value = float((self.weight * values) @ acted) / self.total
         return self.rows.units.linear(value, lambda: acted * (values - following) + gives * following)
@@ -62,10 +65,10 @@ class AtCapacity:
 
 
 class WorthAtCapacity(AtCapacity):
-    """The same where it is known what acting on a row is worth.
+    """Rows of which so many can be acted on, where it is known what acting is worth.
 
-    stakes: of the rows; whole: of those that the lists are made of. idle: the utility of each row that is not acted on,
-    (T,). worth: what acting on it is worth more, (T,). next_worth: its means at the next row of each full list.
+    stakes: of the rows; whole: of all rows of the lists. idle: the utility of each row if it is not acted on, (T,).
+    worth: what acting on it is worth more, (T,). next_worth: the means of `worth` at the next row of each full list.
     worth_ends, utility_ends: the least and the most that `worth`, and the mean utility, can be.
     """
 
@@ -76,7 +79,7 @@ class WorthAtCapacity(AtCapacity):
         # Labels that no row has count too, where all rows share two actions.
         can_be = np.diff(stakes.utility, axis=0) if stakes.utility.shape == (2, 2) else worth
         self.worth_ends: Interval = (float(can_be.min()), float(can_be.max()))
-        # Squared, what a row that could have been missed is worth: where each has its own, as rows of its label are.
+        # The squared worth of a row that could have been missed; with stakes of each row, the mean over a label's rows.
         self.missed = max(end**2 for end in self.worth_ends)
         if stakes.utility.ndim > 2:
             of_labels = [self.label == label for label in np.unique(self.label)]
@@ -110,7 +113,7 @@ class WorthAtCapacity(AtCapacity):
         return float(self.next_worth.mean.mean()) * float(self.lists.full.mean())
 
     def price_interval(self, confidence: float) -> Interval:
-        """Of `price`: from the noise of the rows, and from that of the threshold, as a row further down is another row.
+        """The interval of `price`, from the noise of the rows and from that of the threshold: another row may be next.
 
         Errors: Undefined, where too few rows are near the threshold.
         """
@@ -143,7 +146,7 @@ def _by_place(stakes: RowStakes) -> tuple[Floats, Floats]:
 
 
 class RowsAtCapacity(WorthAtCapacity):
-    """The same of decisions to act or not, on labels 0 and 1."""
+    """Decisions to act or not on rows of labels 0 and 1, of which so many can be acted on."""
 
     def __init__(self, utilities: RowUtilities, selection: Selection, whole: RowUtilities) -> None:
         super().__init__(utilities, selection, whole)
@@ -156,12 +159,12 @@ class RowsAtCapacity(WorthAtCapacity):
 
     @property
     def of_value(self) -> Estimate:
-        """The same of the rows acted on, per row."""
+        """The sum of `value` over the rows acted on, per row of all."""
         return self.of_acted(self.value, self.lists.at_next(self.whole.benefit * self.whole.label).mean)
 
 
 def threshold_interval(lists: TopK, confidence: float) -> Interval:
-    """Of the threshold of one full list that of a quantile (Woodruff 1952), of many that of their mean."""
+    """The interval of the threshold: for one list as of a quantile (Woodruff 1952), for several of their mean."""
     if len(lists) > 1:
         spread = float(lists.threshold.std(ddof=1)) / math.sqrt(len(lists))
         mean, half_width = float(lists.threshold.mean()), quantile(confidence) * spread

@@ -116,8 +116,8 @@ def bootstrapped(
     """Bias-corrected normal intervals by key.
 
     values: the statistics on all rows. statistic: gives its value on a draw, or raises Undefined.
-    cells: what is drawn from, and original: the same as a draw. On cells a statistic differs a little from its value on
-    all rows; draws are compared with their own kind.
+    cells: what is drawn from; original: all cells, in the form of a draw. On cells a statistic differs a little from
+    its value on all rows; draws are compared with their own kind.
     """
     if not values:
         return {}

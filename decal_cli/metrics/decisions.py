@@ -37,9 +37,10 @@ MAX_UNSEEN = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """stakes: the utility of each action at each label, (A, K); or (A, K, m), where every unit has its own.
+    """Units, what actions are worth on them, and the action of each.
 
-    action: what each unit gets, int (m,).
+    stakes: the utility of each action at each label, (A, K); or (A, K, m), where every unit has its own. action: the
+    number of the action that each unit gets, int (m,).
     """
 
     units: Units
@@ -48,13 +49,13 @@ class Decisions:
 
     @classmethod
     def of_table(cls, t: Table, task: Task) -> Decisions:
-        """On scores of two classes. A unit is what gets one action and has one label."""
+        """Decisions on scores of two classes. A unit is all rows that get one action and have one label."""
         units, action = t.by_action(*task.decision_thresholds)
         return cls(units, np.array(task.undominated, dtype=np.float64), action)
 
     @classmethod
     def of_pairs(cls, pairs: PairTable, task: Task) -> tuple[Decisions, Decisions]:
-        """Of two models on the same rows: on units that get one action by A, one by B, and have one label."""
+        """Decisions of two models on the same rows. A unit gets one action by A, one by B, and has one label."""
         stakes = np.array(task.undominated, dtype=np.float64)
         n = len(stakes)
         units, action = pairs.by_action(*task.decision_thresholds)
@@ -62,17 +63,17 @@ class Decisions:
 
     @classmethod
     def of_classes(cls, c: ClassTable, decision: ClassDecision) -> Decisions:
-        """On the probabilities of several classes. A unit is a row."""
+        """Decisions on the probabilities of several classes. A unit is a row."""
         action = decide(c, decision).action
         return cls(c.units, np.array(decision.utility, dtype=np.float64), action)
 
     @classmethod
     def of_rows(cls, u: RowStakes, score: Floats | None = None) -> Decisions:
-        """Where every row has stakes of its own; by another score of the rows, if one is given. A unit is a row."""
+        """Decisions on rows with stakes of their own, by their score or the one that is given. A unit is a row."""
         return cls(u.rows.units, u.utility, u.response(u.rows.score if score is None else score))
 
     def with_unseen(self) -> Decisions:
-        """The same, followed by units without weight that show what a row that could have been missed may be.
+        """These decisions, and units without weight that show what a row that could have been missed may be.
 
         Such a row has the action and the stakes of a row that is there, and any label.
         """
@@ -106,11 +107,11 @@ class Decisions:
 
     @cached_property
     def won(self) -> Floats:
-        """What the action that it gets is worth on each unit, shape (m,)."""
+        """What the action that each unit gets is worth on it, shape (m,)."""
         return self.won_at(self.units.label)
 
     def won_at(self, label: Any) -> Floats:
-        """The same at this label, one for all units or one of each, (m,)."""
+        """What the action that each unit gets is worth at a label, shape (m,). label: one for all, or of each, (m,)."""
         if self.stakes.ndim == 2:
             return np.take(self.stakes, self.action * self.stakes.shape[1] + label)
         return np.asarray(self.stakes[self.action, label, np.arange(len(self.units))])
@@ -202,7 +203,7 @@ class DecisionChange:
     stopped_negative: float
 
     def times(self, factor: float) -> DecisionChange:
-        """The same, every count multiplied."""
+        """This change with every count multiplied by a factor."""
         return DecisionChange(*(factor * count for count in astuple(self)))
 
     @property
@@ -228,12 +229,12 @@ class DecisionChange:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """From one way of deciding to another, on the same units: what it wins, and which decisions it changes."""
+    """A change from one way of deciding to another, on the same units: what it wins, and which decisions change."""
 
     before: Decisions
     after: Decisions
     widened: float = 1.0
-    """What its error is widened by, where folds learn from each other's rows."""
+    """The factor that widens the error of the gain, where folds learn from each other's rows."""
 
     @property
     def by_labels(self) -> float:
@@ -244,8 +245,8 @@ class Change:
     def gain(self) -> Estimate:
         """Mean utility per row that the change wins.
 
-        Its error holds one more row that might have changed: where no row that is seen does, it would be 0. Such a row
-        is not widened, since no fold learns from it, and moves the gain as far as labels judge it.
+        The error counts one more row whose decision might have changed, without which it would be 0 where no decision
+        changes. That row is not widened, since no fold learns from it, and moves the gain as far as labels judge it.
         """
         mean, most = self.mean_gain, self.before.most
         extra = self.by_labels**2 * self.before.one_row
@@ -254,7 +255,7 @@ class Change:
 
     @property
     def mean_gain(self) -> Estimate:
-        """The same, judged by the labels, with the error of a mean of rows that nothing was learned from."""
+        """Mean utility per row that the change wins by the labels, with the error of a mean over independent rows."""
         return self.before.units.mean(self.after.won - self.before.won)
 
     @property
@@ -343,15 +344,15 @@ def _of_later(forward: Forward, stakes: Task | ClassDecision | RowStakes, age: i
 
 @dataclass(frozen=True, eq=False)
 class Recalibrating(Change):
-    """From acting on the score as it is to acting on the recalibrated one."""
+    """The change from acting on the score as it is to acting on the recalibrated one."""
 
     again: Callable[[held_out.Method], Recalibrating] | None = None
-    """The same by another calibrator; None where there is none."""
+    """Makes the change by another calibrator; None where there is no other."""
     in_time: bool = False
     """Whether the calibrators learned from earlier rows only."""
 
     def by(self, method: held_out.Method) -> Recalibrating:
-        """The same by this calibrator. Errors: Undefined, where it is none for these scores."""
+        """The change by this calibrator. Errors: Undefined, where it does not suit these scores."""
         if method == "chosen":
             return self
         if self.again is None:
@@ -360,7 +361,7 @@ class Recalibrating(Change):
 
     @classmethod
     def of_table(cls, t: Table, task: Task, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
-        """Errors: Undefined, where there are too few rows to hold some out."""
+        """The change on scores of two classes. Errors: Undefined, where there are too few rows to hold some out."""
         held = held_out.of_table(t, seed, method)
         (after,) = _by_scores(held.units, task, held.recalibrated)
         now = np.searchsorted(task.decision_thresholds, held.score, side="right")
@@ -368,21 +369,21 @@ class Recalibrating(Change):
 
     @classmethod
     def of_rows(cls, u: RowStakes, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
-        """Where every row has stakes of its own, by scores of two classes; the rows in the order of their content."""
+        """The change on scores of two classes and rows with stakes of their own, in order of their content."""
         held = held_out.of_rows(u.rows, seed, method)
         before, after = _by_scores(held.units, u, held.score, held.recalibrated)
         return cls(before, after, WIDENED, lambda other: cls.of_rows(u, seed, other))
 
     @classmethod
     def of_classes(cls, now: Decisions, stakes: ClassDecision | RowStakes, recalibrated: Recalibrated) -> Recalibrating:
-        """On the probabilities of several classes, by scalings that have not seen the rows."""
+        """The change on the probabilities of several classes, by scalings that have not seen the rows."""
         deals = len(recalibrated.all_deals) // len(now.units)
         (after,) = _by_scores(now.units.dealt(deals), stakes, recalibrated.all_deals)
         return cls(replace(after, action=np.tile(now.action, deals)), after)
 
     @classmethod
     def forward(cls, forward: Forward, stakes: Task | ClassDecision | RowStakes, age: int = 1) -> Recalibrating:
-        """By calibrators fitted to earlier rows, on the rows that came so many blocks later."""
+        """The change by calibrators fitted to earlier rows, on the rows that came `age` blocks later."""
         now = forward.rows.score[forward.judged(age)]
         before, after = _of_later(forward, stakes, age, now, forward.recalibrated(age))
         if isinstance(stakes, Task):
@@ -397,14 +398,14 @@ class Recalibrating(Change):
 
     @property
     def over_constant(self) -> Change:
-        """From the best constant action to acting on the recalibrated score."""
+        """The change from the best constant action to acting on the recalibrated score."""
         always = np.full(len(self.before.units), self.before.best_constant)
         return Change(replace(self.before, action=always), self.after, self.widened)
 
 
 @dataclass(frozen=True, eq=False)
 class Featured(Change):
-    """From acting on the recalibrated score to acting on the probe, which knows the features.
+    """The change from acting on the recalibrated score to acting on the probe, which knows the features.
 
     judge: what its decisions are judged by beside the labels; None where the labels alone judge.
     """
@@ -413,7 +414,7 @@ class Featured(Change):
 
     @classmethod
     def of_scores(cls, probed: Probed, stakes: Task | RowStakes) -> Featured:
-        """On scores of two classes. Errors: Undefined, where there are too few rows to hold some out."""
+        """The change on scores of two classes. Errors: Undefined, where there are too few rows to hold some out."""
         dealt = probed.all_deals
         before, after = _by_scores(dealt.units, stakes, dealt.recalibrated, dealt.probe)
         return cls(before, after, WIDENED, dealt.judge)
@@ -422,25 +423,25 @@ class Featured(Change):
     def of_classes(
         cls, now: Decisions, stakes: ClassDecision | RowStakes, recalibrated: Recalibrated, probed: ClassProbed
     ) -> Featured:
-        """On the probabilities of several classes."""
+        """The change on the probabilities of several classes."""
         units = now.units.dealt(len(probed.score) // len(now.units))
         before, after = _by_scores(units, stakes, recalibrated.all_deals, probed.score)
         return cls(before, after, WIDENED)
 
     @classmethod
     def forward(cls, forward: Forward, stakes: Task | ClassDecision | RowStakes, age: int = 1) -> Featured:
-        """By `blend` fitted to earlier rows, on the rows that came so many blocks later; the labels alone judge."""
+        """The change by `blend` fitted to earlier rows, on the rows `age` blocks later; the labels alone judge."""
         before, after = _of_later(forward, stakes, age, forward.recalibrated(age), forward.with_features(age))
         return cls(before, after, WIDENED)
 
     @property
     def by_labels(self) -> float:
-        """All, or half where the other half is the judge's."""
+        """How much of the gain is judged by the labels: all, or half where there is a judge."""
         return 1.0 if self.judge is None else 0.5
 
     @property
     def positive(self) -> Floats:
-        """By half the label, and by half the judge's probability, shape (m,)."""
+        """How much of each unit counts as label 1, shape (m,): the mean of its label and the judge's probability."""
         by_label = super().positive
         return by_label if self.judge is None else (by_label + self.judge.chance.ravel()) / 2
 
@@ -469,7 +470,7 @@ class SumOfGains(Estimate):
     parts: tuple[Estimate, ...] = ()
 
     def half_width(self, confidence: float) -> float:
-        """That of a sum of independent gains."""
+        """Half the width of the interval of a sum of independent gains."""
         return math.hypot(*(part.half_width(confidence) for part in self.parts))
 
 

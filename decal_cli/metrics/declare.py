@@ -28,7 +28,7 @@ from decal_cli.tables.units import Estimate
 from decal_cli.task import ClassDecision, Task
 
 Side = Literal["at least", "at most"]
-"""Of an interval one end of which alone says something: the other is the most, or least, that there can be."""
+"""Which end of an interval says something, where the other is only the most, or the least, that there can be."""
 
 
 class WorstCaseTask(NamedTuple):
@@ -47,8 +47,8 @@ class WorstCaseTask(NamedTuple):
 
 
 class Within(NamedTuple):
-    """Of a value from cells of the score. bound: how far it may be from that of the rows, 0 where it is exact. drawn:
-    it rests on folds or draws of cells, and bound is of what they estimate.
+    """How exact a value from cells of the score is. bound: how far it may be from that of the rows, 0 where it is
+    exact. drawn: whether it rests on folds or draws of cells; the bound is then of what they estimate.
     """
 
     bound: Size
@@ -59,9 +59,9 @@ class Within(NamedTuple):
 class Result:
     """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum.
 
-    text: how the value is written where rounding it as usual would change what it means; empty elsewhere. within: of a
-    value from cells of the score. no_interval: why there is no interval, where the metric has one on other rows. side:
-    which end of the interval says something, where the other is but what the quantity can be.
+    text: how the value is written where rounding it as usual would change what it means; empty elsewhere. within: how
+    exact a value from cells of the score is. no_interval: why there is no interval, where the metric has one on other
+    rows. side: which end of the interval says something, where the other is only what the quantity can be.
     """
 
     value: float | None
@@ -82,7 +82,7 @@ class Result:
 F = TypeVar("F", bound=Callable[..., "float | Estimate | Measured"])
 Better = Literal["lower", "higher", "zero", "one", "neither"]
 IntervalOf = Callable[..., Interval] | Literal["normal", "wilson", "bootstrap", "own"] | None
-"""A function that gives it, that of the estimate, draws of the table, or that which the value brings with it."""
+"""How an interval is made: by a function, from the estimate, from draws of the table, or by the value itself."""
 _HOW = {
     "normal": "mean of a per-row payoff: normal, from its standard error",
     "wilson": "Wilson score interval",
@@ -114,11 +114,11 @@ class Metric(Declaration):
     better: Better
     unit: Unit
     range: tuple[float, float] = (-math.inf, math.inf)
-    """In multiples of u_delta where the unit is utility."""
+    """The range of the value, in multiples of u_delta where the unit is utility."""
     size_free: bool = True
-    """Doubling every row leaves the value as it is."""
+    """Whether doubling every row leaves the value as it is."""
     shown: bool = False
-    """Among the readable choice that a table prints unasked."""
+    """Whether it is among the readable choice that a table prints unasked."""
     interval: IntervalOf = "bootstrap"
     """'normal' or 'wilson', of a metric that returns an Estimate; 'own', of one that returns a Measured; a function
     that asks by annotation as the metric does and gets the metric's parameters and `confidence`; 'bootstrap'; or
@@ -133,22 +133,22 @@ class Metric(Declaration):
     loads: str = ""
     """A heavy module that the metric imports late."""
     noisy: bool = False
-    """Above 0 by noise alone, the more so the better the model is calibrated, so that two models cannot be compared by
-    a bootstrap of their difference."""
+    """Whether noise alone puts it above 0, the more so the better the model is calibrated, so that two models cannot be
+    compared by a bootstrap of their difference."""
     rarer: int = 0
-    """Rows of the rarer label below which its interval holds the truth too seldom, so that there is none."""
+    """Rows of the rarer label below which there is no interval, because it would hold the truth too seldom."""
     side: Side | None = None
-    """Which end of its interval says something, where the other one is but what the quantity can be."""
+    """Which end of its interval says something, where the other one is only what the quantity can be."""
     slow: bool = False
-    """Takes seconds: measured where it is named, or every metric is."""
+    """Whether it takes seconds: it is then measured only where it, or every metric, is asked for."""
     value_text: Callable[..., str] | None = None
     """A function of the metric's own arguments that writes the value, where rounding would change what it means."""
     within_cells: tuple[Callable[..., float], bool] | None = None
-    """How far its value from cells of the score may be from that of the rows, and whether it rests on draws besides."""
+    """Computes how far its value from cells of the score may be from that of rows; and whether it rests on draws."""
     of_classes: Metric | None = None
-    """What it is for rows of several classes, where it is something else there."""
+    """The metric for rows of several classes, where it is computed in another way there."""
     of_rows: Metric | None = None
-    """What it is where every row has utilities of its own, where it needs a task."""
+    """The metric where every row has utilities of its own, where it is computed in another way there."""
     less_same: str = ""
     """The metric from which something is subtracted that is the same for all models, so that two differ by as much."""
 
@@ -217,7 +217,7 @@ class Metric(Declaration):
         return _positional(self.interval) if callable(self.interval) else ()
 
     def like(self, function: Callable[..., Any], **others: Any) -> Metric:
-        """Another function in its place, and what else is given; what only its own function has is left."""
+        """This metric with another function and other fields. What only its own function has is dropped."""
         own = {"worst_case_task": None, "loads": "", "value_text": None, "needs": _positional(function)}
         return replace(self, function=function, **own | others)
 
@@ -279,8 +279,8 @@ def like(name: str, title: str, source: str = "", **others: Any) -> Callable[[F]
 def form_of(name: str, rows: Literal["of_classes", "of_rows"], **others: Any) -> Callable[[F], F]:
     """Declare what a metric is for rows of several classes, or where every row has utilities of its own.
 
-    What is not given is as it is there. The function has the metric's parameters, and asks by annotation for such rows.
-    Its docstring is the sentence that users read of it.
+    Fields that are not given are those of the metric. The function has the metric's parameters, and asks by annotation
+    for such rows. Users read its docstring.
     """
 
     def declare(function: F) -> F:
@@ -315,7 +315,10 @@ def null_of(name: str, title: str, source: str = "parametric bootstrap") -> Call
 
 
 def computed_null_of(name: str, title: str, source: str, **others: Any) -> Callable[[F], F]:
-    """The same where the mean is computed, not drawn: the decorated function gives it."""
+    """Declare the value that chance alone gives a metric of a perfectly calibrated model, where it is not drawn.
+
+    The decorated function computes the mean. In all else this is as `null_of`.
+    """
     of = METRICS[name]
     texts = {
         "how": f"central range of the {name} of a calibrated model",

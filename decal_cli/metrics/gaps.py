@@ -67,9 +67,10 @@ def drawn_classes(rows: Floats, squares: Floats, chance: Floats, draws: int, rng
 
 
 class Noise(NamedTuple):
-    """How much the label frequencies of levels vary, of those that hold more than one row or cluster.
+    """How much the label frequencies of levels vary, for levels that hold more than one row or cluster.
 
-    some: which these are, bool (m,). variance: theirs, shape (k,). covariance: (k, k), None where it is diagonal.
+    some: which levels these are, bool (m,). variance: of their frequencies, shape (k,). covariance: (k, k), None where
+    it is diagonal.
     """
 
     some: Mask
@@ -103,7 +104,7 @@ def debiased_square(levels: Table) -> float:
 
 
 def spread(t: Table, gap: Floats) -> Floats:
-    """Each level with the gap of its equal-mass bin."""
+    """The gap of the equal-mass bin of each level."""
     return np.asarray(gap[run_of_each(t.bin_starts(), len(t))])
 
 
@@ -207,7 +208,7 @@ def at_levels(t: Table, levels: Levels) -> Table:
 
 
 def as_score(of_two: Callable[..., Any]) -> Callable[[Callable[..., F]], Callable[..., F]]:
-    """A function of several classes that is, of two, what another one is of their score."""
+    """Let a function of several classes give, for two classes, what another function gives for their score."""
 
     def declare(function: Callable[..., F]) -> Callable[..., F]:
         @wraps(function)
@@ -249,7 +250,7 @@ _CROWDED = 30
 """Rows from which on a level's own gap is one; below it is the gap of its bin."""
 
 WIDENED = 1.15
-"""Of chance, for errors that look for the place or the width at which they are largest (docs/simulation.md)."""
+"""Factor on chance for errors that look for the place or the width at which they are largest (docs/simulation.md)."""
 
 INVERSION_TEXT = (
     "test inversion: the worlds, with the observed gaps times a factor or less their noise, in which what is seen is "
@@ -261,9 +262,10 @@ Norm = Callable[[Floats], Floats]
 
 
 class Worlds(NamedTuple):
-    """Gaps, shape (m,), the same less their noise, (worlds, m), and what chance adds to them, (N_WORLD_DRAWS, m).
+    """Gaps, shape (m,), gaps less their noise, (worlds, m), and what chance adds to gaps, (N_WORLD_DRAWS, m).
 
-    spread: variance of chance in the calibrated world, and what each unit of the gaps adds, over that of the draws.
+    spread: the variance of chance in the calibrated world, and what the observed gaps add to it, each over the variance
+    in the draws.
     """
 
     gap: Floats
@@ -272,12 +274,12 @@ class Worlds(NamedTuple):
     spread: tuple[float, float]
 
     def mapped(self, linear: Norm) -> Worlds:
-        """The same of a linear function of the gaps, such as their sums over runs of levels."""
+        """The worlds of a linear function of the gaps, such as their sums over runs of levels."""
         return Worlds(linear(self.gap), linear(self.less), linear(self.noise), self.spread)
 
     @property
     def searched(self) -> Worlds:
-        """The same for errors that look for the place or the width at which they are largest."""
+        """These worlds with wider chance, for errors that look for the place or the width at which they are largest."""
         return self._replace(noise=WIDENED * self.noise)
 
     def summed(self, starts: Ints) -> Worlds:
@@ -310,34 +312,37 @@ def worlds(levels: Table, rng: Generator) -> Worlds:
 
 
 def worlds_of(t: Table, used: Table, rng: Generator) -> tuple[Table, Table, Worlds]:
-    """Of exact levels, where these are used, else of bins: what chance is drawn on, they, and their gaps."""
+    """The table that chance is drawn on, the exact levels or bins that are used, and the worlds of their gaps.
+
+    used: the table itself where exact levels are used; else bins are.
+    """
     drawn_on = t if used is t else cells(t)
     starts = np.arange(len(t)) if used is t else drawn_on.bin_starts()
     return drawn_on, drawn_on.merge_levels(starts), worlds(drawn_on, rng).summed(starts)
 
 
 def _frequency(levels: Table) -> Floats:
-    """The score plus the gap of its bin, with two more rows in each: a bin that holds one class may err as well."""
+    """The score plus the gap of its bin. Two more rows without a gap count in each: bins of one class vary too."""
     bins = levels.bins()
     rows = bins.rows_of_cells
     return np.clip(levels.score + spread(levels, observed(bins) * rows / (rows + 2)), 0.0, 1.0)
 
 
 def squares(levels: Table) -> Floats:
-    """sum w^2 (label - score)^2 expected in each level."""
+    """Expected sum of w^2 (label - score)^2 in each level, shape (m,)."""
     return _squares(levels, _frequency(levels))
 
 
 def _squares(levels: Table, chance: Floats) -> Floats:
-    """The same at these chances of label 1, in which it is linear."""
+    """Expected sum of w^2 (label - score)^2 in each level, (m,), at these chances of label 1; it is linear in them."""
     unit = levels.n / levels.rows_of_cells
     return np.asarray(unit * levels.n * (chance * (1 - 2 * levels.score) + levels.score**2))
 
 
 def whole(levels: Table, confidence: float) -> float:
-    """Upper end of |E[label - score]|, which no error that adds up over rows, or is a supremum, is below.
+    """Upper end of |E[label - score]|. No error that adds up over rows, or is a supremum, is below that expectation.
 
-    The variance is the one at that end: rare labels vary the more the more of them there are.
+    The variance is the one at that end, because rare labels vary more the more of them there are.
     """
     unit = levels.n / levels.rows_of_cells
     mean = float((levels.pos - levels.n * levels.score).sum()) / levels.total

@@ -66,7 +66,7 @@ def need_seen(regions: Regions, probed: Probed, confidence: float) -> None:
 
 
 def loss_interval(regions: Regions, confidence: float) -> Interval:
-    """Of the mean grouping loss, from its lower bound on: what trees do not see has no bound but that of any loss."""
+    """The interval of the mean grouping loss: up to the most that any loss can be, as trees may not see all of it."""
     seen = loss(regions)
     low = normal(seen, one_sided(confidence), -1.0, MOST_LOSS)[0]
     return max(low, min(seen.mean, 0.0)), max(MOST_LOSS, seen.mean)
@@ -146,7 +146,7 @@ def sides(t: Table, levels: Table, step: BinaryTask) -> tuple[Floats, Floats]:
 
 
 def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bins: int) -> Interval:
-    """Of the grouping regret at the largest grouping loss that bins can have."""
+    """The interval of the grouping regret at the largest grouping loss that bins can have."""
     levels = t.bins(bins)
     rows, share = levels.rows_of_cells, levels.n / t.total
     rate = levels.pos / levels.n
@@ -154,8 +154,8 @@ def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bin
     shares = rng.poisson(counts, (regret_cells.N_REGRET_DRAWS, len(counts))) * (share / counts)
     shares /= np.maximum(shares.sum(axis=-1, keepdims=True), 1e-300)
     value, ends = float(worst_bound(rate, share, task)), []
-    # The frequencies spread at most as observed, and at least as noise does not explain; or those near t* are at it,
-    # where noise takes most. Each of these may be the world.
+    # Frequencies may spread as observed, or only as far as noise does not explain; or those near t* may be at t*, where
+    # noise takes most. Each of these may be the world.
     spreads, noise = [rate], t.base_rate * (1 - t.base_rate) / rows
     explained = max(float(share @ ((rate - t.base_rate) ** 2 - noise)), 0.0)
     kept = explained / (explained + noise) if explained else np.zeros_like(noise)

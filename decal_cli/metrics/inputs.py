@@ -31,7 +31,7 @@ class InputKind(NamedTuple):
     """What a metric asks for by annotating a parameter with its type.
 
     name: what the user gives for it. absent: why a metric is undefined where the user did not give it; empty where it
-    is always there. make: makes it. decides: whether it is another one where the decision, or the table, is another.
+    is always there. make: makes it. decides: whether it has to be made anew for another decision, or another table.
     """
 
     name: str
@@ -73,13 +73,13 @@ class Inputs:
         return cls(seed=seed).override(*parts)
 
     def at(self, decision: Decision | None) -> Inputs:
-        """The same with another decision; all that does not depend on it is shared."""
+        """These inputs with another decision; all that does not depend on it is shared."""
         return self._sharing(
             decision, {kind: made for kind, made in self._made.items() if not INPUT_KINDS[kind].decides}
         )
 
     def override(self, *parts: object) -> Inputs:
-        """These, and this decision, in place of their kind, and what follows from a table anew; all else is shared."""
+        """These inputs with other parts of the same kinds; what follows from a table is made anew, the rest shared."""
         decision = next((part for part in parts if isinstance(part, Decision)), self.decision)
         given = [part for part in parts if part is not None and not isinstance(part, Decision)]
         kinds = (next((base for base in (Table, RowStakes) if isinstance(part, base)), type(part)) for part in given)
@@ -121,7 +121,7 @@ class Inputs:
         return self._made[kind]
 
     def find(self, kind: type[T]) -> T | None:
-        """The same, None where there is none."""
+        """The part of this kind; None where there is none."""
         try:
             return self.get(kind)
         except Undefined:
@@ -189,7 +189,7 @@ def _two_actions(q: Inputs) -> BinaryTask:
 
 
 def _row_stakes(q: Inputs) -> RowStakes:
-    """Of the rows in an order that depends on their content alone, as folds of them need it."""
+    """Stakes of the rows in an order that depends on their content alone, as folds of them need it."""
     task, rows = _decision(q, RowTask, NO_UTILITIES), q.rows_or(NO_UTILITIES)
     # Folds of several classes know the order of content themselves.
     return row_stakes(rows if q.of_classes else rows.in_order(), task)
@@ -203,7 +203,7 @@ def _row_utilities(q: Inputs) -> RowUtilities:
 
 
 def _each_row(q: Inputs) -> Decisions:
-    """The decisions on rows that are held each, and no row that could have been missed."""
+    """The decisions with a unit for each row, and no units for a row that could have been missed."""
     return Decisions.of_rows(q.stakes) if q.by_row else Decisions.of_classes(*q.all_of(OF_CLASSES))
 
 
@@ -220,7 +220,7 @@ def _regrets(q: Inputs) -> Regrets:
 
 
 def _forward(q: Inputs) -> Forward:
-    """Of the rows in the order that utilities of rows have."""
+    """The fits to earlier rows, on the rows in the order that their stakes have."""
     rows = q.rows_or(NO_TIME, q.rows is not None and q.rows.time is not None)
     return Forward(rows if q.of_classes else rows.in_order(), q.seed)
 

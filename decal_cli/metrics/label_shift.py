@@ -30,7 +30,7 @@ class BinShares(NamedTuple):
 
     @property
     def covariance(self) -> Floats:
-        """Of the shares but the last, shape (k - 1, k - 1)."""
+        """The covariance of the shares, without the last one, shape (k - 1, k - 1)."""
         share = (self.share * self.rows + 0.5) / (self.rows + 0.5 * len(self.share))
         return np.asarray((np.diag(share) - np.outer(share, share))[:-1, :-1] / self.rows)
 
@@ -42,7 +42,7 @@ class ReferenceScores(NamedTuple):
 
 
 class LabelShift(NamedTuple):
-    """prevalence: the share of labels 1, with its error. pvalue: of mixtures, how many fit as badly as what is seen."""
+    """prevalence: the share of label 1, with its error. pvalue: the share of true mixtures that would fit as badly."""
 
     prevalence: MeanEstimate
     pvalue: float

@@ -35,7 +35,7 @@ def value_of(spec: MetricSpec, inputs: Inputs) -> float:
 
 
 def estimate_of(spec: MetricSpec, inputs: Inputs) -> float | Estimate | Measured:
-    """The same, with what each unit adds to it where the metric is smooth in them."""
+    """The metric's value; with what each unit adds to it where the metric is smooth. Raises Undefined."""
     metric = _form(spec, inputs)
     if inputs.by_row and metric.shares_task:
         raise Undefined(NOT_BY_ROW)
@@ -104,7 +104,7 @@ def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -
 def measure_all(
     specs: Iterable[MetricSpec], inputs: Inputs, confidence: float | None = None
 ) -> dict[MetricSpec, Result]:
-    """The same of many metrics, with a bootstrap interval where one is declared, all from the same draws."""
+    """What `measure` gives for many metrics, and the bootstrap intervals that are declared, all from the same draws."""
     specs = list(specs)
     if confidence is None:
         return {spec: measure(spec, inputs) for spec in specs}

@@ -40,8 +40,8 @@ def of_pairs(
 ) -> tuple[Inputs, Inputs]:
     """What metrics of A and of B are computed from, on units that both share.
 
-    pairs: of their scores, where rows are of two classes. stakes_a, stakes_b: where every row has its own, of the rows
-    in one order.
+    pairs: the table of their scores, where rows are of two classes. stakes_a, stakes_b: where every row has its own, of
+    the rows in one order.
     """
     table_a, table_b = (None, None) if pairs is None else pairs.on_units
     on_a, on_b = (None, None) if pairs is None or a.task is None else Decisions.of_pairs(pairs, a.task)

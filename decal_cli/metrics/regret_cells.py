@@ -44,8 +44,8 @@ CLIPPED_TEXT = (
 class SwitchGains(NamedTuple):
     """What each step would add in each cell, with standard errors, shape (steps, cells) each, per u_delta of the step.
 
-    up: the share of it that is lost where it is positive, down where it is negative: shares of the cell's rows that
-    are decided below the step, and above it, times the step's share of the task's u_delta.
+    up: the factor of a positive gain that is lost, the share of the cell's rows decided below the step, times the
+    step's share of the task's u_delta. down: that of a negative gain, with the rows decided above the step.
     """
 
     gain: Floats
@@ -59,7 +59,7 @@ class SwitchGains(NamedTuple):
 
 
 def clipped(value: float, seen: Floats, biased: Floats, confidence: float) -> Interval:
-    """From draws about what is seen, and from what chance adds where parts that noise may explain are 0."""
+    """The interval from draws about what is seen, and what chance adds where parts that noise may explain are 0."""
     tail = (1 - confidence) / 2
     low = value - float(np.quantile(biased, 1 - tail))
     return holding((max(low, 0.0), float(np.quantile(seen, 1 - tail))), value)
@@ -77,7 +77,7 @@ class _Bin(NamedTuple):
     at: Floats
 
     def lost(self, rate: Floats, low: int = 0, high: int | None = None) -> Floats:
-        """By rows `low` to `high`, of bins with these frequencies, shape (..)."""
+        """What rows `low` to `high` lose, per row of all, where the bin has these frequencies, shape (..)."""
         end = len(self.threshold) if high is None else high
         cut = np.clip(np.searchsorted(self.threshold, rate), low, end)
         idle = rate * (self.size[0, cut] - self.size[0, low]) - (self.at[0, cut] - self.at[0, low])
@@ -93,7 +93,7 @@ class _Bin(NamedTuple):
 
 
 class RowCells:
-    """Rows in cells. cells: the table of these; of_row: the number of each row's, (T,); acts: its decision, (T,)."""
+    """Rows in cells. cells: their table; of_row: the number of each row's cell, (T,); acts: its decision, (T,)."""
 
     def __init__(self, utilities: RowUtilities, cells: Table, of_row: Ints, acts: Mask) -> None:
         self.cells = cells
@@ -108,11 +108,11 @@ class RowCells:
 
     @property
     def value(self) -> float:
-        """Per decision."""
+        """Utility lost per decision."""
         return float(sum(float(each.lost(rate)) for each, rate in zip(self.bins, self.rate, strict=True)))
 
     def interval(self, rng: Generator, confidence: float) -> Interval:
-        """For the regret that the population's frequencies would give."""
+        """The interval of the regret that the population's frequencies would give."""
         rows = self.cells.rows_of_cells
         middle = np.array([each.at[:, -1].sum() / max(each.size[:, -1].sum(), 1e-300) for each in self.bins])
         # One more row of the bin's mean threshold: a bin that shows a single class errs as well.
@@ -134,7 +134,7 @@ class RowCells:
 
 
 def _bin(thresholds: Floats, sizes: Floats, acts: Mask, which: Ints) -> _Bin:
-    """Of these rows, by their threshold."""
+    """The bin of the rows of these numbers, which are in order of their threshold."""
     # Rows that are never acted on, and those that always are, cannot be decided wrongly.
     which = which[(thresholds[which] > 0) & (thresholds[which] < 1)]
     threshold, size = thresholds[which], sizes[which]
@@ -150,14 +150,14 @@ MOST_ROW_DRAWS, MIN_DRAWS = 40_000_000, 100
 
 
 class Lost(Protocol):
-    """What decisions lose beside better ones."""
+    """What decisions lose compared with better ones."""
 
     @property
     def value(self) -> float:
         """Utility per row that the best action of each cell adds to the decisions there."""
 
     def interval(self, rng: Generator, confidence: float) -> Interval:
-        """For what the population's label shares would give."""
+        """The interval of what the population's label shares would give."""
 
 
 class Cells(Lost, Protocol):
@@ -187,7 +187,7 @@ class Regrets(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ScoreRegrets(Regrets):
-    """On scores of two classes."""
+    """Decisions on scores of two classes, which can be put in cells."""
 
     table: Table
     task: Task
@@ -231,7 +231,7 @@ class ScoreCells:
         return self.task.u_delta * max(float(self.parts.lost(self.parts.gain)), 0.0)
 
     def interval(self, rng: Generator, confidence: float) -> Interval:
-        """All steps of a cell share its noise."""
+        """The interval of the value. All steps of a cell share its noise."""
         gain, error, lost = self.parts.gain, self.parts.error, self.parts.lost
         noise = error * rng.standard_normal((N_REGRET_DRAWS, 1, gain.shape[-1]))
         pulled = gaps.shrunken(gain, PULL * error)
@@ -246,7 +246,7 @@ class ScoreCells:
 
 
 class RowRegrets(Regrets):
-    """On scores of two classes, where every row has stakes of its own."""
+    """Decisions on scores of two classes that can be put in cells, where every row has stakes of its own."""
 
     table: Table
 
@@ -342,7 +342,7 @@ class StakesCells:
         return self.action[np.unique(self.cell, return_index=True)[1]]
 
     def _lost(self, counts: Floats) -> float:
-        """Per row, by the shares of the classes in each cell; counts: (m, K)."""
+        """Utility lost per row, by the counts of the classes in each cell, (m, K)."""
         if self.stakes.ndim == 2:
             worth = counts @ self.stakes.T
             lost = worth.max(axis=1) - worth[np.arange(len(counts)), self._of_cell]
@@ -359,13 +359,13 @@ class StakesCells:
 
     @property
     def _draws(self) -> int:
-        """As many as take some seconds."""
+        """How many draws take some seconds."""
         if self.stakes.ndim == 2:
             return N_DRAWS
         return int(np.clip(MOST_ROW_DRAWS // len(self.cell), MIN_DRAWS, N_DRAWS))
 
     def interval(self, rng: Generator, confidence: float) -> Interval:
-        """Bias-corrected: the classes of each cell drawn again from those seen there."""
+        """The bias-corrected interval: the classes of each cell are drawn again from those seen there."""
         seen, squares = self._counts
         unit = ratio(squares, seen, 1.0)
         lost = np.array([self._lost(rng.poisson(seen / unit).astype(np.float64) * unit) for _ in range(self._draws)])
@@ -382,14 +382,14 @@ class StakesCells:
 
 @dataclass(frozen=True, eq=False)
 class ClassRegrets(Regrets):
-    """On the probabilities of several classes; by a decision that all rows share, or by stakes of each row."""
+    """Decisions on the probabilities of several classes, with stakes that all rows share or of each row."""
 
     table: ClassTable
     decision: ClassDecision | RowStakes
 
     @cached_property
     def _as_scores(self) -> ScoreRegrets | None:
-        """Two classes that share a decision are a score and its task; None of others."""
+        """The regrets of one score where there are two classes and shared stakes; None elsewhere."""
         if isinstance(self.decision, RowStakes) or len(self.table.classes) > 2:
             return None
         rows = tuple((row[0], row[1]) for row in self.decision.utility)
@@ -445,7 +445,7 @@ class Swaps:
         return float(self.gains.max(axis=1).sum())
 
     def interval(self, rng: Generator, confidence: float) -> Interval:
-        """The noise holds a row that could have been missed, which might have shown another label."""
+        """The interval of the value. Its noise counts a row that could have been missed, maybe of another label."""
 
         def lost(gain: Floats) -> Floats:
             return np.maximum(gain.max(axis=-1), 0.0)

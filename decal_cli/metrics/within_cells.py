@@ -175,7 +175,7 @@ def _binned(c: InCells) -> float:
 
 @_of("ece_null", drawn=True)
 def _binned_null(c: InCells) -> float:
-    """The same of labels drawn from the scores: E|s - y| = 2 s (1 - s), at most 1/2."""
+    """As for `ece`, with labels drawn from the scores: a row adds E|s - y| = 2 s (1 - s), which is at most 1/2."""
     return float(c.t.n[c.cut].sum()) / c.t.total
 
 
@@ -258,9 +258,9 @@ def _binned_worst(c: InCells) -> float:
 
 
 def of_curves(t: Table, thresholds: Iterable[float]) -> tuple[float, float] | None:
-    """Of curves over thresholds from cells: how far what decisions are worth may be off, and what calibrated ones are.
+    """How far curves from cells may be off, per unit of u_delta: what decisions are worth, and calibrated decisions.
 
-    Per unit of u_delta; None of a table that is no table of cells, or where each of these is one score.
+    None where the table is no table of cells, or where each cell is one score.
     """
     if not isinstance(t, CellTable) or t.exact:
         return None

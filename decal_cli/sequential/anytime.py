@@ -31,7 +31,7 @@ from decal_cli.tables.table import Floats, Ints, Labels, Mask
 from decal_cli.task import BinaryTask
 
 MAX_GUESS = 0.25
-"""Of the range, how far from 0 a guess may lie."""
+"""How far from 0 a guess may lie, as a share of the range."""
 TIGHTEST = 25.0
 """The sum of squares, in squared ranges, at which the boundary is tightest: some hundred rows that differ."""
 _LEAST_SQUARES, _STEP = 1e-2, 1.005
@@ -47,10 +47,10 @@ class Sequence(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums after every row, shape (T,) each: rows, the difference, and the squares of what its guess missed, in widths.
+    """Sums after every row, shape (T,) each: the rows, the differences, and the squared errors of their guesses.
 
     A difference lies in a range whose ends are known before and are at most `width` apart, and so does its guess, which
-    is made from the rows before it.
+    is made from the rows before it. Errors of guesses are counted in units of `width`.
     """
 
     rows: Ints
@@ -116,9 +116,9 @@ def utility_difference(first: Acts, second: Acts, label: Labels, task: BinaryTas
 
 
 class RunningSums(Resumable):
-    """Sums of differences that come in pieces. width: of the range that holds what a guess can miss.
+    """Sums of differences that come in pieces. reach: how far from 0 a difference lies at most.
 
-    reach: how far from 0 a difference lies at most.
+    width: how far a guess can be from its difference.
     """
 
     def __init__(self, reach: float, width: float) -> None:
@@ -145,7 +145,7 @@ class RunningSums(Resumable):
 
 
 def cumulated(start: float, values: Floats) -> Floats:
-    """The sum so far, and after each of these values, shape (T + 1,): the same however the rows are cut into pieces."""
+    """The sum so far, and after each of these values, shape (T + 1,), however the rows are cut into pieces."""
     return np.cumsum(np.concatenate(([start], values)))
 
 
@@ -204,7 +204,7 @@ class Runs(NamedTuple):
     first: Ints
 
     def up_to(self, rows: int) -> Runs:
-        """The runs of the first so many rows; what the last one has of them is not counted anew, as it is not over."""
+        """The runs of the first so many rows. The size of the last one is not recounted: that run is not over."""
         runs = int(self.of_row[rows - 1]) + 1
         return Runs(self.of_row[:rows], self.size[:runs], self.first[:runs])
 
@@ -254,16 +254,16 @@ class RunningMeans(RunningSums):
 RESTART = 100
 """Rows after which the bets start over: bets that start near a change are not held back by the rows before it."""
 MAX_LOG_E = 690.0
-"""At which capital stops: floats end just above."""
+"""The log at which capital stops growing: floats end just above."""
 N_BINS = 5
 """Bins of the score, of equal width, for bets that the score is off in one of them only."""
 
 
 @dataclass(frozen=True)
 class Bet:
-    """That the log-odds are slope * logit p + shift, where the score lies in this bin (None: everywhere).
+    """A bet that the log-odds are slope * logit p + shift, where the score lies in this bin (None: everywhere).
 
-    share: of the capital that starts on it.
+    share: of the capital, that starts on this bet.
     """
 
     share: float
@@ -276,7 +276,7 @@ class Bet:
         bet = expit(self.slope * logit + self.shift)
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(label == 1, np.log(bet) - np.log(score), np.log1p(-bet) - np.log1p(-score))
-        # A score of 0 or 1 bets as its logit does, on the same: nothing is won, unless it is wrong.
+        # The bet against a score of 0 or 1 is that score again: nothing is won, unless the score is wrong.
         factors = np.where(np.isnan(factors), MAX_LOG_E, np.clip(factors, -MAX_LOG_E, MAX_LOG_E))
         if self.bin is not None:
             factors[np.minimum((score * N_BINS).astype(int), N_BINS - 1) != self.bin] = 0.0
@@ -351,11 +351,11 @@ class CalibrationAlarm(Resumable):
         return set(self.leader.tolist())
 
     def likely_start(self) -> int:
-        """The row, counted from 0, at which the start stands whose bet has won most by now: to a hundred rows."""
+        """The row, counted from 0, at which the bet that has won most by now was started: to a hundred rows."""
         return self.strongest()[1]
 
     def strongest(self) -> tuple[float, int]:
-        """Of the start whose bet has won most by now: the log of its capital, and its row."""
+        """The log of the capital of the start whose bet has won most by now, and the row of that start."""
         log_capital = np.log([bet.share for bet in BETS]) + self.capital + self.lead
         best = int(np.argmax(log_capital))
         return float(log_capital[best]), int(self.leader[best])
@@ -383,7 +383,7 @@ def first_alarm(log_e: Floats, alpha: float) -> int | None:
 def log_sums_of(begun: Floats, blocks: int, of_row: Ints, score: Floats, label: Labels) -> Floats:
     """log of the sum of q(y) / p(y) over the rows of each block, shape (bets, blocks).
 
-    begun: of the first blocks, what their rows before these come to. of_row: the block of each row, shape (T,).
+    begun: the log sums so far of the first blocks, (bets, begun blocks). of_row: the block of each row, shape (T,).
     """
     log_sums = np.full((len(BETS), blocks), -np.inf)
     log_sums[:, : begun.shape[1]] = begun
@@ -436,7 +436,7 @@ class ClusterAlarm(Resumable):
         return set(self.first_rows.values())
 
     def likely_start(self) -> int:
-        """The row, counted from 0, at which the start stands whose bet has won most by now: to a hundred clusters."""
+        """The row, counted from 0, at which the bet that has won most by now was started: to a hundred clusters."""
         return self.first_rows[self.steps.likely_start()]
 
     def _check(self) -> None:
@@ -451,8 +451,8 @@ class ClusterAlarm(Resumable):
 
 @dataclass(frozen=True, eq=False)
 class DelayedBlock:
-    """Rows that follow each other, so far. first: the number of the first; size: how many; shared: over how many rows
-    a bet on it is the average; log_sums: of each bet, the sum over those of them that it has, shape (bets,).
+    """A run of rows, as far as it has come. first: the number of its first row; size: its rows; shared: over how many
+    rows a bet on it is the average; log_sums: for each bet the log of its sum over the first `shared` rows, (bets,).
     """
 
     first: int
@@ -517,7 +517,7 @@ class DelayedAlarm(Resumable):
         """log of 1 over the p-value before any of these blocks has entered, and after each, shape (blocks + 1,)."""
         turn = (self.begun - len(self.held) + np.arange(len(first))) % 2
         with np.errstate(divide="ignore"):
-            # Of a block that has fewer rows than its bet is shared among, the rest is not bet.
+            # Where a block has fewer rows than its bet is shared among, the shares that are left over are not bet.
             log_factors = np.logaddexp(log_sums, np.log(np.maximum(shared - size, 0))) - np.log(shared)
         log_e = np.full(len(first), -np.inf)
         for number, e_process in enumerate(self.turns):
@@ -531,7 +531,7 @@ class DelayedAlarm(Resumable):
         return set().union(*(turn.rows_of_starts() for turn in self.turns), {block.first for block in self.held})
 
     def likely_start(self) -> int:
-        """The row, counted from 0, at which the start stands whose bet has won most by now."""
+        """The row, counted from 0, at which the bet that has won most by now was started."""
         return max(turn.strongest() for turn in self.turns)[1]
 
     def _check(self) -> None:

@@ -77,7 +77,7 @@ class Forecaster(Resumable, ABC):
         return self.waiting in (None, len(score))
 
     def account(self) -> float | None:
-        """How far from calibration the rows that it learned are, at most, added up; None: it keeps no account."""
+        """A bound on the summed distance from calibration of the rows that it learned; None: it keeps no account."""
         return None
 
     def replay(self, score: Floats, label: Labels, known: Ints) -> Floats:
@@ -91,7 +91,7 @@ class Forecaster(Resumable, ABC):
         return one_by_one(self, score, label, known)
 
     def acts_from(self, threshold: float) -> float | None:
-        """The score from which its prediction is this much; None where there is none, or where it is no curve."""
+        """The least score from which its prediction reaches a threshold; None where there is none, or no curve."""
         return None
 
 
@@ -232,7 +232,7 @@ class Inside(Forecaster):
         )
 
     def account(self) -> float | None:
-        """Those of the parts, added up."""
+        """The sum of the accounts of all parts; None where there is no part, or one keeps none."""
         of_parts = [part.account() for part in self.parts.values()]
         known = [each for each in of_parts if each is not None]
         return sum(known) if known and len(known) == len(of_parts) else None
@@ -242,7 +242,7 @@ class Inside(Forecaster):
         return {"parts": {name: self.parts[name].state() for name in sorted(self.parts)}}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from there. Errors: ValueError where there is no such part."""
+        """Go on from a state. Errors: ValueError, where it has a bin that there is not."""
         if self.bins and not {*state["parts"]} <= {*map(str, range(self.bins))}:
             raise ValueError(f"there are {self.bins} bins, and others here")
         self.parts = {}
@@ -250,7 +250,7 @@ class Inside(Forecaster):
             self.part(name).restore(known)
 
     def guarantee(self, rows: int) -> Guarantee | None:
-        """That of each bin, added up: at most what it is where all bins have as many rows; of groups none."""
+        """The sum of the guarantees of all bins, which is largest with equally many rows in each; None for groups."""
         per_bin = max(1, -(-rows // max(self.bins, 1)))
         of_bin = self.make(self.seed).guarantee(per_bin) if self.bins else None
         return None if of_bin is None else of_bin._replace(bound=of_bin.bound * per_bin * self.bins / rows)
@@ -355,7 +355,7 @@ class IsotonicForecaster(Forecaster):
         self._learn(np.array([score]), np.array([label], dtype=np.uint8))
 
     def acts_from(self, threshold: float) -> float | None:
-        """The least score from which the latest fit is this much."""
+        """The least score from which the latest fit reaches the threshold."""
         return threshold if self.curve is None else self.curve.reaches(threshold)
 
     def _until_fit(self) -> int:
@@ -646,14 +646,14 @@ def perturbed_shares(counts: Ints, row: Ints, seed: int, horizon: int | None) ->
 
 
 _LEAST_FACTOR = 1e-12
-"""What a weight is multiplied by at least in a round: 0 could never be recovered from."""
+"""The least factor on a weight in a round: a weight of 0 would stay 0."""
 
 _N_COINS = 1024
 """Random numbers that are drawn at once."""
 
 
 class Draw(NamedTuple):
-    """What is predicted, before it is rounded up to its bucket: `low`, with this chance, else `high`."""
+    """The prediction before it is rounded up to its bucket: `low` with this chance, else `high`."""
 
     low: float
     high: float
@@ -712,7 +712,7 @@ class CdlForecaster(GridForecaster):
         return np.minimum(0.5, np.sqrt(math.log(len(self.squares)) / self.squares))
 
     def lead(self) -> Floats:
-        """Of each bucket, shape (m,): the share of the expert that wins where p is above y, less that of the other."""
+        """For each bucket the share of the expert that wins where p is above y, less the other's, shape (m,)."""
         if self._lead is None:
             share = self.rate * np.exp(self.log_weight - self.log_weight.max())
             share /= share.sum()
@@ -720,7 +720,7 @@ class CdlForecaster(GridForecaster):
         return self._lead
 
     def draw(self) -> Draw:
-        """From which two numbers, and with which chance, the next prediction is drawn."""
+        """The two numbers from which the next prediction is drawn, and the chance of the lower one."""
         lead = self.lead()
         if lead[0] >= 0:
             return Draw(0.0, 0.0, 1.0)
@@ -733,7 +733,7 @@ class CdlForecaster(GridForecaster):
         return Draw(boundary, boundary + min(1 / self.rows, 0.5 / self.buckets), chance)
 
     def predict_one(self, score: float) -> float:
-        """The upper end of the bucket of what is drawn."""
+        """The upper end of the bucket that the drawn number lies in."""
         if self.horizon is None and self.row + 1 >= 2 * (self.start + 1):
             self._start(self.row + 1)
         draw = self.draw()
@@ -786,7 +786,7 @@ class CdlForecaster(GridForecaster):
         return Guarantee("cdl", math.log(horizon) / math.sqrt(horizon), "the expectation, up to a constant")
 
     def _bucket(self, drawn: float) -> int:
-        """From 0; a boundary belongs to the bucket below it."""
+        """The number of the bucket of what is drawn, from 0; a boundary belongs to the bucket below it."""
         return max(math.ceil(drawn * self.buckets - 1e-9) - 1, 0)
 
 
@@ -860,11 +860,11 @@ class AlmostOneStepAhead(GridForecaster):
             raise ValueError("a pair lies on another grid")
 
     def account(self) -> float:
-        """What its rows were moved to the points that they count to, and the bias of these."""
+        """How far its rows were moved to the points that they count to, plus the bias of these points."""
         return float(self.moved + np.abs(self.bias).sum()) / self.steps
 
     def guarantee(self, rows: int) -> Guarantee:
-        """The distance to calibration per row: what the rows count off, and a bias of 1 of each point inside."""
+        """The distance to calibration per row: at most 1/m of each row, and a bias of 1 of each point inside."""
         if self.horizon is not None:
             off = rows / self.steps
         else:
@@ -879,7 +879,7 @@ def _predicted(lower: int, steps: int) -> int:
 
 
 def _steps(row: int, horizon: int | None) -> int:
-    """m at this row, counted from 1."""
+    """The steps m of the grid at this row, counted from 1."""
     return 2 ** _power(row) if horizon is None else max(1, round(math.sqrt(horizon)))
 
 

@@ -60,9 +60,9 @@ def plain(value: Any) -> Any:
 
 
 def read(hint: Any, value: Any, held: Any = None) -> Any:
-    """What `plain` made of a value of this type. held: what stands in its place now: arrays keep their kind of numbers,
+    """The value of this type that `plain` wrote as `value`. Errors: as for `Resumable.restore`.
 
-    and what is resumable goes on. Errors: as for `Resumable.restore`.
+    held: what stands in its place now: an array keeps the type of its numbers, and what is resumable goes on.
     """
     hint = spelled_out(hint)
     origin, args = get_origin(hint), get_args(hint)

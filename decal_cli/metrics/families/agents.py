@@ -221,7 +221,7 @@ SOLVER_TOLERANCE = 1e-10
 DIFFERENT = 1e-6
 """Payoffs that differ by this are two actions."""
 N_DECIMALS = 11
-"""Of the payoffs of an agent: more than the margin needs."""
+"""Decimals of the payoffs of an agent: more than the margin needs."""
 N_ROUNDED = 13
 """Decimals of the probabilities of levels, whose sums depend on the order of the rows in the last ones."""
 NOTHING = 1e-9
@@ -285,7 +285,7 @@ class _Program:
         raise Undefined("its linear program came to no solution")
 
     def cut(self, margin: Floats) -> tuple[float, Floats]:
-        """The same under all constraints; those that were needed are added to the pairs."""
+        """Value and payoffs, (m, K), under all constraints: violated ones join the pairs until there are none."""
         every = np.arange(len(self.points))
         for _ in range(MAX_ROUNDS):
             value, payoffs = self.solve(margin)
@@ -317,7 +317,7 @@ def over_frequencies(levels: ClassLevels) -> WorstRule:
 
 
 def most_over_frequencies(levels: ClassLevels) -> float:
-    """The value of the same program, without its agent."""
+    """The value of the program of `over_frequencies`, without its agent."""
     program = _Program(levels, levels.share)
     return max(program.cut(program.no_margin)[0], 0.0)
 
@@ -359,7 +359,7 @@ def _needed(levels: ClassLevels, compared: Floats, utility: Floats) -> Ints:
 
 
 def _won(worth: Floats, won: Floats) -> tuple[float, Floats]:
-    """What points win by the actions that are worth most to them; and the same without each action, shape (A,)."""
+    """What points win by the actions that are worth most to them; and what they win without each action, shape (A,)."""
     rows, first = np.arange(len(worth)), worth.argmax(axis=1)
     highest, by_first = worth[rows, first], won[rows, first]
     worth[rows, first] = -np.inf
@@ -384,7 +384,7 @@ _AGENTS: dict[Quantity, tuple[CurveOf, int, Quantity]] = {
     "u_cal": (of_constant, 2, "v_cal"),
     "v_cal": (of_constant, 1, "v_cal"),
 }
-"""The curve whose supremum it is, over how many kinks; and the same over one."""
+"""For each quantity: the curve, over how many kinks it is the supremum, and the quantity over one kink."""
 NO_LOSS = "no agent loses anything"
 
 

@@ -71,7 +71,7 @@ def delong(t: Table) -> Area:
     t.need_both_classes()
 
     def shares() -> Iterator[tuple[CellRun, Floats]]:
-        """Of label 0 and of label 1, the share of the other class that a row beats."""
+        """For each block the share of the other class that a row of label 0, and of label 1, beats at each level."""
         below_pos = below_neg = 0.0
         for block in t.blocks():
             neg, pos = block.n - block.pos, block.pos

@@ -34,7 +34,7 @@ _N_DRAWS = 100
 _CELLS = 2048
 """Above this many levels the parts are replayed on this many equal-mass cells."""
 _WIDENED = 1.15
-"""Of the interval of a part: samples vary so much more than draws of the smoothed world (docs/simulation.md)."""
+"""Factor on the errors of parts: samples vary so much more than draws of the smoothed world (docs/simulation.md)."""
 _SMALL = 2.0**-10
 _MIN_FLOAT = 5e-324
 """The smallest positive float: it keeps 0 out of a logarithm and changes no score."""
@@ -120,7 +120,7 @@ Part = Literal["mcb", "dsc", "refined", "lower", "upper"]
 
 @once
 def _replays(t: Table, name: LossName, seed: Seed) -> dict[Part, Floats]:
-    """What chance does to parts and bounds: in draws of a smoothed world less those of that world, (draws,) each."""
+    """Parts and bounds in draws of a smoothed world, less those of that world, (draws,) each: what chance adds."""
     cells, rng = gaps.coarse(t, BINS, _CELLS), seed.generator("loss")
     chance = gaps.smoothed(cells)
     if name == "log":
@@ -150,9 +150,10 @@ def _all(t: Table, name: LossName) -> tuple[float, ...]:
 
 
 def less_chance(t: Table, part: Part, value: float, name: LossName, high: float = math.inf) -> Measured:
-    """A part, with the interval of it less the mean error of its replays, -/+ z of their widened standard deviations.
+    """A part with its interval: the value less the mean error of its replays, -/+ z of their widened deviations.
 
-    The value is in it. Gaps of the smoothed world are drawn towards 0, and what smaller gaps show varies less.
+    The interval always holds the value. It is widened because gaps of the smoothed world are drawn towards 0, and parts
+    of smaller gaps vary less.
     """
 
     def interval(confidence: float, seed: Seed) -> Interval:
@@ -221,7 +222,7 @@ def _limits(t: Table) -> tuple[Floats, Floats]:
 
 
 _TOLERANCE = 1e-6
-"""Of a Newton step."""
+"""The tolerance of a Newton step, as in `climb`."""
 
 
 class CalibrationLine(NamedTuple):

@@ -349,7 +349,7 @@ def _walk(pos: Floats, neg: Floats) -> Floats:
 
 
 def _by_rows(t: Table) -> Table:
-    """The table with every label as frequent as its rows are: what two distributions differ by knows no prevalence."""
+    """The table with each label as frequent as in the rows: the distance of two distributions needs no known share."""
     if not t.design.share_known:
         return t
     neg, pos = (each / unit for each, unit in zip(t.of_labels, t.unit_of_labels, strict=True))
