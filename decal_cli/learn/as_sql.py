@@ -78,7 +78,7 @@ def _sql_of(model: Model, score: str, dialect: Dialect) -> str | None:
 
 
 def _interpolated(model: Curve, score: str, dialect: Dialect) -> str:
-    """Linear between points, by halving; a point that occurs twice has a jump."""
+    """An expression that is linear between points, found by halving; a point that occurs twice has a jump."""
     at, value = model.at, model.value
     last = np.flatnonzero(np.append(at[1:] > at[:-1], True))
     pieces = [dialect.number(value[0])]

@@ -190,9 +190,9 @@ N_CELLS = 10
 """Bins of the current score, one of which limits each patch; Hébert-Johnson et al. 2018 call their width lambda."""
 MAX_PATCHES = 200
 MAX_FAILURES = 10
-"""It stops after so many patches that do not lower the loss of the held-out rows."""
+"""Patches in turn that do not lower the loss of the held-out rows, after which none is looked for."""
 MIN_ROWS = 30
-"""Rows that it needs: ten of them are held out."""
+"""Rows that multicalibration needs: ten of them are held out."""
 MIN_GAIN = 1e-12
 """Squared error per row below which a patch is only rounding."""
 _HELD_OUT = 3

@@ -43,7 +43,7 @@ from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BINS, Floats, Table, bin_of, tabulate
 
 _TOLERANCE = 1e-9
-"""Of a Newton step, on terms of standard deviation 1."""
+"""The tolerance of a Newton step, as in `climb`, on terms of standard deviation 1."""
 MIN_SCORE = 1e-12
 """Scores are clipped to [MIN_SCORE, 1 - MIN_SCORE] before a logarithm, as scikit-learn clips them."""
 
@@ -566,7 +566,7 @@ def threshold(rows: Training) -> Threshold:
 class InPopulation:
     """A model of scores that are first moved to a population with other shares of the labels.
 
-    factors: what a row of each label counts there, of labels 0 and 1 or of each class, shape (K,).
+    factors: what a row of each label counts there, for labels 0 and 1 or for each class, shape (K,).
     """
 
     factors: Floats

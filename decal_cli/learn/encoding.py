@@ -41,16 +41,17 @@ MIN_CATEGORY_ROWS = 10
 MAX_INDICATORS, MAX_ALL_INDICATORS = 32, 512
 """Categories of a column that have an indicator, the most frequent ones; and of all columns together."""
 PRIOR_ROWS = 10.0
-"""Rows of the base rate that a category's own rows are drawn to."""
+"""Rows of the base rate that are added to a category's own rows."""
 
 MIN_TEXT_ROWS, MAX_TEXT_ROWS = 3, 16_384
-"""Texts that an n-gram stands in, of those that teach, to count; and the most rows that teach what texts say."""
+"""Texts, among those that teach, that an n-gram stands in to count; and the most rows that teach what texts say."""
 STRENGTH, EAGERNESS = 0.03, 10.0
-"""Of the texts' regression: prior variance of a slope, and by how many of it each unit of z^2 beyond 1 raises it."""
+"""The regression on texts: prior variance of a slope, and how many times that is added for each unit of z^2 above 1."""
 NEAR, HOLD = 3e-3, 0.25
-"""Largest slope of its mean loss at the end; what keeps the line on the score, and tests of few texts, in bounds."""
+"""The regression on texts: largest slope of its mean loss at the end; and what keeps the line on the score, and tests
+of few texts, in bounds."""
 MAX_TEXT_CLASSES = 8
-"""Of several classes the most frequent ones, which have a number each."""
+"""Classes that have a number each for a column of texts: the most frequent ones."""
 LEAST_SCORE = 1e-3
 """Distance from 0 and 1 at which scores are clipped before their log-odds stand beside n-grams."""
 
@@ -132,7 +133,7 @@ class TextColumn:
         return list(values[:, row])
 
     def _values(self, grams: Any) -> Floats:
-        """Of texts, shape (numbers, texts)."""
+        """The numbers of texts by their n-grams, shape (numbers, texts)."""
         rarity, weight = np.zeros(BUCKETS + 1), np.zeros((BUCKETS + 1, len(self.weight)))
         rarity[self.gram], weight[self.gram] = self.rarity, self.rarity.astype(np.float64)[:, None] * self.weight.T
         length = np.sqrt(grams @ rarity**2)
@@ -143,8 +144,8 @@ class TextColumn:
 class Encoder:
     """Typed features as numbers.
 
-    kinds: of the columns that it was taught. kept: which columns of numbers are taken, those that some row has a value
-    of; gaps: which of them get an indicator of missing values. categories: one for each column of categories or texts.
+    kinds: of the columns that it was taught. kept: the columns of numbers in which some row has a value; gaps: which of
+    them get an indicator of missing values. categories: one for each column of categories or texts.
     """
 
     kinds: tuple[Kind, ...]
@@ -208,8 +209,8 @@ def unseen_categories(fitted: Model, rows: Unlabelled) -> int:
 def encoded(rows: R, *, seed: int) -> tuple[Encoder | None, R]:
     """What rows in canonical order teach, and these rows with numbers as features.
 
-    None, and the rows as they are, where the features are numbers without gaps, or where there are none. What a
-    category says of several classes is learned of the most frequent one against the rest.
+    None, and the rows as they are, where the features are numbers without gaps, or where there are none. With several
+    classes, log-odds of categories are those of the most frequent class against the rest.
     """
     if rows.features is None or (features := rows.typed).plain:
         return None, rows
@@ -242,7 +243,7 @@ def encoded_for(rows: Rows, learn: Mask, *, seed: int) -> Matrix:
 
 
 def _different(numbers: Matrix, columns: Ints) -> Ints:
-    """Of columns that are missing in the same rows the first: an embedding has as many as it has numbers."""
+    """The first of all columns that are missing in the same rows: an embedding has one such column for each number."""
     first: dict[bytes, int] = {}
     for column in columns.tolist():
         first.setdefault(np.packbits(np.isnan(numbers[:, column])).tobytes(), column)
@@ -252,7 +253,7 @@ def _different(numbers: Matrix, columns: Ints) -> Ints:
 def _taught(
     codes: NDArray[Any], names: tuple[str, ...], rows: Rows, order: Ints, most: int
 ) -> tuple[CategoryColumn, list[Floats]]:
-    """A column of categories, and what it becomes of the rows that taught it, with each row's own ordered log-odds."""
+    """A column of categories, and its numbers for the rows that taught it, with each row's own ordered log-odds."""
     count = np.bincount(codes + 1, minlength=len(names) + 1)
     taught = np.flatnonzero(count[1:])
     # Places in the column: the names that these rows have, missing, others.
@@ -275,7 +276,7 @@ def _taught(
 
 
 def _targets(rows: Rows) -> list[tuple[Floats, Floats]]:
-    """What is learned of, as 0 and 1, and its score, shape (T,) each: label 1, or the frequent classes, most first."""
+    """Targets as 0 and 1, with their scores, shape (T,) each: label 1, or the frequent classes, most frequent first."""
     if not rows.classes:
         return [(rows.label.astype(np.float64), rows.score)]
     frequent = np.argsort(-np.bincount(rows.label, rows.weights, len(rows.classes)), kind="stable")
@@ -285,7 +286,7 @@ def _targets(rows: Rows) -> list[tuple[Floats, Floats]]:
 def _taught_texts(
     codes: NDArray[Any], names: tuple[str, ...], rows: Rows, order: Ints
 ) -> tuple[TextColumn, list[Floats]]:
-    """A column of texts, and what it becomes of the rows that taught it, each by regressions on other folds."""
+    """A column of texts, and its numbers for the rows that taught it, each by regressions on other folds."""
     texts = raw_texts(names)
     some = np.sort(order[:MAX_TEXT_ROWS])
     grams, targets = texts.grams(codes[some]), [(label[some], score[some]) for label, score in _targets(rows)]
@@ -328,7 +329,10 @@ def _regressed(grams: Any, targets: Sequence[tuple[Floats, Floats]], weight: Flo
 
 
 def _slopes(columns: Any, row: Ints, known: Floats, label: Floats, weight: Floats) -> Floats:
-    """Of the n-grams; row: of each entry of the columns; known: log-odds. 0 where there is one label only."""
+    """The slopes of the n-grams in the regression of the labels; 0 where there is one label only.
+
+    columns: sparse, shape (T, n-grams). row: of each entry of the columns. known: log-odds of the scores, (T,).
+    """
     from scipy.optimize import minimize
 
     slopes = np.zeros(columns.shape[1])
@@ -344,7 +348,7 @@ def _slopes(columns: Any, row: Ints, known: Floats, label: Floats, weight: Float
     turned = columns.T
 
     def loss(at: Floats) -> tuple[float, Floats]:
-        """Per row: penalised log loss and its gradient, at the line's two parameters and the scaled slopes."""
+        """The penalised log loss per row and its gradient, at the line's two parameters and the scaled slopes."""
         total = at[:2] @ line + columns @ (scale * at[2:])
         value = weight @ (np.logaddexp(0.0, total) - label * total) + at[2:] @ at[2:] / (2 * STRENGTH)
         less = weight * (expit(total) - label)
@@ -356,12 +360,12 @@ def _slopes(columns: Any, row: Ints, known: Floats, label: Floats, weight: Float
 
 
 def _drawn(weight: Floats, positive: Floats, rate: float) -> Floats:
-    """Log-odds of frequencies that are drawn to the base rate."""
+    """Log-odds of frequencies after PRIOR_ROWS rows of the base rate are added."""
     return log_odds((positive + rate * PRIOR_ROWS) / (weight + PRIOR_ROWS))
 
 
 def _sums_before(place: Ints, order: Ints, values: Floats) -> Floats:
-    """Of each row the sum of values over the rows of its place that come before it in the order, shape (T,)."""
+    """For each row the sum of values over the rows of its place that come before it in the order, shape (T,)."""
     by_place = order[np.argsort(place[order], kind="stable")]
     running = np.cumsum(values[by_place]) - values[by_place]
     first = np.searchsorted(place[by_place], np.arange(int(place.max()) + 1))

@@ -50,15 +50,15 @@ class Forward:
         return np.flatnonzero(self.block >= age)
 
     def recalibrated(self, age: int) -> Floats:
-        """Of these rows, the recalibrated score: (m,), or (m, K) of several classes."""
+        """The recalibrated score of the rows in `judged`: (m,), or (m, K) of several classes."""
         return self._of_age(self._recalibrated, age)
 
     def with_features(self, age: int) -> Floats:
-        """Of these rows, the score by `blend`."""
+        """The score by `blend` of the rows in `judged`: (m,), or (m, K) of several classes."""
         return self._of_age(self._with_features, age)
 
     def _of_age(self, fits: list[Floats], age: int) -> Floats:
-        """Fits give scores to all rows; each row takes that of the fit which ended so many blocks before its own."""
+        """The score of each row in `judged` by the fit that ended `age` blocks before its block."""
         which = self.judged(age)
         return np.stack(fits)[self.block[which] - age, which]
 
@@ -86,7 +86,7 @@ class Forward:
 
 
 def _recalibrated(rows: Rows, earlier: Rows, seed: int, method: held_out.Method) -> Floats:
-    """The score of rows by the calibrator that is chosen on earlier ones, fitted to all of these."""
+    """The score of rows by the calibrator that is chosen on earlier rows and fitted to all of those."""
     if rows.classes:
         fit = SCALINGS[build_recalibrated(earlier, seed=seed).chosen]
         return fit(earlier.score, earlier.label, earlier.weights)(rows).score

@@ -35,11 +35,11 @@ from decal_cli.tables.units import Dealt, Independent, Units, runs, units_of_row
 from decal_cli.task import Task
 
 SURE = 1e-6
-"""Scores are kept so far from 0 and 1 in log-odds."""
+"""Distance from 0 and 1 at which scores are clipped before their log-odds are taken."""
 TOLERANCE = 1e-9
 STREAM = "regret"
 WIDENED = 1.2
-"""What the error of held-out differences is widened by: folds learn from each other's rows (docs/simulation.md)."""
+"""Factor on the error of held-out differences, because folds learn from each other's rows (docs/simulation.md)."""
 Method = Literal["chosen", "isotonic"]
 """The calibrator that is chosen inside the folds, or isotonic regression in each."""
 
@@ -48,7 +48,7 @@ MAX_DEALS = 8
 WORK = 40_000
 """Rows that are dealt, in all deals together: fewer rows are dealt more often."""
 MIN_ISOTONIC_ROWS = 1000
-"""Of fewer rows curves with few parameters often recalibrate better than isotonic regression."""
+"""Rows below which curves with few parameters often recalibrate better than isotonic regression."""
 LEVELS_TO_CHOOSE = 4_096
 """A calibrator is chosen by its loss on so many runs of levels, where a score has more levels."""
 TWICE = 200_000
@@ -77,7 +77,10 @@ class HeldOutScores(NamedTuple):
 
 
 def of_table(t: Table, seed: int, method: Method = "chosen") -> HeldOutScores:
-    """Of the levels of a table, or of its cells where it has many. A unit has one level, fold and label."""
+    """The held-out scores of a table's levels, or of its cells where it has many.
+
+    A unit has one level, fold and label.
+    """
     need_rows(t)
     return t.cached(("held out", seed, method), lambda _: _of_cells(t.cells, seed, method))
 
@@ -96,7 +99,7 @@ def method_of(chosen: Sequence[str], rows: float) -> str:
 
 
 def of_rows(rows: Rows, seed: int, method: Method = "chosen") -> HeldOutScores:
-    """Of each row, in the order of their content, with the folds of these rows."""
+    """The held-out scores of each row, in the order of their content. The folds are of these rows alone."""
     rows = rows.in_order()
     need_rows(rows.table)
     rng, deals = Seed(seed).generator(STREAM), deals_of(rows.table.effective_rows)
@@ -111,9 +114,9 @@ def of_rows(rows: Rows, seed: int, method: Method = "chosen") -> HeldOutScores:
 def recalibrated_levels(
     rows: Rows, fold: Ints, method: Method = "chosen"
 ) -> tuple[Floats, Ints, Floats, tuple[str, ...]]:
-    """The levels of rows, that of each row, what the calibrators of these folds make of levels, and their names.
+    """The levels of rows, the level of each row, what the calibrator of each fold makes of levels, and its name.
 
-    Of many levels, equal-mass cells are the levels.
+    Where there are many levels, equal-mass cells take their place.
     """
     t = rows.table
     levels, first = t.cells.score, t.score if t.cells is t else t.score[t.bin_starts(CELLS)]
@@ -125,7 +128,7 @@ def recalibrated_levels(
 
 
 def too_few(needed: int = FEWEST_ROWS, what: str = "rows") -> Undefined:
-    """That there are too few rows, or clusters, to hold some out."""
+    """The reason that there are too few rows, or clusters, to hold some out."""
     return Undefined(f"needs at least {needed} {what} to learn from some and judge on others")
 
 
@@ -265,7 +268,7 @@ def _shifts(x: Floats, n: Floats, pos: Floats, tolerance: float) -> Floats:
 
 
 def _isotonic(rows: LevelCounts) -> Fit:
-    """The fit of a level that was not seen is that of the next lower one."""
+    """The isotonic fit; a level that was not seen gets the fit of the next lower one."""
     each = [_steps(rows.score, *of) for of in zip(np.atleast_2d(rows.neg), np.atleast_2d(rows.pos), strict=True)]
     return lambda score: np.array([fit(score) for fit in each]).reshape(*rows.neg.shape[:-1], len(score))
 
@@ -286,7 +289,7 @@ CALIBRATORS: dict[str, Callable[[LevelCounts], Fit]] = {
     "platt": partial(_logistic, sloped=True),
     "isotonic": _isotonic,
 }
-"""By name, the simplest first: of equal losses it is chosen."""
+"""The calibrators by name, the simplest first, which is chosen among equal losses."""
 
 
 class FlagByCost(NamedTuple):
@@ -347,9 +350,9 @@ REPLICATES = 200
 N_CELLS, N_FINE_CELLS = 256, 512
 """Equal-mass cells on which the gain, and the threshold, are replayed."""
 _SHARES = 1 - np.concatenate((np.linspace(0, 2, 401), np.geomspace(2, 1000, 200)[1:]))
-"""From 1, all that there is to win, down to shares so bad that they have no number."""
+"""Shares of the possible utility that are tried: from 1, all that there is to win, down to -999."""
 BANDWIDTH = 0.08
-"""Of the smoothed calibration curve at 2,000 rows, as a share of the rows."""
+"""Bandwidth of the smoothed calibration curve at 2,000 rows, as a share of the rows."""
 
 
 def from_top(worth: Weights) -> Weights:
@@ -369,9 +372,8 @@ def highest(worth: Floats) -> NDArray[np.int64]:
 
 
 class Switch(NamedTuple):
-    """A step from one action to the next: taken from the score `now` on, worth it from the probability threshold on.
-
-    share: its part of the u_delta of the whole task.
+    """A step from one action to the next. now: the score from which it is taken; threshold: the probability from which
+    it is worth taking; share: its part of the u_delta of the whole task.
     """
 
     threshold: float
@@ -440,9 +442,9 @@ class _World:
 
 
 def share_range(t: Table, steps: Sequence[Switch], seed: Seed, confidence: float) -> tuple[float, float]:
-    """Shares s of the possible utility for which what is won less s times what is possible is 0 but for noise.
+    """Shares s of the possible utility for which (what is won) - s (what is possible) is 0 but for noise.
 
-    As Fieller has it: where what is possible is 0 but for noise, so is every share, and there is no interval.
+    This is Fieller's interval: where what is possible is 0 but for noise, every share fits, and there is no interval.
     """
     world = _World(t, [step.now for step in steps], N_CELLS)
 

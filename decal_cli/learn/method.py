@@ -151,7 +151,7 @@ def method(
 
     The function takes a Training, in canonical order, with both classes, and what `needs` lists; its keyword-only
     parameters are the method's. It raises Undefined where it cannot be fitted, and is deterministic given the seed.
-    classes: of which rows it is; of any, the function asks `rows.classes`.
+    classes: the kind of rows that it is for; where that is any, the function asks `rows.classes`.
     """
 
     def declare(function: Callable[..., Model]) -> Callable[..., Model]:
@@ -189,7 +189,7 @@ class Performance:
 
 
 def try_out(spec: MethodSpec, rows: Training) -> Performance:
-    """Cross-fit a method; what it says is of `rows.judged`.
+    """The performance of a cross-fitted method on `rows.judged`.
 
     Errors: Undefined, where there are too few rows or a part of them cannot be fitted.
     """
@@ -204,7 +204,7 @@ def try_out(spec: MethodSpec, rows: Training) -> Performance:
 
 
 def folds_of(rows: Training) -> Ints:
-    """The fold that each row is held out in when a method is tried, shape (T,); of rows with a time their block."""
+    """The fold that each row is held out in when a method is tried, shape (T,); rows with a time: their block."""
     if rows.time is not None:
         return rows.block
     fold = np.empty(len(rows), dtype=np.int64)
@@ -213,7 +213,7 @@ def folds_of(rows: Training) -> Ints:
 
 
 def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[Mask, Model, Training]]:
-    """Each fold as a mask of the rows, with the model that the others, or earlier blocks of time, fit, and these."""
+    """Each fold as a mask of rows, the model fitted to the other folds, or to earlier blocks of time, and its rows."""
     if len(rows) < 2 * FEWEST_ROWS:
         raise too_few(2 * FEWEST_ROWS)
     fold = folds_of(rows)
@@ -224,7 +224,7 @@ def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[Mask, Model
 
 
 def judge(spec: MethodSpec, model: Model, rows: Training) -> Performance:
-    """A fitted model on rows that it has not seen."""
+    """The performance of a fitted model on rows that it has not seen."""
     applied = model(rows)
     return Performance(spec, applied, _gain(applied, rows, 1.0), 0.0)
 
@@ -297,5 +297,5 @@ def added_columns(applied: Applied, score: str, name: str, classes: Sequence[str
 
 
 def with_score(model: Predictions, applied: Applied, name: str) -> Predictions:
-    """The same rows under the new score."""
+    """The model's rows with the new score in place of the old one."""
     return replace(model, name=name, columns=(name,), rows=replace(model.rows, score=applied.score))

@@ -53,7 +53,7 @@ class Saved:
     logit: bool = False
     task: BinaryTask | None = None
     classes: tuple[str, ...] = ()
-    """Of several classes, their names; proba: the columns of their probabilities, score: what these are called."""
+    """The names of several classes; proba: the columns of their probabilities, score: what these are called."""
     proba: tuple[str, ...] = ()
     fitted_on: Mapping[str, Any] = field(default_factory=dict)
 

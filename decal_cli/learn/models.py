@@ -64,7 +64,7 @@ class Applied(NamedTuple):
     upper: Floats | None = None
 
     def acts(self, task: Task | ClassDecision) -> Ints:
-        """The action of each row: of two 1 from t*, or from the model's own thresholds, upwards."""
+        """The action of each row. With two actions it is 1 from t* on, or from the model's own thresholds on."""
         if self.threshold is not None:
             return (self.score >= self.threshold).astype(np.int64)
         return actions_taken(self.score, task, at_best=True)
@@ -90,7 +90,7 @@ class Model(Protocol):
 
 
 def note_of(fitted: Model) -> str | None:
-    """What a fitted model, or the one inside it, has to say of itself: those that decide from rows how much they do."""
+    """What a fitted model, or the one inside it, says of how much it does, where it decides that from the rows."""
     inside: Model | None = getattr(fitted, "fitted", None)
     return getattr(fitted, "note", None) if inside is None else note_of(inside)
 

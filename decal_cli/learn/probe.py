@@ -67,13 +67,13 @@ MAX_DISTANCE = 8.0
 MIN_DEVIATION = 1e-9
 """Standard deviation, of features scaled to at most 1 or of log-odds, up to which they count as constant."""
 PENALTY = 0.5
-"""Of the squared slopes of a regression, as in scikit-learn's LogisticRegression with C = 1."""
+"""Penalty of the squared slopes of a regression, as in scikit-learn's LogisticRegression with C = 1."""
 N_SEEDS = 2**32
 """scikit-learn takes seeds below this."""
 N_TREES, LEARNING_RATE, MAX_LEAVES, MAX_BINS = 40, 0.18, 8, 63
 """Boosting: trees, learning rate, leaves of a tree, bins of a feature."""
 LEAF_PENALTY = 10.0
-"""Of the squared value of a leaf."""
+"""Penalty of the squared value of a leaf (l2_regularization)."""
 SPLIT_SHARE, MAX_SPLIT = 0.5, 64
 """Share of the columns that a split considers, drawn at random, and their largest number."""
 LEAF_PART, LEAF_RANGE = 30, (5, 40)
@@ -83,9 +83,9 @@ SURE = 1e-3
 EQUAL = np.array([0.0, 0.5, 0.5, 0.0])
 """Intercept and weights to begin with: the mean log-odds of regression and trees, nothing of the recalibrated score."""
 HOLD = np.array([0.25, 10.0, 10.0, 10.0])
-"""Penalty of their squared distance from EQUAL."""
+"""Penalty of the squared distance of the intercept and each weight from EQUAL."""
 _TOLERANCE = 1e-8
-"""Of a Newton step."""
+"""The tolerance of a Newton step, as in `climb`."""
 
 
 def logistic_fit(columns: Floats, label: Floats, weight: Floats, penalty: Floats, centre: Floats) -> Floats:
@@ -197,7 +197,7 @@ its isotonic regression."""
 MIN_SHARE = 1e-9
 """Share of a label up to which there is but one."""
 JUDGE_PENALTY = 0.5
-"""Of the judge's four squared parameters."""
+"""Penalty of the judge's squared parameters."""
 
 
 class Judge(NamedTuple):
@@ -214,7 +214,7 @@ class Judge(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows, *learned: Floats) -> Self:
-        """In one deal, from held-out probabilities of the rows, (T,) each."""
+        """The judge of one deal, from held-out probabilities of the rows, (T,) each."""
         each = np.column_stack([log_odds(p, SURE) for p in learned])
         known = np.column_stack((np.ones(len(each)), each))
         size = known.shape[1]
@@ -227,13 +227,13 @@ class Judge(NamedTuple):
 
     @classmethod
     def together(cls, deals: Iterable[Self]) -> Self:
-        """One deal after the other."""
+        """The judge of several deals, one deal after the other."""
         return cls(*map(np.concatenate, zip(*deals, strict=True)))
 
     def moved(self, worth: Floats) -> Floats:
         """What one more unit of weight of each row adds to the weighted sum of worth x chance over all rows, (m,).
 
-        worth: of label 1 on each row, more than of label 0; the rows of one deal after the other.
+        worth: what label 1 is worth more than label 0 on each row, for the rows of one deal after the other.
         """
         of_deals = np.einsum("dt,dtk->dk", worth.reshape(self.chance.shape), self.slopes)
         return np.einsum("dtk,dk->dt", self.pull, of_deals).ravel()
@@ -264,11 +264,11 @@ class Probed:
     unit: Ints | None = None
     """The cluster of each row; None where rows are independent."""
     others: tuple[Probed, ...] = ()
-    """The same rows by other deals into folds: gains are means over all deals."""
+    """What models say of these rows in other deals into folds: gains are means over all deals."""
 
     @cached_property
     def all_deals(self) -> DealtScores:
-        """One deal after the other. Errors: Undefined, where there are too few rows to hold some out."""
+        """The scores of one deal after the other. Errors: Undefined, where there are too few rows to hold some out."""
         if not len(self.probe):
             raise held_out.too_few()
         deals = (self, *self.others)
@@ -291,7 +291,7 @@ class DealtScores(NamedTuple):
 def squared_loss_won(probed: Probed) -> MeanEstimate:
     """Squared loss of the recalibrated score less that of the probe, a mean over rows that neither has seen.
 
-    Of the grouping loss it is the part that the probe sees, apart from the errors of the isotonic fit.
+    This is the part of the grouping loss that the probe sees, apart from the errors of the isotonic fit.
     """
     won = (probed.isotonic - probed.label) ** 2 - (probed.probe - probed.label) ** 2
     mean, error = mean_over(won, probed.weight, probed.unit)
@@ -366,17 +366,17 @@ def independent(rows: Rows) -> Floats:
 
 
 def own_half(weight: Floats, own: Mask) -> Floats:
-    """Weights of rows from which a fold's own models are weighted; own: which rows are the fold's.
+    """What rows count where the models of a fold are weighted: rows of the fold (`own`) count half.
 
-    Without the fold's rows, its weights would be learned from rows whose models have seen it. Where more of its labels
-    are 1 than chance has it, those models say too much of the others, the weights take it back, and the fold looks
-    worse predicted than new rows are. With all of them, it looks better (docs/probe.md).
+    Without the fold's rows, its weights would be learned from rows whose models have seen it. If more of its labels are
+    1 than expected, those models predict too much for the other rows, the weights correct that, and the fold looks
+    worse predicted than new rows are. If its rows counted in full, it would look better (docs/probe.md).
     """
     return np.where(own, OWN * weight, weight)
 
 
 class Split:
-    """Rows, each in a fold; those that teach regressions and trees; and isotonic fits without one or two folds."""
+    """The fold of each row, which rows teach regressions and trees, and isotonic fits without one or two folds."""
 
     def __init__(self, rows: Rows, seed: int) -> None:
         place = rows.places(Seed(seed).generator("probe"))
@@ -388,7 +388,7 @@ class Split:
         self._without_two: dict[frozenset[int], Curve] = {}
 
     def without_two(self, fold: int, other: int) -> Curve:
-        """Isotonic regression of the rows that teach, less these two folds."""
+        """Isotonic regression of the rows that teach, without those of these two folds."""
         folds = frozenset((fold, other))
         if folds not in self._without_two:
             self._without_two[folds] = isotonic_fit(self.rows, self.taught & (self.fold != fold) & (self.fold != other))
@@ -490,7 +490,7 @@ def no_signal(probed: Probed) -> float:
 
 
 def _alike(score: Floats, fold: Ints) -> Ints:
-    """Number of the few rows, of one fold and nearly the same score, that a row belongs to; equal scores stay together.
+    """The number of each row's group: a few rows of one fold with nearly the same score. Equal scores stay together.
 
     The score is in ascending order.
     """
@@ -509,14 +509,14 @@ def _centred(values: Floats, alike: Ints, share: Floats) -> Floats:
 
 
 SLOPE_PENALTY = 3.0
-"""Of half the squared slopes on standardised features."""
+"""Penalty of half the squared slopes on standardised features."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recalibrated:
     """Rows as given: probabilities from scalings that have not seen them, (T, K); the fold of each row, (T,).
 
-    chosen: the scaling of lowest log loss on held-out rows. others: the same rows by other deals into folds.
+    chosen: the scaling of lowest log loss on held-out rows. others: what other deals into folds give for these rows.
     """
 
     score: Floats
@@ -627,7 +627,7 @@ class ClassPlane:
     spread: Floats
 
     def logits(self, rows: Unlabelled) -> Floats:
-        """Of rows, shape (T, K)."""
+        """The logits of rows, shape (T, K)."""
         score = of_size(rows, len(self.intercept))
         columns = Standard(self.column, self.largest, self.centre, self.spread)(features_of(rows))
         return linear(logarithms(score), self.weight, self.intercept) + linear(
@@ -665,7 +665,10 @@ def mixed(weights: Floats, logits: Floats, recalibrated: Floats) -> Floats:
 
 
 def held_out_logits(rows: Rows, recalibrated: Floats, seed: int) -> tuple[Floats, Ints]:
-    """Of regressions that have not seen the rows, and of recalibrated probabilities, centred, (2, T, K); the folds."""
+    """Centred logits, (2, T, K), by regressions that have not seen the rows and of the recalibrated probabilities.
+
+    Also the fold of each row, (T,).
+    """
     fold, taught = dealt(_bare(rows), seed)
     logits = np.empty(rows.score.shape)
     for k in range(FOLDS):

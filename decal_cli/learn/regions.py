@@ -65,8 +65,8 @@ class Regions:
     """Counts by bin and leaf for the grouping loss.
 
     n, pos, n2, induced: shape (bins,): weight, positive weight, squared weights, and the variance of the isotonic fit
-    inside the bin, which bins alone would pass off as grouping loss. halves: one Leaves for each half. sketches: the
-    same with trees grown on a quarter of the rows, which shows how much more trees on more rows would find.
+    inside the bin, which bins alone would pass off as grouping loss. halves: one Leaves for each half. sketches: Leaves
+    of trees grown on a quarter of the rows, which show how much more trees on more rows would find.
     """
 
     n: Floats
@@ -283,7 +283,7 @@ class BinLosses(NamedTuple):
     """Frequency of label 1."""
     rate_error: Floats
     loss: Floats
-    """Unclipped."""
+    """The unclipped grouping loss."""
     first: Floats
     """Variance of the loss that vanishes where there is no grouping; its sum over bins is to be kept above 0."""
     second: Floats
@@ -389,7 +389,7 @@ def _sharp(loss: Floats, rate: Floats, threshold: Floats | float, upper: Floats)
 
 
 def _won_from_0(loss: Floats, rate: Floats, threshold: Floats | float) -> Floats:
-    """Where Q is 0 or (c^2 + GL) / c."""
+    """What knowing Q wins over knowing its mean c where Q is 0 or (c^2 + GL) / c."""
     square = rate**2 + loss
     won = np.where(rate >= threshold, threshold * loss, rate * (square - threshold * rate))
     return ratio(won, square)
@@ -404,6 +404,9 @@ def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bound
 
 
 def task_bounds(loss: Floats, rate: Floats, share: Floats, task: Task) -> Bounds:
-    """The same for a task, per unit of its u_delta: the sum over its steps bounds what all of them lose."""
+    """The bounds for a task, per unit of its u_delta: the sum over its steps bounds what all of them lose.
+
+    loss, rate, share: as `bounds` has them.
+    """
     each = [bounds(loss, rate, share, threshold) for threshold in task.thresholds]
     return Bounds(*(np.asarray(sum(map(operator.mul, task.shares, bound))) for bound in zip(*each, strict=True)))

@@ -74,7 +74,7 @@ def linear(columns: Floats, weight: Floats, intercept: Floats) -> Floats:
 
 
 def summed_by_column(columns: Floats, weight: Floats, intercept: Floats) -> Floats:
-    """The same, whatever the weights."""
+    """columns @ weight.T + intercept, shape (T, K), column by column, for weight of shape (K, d)."""
     total = np.tile(intercept, (len(columns), 1))
     # Column by column: a matrix product may round a row differently when other rows stand beside it.
     for column, coefficient in zip(columns.T, weight.T, strict=True):
@@ -133,7 +133,7 @@ def inverse_temperature(logs: Floats, label: Ints, weight: Floats) -> float:
 def fit_structured(score: Floats, label: Ints, weight: Floats, full: bool) -> ClassScaling:
     """A slope and an intercept for each class, near the scaled temperature. Errors: Undefined.
 
-    full: and what the other classes' logarithms add, near 0; for at most MAX_FULL classes.
+    full: whether the other classes' logarithms count too, with slopes near 0; for at most MAX_FULL classes.
     """
     classes = score.shape[1]
     if full and classes > MAX_FULL:
@@ -240,4 +240,4 @@ SCALINGS: Mapping[str, Callable[[Floats, Ints, Floats], ClassScaling]] = {
     "structured-vector": partial(fit_structured, full=False),
     "structured-matrix": partial(fit_structured, full=True),
 }
-"""By the name of the method that `decal fit` knows."""
+"""The fit of each scaling, by the name of the method that `decal fit` knows."""

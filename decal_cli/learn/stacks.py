@@ -67,7 +67,7 @@ from decal_cli.tables.threads import one_thread
 MAX_ROUNDING = 1e-12
 """A column whose standard deviation is at most this share of its largest entry varies only by rounding."""
 MAX_ITERATIONS = 1000
-"""Of the solver; on standardised columns it takes far fewer."""
+"""Iterations of the solver at most; on standardised columns it takes far fewer."""
 CONVERGED = 1e-6
 """Largest slope of the mean loss at the end; Newton's method takes one step more than for scikit-learn's 1e-4."""
 MAX_NEWTON_COLUMNS = 300
@@ -197,7 +197,7 @@ _SPLIT_ROOTS = 2.0
 _N_ROUNDS, _LEARNING_RATE, _MAX_LEAVES, _MAX_BINS, _SPLIT_SHARE = 120, 0.05, 16, 63, 0.3
 """Boosting: trees, learning rate, leaves of a tree, bins of a feature, share of the columns that a split considers."""
 Sizes = Literal["decal", "scikit-learn"]
-"""Whose sizes of trees, apart from their number."""
+"""Who chose the sizes of trees, apart from their number: decal, or scikit-learn by its defaults."""
 
 
 @model()
@@ -469,14 +469,14 @@ def blend(rows: Training) -> Model:
 
 
 def _both_stacks(rows: Training) -> Blended:
-    """Weighted alike."""
+    """Both stacks, with equal weights."""
     regression: Any = stack(rows)
     boosting: Any = stack_boosting(rows)
     return Blended(regression, boosting, EQUAL)
 
 
 def _blend_weights(rows: Training) -> Floats:
-    """Weights of the three: each of five folds is scored by what the others fit."""
+    """Weights of regression, trees and recalibrated score, by models of the other folds' rows on each of five folds."""
     rows = rows.take(np.sort(rows.generator(FOLDS, 1).permutation(len(rows))[:_MAX_WEIGHED_ROWS]))
     if min(rows.positives, len(rows) - rows.positives) < 2:
         return EQUAL
@@ -682,7 +682,7 @@ class ClassMixture:
 
 
 MAX_CLASS_TREES = 2400
-"""Of boosting: more classes get fewer rounds."""
+"""Trees of boosting at most, for all classes together: more classes get fewer rounds."""
 UNSEEN = -30.0
 """The logit of a class that no training row has."""
 
@@ -693,7 +693,7 @@ def _need_order(order: Ints) -> None:
 
 @model(values="n,K in [0, 1]")
 class ClassForest:
-    """The mean of trees' probabilities. values: (nodes, K), those of each leaf; order: (K,), of the classes."""
+    """The mean of trees' probabilities. values: of each node, (nodes, K); order: of the classes, (K,)."""
 
     forest: Forest
     values: Floats
