@@ -2,9 +2,11 @@
 each other."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +30,9 @@ ROOMS = [
 ]
 """From the bottom up: a room imports only from rooms before it."""
 HEAVY = ["numpy", "pandas", "scipy", "pyarrow", "sklearn", "rich", "matplotlib", "pydantic"]
+SELF_CONTAINED = ("tables", "task", "learn", "metrics", "curves", "sequential")
+"""Rooms where every docstring and attribute string is understood without the one above it."""
+LEANS_ON_THE_ONE_ABOVE = re.compile(r"(The same|That of|Those|Of|It|They|Whose)\b")
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 
@@ -72,6 +77,26 @@ def test_a_room_imports_only_rooms_below_it() -> None:
 def test_no_class_name_has_two_meanings() -> None:
     names = Counter(node.name for path in SOURCES for node in tree_of(path).body if isinstance(node, ast.ClassDef))
     assert not [name for name, times in names.items() if times > 1]
+
+
+def docstrings_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of every docstring and of every string below an attribute."""
+    for node in ast.walk(tree_of(path)):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            match statement:
+                case ast.Expr(ast.Constant(str(text))):
+                    yield statement.lineno, text.strip()
+
+
+def test_a_docstring_says_what_it_is_about() -> None:
+    assert not [
+        f"{path.relative_to(PACKAGE)}:{line}: {text.splitlines()[0]}"
+        for path in SOURCES
+        if room_of(path) in SELF_CONTAINED
+        for line, text in docstrings_of(path)
+        if LEANS_ON_THE_ONE_ABOVE.match(text)
+    ]
 
 
 def loaded_by(*lines: list[str]) -> list[str]:
