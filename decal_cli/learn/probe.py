@@ -467,7 +467,7 @@ ROWS_ALIKE = 20
 LEAST = 1e-6
 """Distance from 0 and 1 at which probabilities are clipped before their log-odds are compared."""
 TINY = 1e-300
-"""In place of a variance of 0."""
+"""The variance that stands in place of 0."""
 
 
 def no_signal(probed: Probed) -> float:

@@ -171,7 +171,7 @@ def forecaster_of(spec: OnlineSpec, seed: int, horizon: int | None, *, groups: b
 
 
 class Inside(Forecaster):
-    """In each bin of the score, or in each group, on its own: a forecaster is made when the first row of a part comes.
+    """A forecaster for each bin of the score, or each group: one is made when the first row of a part comes.
 
     make: a fresh one with this seed. bins: how many, of equal width, the last one with its upper end; a forecaster of
     the base rate becomes one that recalibrates the score. 0: by group, which predict_one, learn_one and replay take.
@@ -824,7 +824,7 @@ class AlmostOneStepAhead(GridForecaster):
         self.pairs = deque()
 
     def predict_one(self, score: float) -> float:
-        """One of two neighbours of which one will have been right."""
+        """The prediction: one of two neighbours on the grid, one of which will have been right."""
         self.row += 1
         finer = _steps(self.row, self.horizon) // self.steps
         if finer > 1:

@@ -46,7 +46,7 @@ def _levels_or_runs(n: Sums, pos: Sums) -> tuple[Ints, Sums, Sums]:
 
 
 def _wide(values: Sums) -> Sums:
-    """As int64 or float64."""
+    """Sums as int64 or float64."""
     return values.astype(np.int64 if values.dtype.kind in "iu" else np.float64, copy=False)
 
 

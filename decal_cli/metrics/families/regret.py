@@ -394,7 +394,7 @@ def need_amounts(u: RowUtilities) -> None:
 
 
 def _flagging(u: RowUtilities, flagged: FlagByCost) -> Decisions:
-    """To act wherever the cost of a miss is large, whatever the score. Errors: Undefined."""
+    """The decisions to act wherever the cost of a miss is large, whatever the score. Errors: Undefined."""
     need_amounts(u)
     return Decisions(u.rows.units, u.utility, flagged.large.astype(np.int64)).with_unseen()
 
