@@ -95,6 +95,11 @@ def _parts(value: float, interval: Interval | None, decimals: int, text: str, si
     return (text or first, *ends)
 
 
+def by_words(text: str) -> Cell:
+    """A text of which each word may begin a line of its own where there is little room."""
+    return Cell(tuple(text.split()))
+
+
 def counted(rows: float) -> str:
     """A number of rows, by their weight."""
     return f"{rows:,.0f}" if rows == round(rows) else f"{rows:,.1f}"

@@ -43,14 +43,6 @@ def test_markdown_is_as_it_was_when_somebody_looked(decal: Decal) -> None:
     assert text == golden.read_text()
 
 
-@pytest.mark.parametrize("width", [60, 70, 80])
-def test_no_name_of_a_metric_is_cut(decal: Decal, width: int) -> None:
-    text = decal("compare", *PAIR, "--threshold", "0.3", COLUMNS=str(width)).out
-    table = text[text.index("\nmetric ") : text.index("Decisions of both")]
-    assert "…" not in table and max(map(len, table.splitlines())) <= width
-    assert table.count("chance") == (table.count("B better") + table.count("A better") + table.count("ahead"))
-
-
 class TestTwoFiles:
     def test_files_are_joined_on_their_ids(self, decal: Decal, files: Callable) -> None:
         done = decal("compare", *files(), "--id", "id", *QUICK, "-f", "csv")

@@ -23,7 +23,7 @@ from decal_cli.declarations.document import Absent, Count, Positive, Some, Two
 from decal_cli.metrics import Result, parse
 from decal_cli.numbers import Interval, alike, bracketed, counts, pieces, plain, rounded, short, sized
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Notes, Points, TextTable, Tone
-from decal_cli.render.cells import better, counted, left, metric_name, number, reasons, table, texts, words
+from decal_cli.render.cells import better, by_words, counted, left, metric_name, number, reasons, table, texts, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
 from decal_cli.render.results.source import (
     MAX_GROUPS,
@@ -396,8 +396,7 @@ def difference_cell(each: Difference) -> Cell:
     value = each.difference.value
     if value is None:
         return words("")
-    # Each end of the interval may stand on a line of its own.
-    return Cell((*" ".join(signed(value, each.difference.interval)).split(),))
+    return by_words(" ".join(signed(value, each.difference.interval)))
 
 
 def who_wins(each: Difference, names: tuple[str, str]) -> Cell:

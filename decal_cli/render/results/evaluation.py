@@ -58,6 +58,7 @@ from decal_cli.render.cells import (
     Columns,
     amount,
     better,
+    by_words,
     counted,
     left,
     metric_name,
@@ -381,7 +382,7 @@ def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: fl
         return {"section": metric.family, "empty": empty} if pack is None else {}
 
     values = ((Column(each.model, each.group or ""), partial(value, report=each)) for each in reports)
-    columns: Columns[str] = [(left("metric"), name), (left(""), better), *values]
+    columns: Columns[str] = [(left("metric", wraps=True), name), (left(""), better), *values]
     return table(reports[0].results, columns, row, keys=2, dense=True)
 
 
@@ -532,25 +533,26 @@ def _regime_table(report: Report, name: str, factor: float) -> TextTable:
     def regret(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
         bounds = None if low is None or high is None else (low, high)
         if factor == 1.0 or value is None:
-            return number(value, bounds)
-        return amount(factor * value, times(bounds, factor), decimals)
+            return by_words(number(value, bounds).text)
+        return by_words(amount(factor * value, times(bounds, factor), decimals).text)
 
     bins = table(
         report.regimes,
         [
-            (left(f"{name}score from, to"), lambda r: f"{short(r.low, 4)} to {short(r.high, 4)}"),
+            (left(f"{name}score from, to", breaks=(9,)), lambda r: Cell((short(r.low, 4), f"to {short(r.high, 4)}"))),
             ("rows", lambda r: counted(r.rows)),
             (Column("mean score", drops=2), "score"),
             ("c", "rate"),
-            ("grouping loss", "grouping_loss"),
+            (Column("grouping loss", breaks=(9,)), "grouping_loss"),
             (Column("Vmin", drops=1), "least_variance"),
-            ("calibration regret", lambda r: regret(r.regret_calibration)),
+            (Column("calibration regret", breaks=(9,)), lambda r: regret(r.regret_calibration)),
             (
-                "grouping regret",
+                Column("grouping regret", breaks=(9,)),
                 lambda r: regret(r.regret_grouping, r.regret_grouping_lower, r.regret_grouping_upper_sharp),
             ),
             (left("larger"), "larger"),
         ],
+        keys=1,
     )
     # The metrics are the sums of the columns.
     known = [r.regret_grouping for r in report.regimes if r.regret_grouping is not None]

@@ -888,9 +888,12 @@ class Ranged(WrittenResult):
             yield table(
                 stretches,
                 [
-                    (left(self.called, breaks=(30, 12)), lambda each: _span(each).removeprefix("of ")),
+                    (
+                        left(self.called, breaks=(30, 12)),
+                        lambda each: _from_to("from ", f"{each.low:g}", f"{each.high:g}"),
+                    ),
                     not of_threshold
-                    and ("threshold", lambda each: " to ".join(dict.fromkeys(f"{end:.3g}" for end in each.thresholds))),
+                    and ("threshold", lambda each: _from_to("", *(f"{t:.3g}" for t in each.thresholds))),
                     (left("what to do", wraps=True), _to_do),
                     ("wins", partial(self._gain, stretches=stretches)),
                     ("at", lambda each: "" if each.best is None else f"{each.best.at:g}"),
@@ -963,6 +966,11 @@ def _to_do(stretch: Stretch) -> str:
     if stretch.action == "post-train":
         return f"Post-train on the features with {stretch.method}"
     return "Use the model as it is" if stretch.constant is None else stretch.constant.capitalize()
+
+
+def _from_to(before: str, low: str, high: str) -> b.Cell:
+    """A range, or one number, where both ends are written alike."""
+    return words(low) if low == high else b.Cell((f"{before}{low}", f"to {high}"))
 
 
 def _span(stretch: Stretch) -> str:

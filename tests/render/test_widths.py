@@ -1,0 +1,27 @@
+"""Tables on narrow pages: no line is longer than the page, and no word is cut."""
+
+import pytest
+from rich.cells import cell_len
+
+from tests.helpers.command import BINARY, FOX, Decal
+
+P = (BINARY, "-s", "p", "-y", "y")
+TABLES = {
+    "every metric": (("evaluate", *P, "-t", "0.3", "--all", "--no-intervals"), "\nmetric ", "\nworst agent"),
+    "regimes": (("evaluate", *P, "-t", "0.3", "--features", "x*", "--regimes"), "from, to ", "\na regret is"),
+    "range": (("recommend", *P, "--cost-fp", "3:8", "--cost-fn", "5"), "\nfalse alarm", "\nActing pays"),
+    "comparison": (
+        ("compare", FOX, "-s", "p_profanity", "-s", "p_hatesonar", "-y", "y", "-t", "0.3"),
+        "\nmetric ",
+        "\nDecisions of both",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_word_is_cut_and_no_line_too_long(decal: Decal, name: str) -> None:
+    line, begins, ends = TABLES[name]
+    for width in (60, 80):
+        text = decal(*line, COLUMNS=str(width)).out
+        table = text[text.index(begins) : text.index(ends)]
+        assert "…" not in table and max(map(cell_len, table.splitlines())) <= width
