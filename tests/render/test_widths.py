@@ -10,6 +10,12 @@ TABLES = {
     "every metric": (("evaluate", *P, "-t", "0.3", "--all", "--no-intervals"), "\nmetric ", "\nworst agent"),
     "regimes": (("evaluate", *P, "-t", "0.3", "--features", "x*", "--regimes"), "from, to ", "\na regret is"),
     "range": (("recommend", *P, "--cost-fp", "3:8", "--cost-fn", "5"), "\nfalse alarm", "\nActing pays"),
+    "plan": (
+        ("plan", "--auc", "0.8", "--prevalence", "0.3", "-t", "0.3", "-r", "expected_utility>=-0.15"),
+        "\nto ",
+        "\nHow often",
+    ),
+    "fit": (("fit", "isotonic", *P, "-t", "0.3", "-o", "m.json"), "\nmetric ", "\nNext"),
     "comparison": (
         ("compare", FOX, "-s", "p_profanity", "-s", "p_hatesonar", "-y", "y", "-t", "0.3"),
         "\nmetric ",
@@ -22,6 +28,6 @@ TABLES = {
 def test_no_word_is_cut_and_no_line_too_long(decal: Decal, name: str) -> None:
     line, begins, ends = TABLES[name]
     for width in (60, 80):
-        text = decal(*line, COLUMNS=str(width)).out
+        text = decal(*line, *("--force",) * (line[0] == "fit"), COLUMNS=str(width)).out
         table = text[text.index(begins) : text.index(ends)]
         assert "…" not in table and max(map(cell_len, table.splitlines())) <= width

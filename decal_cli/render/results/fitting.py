@@ -86,7 +86,7 @@ class FittedPage(WrittenResult):
             yield table(
                 differences,
                 [
-                    (left("metric"), lambda key: parse(key).declared.title),
+                    (left("metric", wraps=True), lambda key: parse(key).declared.title),
                     (left(""), better),
                     ("as it is", lambda key: differences[key].a.value),
                     ("post-trained", lambda key: differences[key].b.value),

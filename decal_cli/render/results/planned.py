@@ -7,8 +7,8 @@ from collections.abc import Callable
 from decal_cli.analysis.plan import POWERS, RowPlan, RowsNeeded
 from decal_cli.declarations.document import Some
 from decal_cli.numbers import DASH, percent
-from decal_cli.render.blocks import Bar, Bars, Blocks, Notes, Paragraph
-from decal_cli.render.cells import left, reasons, table
+from decal_cli.render.blocks import Bar, Bars, Blocks, Column, Notes, Paragraph
+from decal_cli.render.cells import by_words, left, reasons, table
 from decal_cli.render.results.evaluation import told
 from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
 from decal_cli.render.schema import Document, Records, View, data_of, of
@@ -42,7 +42,7 @@ class PlannedRows(WrittenResult):
                 plan.planned,
                 [
                     (left("to", wraps=True, most=48), "what"),
-                    ("in the pilot", lambda each: told(each.value, each.interval)),
+                    (Column("in the pilot", breaks=(12, 8)), lambda each: by_words(told(each.value, each.interval))),
                     *((f"rows, {percent(power)}", rows(k)) for k, power in enumerate(POWERS)),
                 ],
             )
