@@ -313,7 +313,7 @@ PRINTED: dict[str, str] = {
     # A study, statements, and what explains itself.
     "study": f"study rows.csv {_BOTH} --features x1 --method isotonic --method refit --thresholds .2,.4,.6 --seeds 2 "
     "--workers 1 -o study --figures",
-    "study, clusters": f"study rows.csv first.csv {_TWO} --cluster c --method platt --thresholds .3,.5 --seeds 1 "
+    "study, clusters": f"study rows.csv first.csv {_TWO} --cluster c --method platt --thresholds .2,.45 --seeds 1 "
     "--workers 1 -o clusters",
     "study, weights": f"study rows.csv {_TWO} --weight w --method isotonic --thresholds .2,.5 --seeds 1 --workers 1 "
     "-o weights",

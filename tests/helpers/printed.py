@@ -28,9 +28,6 @@ Texts = dict[str, str]
 
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-9
 """How far a number of many digits may be from the record: what is fitted step by step differs between processors."""
-_SUMMED_UP, _RELATIVE_OF_MEANS = "signs between", 1e-3
-"""Words of a line that gives the means of a long line's numbers, and how far these means may be from the record: on
-another processor, an end of an interval may be the next score."""
 NARROW = 62
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?")
 _VOLATILE = re.compile(
@@ -103,7 +100,7 @@ def _summed(text: str) -> str:
     numbers = read[np.isfinite(read)]
     place = np.linspace(0, 1, len(numbers))
     means = (f"{of.mean() if len(of) else 0:.6g}" for of in (numbers, np.abs(numbers), numbers * place))
-    return f"({len(_NUMBER.sub('', text)):,} {_SUMMED_UP} {len(numbers):,} numbers of mean {' '.join(means)})"
+    return f"({len(_NUMBER.sub('', text)):,} signs between {len(numbers):,} numbers of mean {' '.join(means)})"
 
 
 def texts_written(folder: Path, before: dict[str, float]) -> Texts:
@@ -197,25 +194,23 @@ def same_line(was: str, now: str, loose: Loose = ()) -> bool:
     words = [_NUMBER.sub("0", line) for line in (was, now)]
     if [*map(len, numbers[0])] != [*map(len, numbers[1])]:
         words = [" ".join(line.split()) for line in words]
-    within = _RELATIVE_OF_MEANS if _SUMMED_UP in was else _RELATIVE
     return (
         words[0] == words[1]
         and len(numbers[0]) == len(numbers[1])
-        and all(_near(one, other, loose, within) for one, other in zip(*numbers, strict=True))
+        and all(_near(one, other, loose) for one, other in zip(*numbers, strict=True))
     )
 
 
-def _near(was: str, now: str, loose: Loose, within: float) -> bool:
+def _near(was: str, now: str, loose: Loose) -> bool:
     if was == now:
         return True
     one, other = (float(text.replace(",", "")) for text in (was, now))
     mantissa, _, exponent = was.replace(",", "").partition("e")
     unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
-    if abs(one - other) <= max(1.001 * unit, within * abs(one), _ABSOLUTE):
+    if abs(one - other) <= max(1.001 * unit, _RELATIVE * abs(one), _ABSOLUTE):
         return True
-    # What is printed may have been recorded on another machine than the value.
     return any(
-        all(abs(each - size * value) <= share * abs(size * value) + 1.001 * unit for each in (one, other))
+        abs(one - size * value) <= 1.001 * unit and abs(one - other) <= share * abs(one) + unit
         for value, share in loose
         for size in (1, 1000, -1, -1000)
     )

@@ -274,7 +274,7 @@ class _Stratum:
 
 
 def _cut(parts: Sequence[Kept], masks: Sequence[np.ndarray]) -> list[Kept]:
-    """The rows of each table that its mask keeps; tables without such a row are left out."""
+    """Keep the rows of each table where its mask is true, and drop tables that have none."""
     import pyarrow as pa
 
     cut = zip(parts, masks, strict=True)
