@@ -21,6 +21,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow.parquet as pq
 
+from decal_cli.analysis.described import BestRecalibrator, Worth
 from decal_cli.analysis.flowchart import FITS, Advice, Evidence, Item, walk
 from decal_cli.data import Columns, Predictions, read
 from decal_cli.errors import Undefined
@@ -115,7 +116,8 @@ def lines_of(case: dict[str, Any], model: Predictions) -> Iterator[dict[str, Any
     half = replace(model, rows=ours[0])
     for t, task, decision in decisions_on(rows):
         report, advice = advice_on(half, task, case["split"])
-        named = (report.recalibrator or FITS["recalibrate"], "blend")
+        worth, best = report.find(Worth), report.find(BestRecalibrator)
+        named = (best.method if best else FITS["recalibrate"], "blend")
         for name in set(named) - set(fitted):
             fitted[name] = fit(METHODS.parse(name), training_rows(half, decision, case["split"]))(ours[1]).score
         each = {name: won_by(theirs[0], score, decision) for name, score in held_out.items()}
@@ -127,7 +129,7 @@ def lines_of(case: dict[str, Any], model: Predictions) -> Iterator[dict[str, Any
         yield case | {
             "t": t, "stakes": at_stake(ours[1], decision), "rows": report.rows, "recalibrator": named[0],
             "acts_from": task.decision_threshold if isinstance(task, BinaryTask) else None,
-            "best_constant": report.worth and report.worth.action,
+            "best_constant": worth.action if worth else None,
             "picked": choice, "certainty": advice.certainty, "named": advice.act_now.method,
             "won": {name: wins(fitted[name]) for name in named}, "constants": constants(ours[1], decision),
             "cv": 0.0 if choice is None else wins(final[choice]), "stack": wins(final["boosted stack"]),

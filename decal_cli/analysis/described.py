@@ -1,4 +1,4 @@
-"""What a report says of rows beside their metrics: what decisions are worth, counts, bins, clusters, places, shifts."""
+"""The sections of a report: what it says of rows beside their metrics, where there is something to say."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import contextlib
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self, TypeVar
 
 import numpy as np
 
 from decal_cli.data import Dataset, Input
 from decal_cli.data.times import NS_PER_DAY
-from decal_cli.declarations.document import Above, Absent, Count, Hidden, Limit, Names, Positive, Share, Size, as_key
+from decal_cli.declarations.document import Above, Count, Hidden, Limit, Names, Positive, Share, Size, as_key
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.learn.forward import Forward
-from decal_cli.learn.held_out import WIDENED, build_by_amount, least_amounts
+from decal_cli.learn.held_out import WIDENED, build_by_amount, least_amounts, method_like
+from decal_cli.learn.probe import Recalibrated
 from decal_cli.learn.regions import Regions, bin_losses, bounds_of_bins, least_variance
 from decal_cli.metrics import Inputs, Result, decisions, grouping, parse
 from decal_cli.metrics.at_capacity import AMOUNT_RANKING, SCORE_RANKING, WorthAtCapacity
@@ -49,8 +50,28 @@ from decal_cli.tables.table import BINS, Floats, Table, Values
 from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, ClassDecision, RowTask, Task
 
+S = TypeVar("S", bound="Section")
 OF_ONE_ROW = ("shadow_price", "least_gain")
 """Metrics of what one row is worth, which are no means over all decisions."""
+
+
+class Section:
+    """Something that is said of some rows; a report has it only where there is something to say."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sectioned:
+    """A result with sections."""
+
+    sections: tuple[Section, ...] = field(default=(), kw_only=True)
+
+    def find(self, kind: type[S]) -> S | None:
+        """The section of this kind; None where it has nothing to say."""
+        return next((each for each in self.sections if isinstance(each, kind)), None)
+
+    def with_sections(self, *found: Section | None) -> Self:
+        """The result with those sections too that have something to say."""
+        return replace(self, sections=(*self.sections, *filter(None, found)))
 
 
 class Utility(Estimated):
@@ -63,7 +84,7 @@ class Utility(Estimated):
 
 
 @dataclass(frozen=True)
-class Worth:
+class Worth(Section):
     """Utilities per decision. now: of acting on the score. constant: of `action`, the best one for all rows.
 
     over: now less constant, on the same rows. perfect: of knowing every label. limited: where so many rows can be acted
@@ -118,12 +139,13 @@ class ClassCounts:
 
 
 @dataclass(frozen=True)
-class ActionCounts:
+class ActionCounts(Section):
     """Rows by action and class, by their weight, and the utility of each cell; a row for each action.
 
     loss: what each cell loses against the best action for its class, per row of all.
     """
 
+    classes: Hidden[Names]
     actions: Names
     rows: tuple[tuple[float, ...], ...]
     utility: tuple[tuple[float, ...], ...]
@@ -142,19 +164,18 @@ class ActionCounts:
 
 
 @dataclass(frozen=True)
-class ByClass:
-    """Every class; with a task, what is done."""
+class ByClass(Section):
+    """Every class."""
 
     classes: tuple[ClassCounts, ...]
-    decisions: Absent[ActionCounts | None]
 
 
-def count_classes(c: ClassTable) -> tuple[ClassCounts, ...]:
+def count_classes(c: ClassTable) -> ByClass:
     """The counts of each class."""
     size = len(c.classes)
     agreeing = np.where(c.predicted == c.label, c.label, size)
     counts = c.count(c.label, size), c.count(c.predicted, size), c.count(agreeing, size + 1)[:size]
-    return tuple(map(ClassCounts, c.classes, *((each * (len(c) / c.total)).tolist() for each in counts)))
+    return ByClass(tuple(map(ClassCounts, c.classes, *((each * (len(c) / c.total)).tolist() for each in counts))))
 
 
 def _count(inputs: Inputs, weight: float) -> float:
@@ -170,7 +191,8 @@ def count_cells(inputs: Inputs) -> ActionCounts | None:
     cells = np.zeros((len(task.taken), decisions.stakes.shape[1]))
     np.add.at(cells, (decisions.action, decisions.units.label), decisions.units.weight)
     cells *= _count(inputs, decisions.units.total) / decisions.units.total
-    return ActionCounts(task.taken, tuple(map(tuple, cells.tolist())), task.undominated)
+    classes = inputs.get(ClassTable).classes if inputs.of_classes else ("label 0", "label 1")
+    return ActionCounts(classes, task.taken, tuple(map(tuple, cells.tolist())), task.undominated)
 
 
 @dataclass(frozen=True)
@@ -223,7 +245,7 @@ class CountedStep(Decided):
 
 
 @dataclass(frozen=True)
-class DecisionCounts:
+class DecisionCounts(Section):
     """Decisions of one model on its rows; total: the rows.
 
     Each step is made of the held-out decisions that its gain is computed from, so a gain is the sum of the changes of
@@ -258,8 +280,15 @@ def count_decisions(inputs: Inputs) -> DecisionCounts | None:
     return DecisionCounts(total, *steps)
 
 
-def count_actions(inputs: Inputs) -> Mapping[str, tuple[float, ...]]:
+@dataclass(frozen=True)
+class ActionShares(Section):
     """The share of the rows that gets each action, as the score is ('expected_utility') and after each gain."""
+
+    after: Mapping[str, tuple[float, ...]]
+
+
+def count_actions(inputs: Inputs) -> ActionShares | None:
+    """The shares of actions; None where no gain is defined."""
     shares: dict[str, tuple[float, ...]] = {}
     for gain, kind in (("gain_recalibration", Recalibrating), ("gain_post_training", Featured)):
         change = inputs.find(kind)
@@ -268,7 +297,7 @@ def count_actions(inputs: Inputs) -> Mapping[str, tuple[float, ...]]:
         if not shares:
             shares["expected_utility"] = _shares(change.before)
         shares[gain] = _shares(change.after)
-    return shares
+    return ActionShares(shares) if shares else None
 
 
 def _shares(decisions: Decisions) -> tuple[float, ...]:
@@ -388,6 +417,13 @@ class Regime:
         return "grouping" if grouped > self.regret_calibration else "miscalibration"
 
 
+@dataclass(frozen=True)
+class Regimes(Section):
+    """The bins of the score, from the lowest up."""
+
+    bins: tuple[Regime, ...]
+
+
 def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
     """The bins from the lowest score up; none without a task."""
     task = inputs.find(BinaryTask)
@@ -452,7 +488,7 @@ def reliability_bins(rows: Rows, confidence: float | None) -> tuple[ReliabilityB
 
 
 @dataclass(frozen=True)
-class Clusters:
+class Clusters(Section):
     """The clusters of some rows. effective: as many of one size say as much.
 
     design_effect: variance of the Brier score with clusters over that of independent rows.
@@ -503,7 +539,23 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
 
 
 @dataclass(frozen=True)
-class PriorShiftGain:
+class BestRecalibrator(Section):
+    """The method that recalibrates some rows best."""
+
+    method: str
+
+
+def best_recalibrator(inputs: Inputs) -> BestRecalibrator | None:
+    """The scaling of several classes, or what comes closest to the recalibrated score; None where it is undefined."""
+    with contextlib.suppress(Undefined):
+        if inputs.of_classes:
+            return BestRecalibrator(inputs.get(Recalibrated).chosen)
+        return BestRecalibrator(method_like(inputs.get(Table), inputs.seed))
+    return None
+
+
+@dataclass(frozen=True)
+class PriorShiftGain(Section):
     """Expected utility per decision of scores as they were made and of moved ones; interval: of the difference.
 
     threshold: acting on scores as they were made from here on is acting on moved ones from the threshold in use on.
@@ -549,7 +601,7 @@ def decided(rows: Rows, task: BinaryTask, population: Population) -> bool:
 
 
 @dataclass(frozen=True)
-class Places:
+class Places(Section):
     """Places and rows, of weighted rows as many as their share of the weight says.
 
     lists: one, or one for each period; full: those with no place left for a row that would be acted on. places: of all
@@ -622,7 +674,7 @@ def places_of(rows: Rows) -> Places | None:
 
 
 @dataclass(frozen=True)
-class WithoutLabels:
+class WithoutLabels(Section):
     """Rows that have a score and no label.
 
     above: the probability that the score of one of them lies above that of a row with a label, ties count half; of
@@ -706,7 +758,7 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class Reference:
+class Reference(Section):
     """The reference, its rows by model, and how every model's rows differ from it."""
 
     inputs: Annotated[tuple[Input, ...], Limit(minItems=1)]
@@ -755,7 +807,7 @@ class GainByAge:
 
 
 @dataclass(frozen=True)
-class GainsOverTime:
+class GainsOverTime(Section):
     """Gains of fits on earlier rows by their age, the youngest first: its gains are those of the report.
 
     unit: of times. rows: those that a fit is judged on, all but the first block. recalibration_lasts,

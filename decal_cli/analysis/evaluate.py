@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from decal_cli.analysis.described import (
-    ActionCounts,
     ByClass,
     ByRow,
     Clusters,
-    DecisionCounts,
-    GainsOverTime,
-    Places,
-    PriorShiftGain,
     Reference,
-    Regime,
-    WithoutLabels,
-    Worth,
+    Regimes,
+    Section,
+    Sectioned,
+    best_recalibrator,
     by_row_of,
     cluster_notes,
     clusters_of,
@@ -40,14 +35,12 @@ from decal_cli.analysis.described import (
     without_labels,
     worth_of,
 )
-from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, TooSmall, by_outcome, compare_groups
+from decal_cli.analysis.packs import ByOutcome, Gap, Pack, Packed, TooSmall, by_outcome, compare_groups
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.document import Names
-from decal_cli.errors import DecalError, Undefined
+from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.learn.held_out import method_like
-from decal_cli.learn.probe import Recalibrated
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, Metric, MetricSpec, Result, measure_all
 from decal_cli.metrics.inputs import row_stakes
@@ -57,7 +50,7 @@ from decal_cli.tables.population import Population
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity, limit_text
-from decal_cli.tables.table import BINS, CELLS, Table
+from decal_cli.tables.table import BINS, CELLS
 from decal_cli.task import (
     BinaryTask,
     ClassDecision,
@@ -105,50 +98,30 @@ class MetricReport(OfModel):
 
 
 @dataclass(frozen=True, eq=False)
-class Report(MetricReport):
-    """The metrics of one model on one group of rows (group None: on all of them).
+class Report(MetricReport, Sectioned):
+    """The metrics of one model on one group of rows (group None: on all of them), and the sections that stand below.
 
-    Rows of several classes have by_class. levels: of the score, 0 for such rows.
-    counts: its decisions, where counted. regimes: its regret by bins of the score, where asked for.
-    recalibrator: the scaling that recalibrates probabilities of several classes best, where decisions are counted.
-    moving: what it is worth to move the scores to the population that the rows are counted as. clusters: None where
-    rows are independent. by_outcome: the scores of each label, where a pack shows them.
+    levels: of the score, 0 for rows of several classes. unlearnable: the features that were read and of which nothing
+    can be learned as they are.
     """
 
     levels: int
     dropped: int
     features: bool
-    counts: DecisionCounts | None = None
-    regimes: tuple[Regime, ...] = ()
-    by_class: ByClass | None = None
-    recalibrator: str | None = None
-    moving: PriorShiftGain | None = None
-    clusters: Clusters | None = None
-    by_outcome: tuple[OutcomeScores, ...] = ()
-    places: Places | None = None
-    """The places to act on rows, where a capacity limits them."""
-    by_action: ActionCounts | None = None
-    """Rows by action and label, where decisions are counted and two classes have more than two actions."""
-    worth: Worth | None = None
-    """What acting on the score is worth, where there is a decision."""
-    share: float | None = None
-    """The weighted share of label 1, where rows of two classes have weights."""
-    shares: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """The share of the rows that gets each action, by way of acting, where decisions are counted and there are more."""
     unlearnable: Names = ()
-    """The features that were read and of which nothing can be learned as they are."""
-    without_labels: WithoutLabels | None = None
-    """What rows without a label leave open, where there are such."""
-    over_time: GainsOverTime | None = None
-    """Gains by the age of the fit, where fits learn from earlier rows only."""
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether rows are of several classes."""
+        return self.positives is None
 
     @property
     def promised(self) -> Mapping[str, Result]:
         """The results; what methods win is unknown of rows of one label, which say which constant action suits them."""
-        if self.by_class is None:
-            one_label = self.positives in (0, self.rows)
-        else:
-            one_label = sum(each.rows > 0 for each in self.by_class.classes) < 2
+        by_class = self.find(ByClass)
+        one_label = self.positives in (0, self.rows)
+        if by_class:
+            one_label = sum(each.rows > 0 for each in by_class.classes) < 2
         unknown = Result(None, None, "needs rows of both labels")
         gains = [key for key in self.results if one_label and key.startswith("gain_")]
         return {**self.results, **dict.fromkeys(gains, unknown)}
@@ -252,7 +225,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Sectioned):
     """All reports on one data set, and where they come from."""
 
     plan: Plan
@@ -265,12 +238,6 @@ class Evaluation:
     """The task of rows of several classes."""
     population: Population | None = None
     """The one that rows are counted as; None: their own."""
-    pack: Pack | None = None
-    """The pack whose measures these are."""
-    gaps: tuple[Gap, ...] = ()
-    """Between groups, where the pack compares them: of each metric the most certain first, then all that are clear."""
-    too_small: tuple[TooSmall, ...] = ()
-    """Groups that are too small to be compared."""
     capacity: Capacity | None = None
     """How many rows can be acted on; None: all."""
     by_row: ByRow | None = None
@@ -379,11 +346,11 @@ def evaluate(
                 inputs = inputs.override(reference.scores[model.name])
             report = _report(dataset, model, group, rows, inputs, plan)
             if counted:
-                report = _with_counts(report, rows, inputs, plan, dataset.population)
-            if regimes:
-                report = replace(report, regimes=regimes_of(inputs))
+                report = report.with_sections(*_counts(rows, inputs, plan, dataset.population))
+            if regimes and (bins := regimes_of(inputs)):
+                report = report.with_sections(Regimes(bins))
             if pack is not None and pack.by_outcome:
-                report = replace(report, by_outcome=by_outcome(rows))
+                report = report.with_sections(ByOutcome(by_outcome(rows)))
             if plan.by_row and not reports:
                 stakes = inputs.find(RowStakes)
             reports.append(report)
@@ -393,9 +360,10 @@ def evaluate(
             for _, _, comparison in compare_groups(model.name, model.rows, pack.choices, plan.inputs, plan.level):
                 gaps += comparison.pairs
                 too_small += comparison.too_small
-    clusters = {report.model: (report.rows, report.clusters) for report in reports if report.group is None}
+    clusters = {report.model: (report.rows, report.find(Clusters)) for report in reports if report.group is None}
     head = head_of(dataset, plan, clusters, stakes)
-    return replace(head, reports=tuple(reports), pack=pack, gaps=tuple(gaps), too_small=tuple(too_small))
+    packed = None if pack is None else Packed(pack, tuple(gaps), tuple(too_small))
+    return replace(head, reports=tuple(reports)).with_sections(packed, reference)
 
 
 def _report(dataset: Dataset, model: Predictions, group: str | None, rows: Rows, inputs: Inputs, plan: Plan) -> Report:
@@ -404,7 +372,7 @@ def _report(dataset: Dataset, model: Predictions, group: str | None, rows: Rows,
     results = {choice.key: result for choice, result in measure_all(plan.choices, inputs, adjusted).items()}
     # Rows without a label are those of the file, not of a group or of another population.
     unlabelled = model.without_label if group is None and dataset.population is None else None
-    return Report(
+    report = Report(
         model=model.name,
         group=group,
         rows=len(rows),
@@ -413,29 +381,30 @@ def _report(dataset: Dataset, model: Predictions, group: str | None, rows: Rows,
         levels=0 if classes else len(rows.table),
         dropped=model.dropped,
         features=rows.features is not None,
-        by_class=ByClass(count_classes(rows.class_table), count_cells(inputs)) if classes else None,
-        clusters=clusters_of(rows),
-        places=places_of(rows),
-        worth=worth_of(inputs, adjusted),
-        share=rows.table.base_rate if rows.weighted and not classes else None,
         unlearnable=() if dataset.features is None else dataset.features.unlearnable,
-        without_labels=None if unlabelled is None else without_labels(unlabelled, inputs, results, plan.level),
-        over_time=gains_over_time(inputs, adjusted),
+    )
+    return report.with_sections(
+        *((count_classes(rows.class_table), count_cells(inputs)) if classes else ()),
+        clusters_of(rows),
+        places_of(rows),
+        worth_of(inputs, adjusted),
+        None if unlabelled is None else without_labels(unlabelled, inputs, results, plan.level),
+        gains_over_time(inputs, adjusted),
     )
 
 
-def _with_counts(report: Report, rows: Rows, inputs: Inputs, plan: Plan, population: Population | None) -> Report:
-    """The report of these rows with its decisions counted: now, recalibrated, and with the features."""
+def _counts(rows: Rows, inputs: Inputs, plan: Plan, population: Population | None) -> Iterator[Section | None]:
+    """What decisions come to, now, recalibrated and with the features, and the method that recalibrates best."""
     binary = plan.binary
-    # Two names of actions say it all.
-    shares = count_actions(inputs) if report.by_class or binary is None else {}
-    report = replace(report, recalibrator=_recalibrator(inputs), shares=shares)
-    if report.by_class:
-        return report
-    report = replace(report, counts=count_decisions(inputs), by_action=count_cells(inputs) if binary is None else None)
-    if population is None or binary is None or not decided(rows, binary, population):
-        return report
-    return replace(report, moving=prior_shift_gain(rows, binary, population, rows.adjusted_confidence(plan.level)))
+    yield best_recalibrator(inputs)
+    if not inputs.of_classes:
+        yield count_decisions(inputs)
+    if binary is None:
+        # Where there are two actions, counts of decisions say it all.
+        yield count_actions(inputs)
+        yield None if inputs.of_classes else count_cells(inputs)
+    elif population is not None and decided(rows, binary, population):
+        yield prior_shift_gain(rows, binary, population, rows.adjusted_confidence(plan.level))
 
 
 def head_of(
@@ -478,12 +447,6 @@ def with_lists(dataset: Dataset, plan: Plan, task: Decision | None = None) -> Da
     return dataset.changed(
         lambda rows: select_rows(rows, capacity, task, plan.seed) if rows.selection is None else rows
     )
-
-
-def _recalibrator(inputs: Inputs) -> str | None:
-    with suppress(Undefined):
-        return inputs.get(Recalibrated).chosen if inputs.of_classes else method_like(inputs.get(Table), inputs.seed)
-    return None
 
 
 def resampled_cells(levels: Iterable[int]) -> int | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from decal_cli.analysis.described import Section
 from decal_cli.declarations.document import Names, Positive, Share, Size, as_key
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint, Verb
@@ -143,6 +144,13 @@ class OutcomeScores(NamedTuple):
     quantiles: dict[str, Share]
 
 
+@dataclass(frozen=True)
+class ByOutcome(Section):
+    """The scores of each label that some rows have."""
+
+    labels: tuple[OutcomeScores, ...]
+
+
 def by_outcome(rows: Rows) -> tuple[OutcomeScores, ...]:
     """The scores of label 0, and of label 1; of a label that no row has, nothing."""
     t, groups = rows.table, []
@@ -196,6 +204,19 @@ class TooSmall(NamedTuple):
     metric: str
     group: str
     rows: Size
+
+
+@dataclass(frozen=True)
+class Packed(Section):
+    """The pack whose measures these are.
+
+    gaps: between groups, where it compares them: of each metric the most certain first, then all that are clear.
+    too_small: groups that are not compared.
+    """
+
+    pack: Pack
+    gaps: tuple[Gap, ...]
+    too_small: tuple[TooSmall, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from decal_cli.analysis.described import Clusters
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
 from decal_cli.analysis.flowchart import TOLERANCE
 from decal_cli.analysis.gate import Rule, choices_of
@@ -96,8 +97,8 @@ def plan_rows(
         raise DecalError("there is nothing to plan", f"give {Hint('rule', 'brier<=0.2')} or a decision")
     plan = replace(plan, choices=choices, intervals=True)
     evaluation = evaluate(dataset, plan, progress)
-    results, clusters = evaluation.reports[0].results, evaluation.reports[0].clusters
-    sampler = _Sampler(dataset.models[0].rows, plan, math.inf if clusters is None else clusters.effective, progress)
+    results, clusters = evaluation.reports[0].results, evaluation.reports[0].find(Clusters)
+    sampler = _Sampler(dataset.models[0].rows, plan, clusters.effective if clusters else math.inf, progress)
     planned, unknown = [], []
 
     def add(what: str, choice: MetricSpec, rows: Callable[..., RowsNeeded], *asked: float) -> None:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from decal_cli.analysis.described import select_rows, won_by_row
+from decal_cli.analysis.described import BestRecalibrator, Worth, select_rows, won_by_row
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, all_choices, evaluate, with_lists
 from decal_cli.analysis.flowchart import (
     BEYOND,
@@ -647,7 +647,7 @@ NO_DECISION = DecalError(
 
 
 def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
-    task = plan.binary
+    task, worth, best = plan.binary, report.find(Worth), report.find(BestRecalibrator)
     # Where rows have thresholds of their own, no share of what these scores can give is defined.
     known = report.promised
     results = {key: known[key] for key in EVIDENCE_KEYS if key in known and (not plan.by_row or key != HEADROOM)}
@@ -662,12 +662,12 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
         satisfied_at=preferences.satisfied_at,
         acts_from=None if task is None else task.decision_threshold,
         counted=BEYOND in results and results[BEYOND].reason == COUNTS_HAVE_NONE,
-        best_constant=None if plan.by_row or report.worth is None else report.worth.action,
+        best_constant=worth.action if worth and not plan.by_row else None,
         confidence=plan.confidence or CONFIDENCE,
         say=preferences.saying(amounts_of(report)),
         names=preferences.names,
         unlearnable=report.unlearnable,
-        fits={**FITS, "recalibrate": report.recalibrator or FITS["recalibrate"]},
+        fits={**FITS, "recalibrate": best.method} if best else FITS,
     )
 
 

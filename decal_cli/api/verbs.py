@@ -127,7 +127,7 @@ def evaluate(
         reference = against(rows, given.of("reference", other).rows(), plan.level)
     with computing() as progress:
         result = evaluate(rows, plan, progress, regimes=regimes, pack=pack, reference=reference)
-    return EvaluateAnswer(Evaluated(result, reference, bool(named or metrics)), given.library, rows, plan)
+    return EvaluateAnswer(Evaluated(result, bool(named or metrics)), given.library, rows, plan)
 
 
 @spoken

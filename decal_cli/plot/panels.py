@@ -315,7 +315,7 @@ def _bins(t: Table) -> tuple[np.ndarray, np.ndarray]:
     return bins.score, np.asarray(bins.pos / bins.n)
 
 
-def confusion(axes: Any, done: ActionCounts, classes: Sequence[str], name: str) -> None:
+def confusion(axes: Any, done: ActionCounts, name: str) -> None:
     """Each action by class: rows, and what they lose against the best action for the class, which is its colour."""
     lost = 1000 * np.array(done.loss)
     most, size = float(lost.max()), max(lost.shape)
@@ -326,13 +326,13 @@ def confusion(axes: Any, done: ActionCounts, classes: Sequence[str], name: str) 
             axes.text(k, a, f"{counted(float(done.rows[a][k]))}{less}", ha="center", va="center",
                       fontsize=8 if size <= 5 else 6 if size <= 8 else 5,
                       color="white" if loss > 0.6 * most > 0 else "black")  # fmt: skip
-    for axis, names in ((axes.xaxis, classes), (axes.yaxis, done.actions)):
+    for axis, names in ((axes.xaxis, done.classes), (axes.yaxis, done.actions)):
         # From the last one, which is to abstain where that is an action.
         step = math.ceil(len(names) / MAX_TICKS)
         shown = range(len(names) - 1, -1, -step)
         labels = [drawable(names[k]) for k in shown]
         axis.set_ticks(shown, labels, fontsize=8 if len(labels) <= 10 else 6)
-    if len(classes) > 4:
+    if len(done.classes) > 4:
         axes.tick_params(axis="x", rotation=90)
     axes.grid(False)
     axes.set(title=f"Actions by class: {name}", xlabel="class", ylabel="action taken")

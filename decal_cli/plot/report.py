@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from decal_cli.analysis.compare import Comparison, compare
+from decal_cli.analysis.described import ActionCounts
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.analysis.recommend import Elsewhere, Preferences, evidence_choices, recommend
 from decal_cli.analysis.sweep import (
@@ -301,9 +302,9 @@ class _Shown(NamedTuple):
             unit, measured = plan.task.u_delta * scale.factor, f"worth {scale.in_words}"
             yield "worth", None, lambda axes: panels.worth(axes, curves, positions, unit, measured)
         for number, report in enumerate(reports):
-            name, done, labels = drawable(report.name, "svg"), report.by_action, ("label 0", "label 1")
-            if done is not None:
-                yield "confusion", report, partial(panels.confusion, done=done, classes=labels, name=name)
+            name = drawable(report.name, "svg")
+            if done := report.find(ActionCounts):
+                yield "confusion", report, partial(panels.confusion, done=done, name=name)
             if plan.by_row:
                 yield "waterfall", report, _waterfall(report, number, name, terms)
         if isinstance(plan.decision, RowTask):
@@ -339,10 +340,9 @@ class _Shown(NamedTuple):
         shown = [(report, rows, drawable(report.name, form)) for report, rows in reports]
         for number, (report, rows, name) in enumerate(shown):
             table = rows.class_table
-            done = None if report.by_class is None else report.by_class.decisions
-            if done is not None:
+            if done := report.find(ActionCounts):
                 yield "waterfall", report, _waterfall(report, number, name, self.terms)
-                yield "confusion", report, partial(panels.confusion, done=done, classes=table.classes, name=name)
+                yield "confusion", report, partial(panels.confusion, done=done, name=name)
             yield "class-reliability", report, partial(panels.class_reliability, c=table, name=name)
 
         def surest(axes: Any) -> None:

@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 import decal_cli as decal
+from decal_cli.analysis.described import GainsOverTime
 from decal_cli.learn.forward import Forward
 from decal_cli.tables.rows import Rows
 from tests.helpers.command import Decal
@@ -105,7 +106,7 @@ def test_every_world_has_gains_over_time_and_the_youngest_fits_are_those_of_the_
     given = {"score": "p", "label": "y", "time": "day", **given}
     keys = ["gain_recalibration", *(["gain_post_training"] if "features" in given else [])]
     report = decal.evaluate(decal.Data(stream(rows=450), **given), decision, metrics=keys).result.evaluation.reports[0]
-    over_time = report.over_time
+    over_time = report.find(GainsOverTime)
     assert over_time.unit == "days" and len(over_time.ages) == 5
     first = over_time.ages[0]
     for key in keys:
@@ -136,7 +137,7 @@ def test_a_fit_lasts_where_the_world_stays_and_not_where_it_turns(high: float, t
         decal.evaluate(decal.Data(frame, score="p", time=time), T, metrics=["gain_recalibration"])
         for time in ("day", None)
     )
-    over_time = in_time.result.evaluation.reports[0].over_time
+    over_time = in_time.result.evaluation.reports[0].find(GainsOverTime)
     gain, promised = in_time["gain_recalibration"].interval, at_random["gain_recalibration"].interval
     # Random folds promise a gain in both worlds; where the world turns, no fit can win it that knows no later row.
     assert promised[0] > 0

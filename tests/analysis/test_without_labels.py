@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import decal_cli as decal
+from decal_cli.analysis.described import WithoutLabels
 from tests.helpers.page import printed_as
 
 ROWS, MISSING = 60, 4
@@ -58,7 +59,7 @@ def worths(frame: pd.DataFrame, decision: Any, **given: Any) -> list[float]:
 def test_the_worth_lies_between_that_of_the_worst_and_the_best_labels(decision: Any, given: dict[str, Any]) -> None:
     frame = table(3, 3 if "proba" in given else 2, weighted="weight" in given)
     answer = decal.evaluate(decal.Data(frame, label="y", missing="drop", **given), decision)
-    unknown = answer.reports[0].without_labels
+    unknown = answer.reports[0].find(WithoutLabels)
     every = worths(frame, decision, **given)
     assert unknown.rows == MISSING and unknown.expected_utility == pytest.approx((min(every), max(every)))
 
@@ -73,14 +74,14 @@ def test_the_gain_moves_as_rows_between_the_thresholds_do() -> None:
     known = (ROWS - MISSING) * answer["gain_recalibration"].value
     acts_less = answer["threshold_adjusted"].value > 0.3
     ends = sorted((known + between * (0.3 if acts_less else -0.3), known - between * (0.7 if acts_less else -0.7)))
-    assert between and answer.reports[0].without_labels.gain_recalibration == pytest.approx(np.array(ends) / ROWS)
+    assert between and answer.reports[0].find(WithoutLabels).gain_recalibration == pytest.approx(np.array(ends) / ROWS)
 
 
 def test_a_gain_that_no_label_can_change_is_one_number() -> None:
     frame = table(5)
     frame.loc[frame["y"].isna(), "p"] = 0.999
     answer = decal.recommend(decal.Data(frame, score="p", label="y", missing="drop"), 0.3)
-    low, high = answer.reports[0].without_labels.gain_recalibration
+    low, high = answer.reports[0].find(WithoutLabels).gain_recalibration
     assert low == high and "What recalibration wins there is " in " ".join(str(answer).split())
 
 
@@ -88,7 +89,7 @@ def test_how_scores_differ_is_the_auc_of_having_no_label() -> None:
     from sklearn.metrics import roc_auc_score
 
     frame = table(8)
-    unknown = decal.evaluate(decal.Data(frame, score="p", label="y", missing="drop")).reports[0].without_labels
+    unknown = decal.evaluate(decal.Data(frame, score="p", label="y", missing="drop")).reports[0].find(WithoutLabels)
     assert unknown.above == pytest.approx(roc_auc_score(frame["y"].isna(), frame["p"]))
     assert unknown.interval[0] < unknown.above < unknown.interval[1]
     assert unknown.expected_utility is None and unknown.gain_recalibration is None
@@ -98,12 +99,12 @@ def test_rows_that_lack_more_than_a_label_are_not_counted() -> None:
     frame = table(8)
     frame.loc[ROWS - 1, "p"] = np.nan
     report = decal.evaluate(decal.Data(frame, score="p", label="y", missing="drop"), 0.3).reports[0]
-    assert (report.dropped, report.without_labels.rows) == (MISSING, MISSING - 1)
+    assert (report.dropped, report.find(WithoutLabels).rows) == (MISSING, MISSING - 1)
     frame.loc[ROWS - MISSING : ROWS - 3, "p"] = np.nan
     alone = " ".join(str(decal.evaluate(decal.Data(frame, score="p", label="y", missing="drop"), 0.3)).split())
     assert re.search(r"1 row has a score and no label, .* count it\. Its score is .*: it lies above", alone)
     whole = decal.evaluate(decal.Data(frame.dropna(), score="p", label="y"), 0.3).reports[0]
-    assert whole.without_labels is None
+    assert whole.find(WithoutLabels) is None
 
 
 @pytest.mark.parametrize("verb", [decal.evaluate, decal.recommend])

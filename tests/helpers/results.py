@@ -70,7 +70,7 @@ def made_up_evaluation(models: list[tuple[str, str | None]]) -> Evaluation:
         ("label",),
         ("p_a: dropped 3 of 2,000 rows (missing score)",),
         tuple(
-            Report(model, group, 1997, 632, RESULTS, 1800, 3, True, COUNTS, worth=WORTH_OF_ONE)
+            Report(model, group, 1997, 632, RESULTS, 1800, 3, True, sections=(COUNTS, WORTH_OF_ONE))
             for model, group in models
         ),
     )

@@ -36,10 +36,11 @@ from decal_cli.numbers import (
 from decal_cli.render.blocks import Cell, Column, Row, TextTable
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
-from decal_cli.render.results.evaluation import Evaluated, _costliest
+from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.online import Replayed
 from decal_cli.render.results.recommendation import AdvisedModel, Recommended, ladder
+from decal_cli.render.results.sections import _costliest
 from decal_cli.render.results.sweep import sparkline
 from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential.anytime import MAX_LOG_E
@@ -298,8 +299,8 @@ def test_what_a_score_wins_with_few_places_is_said(gain: float, ends: tuple[floa
 
 
 def test_the_cells_that_lose_most_come_first() -> None:
-    done = ActionCounts(("keep", "drop"), ((0, 2, 1), (3, 0, 9)), ((0, -1, -4), (-2, 0, -1)))
-    lines = lines_of(_costliest(done, ("x", "y", "z"), ""), 60)
+    done = ActionCounts(("x", "y", "z"), ("keep", "drop"), ((0, 2, 1), (3, 0, 9)), ((0, -1, -4), (-2, 0, -1)))
+    lines = lines_of(_costliest(done, ""), 60)
     assert [line.split() for line in lines if line.startswith(("keep", "drop"))] == [
         ["drop", "x", "3", "0.4"],
         ["keep", "z", "1", "0.2"],

@@ -17,7 +17,7 @@ from decal_cli.render.blocks import Bar, Bars, Cell, Check, Column, Facts, Parag
 from decal_cli.render.format import Page
 from decal_cli.render.formats import FORMATS, faces_of, write
 from decal_cli.render.formats.text import Text
-from decal_cli.render.results import evaluation
+from decal_cli.render.results import sections
 from tests.helpers.command import BINARY, FIXTURES, Decal
 from tests.helpers.evaluate_sentences import (
     gap_contradictions,
@@ -67,7 +67,7 @@ def test_every_gap_between_groups_follows_from_the_numbers(decal: Decal, monkeyp
     assert list(gap_contradictions(document, text.replace(" no\n", " yes\n"), PACKS["fairness"].measures))
     # Two groups are one pair: all are listed where one may be, and none where none may.
     for most, cut in ((1, False), (0, True)):
-        monkeypatch.setattr(evaluation, "MAX_PAIRS", most)
+        monkeypatch.setattr(sections, "MAX_PAIRS", most)
         assert (f"the {most} most certain pairs of each metric are listed" in decal(*asked).text) == cut
 
 

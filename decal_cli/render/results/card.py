@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from decal_cli.analysis.described import ReliabilityBin
+from decal_cli.analysis.described import ByClass, GainsOverTime, ReliabilityBin
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.recommend import Recommendation, amounts_of
 from decal_cli.data.words import grouped, quote
@@ -21,12 +21,12 @@ from decal_cli.render.cells import counted, left, number, table
 from decal_cli.render.results.evaluation import (
     MeasuredData,
     metric_table,
-    over_time_blocks,
     undefined_reasons,
     unknown_lines,
 )
 from decal_cli.render.results.page import decision_words
 from decal_cli.render.results.recommendation import AdvisedData, AdvisedModel, Recommended, advice_table, advised_in
+from decal_cli.render.results.sections import having, over_time_blocks
 from decal_cli.render.results.source import (
     MAX_NAMES,
     Provenance,
@@ -219,10 +219,11 @@ class Card(WrittenResult):
 
 def _rows(report: Report) -> str:
     """Rows, and how many are of which label."""
-    if report.by_class is None:
+    by_class = report.find(ByClass)
+    if not by_class:
         ones = report.positives or 0
         return f"{report.rows:,} rows, {ones:,} with label 1 ({percent(ones / report.rows)})"
-    classes = [f"{each.name}: {counted(each.rows)}" for each in report.by_class.classes]
+    classes = [f"{each.name}: {counted(each.rows)}" for each in by_class.classes]
     more = ", …" if len(classes) > MAX_NAMES else ""
     return f"{report.rows:,} rows of {len(classes)} classes ({', '.join(classes[:MAX_NAMES])}{more})"
 
@@ -234,7 +235,7 @@ def _missing(card: Card) -> str:
 
 def _outcome(card: Card) -> str:
     column = f" of column {card.column_names('label')}" if card.column_names("label") else ""
-    if card.models[0].by_class is not None:
+    if card.models[0].of_classes:
         return f"The class{column}."
     return f"Label 1{column}." if card.positive is None else f"Label 1{column}, which is {quote(card.positive)} there."
 
@@ -284,7 +285,7 @@ def _columns(role: str, text: str) -> Callable[[Card], str]:
 
 
 def _analyses(card: Card) -> str:
-    later = [f"{each.over_time.rows:,}" for each in card.models if each.over_time is not None]
+    later = [f"{over_time.rows:,}" for _, over_time in having(card.models, GainsOverTime)]
     judged = f"{_judged(card)} ({', '.join(later)} rows)" if later else _judged(card)
     return f"Every measure is of all these rows; what was fitted was judged {judged}."
 

@@ -280,7 +280,7 @@ class Compared(WrittenResult):
         return won, f"{parse(self.key).declared.title}, B - A"
 
     def _metric_table(self, contest: ModelComparison, close: bool) -> TextTable:
-        of_classes = self.evaluation.reports[0].by_class is not None
+        of_classes = self.evaluation.reports[0].of_classes
         differences = contest.differences
 
         def row(key: str) -> dict[str, Any]:

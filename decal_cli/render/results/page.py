@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from decal_cli.analysis.compare import Comparison
+from decal_cli.analysis.described import ActionCounts, ByClass, DecisionCounts, Places, Regimes
 from decal_cli.analysis.evaluate import Evaluation, Report, is_shown
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.recommend import Recommendation, amounts_in
@@ -22,7 +23,7 @@ from decal_cli.numbers import DASH, decimals_of, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, table, words
 from decal_cli.render.results.comparison import Compared
-from decal_cli.render.results.evaluation import action_tables, class_blocks, metric_notes, metric_table, regime_tables
+from decal_cli.render.results.evaluation import metric_notes, metric_table
 from decal_cli.render.results.explained import explained
 from decal_cli.render.results.recommendation import (
     CONSTANT_WAYS,
@@ -35,6 +36,7 @@ from decal_cli.render.results.recommendation import (
     of_thousand,
     ways_of,
 )
+from decal_cli.render.results.sections import action_tables, class_blocks, regime_tables
 from decal_cli.render.results.source import (
     IN_FULL,
     WrittenResult,
@@ -125,7 +127,7 @@ class ReportPage(WrittenResult):
         self.recommendation, self.comparison = recommendation, comparison
         self.drawings, self.notes, self.positions = drawings, notes, positions
         self.scale = scale_of(evaluation.reports, terms)
-        self._of_classes = any(report.by_class is not None for report in evaluation.reports)
+        self._of_classes = any(report.of_classes for report in evaluation.reports)
 
     def sections(self) -> b.Blocks:
         """The decision, what to do, what each way of acting is worth, why, metrics, and where all this comes from."""
@@ -243,13 +245,13 @@ class ReportPage(WrittenResult):
 
     def _ways(self, each: AdvisedModel, section: str) -> b.TextTable:
         now = next((way.worth for way in each.ways if way.key == "now"), 0.0)
-        counts = each.report.counts
+        counts = each.report.find(DecisionCounts)
 
         def gain(way: Way) -> b.Cell:
             ends = () if way.interval is None else (self.scale.ends(way.interval),)
             return b.Cell((self.scale(way.worth - now, "+"), *ends)) if way.key != "now" else words(DASH)
 
-        done = {} if counts is None else of_thousand(each.ways, counts.total, self._counted)
+        done = of_thousand(each.ways, counts.total, self._counted) if counts else {}
         heads = enumerate(f"{head} of {OF_ROWS:,}" for head in action_heads(self.terms, "'"))
         shown = table(
             each.ways,
@@ -281,7 +283,7 @@ class ReportPage(WrittenResult):
         return {
             "at": positions[0].at.tolist(),
             "own": int(np.searchsorted(positions[0].at, task.threshold)),
-            "room": next((each.room for each in moved if each.report.places is not None), 1.0),
+            "room": next((each.room for each in moved if each.report.find(Places)), 1.0),
             "right": [task.utility[0][0], task.utility[1][1]],
             "unit": task.u_delta,
             "factor": self.scale.factor,
@@ -324,15 +326,14 @@ class ReportPage(WrittenResult):
         yield each.walk()
         yield each.notes()
         yield from self._pictures(report, "reliability", "grouping")
-        if report.regimes:
+        if report.find(Regimes):
             regimes = regime_tables([report], self.scale.factor, self.scale.in_words)
             yield b.Folded("Where the regret comes from, bin by bin of the score", regimes)
-        if report.by_action is not None:
-            yield from self._pictures(report, "confusion")
-            yield b.Folded("Labels, and the actions taken for them", action_tables(report))
-        if report.by_class is not None:
-            yield from self._pictures(report, "confusion", "class-reliability")
-            yield b.Folded("Classes, and the actions taken for them", class_blocks(report, named=False))
+        yield from self._pictures(report, "confusion", "class-reliability")
+        if by_class := report.find(ByClass):
+            yield b.Folded("Classes, and the actions taken for them", class_blocks(report, by_class, named=False))
+        elif done := report.find(ActionCounts):
+            yield b.Folded("Labels, and the actions taken for them", action_tables(report, done))
 
     def _comparison(self) -> b.Blocks:
         if self.comparison is not None:
@@ -383,8 +384,8 @@ def decision_words(evaluation: Evaluation, report: Report, terms: StatedTerms) -
     places = _places_words(evaluation)
     if report.positives is not None:
         rows += f", {percent(report.positives / report.rows)} with label 1"
-    if report.by_class is not None:
-        rows += f" of {len(report.by_class.classes)} classes"
+    if by_class := report.find(ByClass):
+        rows += f" of {len(by_class.classes)} classes"
     if evaluation.by_row is not None:
         return f"{rows}; every row has costs of its own.{places}"
     if task is None:

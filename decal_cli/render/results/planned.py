@@ -9,7 +9,7 @@ from decal_cli.declarations.document import Some
 from decal_cli.numbers import DASH, percent
 from decal_cli.render.blocks import Bar, Bars, Blocks, Column, Notes, Paragraph
 from decal_cli.render.cells import by_words, left, reasons, table
-from decal_cli.render.results.evaluation import told
+from decal_cli.render.results.opening import told
 from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
 from decal_cli.render.schema import Document, Records, View, data_of, of
 

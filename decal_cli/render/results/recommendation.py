@@ -5,11 +5,19 @@ are not known, which advice holds from which to which number.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
-from decal_cli.analysis.described import CountedStep, Decided, DecisionCounts, PriorShiftGain
+from decal_cli.analysis.described import (
+    ActionShares,
+    CountedStep,
+    Decided,
+    DecisionCounts,
+    Places,
+    PriorShiftGain,
+    Worth,
+)
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import GAINS, Action, ActNow, Advice, Certainty, Constant, Interim, Step
 from decal_cli.analysis.recommend import (
@@ -47,7 +55,8 @@ from decal_cli.numbers import (
 )
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import amount, left, number, reasons, table, words
-from decal_cli.render.results.evaluation import MeasuredData, beside_blocks
+from decal_cli.render.results.evaluation import MeasuredData, found
+from decal_cli.render.results.sections import beside_blocks
 from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
@@ -313,11 +322,11 @@ class AdvisedData(MeasuredData):
 
     recommendation: AdviceData = of(".advice")
     holds: Absent[Interval | None] = of(".holds")
-    counts: CountsData | None = of(lambda report, seen: None if seen.task is None else report.counts)
+    counts: CountsData | None = of(lambda report, seen: seen.task and report.find(DecisionCounts))
     amounts: AmountsData | None = of(
         lambda report, seen: AmountsData(report.results, seen) if seen.terms.with_amounts else None
     )
-    moving: Absent[PriorShiftGain | None]
+    moving: Absent[PriorShiftGain | None] = found(PriorShiftGain)
     at_capacity: Absent[list[Ranked] | None] = of(".ranked")
     ranks_now: Absent[RanksNow | None] = of(".ranks_now")
 
@@ -378,18 +387,18 @@ class AdvisedModel:
     def ways(self) -> list[Way]:
         """The ways of acting, of all rows on a share of them, where so many rows can be acted on only."""
         report, room = self.report, self.room
-        unlimited = ways_of(report.promised, report.counts)
+        unlimited, worth = ways_of(report.promised, report.find(DecisionCounts)), report.find(Worth)
         if not self.ranked:
             return unlimited
-        assert report.worth is not None  # there are scores at a capacity
+        assert worth  # there are scores at a capacity
         known = {way.key: way for way in unlimited}
         never, always = known.get("never", Way("never", "act on none", 0.0)), known.get("always")
-        ways = [never._replace(worth=report.worth.constant)]
+        ways = [never._replace(worth=worth.constant)]
         nobody = never.decided
         if always is not None and nobody is not None:
             shares = [share * each for share in (room, 1 - room) for each in (nobody.positives, nobody.negatives)]
-            worth = room * always.worth + (1 - room) * never.worth
-            ways.append(Way("always", "act on as many rows by chance", worth, None, Decided(*shares)))
+            by_chance = room * always.worth + (1 - room) * never.worth
+            ways.append(Way("always", "act on as many rows by chance", by_chance, None, Decided(*shares)))
         for each in self.ranked:
             if each.utility is not None:
                 key, found = KEYS[each.kind], None
@@ -404,8 +413,8 @@ class AdvisedModel:
     @property
     def room(self) -> float:
         """The share of all rows that the capacity leaves to act on; 1 without one."""
-        places = self.report.places
-        return 1.0 if places is None else min(places.places / self.report.rows, 1.0)
+        places = self.report.find(Places)
+        return min(places.places / self.report.rows, 1.0) if places else 1.0
 
     @property
     def ranked_first(self) -> Ranked:
@@ -472,11 +481,11 @@ class AdvisedModel:
 
     def worth(self) -> b.Blocks:
         """What each way of acting is worth and what it does, and the costs in words."""
-        report, terms, counts = self.report, self.terms, self.report.counts
+        report, terms, counts = self.report, self.terms, self.report.find(DecisionCounts)
         ways = _named(report.promised, counts)
         worth = dict(zip(ways, _alike(report.results, [way.worth for way in ways], self.factor), strict=True))
-        done = {} if counts is None else of_thousand(ways, counts.total)
-        actions = self.actions if counts is None and report.shares and len(self.actions) <= MAX_ACTIONS else ()
+        done = of_thousand(ways, counts.total) if counts else {}
+        shares = None if counts or len(self.actions) > MAX_ACTIONS else report.find(ActionShares)
 
         def over(way: Way) -> str:
             """What a way of acting wins over the score as it is, with its interval."""
@@ -492,25 +501,27 @@ class AdvisedModel:
                 *(
                     (b.Column(head, breaks=(12, 8)), lambda way, at=at: done[way][at] if way in done else "")
                     for at, head in enumerate(action_heads(terms, ""))
-                    if counts is not None
+                    if counts
                 ),
-                counts is None and (b.Column("gain over the score as it is", breaks=(18, 12)), over),
-                *(
-                    (b.Column(f"takes {name}", breaks=(10,)), lambda way, name=name: self._taken(way, name))
-                    for name in actions
-                ),
+                not counts and (b.Column("gain over the score as it is", breaks=(18, 12)), over),
+                *(self._takes(shares, name) for name in self.actions if shares),
             ],
             keys=1,
         )
         yield b.Notes(self._costs(), close=True)
         yield from self.beside()
 
-    def _taken(self, way: Way, name: str) -> str:
+    def _takes(self, shares: ActionShares, name: str) -> tuple[b.Column, Callable[[Way], str]]:
         """Rows of 1,000 that get an action."""
-        if way.key == "constant":
-            return f"{OF_ROWS if self.report.worth and name == self.report.worth.action else 0:,}"
-        shares = self.report.shares.get(WAYS[way.key][2][-1])
-        return "" if shares is None else f"{OF_ROWS * shares[self.actions.index(name)]:,.0f}"
+        best, at = self.report.find(Worth), self.actions.index(name)
+
+        def taken(way: Way) -> str:
+            if way.key == "constant":
+                return f"{OF_ROWS if best and name == best.action else 0:,}"
+            after = shares.after.get(WAYS[way.key][2][-1])
+            return f"{OF_ROWS * after[at]:,.0f}" if after else ""
+
+        return b.Column(f"takes {name}", breaks=(10,)), taken
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -536,7 +547,7 @@ class AdvisedModel:
         at = "" if own == task.threshold else f", and the score is acted on from {plain(own)}"
         yield f"{costs}: {acting} pays from a probability of {plain(task.threshold)}{at}."
         weighted = "weight" in evaluation.columns
-        if self.report.counts is not None and (terms.number != OF_ROWS or weighted):
+        if self.report.find(DecisionCounts) and (terms.number != OF_ROWS or weighted):
             yield f"Counts are of {OF_ROWS:,} rows{', by their weight' if weighted else ''}."
 
     def _row_costs(self) -> str:
@@ -554,8 +565,8 @@ class AdvisedModel:
 
     def beside(self) -> b.Blocks:
         """What moved scores, large amounts, rows without a label and the time of rows come to."""
-        moving, population, by_row = self.report.moving, self.evaluation.population, self.evaluation.by_row
-        if moving is not None and population is not None:
+        population, by_row = self.evaluation.population, self.evaluation.by_row
+        if population and (moving := self.report.find(PriorShiftGain)):
             used = "the scores as they are" if population.kept else "the moved scores"
             yield b.Paragraph(
                 f"Where {percent(population.there[1])} are positive, scores made for {percent(population.here[1])} are "
@@ -584,7 +595,8 @@ class AdvisedModel:
         decimals = decimals_for(ends, [factor * (each.utility or 0.0) for each in ranked])
         now, unlimited = ranked[0].utility or 0.0, self.report.results["expected_utility"].value or 0.0
         costs = f"The limit {'costs' if unlimited >= now else 'wins'} {self.say(abs(unlimited - now))}."
-        if self.report.places is not None and not self.report.places.full:
+        places = self.report.find(Places)
+        if places and not places.full:
             costs = "Every row that the score as it is acts on has a place, so that the limit costs it nothing."
         text = " ".join((costs, *self._of_methods()))
         yield b.Paragraph(text, strong=f"At capacity {self.limit}.")

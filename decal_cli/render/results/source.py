@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import methodcaller
 from typing import Annotated, Any, Literal, TypeVar
 
 from decal_cli.analysis.described import ByRow
 from decal_cli.analysis.evaluate import Evaluation, Report, resampled_cells
-from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data import Input
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share, Some
 from decal_cli.hints import Hint, said
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import RESAMPLES
-from decal_cli.numbers import Interval, alike, percent, plain, within
-from decal_cli.render.blocks import Block, Blocks, Lines, Paragraph, Signature
+from decal_cli.numbers import Interval, percent, plain
+from decal_cli.render.blocks import Block, Blocks, Lines, Signature
 from decal_cli.render.schema import Document, View, of
 from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.task import ABSTAIN, BinaryTask, ClassDecision, Task
@@ -299,45 +298,6 @@ def costs_of_rows(by_row: ByRow, price: Callable[[float], str] = plain) -> tuple
     columns, task = by_row.columns, by_row.task
     alarm, miss = columns.get("cost_fp_column"), columns.get("amount") or columns.get("cost_fn_column")
     return alarm[0] if alarm else price(task.cost_fp or 0.0), miss[0] if miss else price(task.cost_fn or 0.0)
-
-
-def without_labels_line(report: Report, weighted: bool, terms: StatedTerms, named: bool = False) -> Iterator[Paragraph]:
-    """What rows without a label leave open; weighted: rows have weights already. named: say which model it is."""
-    apart = report.without_labels
-    if apart is None:
-        return
-    low, high = apart.interval or (apart.above, apart.above)
-    way = "higher" if low > 0.5 else "lower" if high < 0.5 else ""
-    scored, score = ("score", "score") if report.by_class is None else ("prediction", "highest probability")
-    scale = terms.scale(*amounts_of(report))
-
-    def between(ends: Sequence[float]) -> str:
-        return " and ".join(alike([scale.factor * end for end in ends]))
-
-    rows, them, their, one = "row has", "it", "Its", "it"
-    if apart.rows > 1:
-        rows, them, their, one = "rows have", "them", "Their", "that of one of them"
-    text = (
-        f"{apart.rows:,} {rows} a {scored} and no label, and the other numbers do not count {them}. "
-        f"{their} {score} is {way or 'not clearly another one'}: {one} lies above that of a row with a "
-        f"label with probability {within(apart.above, apart.interval)}."
-    )
-    if apart.expected_utility is not None:
-        text += (
-            f" Whatever their labels are, acting on the score is worth between {between(apart.expected_utility)} "
-            f"{scale.words} on all {report.rows + apart.rows:,} rows."
-        )
-    if apart.gain_recalibration is not None:
-        # Recalibration may change no decision on the rows without a label.
-        low, high = apart.gain_recalibration
-        won = f"lies between {between((low, high))}" if low < high else f"is {between((low,))}"
-        text += f" What recalibration wins there {won}."
-    if way and not weighted:
-        text += (
-            f" Where a row's chance of having a label is known, its inverse as {Hint('weight').words} makes the rows "
-            "with a label stand for all."
-        )
-    yield Paragraph(text, strong=f"Missing labels{f' of {report.model}' if named else ''}.")
 
 
 def worst_of_each(
