@@ -219,7 +219,7 @@ def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float
     cells = pairs.cells
     on_cells = brier_difference(cells)
     t, value, error = on_cells.ends
-    looked = on_cells.enough & (error > 0)
+    looked = on_cells.enough
     if not looked.any():
         return float("inf")
     edge, first, last, side = _segments(cells)

@@ -2,14 +2,16 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import t
 
 from decal_cli.analysis.gate import Bounded, holm, look, sequence_interval
-from decal_cli.analysis.online.judged import Judged
+from decal_cli.analysis.online.judged import Judged, _prior_shift
 from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay
 from decal_cli.data import Stream
@@ -91,6 +93,23 @@ def test_what_is_changed_after_a_time_changes_no_prediction_before_it_is_known(d
             assert any((after[method] != before[method]).any() for method in ("running-mean", "online-platt"))
 
 
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("clusters", [False, True])
+def test_every_row_is_a_place_to_stop(delay: str, clusters: bool) -> None:
+    """The first rows with the first clusters, and those about the end of the warm-up."""
+    stream = stream_of_rows(1, delay)
+    stream = in_clusters(stream, 3) if clusters else stream
+    whole, going, row = replay_of(stream, delay), replay_of(stream, delay), np.arange(ROWS)
+    for start, end in pairwise([*range(9), *range(48, 53), 60]):
+        going.advance(stream.only((row >= start) & (row < end)))
+        state = json.dumps(going.state())
+        going = replay_of(stream, delay)
+        going.restore(json.loads(state))
+        assert json.dumps(going.state()) == state
+    whole.advance(stream.only(row < 60))
+    assert whole.state() == going.state()
+
+
 def acts_and_result(stream: Stream) -> tuple[dict[str, np.ndarray], Judged]:
     """On which rows each method acts, and what is said of it."""
     replay = replay_of(stream, "none")
@@ -111,6 +130,23 @@ def test_sums_are_those_of_the_rows() -> None:
             assert report.interval == pytest.approx((ends.low[-1], ends.high[-1]), abs=1e-12)
     assert result.rows_per_day == pytest.approx(ROWS / 79)
     assert sum(window.rows for window in result.windows) == ROWS
+
+
+@pytest.mark.parametrize("warm, before, now, shifted", [
+    (100, 100, 0.5, True), (99, 100, 0.5, None), (100, 99, 0.5, None),
+    (100, 100, 0.31, False), (100, 100, 1.0, False), (100, 100, 0.0, False),
+])  # fmt: skip
+def test_where_the_share_of_label_1_clearly_changed_the_threshold_follows_it(
+    warm: int, before: int, now: float, shifted: bool | None
+) -> None:
+    """A score of the threshold has a chance of t*, once its odds are those of the new share."""
+    windows = [SimpleNamespace(rows=before), SimpleNamespace(rows=200, base_rate=now)]
+    plan = SimpleNamespace(warm_up=100, confidence=0.95, task=TASK)
+    shift = _prior_shift(SimpleNamespace(warm=[warm, 0.3 * warm], windows=windows, plan=plan, clusters=None))
+    assert (None if shift is None else shift.threshold is not None) is shifted
+    if shift is not None and shift.threshold is not None:
+        odds = shift.threshold / (1 - shift.threshold) * (now / (1 - now)) / (0.3 / 0.7)
+        assert odds / (1 + odds) == pytest.approx(TASK.threshold)
 
 
 def in_clusters(stream: Stream, size: int, seed: int = 6) -> Stream:

@@ -1,9 +1,13 @@
 """Sums at every threshold, from which the page of `decal report` says what each way of acting is worth."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from decal_cli.analysis.sweep import MovedDecisions, Positions, positions_of, thresholds_for
+from decal_cli.analysis.sweep import MovedDecisions, Positions, capacities_around, positions_of, thresholds_for
+from decal_cli.data import from_arrays
+from decal_cli.data.dataset import parse_capacity
 from decal_cli.learn import held_out
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
@@ -59,6 +63,22 @@ def test_sums_are_those_of_a_loop_over_thresholds(operated_at: float | None) -> 
         newly = (held.recalibrated >= threshold - 1e-9).astype(float) - (held.score >= operated)
         for moved, of_label in ((found.recalibrated.hits, label), (found.recalibrated.alarms, ~label)):
             assert moved[k] == pytest.approx((share * newly)[of_label].sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "steps"),
+    [
+        ("20", range(5, 61, 5)),
+        ("2", range(1, 7)),
+        ("90", [*(22.5 * k for k in (1, 2, 3, 4)), 100]),
+        ("0.2", [0.05 * k for k in range(1, 13)]),
+        ("0.8", [0.2, 0.4, 0.6, 0.8, 1]),
+    ],
+)
+def test_a_picture_has_capacities_up_to_three_times_the_user_s_and_to_all_rows(capacity: str, steps: Any) -> None:
+    asked = parse_capacity(capacity)
+    values = capacities_around(from_arrays(np.arange(100) / 100, np.arange(100) % 2), asked)
+    assert values == pytest.approx([round(step) if asked.among is None else step for step in steps])
 
 
 def test_the_highest_places_find_the_labels_of_their_levels() -> None:

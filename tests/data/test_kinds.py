@@ -102,6 +102,23 @@ def test_other_texts_are_categories(tmp_path: Path, values: Any, names: tuple[st
     assert features.kinds == ("category",) and features.categories == (names,)
 
 
+TWO_WORDS = [f"{chr(97 + k)} word" for k in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (2 * TWO_WORDS, "text"),
+        (TWO_WORDS[1:], "category"),
+        ([*TWO_WORDS, *TWO_WORDS, TWO_WORDS[0]], "category"),
+        ([*TWO_WORDS[1:], "one"], "category"),
+    ],
+    ids=["just so", "too few", "too often", "too short"],
+)
+def test_twenty_values_of_two_words_each_twice_are_texts(tmp_path: Path, values: list[str], kind: Kind) -> None:
+    assert of_csv(tmp_path, values).kinds == (kind,)
+
+
 def test_a_csv_column_is_numeric_if_all_its_values_are_numbers(tmp_path: Path) -> None:
     assert of_csv(tmp_path, ["1", " 2.5", "", "NA", "1e3"]).kinds == ("number",)
     mixed = of_csv(tmp_path, ["1", "2", "", "n/a", "X"])

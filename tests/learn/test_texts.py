@@ -73,6 +73,7 @@ def test_long_columns_are_hashed_as_they_are_asked_for(monkeypatch: pytest.Monke
     texts = keyword(50).texts
     held = RawTexts(texts).grams(np.array([3, -1, 0]))
     monkeypatch.setattr("decal_cli.tables.raw_texts.HELD_CHARACTERS", 10)
+    monkeypatch.setattr("decal_cli.tables.raw_texts._AT_ONCE", 1)
     assert (RawTexts(texts).grams(np.array([3, -1, 0])) != held).nnz == 0
 
 

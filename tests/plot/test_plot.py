@@ -22,7 +22,7 @@ from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
 from decal_cli.plot import page
 from decal_cli.plot.page import ready
-from decal_cli.plot.panels import _mark_changes
+from decal_cli.plot.panels import _mark_changes, _reach, _Step
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
 from decal_cli.plot.sweeps import PICTURES, canvas, draw, draw_text, panels_of, rows_of
 from decal_cli.render.format import Page
@@ -206,6 +206,14 @@ def test_a_picture_of_14_by_14_signs(
     marks = {row: f"{' ' * row}o" if len(rows) > 1 else "o" * 14 for row in rows}
     lines = [f"{named.get(row, ''):>7} │{marks.get(row, '')}" for row in range(14)]
     assert list(shown) == ["", *lines, f"{'':>7} └{'─' * 14}", f"{'':>8} 0    0.5     1", f"{'':>9}o a line"]
+
+
+def test_the_axis_of_gains_shows_what_lies_within_its_width() -> None:
+    limit = _Step("every label known", 0.5, 1.5, None, {}, estimated=False)
+    assert _reach(0.0, [1.0, -1.0], [limit]) == (-1.0, 2.0)
+    assert _reach(0.0, [1.0, -1.1], [limit._replace(gain=1.6)]) == (0.0, 1.0)
+    assert _reach(0.2, [0.2, -0.5], [limit._replace(start=0.2, gain=0.0, estimated=True)]) == (0.0, 0.4)
+    assert _reach(0.2, [0.1], [limit._replace(start=0.2, gain=0.2, interval=(0.1, 0.3), estimated=True)]) == (0.1, 0.5)
 
 
 def test_nothing_but_a_picture_loads_matplotlib() -> None:

@@ -36,6 +36,16 @@ def test_choices_become_the_share_of_the_most_likely_one() -> None:
     np.testing.assert_allclose(classes.models[0].rows.score.max(axis=1), rows.score)
 
 
+def test_only_differences_of_log_likelihoods_count(tmp_path: Path) -> None:
+    """Choices of many words have a likelihood that no float holds."""
+    lines = [json.loads(line) for line in Path(QUIZ).read_text().splitlines()]
+    for line in lines:
+        line["filtered_resps"] = [[str(float(value) - 1000), greedy] for value, greedy in line["filtered_resps"]]
+    (tmp_path / "long.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    short, long = (read([path], LM_EVAL).models[0].rows.score for path in (QUIZ, str(tmp_path / "long.jsonl")))
+    assert long.tolist() == pytest.approx(short.tolist())
+
+
 def test_generated_text_states_its_confidence_and_filters_repeat_documents() -> None:
     data = read([SUMS], LM_EVAL)
     lines = [json.loads(line) for line in Path(SUMS).read_text().splitlines()]
