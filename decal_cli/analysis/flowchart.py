@@ -285,7 +285,7 @@ class Evidence:
         """The better constant decision, where acting on the score is worth no more than it."""
         lead, same = self.item(CONSTANT_LEAD), ROUNDING * self.stakes
         never, always = (self.item(metric).value for metric in CONSTANTS)
-        decision = self.best_constant if never is None or always is None else int(always > never)
+        decision = self.best_constant if never is None or always is None else int(always > never + same)
         if lead.value is None or lead.value < -same or decision is None:
             return None
         name = decision if isinstance(decision, str) else self.names[decision] if self.names else None

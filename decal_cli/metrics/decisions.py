@@ -33,6 +33,8 @@ from decal_cli.task import BinaryTask, ClassDecision, Task
 
 MAX_UNSEEN = 1 << 12
 """Rows that tell what a row that could have been missed may be like."""
+_TIE = 1e-12
+"""Utilities of constant actions that differ by less, as a share of the largest payoff, are equal but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +144,10 @@ class Decisions:
 
     @cached_property
     def best_constant(self) -> int:
-        """The action that is worth most where every row gets it, the first of equals."""
-        return int(np.argmax(self.units.sums(self.worth)))
+        """The action that is worth most where every row gets it, the first of those that are equal but for rounding."""
+        sums = self.units.sums(self.worth)
+        same = _TIE * self.units.total * max(float(self.stakes.max()), -float(self.stakes.min()))
+        return int(np.argmax(sums >= sums.max() - same))
 
     @property
     def most(self) -> float:

@@ -718,10 +718,15 @@ class Clustered(Design):
 
 
 def root_of(covariance: Floats) -> Floats:
-    """A root R of a covariance R R', (m, m), by its eigenvectors: eigenvalues below 0 by rounding count as 0."""
+    """The symmetric root R of a covariance R R, (m, m). Eigenvalues that are 0 but for rounding count as 0.
+
+    Of all roots it is the one that does not depend on the signs and order of eigenvectors, which differ from one
+    processor to another: equal seeds draw equal numbers everywhere.
+    """
     with one_thread():
         strength, axes = np.linalg.eigh(covariance)
-    return axes * np.sqrt(np.maximum(strength, 0.0))
+        zero = strength.max(initial=0.0) * len(strength) * np.finfo(np.float64).eps
+        return np.asarray((axes * np.sqrt(np.where(strength > zero, strength, 0.0))) @ axes.T)
 
 
 def confidence_of(effective: float, confidence: float) -> float | None:

@@ -41,6 +41,19 @@ def test_neither_the_order_of_rows_nor_the_unit_of_weights_matters(
             assert got[key]["interval"] == pytest.approx(result["interval"], rel=1e-9, abs=1e-12), key
 
 
+@pytest.mark.parametrize("tenths", [1, 2, 3, 4, 6, 7, 8, 9])
+def test_of_constant_decisions_that_tie_the_first_is_best(tenths: int) -> None:
+    # As many positives as the threshold says: never acting and always acting are worth the same.
+    data = rows(3, 300, 11).assign(y=lambda d: (d.index % 10 < tenths).astype(int))
+    expected = None
+    for unit in (1.0, 0.7, 1.1, 1.3):
+        ask: dict[str, Any] = {"score": "p", "label": "y", "weight": "w", "metrics": ["gain_over_constant"]}
+        got = decal.evaluate(data.assign(w=unit), threshold=tenths / 10, **ask)
+        interval = got.to_dict()["metrics"]["gain_over_constant"]["interval"]
+        expected = expected or interval
+        assert interval == pytest.approx(expected, rel=1e-6)
+
+
 def test_of_sums_that_tie_the_first_is_highest() -> None:
     # What 3 positives win at t* = .3 is what 7 negatives cost; in floats their sum is 4e-16 and not 0.
     worth = np.array([-0.3] * 7 + [0.7] * 3 + [-0.3])

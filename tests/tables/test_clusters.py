@@ -200,3 +200,14 @@ def test_rows_repeated_within_a_cluster_say_no_more_than_once(world: Any, metric
         cells = [(each.swaps(), each.bins(5)) for each in by_row]
         own = [[np.ptp(each.interval(np.random.default_rng(0), 0.95)) for each in of_rows] for of_rows in cells]
         assert np.divide(own[1], own[0]) == pytest.approx(1.0, abs=0.25)
+
+
+@pytest.mark.parametrize("rank", [7, 3])
+def test_a_root_does_not_depend_on_the_eigenvectors_that_a_processor_chooses(rank: int) -> None:
+    made = np.random.default_rng(rank).normal(size=(7, rank))
+    covariance = made @ made.T
+    root = design.root_of(covariance)
+    assert np.allclose(root @ root, covariance, atol=1e-12)
+    # Only one root is symmetric without an eigenvalue below 0.
+    assert np.allclose(root, root.T, atol=1e-12)
+    assert np.linalg.eigvalsh(root).min() > -1e-12
