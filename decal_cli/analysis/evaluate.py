@@ -397,12 +397,14 @@ def _counts(rows: Rows, inputs: Inputs, plan: Plan, population: Population | Non
     """What decisions come to, now, recalibrated and with the features, and the method that recalibrates best."""
     binary = plan.binary
     yield best_recalibrator(inputs)
-    if not inputs.of_classes:
-        yield count_decisions(inputs)
-    if binary is None:
-        # Where there are two actions, counts of decisions say it all.
+    if inputs.of_classes:
         yield count_actions(inputs)
-        yield None if inputs.of_classes else count_cells(inputs)
+        return
+    yield count_decisions(inputs)
+    # Where there are two actions, counts of decisions say it all.
+    if binary is None:
+        yield count_actions(inputs)
+        yield count_cells(inputs)
     elif population is not None and decided(rows, binary, population):
         yield prior_shift_gain(rows, binary, population, rows.adjusted_confidence(plan.level))
 

@@ -81,6 +81,17 @@ def test_a_list_in_each_row_is_what_columns_are(decal: Decal, tmp_path: Path) ->
         assert words in refusal(decal(*line))
 
 
+def test_two_named_classes_are_classes_whatever_the_task_is_of(decal: Decal, tmp_path: Path) -> None:
+    """A task of two actions on two probabilities a row: rows by action are shown, and a prevalence is taken."""
+    path, rng = tmp_path / "two.csv", np.random.default_rng(0)
+    score = rng.dirichlet(np.ones(2), 200).round(4)
+    lines = [f"{'ab'[int(rng.random() < b)]},{1 - b!r},{b!r}" for b in score[:, 1].tolist()]
+    path.write_text("\n".join(["y,m:a,m:b", *lines]) + "\n")
+    asked = ("recommend", path, "--proba", "m:*", "--utility", "0,-1;-2,0")
+    for more in ((), ("--prevalence", "a=.2,b=.8")):
+        assert "takes 0  takes 1" in decal(*asked, *more).out
+
+
 def test_cells_say_what_they_lose(decal: Decal, tmp_path: Path) -> None:
     path = random_file(tmp_path / "p.csv", ("m:a", "m:b", "m:c"))
     one = decal.json("evaluate", path, "--proba", "m:*", "--no-intervals", "--cost-matrix", "keep,0,5,9;drop,1,0,4")
