@@ -22,6 +22,7 @@ from decal_cli.errors import DecalError
 from decal_cli.learn.methods import METHODS
 from decal_cli.limits import (
     MAX_ACTIONS,
+    MAX_COUNTED_ROWS,
     MAX_DEPTH,
     MAX_ROWS_OVER_TIME,
     MAX_SEED,
@@ -86,6 +87,13 @@ def online(**given: Any) -> object:
 
 def scores(*given: float) -> object:
     return decal.OnlineForecaster("as-it-is").predict_one(*given)
+
+
+def counted(levels: tuple[tuple[float, ...], ...]) -> object:
+    """Levels of weighted rows: score, n, pos, n2, pos2, rows and rows_pos; of rows: score, n and pos."""
+    names = ("score", "n", "pos", "n2", "pos2", "rows", "rows_pos")[: len(levels[0])]
+    table = {name: list(column) for name, column in zip(names, zip(*levels, strict=True), strict=True)}
+    return decal.evaluate(table, aggregated=True, metrics="brier", intervals=False)
 
 
 LIMITS = {
@@ -173,6 +181,45 @@ LIMITS = {
         lambda v: class_columns(("p",), ["p"], "a file", v), ("a,b", "a,b,c"), ("a", "a,a", "a,", "a,b,a")
     ),
     "columns of utilities": Limit(lambda v: check_utilities(tuple("abcdefgh"[:v]), 2), (0, 4, 6, 8), (1, 2, 3, 5, 7)),
+    "counted rows": Limit(
+        counted,
+        (((0, 1, 0), (1, 1, 1)), ((0, MAX_COUNTED_ROWS - 1, 0), (1, 1, 1))),
+        (
+            ((BELOW_0, 1, 0),),
+            ((ABOVE_1, 1, 0),),
+            ((0.5, 0, 0),),
+            ((0.5, 1, 2),),
+            ((0.5, 1, -1),),
+            ((0.5, 1.5, 1),),
+            ((0, MAX_COUNTED_ROWS, 0), (1, 1, 1)),
+        ),
+    ),
+    "counted weights": Limit(
+        counted,
+        # One row of each label; two rows of one weight; two of different weights, of one label or of both.
+        (
+            ((0, 2, 0, 4, 0, 1, 0), (1, 2, 2, 4, 4, 1, 1)),
+            ((0.5, 2, 1, 2, 1, 2, 1),),
+            ((0.5, 3, 3, 5, 5, 2, 2), (0.6, 3, 0, 5, 0, 2, 0)),
+            ((0.5, 3, 1, 5, 1, 2, 1),),
+        ),
+        (
+            ((0.5, 0, 0, 1, 0, 1, 0),),
+            ((0.5, 2, 3, 4, 4, 1, 1),),
+            ((0.5, 2, -1, 4, 0, 1, 0),),
+            ((0.5, 2, 1, 0, 0, 2, 1),),
+            ((0.5, 2, 1, 1.99, 1, 2, 1),),
+            ((0.5, 2, 2, 4.01, 4.01, 1, 1),),
+            ((0.5, 2, 1, 2, 2.1, 2, 1),),
+            ((0.5, 2, 1, 2, -1, 2, 1),),
+            ((0.5, 2, 1, 2, 1, 2, 0),),
+            ((0.5, 2, 0, 2, 0, 2, 1),),
+            ((0.5, 3, 1, 5, 0.9, 2, 1),),
+            ((0.5, 3, 1, 5, 1.1, 2, 1),),
+            ((0.5, 3, 2, 5, 5, 2, 2),),
+            ((0.5, 3, 3, 5, 5, 2, 1),),
+        ),
+    ),
     "nested JSON": Limit(
         lambda v: [json_of(v * "[" + "1" + v * "]", "", ""), json_of(v * '{"a":' + "1" + v * "}", "", "")],
         (1, MAX_DEPTH),
