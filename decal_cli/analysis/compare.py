@@ -510,7 +510,7 @@ def splice(
     cut = best_cut(curves, crossings)
     if cut is None:
         raise Undefined("one model alone has as low a Brier score as a splice where the curves clearly cross")
-    folds = list(_folds(pairs, rng))
+    folds = list(_folds(pairs.to_draw, rng))
     cuts = [best_cut(brier_difference(others)) if len(others) else None for _, others in folds]
     utility = None
 

@@ -76,26 +76,53 @@ class PairTable(Counted):
         return self.decided(lambda: place, weight)
 
     @cached_property
-    def cells(self) -> PairTable:
-        """This pair table, or CELLS cells of about equal mass where it has more pairs.
+    def by_b(self) -> bool:
+        """Whether draws go through the pairs in the order of (b, a): the same order if A were called B."""
+        (a, _), (b, _) = self.levels
+        both = min(len(a), len(b))
+        apart = np.flatnonzero(a[:both] != b[:both])
+        if len(apart):
+            return bool(b[apart[0]] < a[apart[0]])
+        if len(a) != len(b):
+            return len(b) < len(a)
+        order = np.lexsort((self.a, self.b))
+        for ours, theirs in ((self.a, self.b), (self.b, self.a), (self.n, self.n), (self.pos, self.pos)):
+            apart = np.flatnonzero(ours != theirs[order])
+            if len(apart):
+                return bool(theirs[order[apart[0]]] < ours[apart[0]])
+        return False
 
-        The pairs are cut into 256 strips of equal mass along A, and each strip into 256 cells along B; a cell scores
-        the mean scores of its rows.
-        """
-        if len(self) <= CELLS:
+    @cached_property
+    def to_draw(self) -> PairTable:
+        """The pairs in the order in which they are drawn."""
+        if not self.by_b:
             return self
+        order = np.lexsort((self.a, self.b))
+        return PairTable(self.a[order], self.b[order], self.n[order], self.pos[order], self.design.select(order))
+
+    @cached_property
+    def cells(self) -> PairTable:
+        """The pairs in the order in which they are drawn, or CELLS cells of about equal mass where there are more.
+
+        The pairs are cut into 256 strips of equal mass along A, or along B where draws go by B, and each strip into 256
+        cells along the other; a cell scores the mean scores of its rows.
+        """
+        pairs = self.to_draw
+        if len(pairs) <= CELLS:
+            return pairs
         side = int(np.sqrt(CELLS))
-        strip = _equal_mass(self.n, np.zeros(len(self), dtype=np.int64), side)
-        order = np.lexsort((self.a, self.b, strip))
-        cell = strip[order] * side + _equal_mass(self.n[order], strip[order], side)
+        first, second = (pairs.b, pairs.a) if self.by_b else (pairs.a, pairs.b)
+        strip = _equal_mass(pairs.n, np.zeros(len(pairs), dtype=np.int64), side)
+        order = np.lexsort((first, second, strip))
+        cell = strip[order] * side + _equal_mass(pairs.n[order], strip[order], side)
         starts = np.flatnonzero(np.diff(cell, prepend=-1))
 
         def summed(values: NDArray[Any]) -> Floats:
             return np.add.reduceat(np.asarray(values, dtype=np.float64)[order], starts)
 
-        n, pos = summed(self.n), summed(self.pos)
-        a, b = (_mean_within(score[order], summed(score * self.n) / n, starts) for score in (self.a, self.b))
-        return PairTable(a, b, n, pos, self.design.select(order).merged(starts))
+        n, pos = summed(pairs.n), summed(pairs.pos)
+        a, b = (_mean_within(score[order], summed(score * pairs.n) / n, starts) for score in (pairs.a, pairs.b))
+        return PairTable(a, b, n, pos, pairs.design.select(order).merged(starts))
 
     def part(self, neg: Counts, pos: Counts, design: Design | None = None) -> PairTable:
         """The pairs of a part of the rows, given by its negatives and positives of each pair; maybe without any.

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from decal_cli.analysis.compare import (
+    Comparison,
     Cut,
     NoSplice,
+    Splice,
     SwapPart,
     best_cut,
     class_disagreements,
@@ -210,6 +212,31 @@ def test_shuffled_rows_give_the_same_document_to_the_last_byte() -> None:
         again = {name: values[order] for name, values in extra.items()}
         second = Compared(compare(two_models(a[order], b[order], label[order], **again), PLAN)).data()
         assert repr(first["comparison"]) == repr(second["comparison"])
+
+
+@pytest.mark.parametrize("role", ["alone", "weight", "cluster"])
+def test_models_that_change_places_draw_the_same(role: str) -> None:
+    a, b, label = crossing_world(2000, 5)
+    rng = np.random.default_rng(6)
+    a, b = a.round(2), np.clip(b + rng.normal(0, 0.03, 2000), 0, 1).round(2)
+    roles = {"weight": rng.uniform(0.5, 2.0, 2000), "cluster": rng.integers(0, 400, 2000)}
+    rest = {name: values for name, values in roles.items() if name == role}
+
+    def of(*models: str) -> Comparison:
+        dataset = from_arrays({name: {"A": a, "B": b}[name] for name in models}, label, **rest)
+        return compare(dataset, Plan((parse("corp_mcb"), parse("auc")), BinaryTask.of_threshold(0.3)))
+
+    forth, back = of("A", "B"), of("B", "A")
+    (there,), (here,) = forth.contests, back.contests
+    for name, each in there.results.items():
+        low, high = np.array(each.interval)
+        assert here.results[name].interval == pytest.approx((-high, -low), abs=1e-9)
+    assert there.thresholds is not None and here.thresholds is not None
+    assert here.thresholds.band == pytest.approx(there.thresholds.band)
+    assert [each.model for each in here.thresholds.ahead] == [each.model for each in there.thresholds.ahead]
+    assert isinstance(forth.splice, Splice) and isinstance(back.splice, Splice)
+    assert back.splice.below == forth.splice.below
+    assert back.splice.brier.interval == pytest.approx(forth.splice.brier.interval)
 
 
 def test_an_undefined_metric_names_the_model() -> None:

@@ -136,6 +136,16 @@ def test_many_pairs_are_resampled_as_equal_mass_cells() -> None:
     order = rng.permutation(rows)
     again = pair_up(a[order], b[order], label[order]).cells
     assert again.a.tobytes() == cells.a.tobytes() and again.n.tobytes() == cells.n.tobytes()
+    swapped = pair_up(b, a, label).cells
+    assert swapped.b.tobytes() == cells.a.tobytes() and swapped.n.tobytes() == cells.n.tobytes()
+
+
+def test_pairs_of_the_same_scores_are_drawn_in_one_order_whichever_model_is_a() -> None:
+    rng = np.random.default_rng(7)
+    scores, label = np.arange(40) / 40, rng.integers(0, 2, 40).astype(np.uint8)
+    other = rng.permutation(scores)
+    one, swapped = pair_up(scores, other, label).cells, pair_up(other, scores, label).cells
+    assert one.a.tobytes() == swapped.b.tobytes() and one.pos.tobytes() == swapped.pos.tobytes()
 
 
 def test_every_metric_says_how_its_paired_interval_is_made() -> None:
