@@ -16,7 +16,7 @@ from decal_cli.api import asking
 from decal_cli.commands import settings
 from decal_cli.curves.grid import parse_prior, parse_thresholds
 from decal_cli.data.columns import check_utilities, class_columns
-from decal_cli.data.words import first_line
+from decal_cli.data.words import first_line, listed, number, quote
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError
 from decal_cli.learn.methods import METHODS
@@ -33,6 +33,7 @@ from decal_cli.limits import (
     MIN_THRESHOLD,
 )
 from decal_cli.metrics import METRICS
+from decal_cli.plot.style import MAX_NAME, drawable
 from decal_cli.sequential import ONLINE
 from decal_cli.task import (
     BinaryTask,
@@ -282,6 +283,21 @@ def test_scores_and_labels_look_swapped_only_where_the_scores_are_labels() -> No
         assert asking.swapped(scores, labels, "evaluate(scores, labels)") is None
     shapes = {(): True, (1, 2): False, (2, 1): False, (2, 2): True, (3, 3): True, (4,): False}
     assert {shape: asking.is_decision(np.zeros(shape)) for shape in shapes} == shapes
+
+
+def test_texts_are_cut_where_they_are_long() -> None:
+    assert [quote("x" * size) for size in (58, 59)] == [f"'{58 * 'x'}'", f"'{44 * 'x'}...{9 * 'x'}'"]
+    assert [listed("abc", most) for most in (3, 2)] == ["a, b, c", "a, b, ... (3 in all)"]
+    assert [drawable("x" * size) for size in (MAX_NAME, MAX_NAME + 1)] == [
+        "x" * MAX_NAME, f"{'x' * (MAX_NAME // 2)}...{'x' * -(-MAX_NAME // 4)}"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, ABOVE_1, BELOW_0, BELOW_1, 1e-300, -1e-300, 2.5, -0.0])
+def test_a_number_is_shown_on_its_side_of_0_and_of_1(value: float) -> None:
+    shown = float(number(value))
+    assert (shown > 1, shown < 0) == (value > 1, value < 0)
+    assert len(number(value)) <= 6 or value in (ABOVE_1, BELOW_0, -1e-300)
 
 
 def test_what_a_library_says_is_cut_where_it_is_long() -> None:
