@@ -1,6 +1,7 @@
 """The replay: it never looks ahead, and its sums are those of the rows."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -93,12 +94,26 @@ def test_what_is_changed_after_a_time_changes_no_prediction_before_it_is_known(d
             assert any((after[method] != before[method]).any() for method in ("running-mean", "online-platt"))
 
 
-@pytest.mark.parametrize("delay", DELAYS)
-@pytest.mark.parametrize("clusters", [False, True])
-def test_every_row_is_a_place_to_stop(delay: str, clusters: bool) -> None:
+EXTREMES: dict[str, Callable[[Stream], Stream]] = {
+    "rows": lambda stream: stream,
+    "clusters": lambda stream: in_clusters(stream, 3),
+    **{
+        f"label {y} at score {p}": lambda stream, y=y, p=p: replace(
+            stream, label=np.full(ROWS, y, dtype=np.uint8), score=np.full(ROWS, float(p))
+        )
+        for y in (0, 1)
+        for p in (0, 1)
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "delay"),
+    [(kind, delay) for kind in EXTREMES for delay in (DELAYS if kind in ("rows", "clusters") else ("none", "rows"))],
+)
+def test_every_row_is_a_place_to_stop(kind: str, delay: str) -> None:
     """The first rows with the first clusters, and those about the end of the warm-up."""
-    stream = stream_of_rows(1, delay)
-    stream = in_clusters(stream, 3) if clusters else stream
+    stream = EXTREMES[kind](stream_of_rows(1, delay))
     whole, going, row = replay_of(stream, delay), replay_of(stream, delay), np.arange(ROWS)
     for start, end in pairwise([*range(9), *range(48, 53), 60]):
         going.advance(stream.only((row >= start) & (row < end)))
