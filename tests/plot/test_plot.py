@@ -162,7 +162,7 @@ def test_models_keep_colour_and_marker_in_every_panel(two: Sweep) -> None:
     drawn = [line.get_ydata() for line in brier.get_lines() if len(line.get_xdata()) == len(GRID.thresholds)]
     shown = [report.curves[way].value for report in two.reports for way in ("brier", "brier_calibrated")]
     assert np.array(drawn) == pytest.approx(np.array(shown))
-    assert len({style_of(number) for number in range(24)}) >= 8
+    assert len({style_of(number) for number in range(64)}) == 64 and style_of(8) == (COLOURS[0], style_of(1).marker)
 
 
 def test_neighbouring_colours_differ_in_grey() -> None:

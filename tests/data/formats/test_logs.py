@@ -10,6 +10,7 @@ import pytest
 
 import decal_cli as decal_api
 from decal_cli.data import read
+from decal_cli.data.formats import logs
 from decal_cli.data.formats.logs import stated
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
@@ -19,6 +20,8 @@ LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
 QUIZ, SUMS, EVAL, JSON = (
     str(LOGS / name) for name in ("samples_quiz.jsonl", "samples_sums.jsonl", "sums.eval", "sums.json")
 )
+with zipfile.ZipFile(EVAL) as archive:
+    N_LARGEST = max(Path(EVAL).stat().st_size, *(entry.file_size for entry in archive.infolist()))
 LM_EVAL, INSPECT = Columns(log="lm-eval"), Columns(log="inspect")
 
 
@@ -55,6 +58,15 @@ def test_generated_text_states_its_confidence_and_filters_repeat_documents() -> 
     assert data.models[0].rows.label.tolist() == [int(line["exact_match"]) for line in strict]
     said = [float(line["resps"][0][0].split("Confidence: ")[1].rstrip("%")) / 100 for line in strict]
     assert data.models[0].rows.score.tolist() == pytest.approx(said)
+
+
+@pytest.mark.parametrize(("path", "most"), [(JSON, Path(JSON).stat().st_size), (EVAL, N_LARGEST)])
+def test_a_log_may_be_as_large_as_the_limit(path: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MAX_STREAM_BYTES", most)
+    read([path], INSPECT)
+    monkeypatch.setattr(logs, "MAX_STREAM_BYTES", most - 1)
+    with pytest.raises(DecalError, match="too large"):
+        read([path], INSPECT)
 
 
 def test_epochs_are_clusters_in_both_formats_of_inspect() -> None:
