@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -47,7 +47,7 @@ def from_arrays(
     if columns.aggregated:
         return as_used(aggregates([source.only(source.names)], columns), columns)
     chosen = chosen_columns([source], columns)
-    held = source.only((*chosen.numbers, *chosen.texts, *chosen.features, *chosen.names("time")))
+    held = source.only({*chosen.read, *chosen.features, *chosen.names("time")})
     return as_used(dataset([held], chosen), columns)
 
 
@@ -256,11 +256,11 @@ class ArraySource(Source):
     def __init__(self, columns: Mapping[str, Any]) -> None:
         self.columns, self.names = columns, list(columns)
 
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+    def load(self, wanted: Iterable[str]) -> Any:
         """pyarrow table with these columns, all of one length; each lazy frame is computed once."""
         import pyarrow as pa
 
-        table = {name: self.columns[name] for name in dict.fromkeys((*numbers, *texts))}
+        table = {name: self.columns[name] for name in wanted}
         waiting = {name: each for name, each in table.items() if isinstance(each, _Uncollected)}
         for frame in {id(each.frame): each.frame for each in waiting.values()}.values():
             names = [name for name, each in waiting.items() if each.frame is frame]
@@ -277,9 +277,9 @@ class ArraySource(Source):
         with translated(SHOWN, "a table"):
             return pa.table(table)
 
-    def only(self, names: Sequence[str]) -> Held:
+    def only(self, names: Iterable[str]) -> Held:
         """What is in these columns, with a digest."""
-        table = self.load(names, ())
+        table = self.load(names)
         return Held(SHOWN, table, RawData("<arrays>", lambda: table_digest(table)))
 
 

@@ -87,7 +87,7 @@ def may_be_text(columns: Columns) -> bool:
 def holds_texts(source: Source, name: str) -> bool:
     """Whether the first rows of a column are texts, or are no numbers in a format that has no types."""
     try:
-        first = next(iter(source.rows((name,), ())), None)
+        first = next(iter(source.batches({name: "numbers"})), None)
     except DecalError:
         return True
     return first is not None and is_text(first.schema.field(name).type)
@@ -300,11 +300,8 @@ class Labels:
                 self.seen.update({"0", "1"} if low < high else {str(int(low))})
                 return values.view(np.uint8) if values.itemsize == 1 else values.astype(np.uint8)
         texts, indices = part_texts(part, self.name, chunk)
-        used = np.zeros(len(texts) + 1, dtype=bool)
-        used[indices] = True
         codes = np.full(len(texts) + 1, MISSING_LABEL, dtype=np.uint8)
-        for at in np.flatnonzero(used[:-1]):
-            text = label_text(texts[at])
+        for at, text in enumerate(map(label_text, texts)):
             if text is None:
                 continue
             self.seen.add(text)

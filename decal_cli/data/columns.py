@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from decal_cli.data.formats.files import Wanted
 from decal_cli.data.words import label_text, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -111,9 +112,9 @@ class Chosen(Columns):
         return self._read_as("texts")
 
     @property
-    def read(self) -> tuple[str, ...]:
-        """Columns read as numbers or as texts, each once."""
-        return tuple(dict.fromkeys((*self.numbers, *self.texts)))
+    def read(self) -> Wanted:
+        """Columns read as numbers or as texts."""
+        return {**dict.fromkeys(self.numbers, "numbers"), **dict.fromkeys(self.texts, "texts")}
 
     @property
     def as_they_stand(self) -> bool:

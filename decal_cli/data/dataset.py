@@ -24,7 +24,7 @@ from decal_cli.data.check import (
 )
 from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.features import FeatureReader
-from decal_cli.data.formats.files import Source
+from decal_cli.data.formats.files import Source, Wanted
 from decal_cli.data.parts import Origin, Part, Texts, floats, loaded_parts
 from decal_cli.data.times import times_of
 from decal_cli.data.words import label_text, listed, quote
@@ -191,14 +191,15 @@ def _of_classes_by_name(source: Source, columns: Columns) -> bool:
     label = columns.label if columns.label is not None else usual[0] if len(usual) == 1 else None
     if label is None or label not in source.names:
         return False
-    texts = Texts([Part(source, source.load((), (label,)), 0)], label).values
+    texts = Texts([Part(source, source.load({label: "texts"}), 0)], label).values
     labels = {label_text(text) for text in texts} - {None}
     return len(labels) >= 3 and labels <= classes
 
 
 def parts_of(sources: Sequence[Source], chosen: Chosen) -> Origin:
     """The chosen columns of every input; scores may be texts, such as percentages."""
-    return loaded_parts(sources, chosen.numbers, chosen.texts, chosen.score if may_be_text(chosen) else ())
+    texts: Wanted = dict.fromkeys(chosen.score if may_be_text(chosen) else (), "typed")
+    return loaded_parts(sources, {**chosen.read, **texts})
 
 
 def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
@@ -226,7 +227,7 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
     amounts, of_all = amounts_of(parts, chosen), parts.incomplete
     features = None
     if chosen.features:
-        features = FeatureReader(sources, chosen.features, parts, all_columns=chosen.every_feature)
+        features = FeatureReader(chosen.features, parts, all_columns=chosen.every_feature)
     groups = {name: group(parts, name) for name in chosen.group}
     read_features = None if features is None else features.read
     beside: dict[str, Any] = {"groups": groups, "features": read_features, "amounts": amounts, "time": time}

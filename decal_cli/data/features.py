@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from decal_cli.data.formats.csvfile import CsvSource
-from decal_cli.data.formats.files import Source, translated
+from decal_cli.data.formats.files import translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
 from decal_cli.data.parts import NotNumbers, Origin, Part, Texts, chunk_floats, is_list, is_text, lists_of, part_floats
 from decal_cli.data.words import NO_LABEL, NUMBER, listed, number, quote
@@ -170,13 +170,12 @@ class FeatureReader:
 
     def __init__(
         self,
-        sources: Sequence[Source],
         names: tuple[str, ...],
         origin: Origin,
         kinds: tuple[Kind, ...] | None = None,
         all_columns: bool = False,
     ) -> None:
-        self.sources, self.names, self.origin = sources, names, origin
+        self.names, self.origin = names, origin
         self.kinds, self.all_columns = kinds, all_columns
         self.known: Features | None = None
 
@@ -187,10 +186,9 @@ class FeatureReader:
         than it must be.
         """
         if self.known is None:
-            parts = Origin()
-            for source, known in zip(self.sources, self.origin, strict=True):
-                parts.append(Part(source, source.load_typed(self.names), known.start, known.skipped))
-                source.raw.check_unchanged()
+            parts = self.origin.typed(self.names)
+            for part in parts:
+                part.source.raw.check_unchanged()
             # Asking a schema for one field after the other takes quadratic time.
             schemas = [part.table.schema for part in parts]
             if listed := [name for s in schemas for name, kind in zip(s.names, s.types, strict=True) if is_list(kind)]:

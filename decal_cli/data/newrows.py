@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -13,7 +13,7 @@ from decal_cli.data.check import group, group_names, holds_texts, may_be_text, s
 from decal_cli.data.columns import ClassColumns, nearest_of
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.formats.csvfile import as_numbers
-from decal_cli.data.formats.files import Held, Source, no_rows
+from decal_cli.data.formats.files import Held, Source, Wanted, no_rows
 from decal_cli.data.formats.sources import open_source
 from decal_cli.data.parts import Origin, Part, chunk_floats
 from decal_cli.data.words import listed
@@ -64,31 +64,29 @@ class NewRows:
         # Scores such as '90%' stay as they are written in the rows that go out.
         scores = columns.score if may_be_text(columns) else ()
         texts = [name for name in scores if holds_texts(self.source, name)]
-        known = (*columns.score, *columns.proba, *numbers)
-        self.numbers = [name for name in dict.fromkeys(known) if name not in texts]
-        self.others = [name for name in self.names if name not in self.numbers]
-        self._types = self.source.types(self.others) if typed else {}
+        known = {*columns.score, *columns.proba, *numbers} - {*texts}
+        self.wanted: Wanted = {name: "numbers" if name in known else "typed" for name in self.names}
+        others = [name for name in self.names if name not in known]
+        self._types = self.source.types(others) if typed else {}
 
     def batches(self) -> Iterator[Batch]:
         """All rows. Errors: DecalError for a score or feature that is not what the model was fitted on."""
         # Read as the batches are: a column that is a number there too has other texts, such as 1.0 as 1.
-        numbers = {name: [name] if name in self.numbers else [] for name in self.columns.group}
-        others = {name: [] if name in self.numbers else [name] for name in self.columns.group}
-        called = {name: group_names(self._parts(numbers[name], others[name]), name) for name in self.columns.group}
+        called = {name: group_names(self._parts({name: self.wanted[name]}), name) for name in self.columns.group}
         before = 0
-        for part in self._parts(self.numbers, self.others):
+        for part in self._parts(self.wanted):
             yield self._batch(part, called)
             before += part.table.num_rows
         self.source.raw.check_unchanged()
         if not before:
             raise no_rows(self.source.shown)
 
-    def _parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
+    def _parts(self, wanted: Wanted) -> Iterator[Part]:
         """The rows of these columns, batch by batch."""
         before = 0
-        for table in self.source.rows(numbers, others):
+        for table in self.source.batches(wanted):
             if table.num_rows:
-                yield Part(self.source, table, 0, before)
+                yield Part(Held(self.source.shown, table, self.source.raw, self.source), table, 0, before)
                 before += table.num_rows
 
     def _batch(self, part: Part, called: Mapping[str, Mapping[str, str]]) -> Batch:
@@ -98,28 +96,24 @@ class NewRows:
             model = ClassColumns(", ".join(names[:2]), names, columns.proba)
             score, _ = scores_of(parts, model, columns)
         known = ~parts.incomplete.get("missing score", np.zeros(len(score), dtype=bool))
-        features = self._features(part, parts) if columns.features else None
+        features = self._features(parts) if columns.features else None
         groups = {column: group(parts, column, called[column]) for column in columns.group}
         rows = Unlabelled(score, classes=columns.proba, groups=groups, features=features)
         return Batch(self._kept(part.table), known, rows.take(known))
 
     def _kept(self, table: Any) -> Any:
-        """Every column in the file's order, as it goes out."""
+        """Every column as it goes out."""
         import pyarrow as pa
 
-        columns = {}
-        for name in self.names:
-            column = table.column(table.schema.get_field_index(name))
-            kind = self._types.get(name)
-            if kind is not None:
-                column = as_numbers(column.cast(pa.string()), kind)
-            columns[name] = column
+        columns = dict(zip(table.schema.names, table.columns, strict=True))
+        for name, kind in self._types.items():
+            columns[name] = as_numbers(columns[name].cast(pa.string()), kind)
         return pa.table(columns).replace_schema_metadata(table.schema.metadata)
 
-    def _features(self, part: Part, origin: Origin) -> Features:
+    def _features(self, origin: Origin) -> Features:
         import pyarrow as pa
 
-        names = self.columns.features
+        (part,), names = origin, self.columns.features
         if len(names) == 1:
             chunks = [chunk for _, chunk in part.chunks(names[0])]
             if all(chunk.null_count == len(chunk) for chunk in chunks) or (
@@ -128,8 +122,7 @@ class NewRows:
                 # A list-valued column has nothing else to look at.
                 return Features.missing(origin.n_rows, self.kinds)
         kinds = self.kinds if len(names) == len(self.kinds) else None
-        held = Held(self.source.shown, part.table, self.source.raw, self.source)
-        features = FeatureReader([held], names, origin, kinds).read()
+        features = FeatureReader(names, origin, kinds).read()
         if len(features.kinds) != len(self.kinds):
             raise DecalError(
                 f"{self.source.shown}: the features hold {len(features.kinds)} numbers a row; the model was fitted on"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from decal_cli.data.formats.files import Source, no_rows, translated
+from decal_cli.data.formats.files import Source, Wanted, no_rows, translated
 from decal_cli.data.formats.sources import ParquetSource
 from decal_cli.data.words import NUMBER, number, quote, text_of, value_of
 from decal_cli.errors import DecalError
@@ -70,14 +70,14 @@ class _Deferred:
 
     def column(self, at: int) -> Any:
         """A column, by its place in the schema."""
-        column = self.source.load((self.schema.names[at],), ()).column(0)
+        column = self.source.load({self.schema.names[at]: "typed"}).column(0)
         self._check(len(column))
         return column
 
     def pieces(self, name: str, at: int) -> Iterator[tuple[int, Any]]:
         """A column piece by piece, each with its first row; at: the number of rows before."""
         end = at + self.num_rows
-        for batch in self.source.batches((name,), ()):
+        for batch in self.source.batches({name: "typed"}):
             if at + batch.num_rows > end:
                 break
             yield at, batch.column(0)
@@ -109,6 +109,11 @@ class Origin(list[Part]):
     def shown(self) -> str:
         """The file, or how many there are."""
         return self[0].source.shown if len(self) == 1 else f"{len(self)} files"
+
+    def typed(self, names: Iterable[str]) -> Origin:
+        """These columns of the rows, each as what it is."""
+        wanted: Wanted = dict.fromkeys(names, "typed")
+        return Origin(replace(part, table=part.source.load(wanted)) for part in self)
 
     def of_column(self, name: str) -> str:
         """'preds.csv, column 'p''."""
@@ -167,25 +172,15 @@ def missing_fix(role: str) -> str:
     return drop if role in ("score", "probability") else f"{drop}, or fill them in"
 
 
-def loaded_parts(
-    sources: Sequence[Source], numbers: Sequence[str], texts: Sequence[str], either: Sequence[str] = ()
-) -> Origin:
-    """These columns of every input, one after the other. Errors: DecalError, where one has no rows.
-
-    either: the columns among the numbers that may hold texts.
-    """
+def loaded_parts(sources: Sequence[Source], wanted: Wanted) -> Origin:
+    """These columns of every input, one after the other. Errors: DecalError, where one has no rows."""
     parts, start = Origin(), 0
     for source in sources:
-        try:
-            # A file that claims far more rows than it has bytes is read before it is believed.
-            if isinstance(source, ParquetSource) and source.raw.size > max(MAX_HELD_BYTES, source.count // 64):
-                table: Any = _Deferred(source)
-            else:
-                table = source.load(numbers, texts)
-        except DecalError:
-            if not either:
-                raise
-            table = source.load([name for name in numbers if name not in either], [*texts, *either])
+        table: Any = None
+        # A file that claims far more rows than it has bytes is read before it is believed.
+        if isinstance(source, ParquetSource) and source.raw.size > max(MAX_HELD_BYTES, source.count // 64):
+            table = _Deferred(source)
+        table = table or source.load(wanted)
         if not table.num_rows:
             raise no_rows(source.shown)
         parts.append(Part(source, table, start))
@@ -333,7 +328,7 @@ def lists_of(parts: Origin, name: str, width: int = 0, ragged: tuple[str, str] =
 
 
 def encoded(chunk: Any) -> tuple[list[str | None], np.ndarray]:
-    """Distinct values of a chunk as texts, and (n,) indices into them, len(texts) where null.
+    """Distinct values of a chunk as texts, None where no row has it, and (n,) indices into them, len(texts) where null.
 
     Errors: NotNumbers for lists and other nested values.
     """
@@ -360,7 +355,11 @@ def encoded(chunk: Any) -> tuple[list[str | None], np.ndarray]:
     if len(given) and not 0 <= int(given.min()) <= int(given.max()) < len(texts):
         # pyarrow does not check this, and only a damaged file has it.
         raise ValueError("a value is not in the column's dictionary")
-    return texts, plain(indices.cast(pa.int64()).fill_null(len(texts)) if indices.null_count else indices)
+    places = plain(indices.cast(pa.int64()).fill_null(len(texts)) if indices.null_count else indices)
+    # What stands in a dictionary and in no row says nothing of the column.
+    used = np.zeros(len(texts) + 1, dtype=bool)
+    used[places] = True
+    return [text if is_used else None for text, is_used in zip(texts, used, strict=False)], places
 
 
 def part_texts(part: Part, name: str, chunk: Any) -> tuple[list[str | None], np.ndarray]:
@@ -399,12 +398,7 @@ class Texts:
                 of_chunk = self.codes[at : at + len(indices)]
                 for run in runs(len(indices)):
                     of_chunk[run] = codes[indices[run]]
-        # Texts that stand in a dictionary and in no row say nothing of the column.
-        used = np.zeros(len(known) + 1, dtype=bool)
-        used[self.codes] = True
-        self.values = [text for text, at in known.items() if used[at]]
-        if not used[:-1].all():
-            self.codes = np.append(np.cumsum(used[:-1], dtype=np.int32) - 1, np.int32(MISSING_CODE))[self.codes]
+        self.values = list(known)
 
     def each(self, of_values: Sequence[Any] | np.ndarray, of_missing: Any, dtype: Any = None) -> np.ndarray:
         """The value of each row, shape (T,), from the value that each different text has."""

@@ -139,7 +139,7 @@ def _with_note(data: Dataset, sources: Sequence[Source], chosen: Chosen) -> Data
     for name in chosen.free(sources[0].names, USUAL)[:MAX_COLUMNS]:
         # Columns that every file has and that hold plain values.
         with suppress(DecalError, KeyError):
-            values = group(loaded_parts(sources, (), (name,)), name)
+            values = group(loaded_parts(sources, {name: "texts"}), name)
             clusters, unit = np.unique(values if numbers is None else values[numbers], return_inverse=True)
             if not MIN_CLUSTERS <= len(clusters) <= len(rows) / 2:
                 continue

@@ -178,5 +178,5 @@ def _time(parts: Origin, name: str | None, kept: NDArray[np.bool_]) -> tuple[NDA
 
 def read_times(source: Source, name: str) -> tuple[NDArray[Any], Clock]:
     """The times of all rows of one input. Errors: DecalError, where they go back."""
-    parts = Origin([Part(source, source.load_typed((name,)), 0)])
+    parts = Origin([Part(source, source.load({name: "typed"}), 0)])
     return _time(parts, name, np.ones(parts.n_rows, dtype=bool))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.data.features import PER_DAY, FeatureTexts, microseconds_of_texts, numbers_of, typed_kind, whole_units
-from decal_cli.data.parts import NotNumbers, Origin, Part, plain
+from decal_cli.data.parts import NotNumbers, Origin, plain
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 
@@ -28,7 +28,7 @@ def times_of(parts: Origin, name: str) -> tuple[NDArray[Any], Clock]:
 
     Errors: DecalError, where a time is missing, or is so far off that it mostly stands for "never".
     """
-    typed = Origin(Part(part.source, part.source.load_typed((name,)), part.start) for part in parts)
+    typed = parts.typed([name])
     kinds = {typed_kind(part.type_of(name)) for part in typed}
     texts = FeatureTexts(typed, name) if None in kinds or len(kinds) > 1 else None
     kind = kinds.pop() if texts is None else texts.kind

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from decal_cli.data import Columns, NewRows, from_arrays, read
+from decal_cli.data.formats import jsonlines
 from decal_cli.errors import DecalError
 from decal_cli.tables.features import Features, Kind
 from tests.helpers.files import FOUR_ROWS, every_format, write_columns, write_text
@@ -315,6 +316,13 @@ def test_features_that_are_no_matrix(tmp_path: Path, values: Any, features: tupl
         _ = model.rows.matrix
     for word in words:
         assert word in str(caught.value)
+
+
+def test_lists_of_json_lines_may_begin_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonlines, "N_LINES", 2)
+    lists = {**FOUR_ROWS, "x": [None, None, None, [1.0, 2.0]]}
+    features = features_from(write_columns(tmp_path, lists, "jsonl"))
+    np.testing.assert_array_equal(features.numbers, [[np.nan, np.nan]] * 3 + [[1, 2]])
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])

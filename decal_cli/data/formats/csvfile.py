@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from decal_cli.data.formats.files import HEAD_SIZE, Raw, Source, no_rows, refuse_other_encodings, translated
+from decal_cli.data.formats.files import HEAD_SIZE, Raw, Source, Wanted, no_rows, refuse_other_encodings, translated
 from decal_cli.data.words import MISSING, NUMBER, file_word, listed, not_a_number, quote
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_HEADER_BYTES, MAX_ROW_BYTES
@@ -87,20 +87,16 @@ class CsvSource(Source):
             raise DecalError(f"{self.shown}: the header is not CSV ({error})", "check the file") from None
         raise DecalError(f"{self.shown}: is empty", "give a file with a header and at least one row")
 
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
-        """The named columns as a pyarrow table."""
-        with self._worded(numbers, texts):
-            table = self._load(numbers, texts)
-        self._check_quotes(table.num_rows)
-        return table
-
-    def load_typed(self, names: Sequence[str]) -> Any:
-        """The named columns, each as numbers where all its values are numbers, else as texts."""
+    def load(self, wanted: Wanted) -> Any:
         try:
-            table = self._load(names, ())
-        except Exception:
-            texts = {name for name, values in self._texts(names) if as_numbers(values) is None}
-            return self.load([name for name in names if name not in texts], sorted(texts)).select(list(names))
+            table = self._load(wanted)
+        except Exception as error:
+            typed = [name for name, way in wanted.items() if way == "typed"]
+            if not typed:
+                with self._worded(wanted):
+                    raise error
+            texts = {name for name, values in self._texts(typed) if as_numbers(values) is None}
+            return self.load({**wanted, **{name: "texts" if name in texts else "numbers" for name in typed}})
         self._check_quotes(table.num_rows)
         return table
 
@@ -148,13 +144,13 @@ class CsvSource(Source):
                 "close it, or copy the file again",
             )
 
-    def _load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+    def _load(self, wanted: Wanted) -> Any:
         import pyarrow as pa
         import pyarrow.csv as pacsv
 
         def read(**how: Any) -> Any:
             with self.raw.text() as stream:
-                return pacsv.read_csv(stream, **self._options(numbers, texts, **how))
+                return pacsv.read_csv(stream, **self._options(wanted, **how))
 
         try:
             return read(quoted_newlines=False)
@@ -164,17 +160,19 @@ class CsvSource(Source):
 
     def _texts(self, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
         """The different texts of columns, batch by batch."""
-        for batch in self.batches((), list(names)):
-            for name in names:
-                yield name, batch.column(batch.schema.get_field_index(name)).dictionary
+        for batch in self.batches(dict.fromkeys(names, "texts")):
+            # Where no column is named, a batch has all of them.
+            for name, column in zip(names, batch.columns, strict=False):
+                yield name, column.dictionary
 
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-        """The named columns as record batches of about a MiB of text each."""
+    def batches(self, wanted: Wanted) -> Iterator[Any]:
+        """The columns as record batches of about a MiB of text each."""
         import pyarrow.csv as pacsv
 
-        options = self._options(numbers, texts, quoted_newlines=True)
+        wanted = {name: "numbers" if way == "numbers" else "texts" for name, way in wanted.items()}
+        options = self._options(wanted, quoted_newlines=True)
         n_rows = 0
-        with self._worded(numbers, texts), self.raw.text() as stream, pacsv.open_csv(stream, **options) as reader:
+        with self._worded(wanted), self.raw.text() as stream, pacsv.open_csv(stream, **options) as reader:
             for batch in reader:
                 n_rows += batch.num_rows
                 yield batch
@@ -192,22 +190,19 @@ class CsvSource(Source):
             possible[name] = [kind for kind in possible[name] if all(map(_TYPES[kind].fullmatch, texts))]
         return {name: pa.type_for_alias(possible[name][0]) for name in with_values if possible[name]}
 
-    def _options(
-        self, numbers: Sequence[str], texts: Sequence[str], quoted_newlines: bool, block: int = 1 << 20
-    ) -> dict[str, Any]:
+    def _options(self, wanted: Wanted, quoted_newlines: bool, block: int = 1 << 20) -> dict[str, Any]:
         import pyarrow as pa
         import pyarrow.csv as pacsv
 
-        types = {name: pa.float64() for name in numbers}
-        types |= {name: pa.dictionary(pa.int32(), pa.string()) for name in texts}
+        of_texts = pa.dictionary(pa.int32(), pa.string())
         return {
             "read_options": pacsv.ReadOptions(
                 column_names=self.names, skip_rows_after_names=self._skip, block_size=block
             ),
             "parse_options": pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=quoted_newlines),
             "convert_options": pacsv.ConvertOptions(
-                include_columns=[*numbers, *texts],
-                column_types=types,
+                include_columns=[*wanted],
+                column_types={name: of_texts if way == "texts" else pa.float64() for name, way in wanted.items()},
                 null_values=list(MISSING),
                 strings_can_be_null=False,
             ),
@@ -236,17 +231,17 @@ class CsvSource(Source):
             return None
 
     @contextmanager
-    def _worded(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[None]:
+    def _worded(self, wanted: Wanted) -> Iterator[None]:
         """Raise the error of the first row that made pyarrow stop, or what pyarrow said."""
         with translated(self.shown, self.kind):
             try:
                 yield
             except Exception:
                 with suppress(csv.Error):
-                    self._find_fault(numbers, texts)
+                    self._find_fault(wanted)
                 raise
 
-    def _find_fault(self, numbers: Sequence[str], texts: Sequence[str]) -> None:
+    def _find_fault(self, wanted: Wanted) -> None:
         """Raise a DecalError for the first row at fault, if there is one."""
         at_name = {name: at for at, name in enumerate(self.names)}
         width = len(self.names)
@@ -258,15 +253,13 @@ class CsvSource(Source):
                     f"{self.shown}, {at_row}: {len(cells)} {cells_word} where the header has {width}",
                     "quote cells that contain the delimiter, or correct the row",
                 )
-            for name in numbers:
-                cell = cells[at_name[name]]
-                if cell.strip() not in MISSING and not NUMBER.fullmatch(cell):
-                    raise not_a_number(f"{self.shown}, column {quote(name)}, {at_row}", cell)
-            for name in texts:
-                cell = cells[at_name[name]]
-                if not cell.isprintable() and any("\udc80" <= c <= "\udcff" for c in cell):
+            for name, way in wanted.items():
+                cell, place = cells[at_name[name]], f"{self.shown}, column {quote(name)}, {at_row}"
+                if way == "numbers" and cell.strip() not in MISSING and not NUMBER.fullmatch(cell):
+                    raise not_a_number(place, cell)
+                if way == "texts" and not cell.isprintable() and any("\udc80" <= c <= "\udcff" for c in cell):
                     raise DecalError(
-                        f"{self.shown}, column {quote(name)}, {at_row}: not UTF-8 text",
+                        f"{place}: not UTF-8 text",
                         f"convert the file: iconv -f WINDOWS-1252 -t UTF-8 {file_word(self.raw.path)} > utf8.csv",
                     )
 

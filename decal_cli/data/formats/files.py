@@ -10,10 +10,10 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 from urllib.parse import urlsplit
 
 from decal_cli.data.large.engines.address import refuse_as_file
@@ -28,6 +28,10 @@ _STORE = re.compile(r"(s3|gs|gcs|abfss?)://", re.IGNORECASE)
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|CONNECTION_STRING", re.IGNORECASE)
 _SECONDS = 20.0
 """How many seconds to wait for a store: for a connection, and for an answer."""
+
+
+Wanted = Mapping[str, Literal["numbers", "texts", "typed"]]
+"""Columns to be read, by name: as numbers, as texts, or as what they are."""
 
 
 class RawData:
@@ -48,7 +52,7 @@ class RawData:
 
 
 class Source:
-    """One input whose format is known. Where a format has types, columns are read as what they are."""
+    """One input whose format is known. Where a format has types, all columns are read as what they are."""
 
     raw: Any
     """Its RawData; a file is a Raw."""
@@ -59,21 +63,13 @@ class Source:
     numbered = True
     """Whether rows have numbers that a user knows: those of an engine have none."""
 
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
-        """pyarrow table with these columns, every row."""
+    def load(self, wanted: Wanted) -> Any:
+        """pyarrow table with these columns, every row. Typed columns of texts are numbers where all values are."""
         raise NotImplementedError
 
-    def load_typed(self, names: Sequence[str]) -> Any:
-        """pyarrow table with these columns as what they are; text formats: as numbers where all values are numbers."""
-        return self.load(names, ())
-
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-        """The columns of `load` in batches of rows, with little memory."""
-        yield self.load(numbers, texts)
-
-    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
-        """Batches in which the other columns are what they are in the file, where its format has types."""
-        return self.batches(numbers, others)
+    def batches(self, wanted: Wanted) -> Iterator[Any]:
+        """The columns in batches of rows, with little memory; a typed column of CSV: texts."""
+        yield self.load(wanted)
 
     def types(self, names: Sequence[str]) -> dict[str, Any]:
         """The pyarrow type of every column of texts whose values are all numbers, as they are usually written."""
@@ -96,8 +92,8 @@ class Held(Source):
         self.table = table
         self.names = list(table.column_names)
 
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
-        return self.table.select([*numbers, *texts])
+    def load(self, wanted: Wanted) -> Any:
+        return self.table.select([*wanted])
 
     def line(self, row: int) -> int | None:
         return None if self.of is None else self.of.line(row)

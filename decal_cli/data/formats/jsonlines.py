@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from decal_cli.data.formats.files import Raw, Source, no_rows, refuse_other_encodings, translated
+from decal_cli.data.formats.files import Raw, Source, Wanted, no_rows, refuse_other_encodings, translated
 from decal_cli.data.words import MISSING, quote, text_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_EMPTY_CELLS, MAX_LINE_BYTES, MIB
@@ -18,7 +18,10 @@ N_LINES, N_BLOCK_VALUES = 1 << 15, 1 << 21
 
 
 class JsonLinesSource(Source):
-    """A JSON Lines file, parsed twice: once for the keys of all lines, once for the columns asked for."""
+    """A JSON Lines file, parsed twice: once for the keys of all lines, once for the columns asked for.
+
+    lists: the keys that hold a list in some line.
+    """
 
     kind = "JSON Lines"
 
@@ -26,9 +29,10 @@ class JsonLinesSource(Source):
         self.raw, self.shown = raw, raw.shown
         refuse_other_encodings(raw, head)
         filled: Counter[str] = Counter()
-        self.n_rows = 0
+        self.n_rows, self.lists = 0, set[str]()
         for _, line in self.objects():
             filled.update(line.keys())
+            self.lists.update(name for name, value in line.items() if isinstance(value, list))
             self.n_rows += 1
         self.filled = dict(filled)
         self.names = list(filled)
@@ -79,26 +83,24 @@ class JsonLinesSource(Source):
         """Line of data row `row` (0-based)."""
         return next((number for at, (number, _) in enumerate(self.objects()) if at == row), None)
 
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
-        """The named columns as a pyarrow table."""
+    def load(self, wanted: Wanted) -> Any:
+        """The columns as a pyarrow table; a typed one: numbers or lists of numbers where all its values are such."""
         import pyarrow as pa
 
-        self._check_filled([*numbers, *texts])
-        batches = list(self.batches(numbers, texts))
-        if not batches:
-            raise no_rows(self.shown)
-        return pa.concat_tables(batches)
-
-    def load_typed(self, names: Sequence[str]) -> Any:
-        """The named columns, each as numbers or lists of numbers where all its values are such, else as texts."""
-        self._check_filled(names)
+        self._check_filled(wanted)
+        typed = [name for name, way in wanted.items() if way == "typed"]
         try:
-            return self.load(names, ())
+            tables = [self._table(rows, start, wanted) for start, rows in self._blocks()]
         except DecalError:
-            texts = {name for _, line in self.objects() for name in names if not _is_number(line.get(name))}
-            return self.load([name for name in names if name not in texts], sorted(texts)).select(list(names))
+            if not typed:
+                raise
+            texts = {name for _, line in self.objects() for name in typed if not _is_number(line.get(name))}
+            return self.load({**wanted, **{name: "texts" if name in texts else "numbers" for name in typed}})
+        if not tables:
+            raise no_rows(self.shown)
+        return pa.concat_tables(tables)
 
-    def _check_filled(self, names: Sequence[str]) -> None:
+    def _check_filled(self, names: Wanted) -> None:
         """Raise a DecalError where the rows have so few keys in common that they are no table."""
         empty = sum(self.n_rows - self.filled[name] for name in names)
         if empty > MAX_EMPTY_CELLS:
@@ -108,17 +110,14 @@ class JsonLinesSource(Source):
                 "write the same keys on every line, or name fewer columns",
             )
 
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-        """The named columns as small tables."""
+    def batches(self, wanted: Wanted) -> Iterator[Any]:
+        """Small tables of the columns; a typed one keeps the type that all values have in the file, else text."""
+        kinds = {}
+        if typed := [name for name, way in wanted.items() if way == "typed"]:
+            self._check_filled(wanted)
+            kinds = self._kinds(typed)
         for start, rows in self._blocks():
-            yield self._table(rows, start, numbers, {name: None for name in texts})
-
-    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
-        """Small tables of the named columns; `others` keep the type that all values have in the file, else text."""
-        self._check_filled([*numbers, *others])
-        kinds, lists = self._kinds(others, numbers)
-        for start, rows in self._blocks():
-            yield self._table(rows, start, numbers, kinds, lists)
+            yield self._table(rows, start, wanted, kinds)
 
     def _blocks(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """Blocks of rows, each with the number of its first row."""
@@ -135,14 +134,12 @@ class JsonLinesSource(Source):
         if rows:
             yield start, rows
 
-    def _kinds(self, names: Sequence[str], numbers: Sequence[str]) -> tuple[dict[str, Any], set[str]]:
-        """The pyarrow type that holds all values of a column, text where none does; and which numbers are in lists."""
+    def _kinds(self, names: Iterable[str]) -> dict[str, Any]:
+        """The pyarrow type that holds all values of a column, text where none does."""
         import pyarrow as pa
 
         kinds: dict[str, Any] = {name: pa.null() for name in names}
-        lists: set[str] = set()
         for _, rows in self._blocks():
-            lists.update(name for name in numbers if any(isinstance(row.get(name), list) for row in rows))
             for name, before in kinds.items():
                 if pa.types.is_string(before):
                     continue
@@ -154,29 +151,25 @@ class JsonLinesSource(Source):
                     kinds[name] = pa.string()
         # An object without a key in any row has no type that a file could hold.
         keyless = {name for name, kind in kinds.items() if pa.types.is_struct(kind) and not kind.num_fields}
-        return {name: pa.string() if name in keyless else kind for name, kind in kinds.items()}, lists
+        return {name: pa.string() if name in keyless else kind for name, kind in kinds.items()}
 
     def _table(
-        self,
-        rows: list[dict[str, Any]],
-        start: int,
-        numbers: Sequence[str],
-        others: dict[str, Any],
-        lists: Container[str] = (),
+        self, rows: list[dict[str, Any]], start: int, wanted: Wanted, kinds: Mapping[str, Any] | None = None
     ) -> Any:
-        """Rows as a table: numbers or lists of them, and the others as the types given; None: plain values as texts."""
+        """Rows as a table. kinds: the types of typed columns; without one these are numbers or lists of them."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {}
         with translated(self.shown, self.kind):
-            for name in dict.fromkeys((*numbers, *others)):
+            for name, way in wanted.items():
                 values = [row.get(name) for row in rows]
-                read: Callable[[str, Any, int], Any] = self._text
-                kind = others.get(name) or pa.string()
-                if name not in others:
-                    listed = name in lists or any(isinstance(v, list) for v in values)
-                    read, kind = (self._list, pa.list_(pa.float64())) if listed else (self._number, pa.float64())
-                if others.get(name) is None:
+                kind = (kinds or {}).get(name)
+                if kind is None:
+                    read: Callable[[str, Any, int], Any] = self._text
+                    kind = pa.string()
+                    if way != "texts":
+                        of_lists = name in self.lists
+                        read, kind = (self._list, pa.list_(pa.float64())) if of_lists else (self._number, pa.float64())
                     values = [read(name, v, start + i) for i, v in enumerate(values)]
                 elif pa.types.is_string(kind):
                     nested = (list, dict)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 import numpy as np
 
 from decal_cli.data.formats.csvfile import CsvSource
-from decal_cli.data.formats.files import Held, Raw, RemoteRaw, Source, is_remote, objects_in, raw, translated
+from decal_cli.data.formats.files import Held, Raw, RemoteRaw, Source, Wanted, is_remote, objects_in, raw, translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -166,18 +166,16 @@ class ParquetSource(Source):
             return pq.ParquetFile(file, buffer_size=piece, pre_buffer=not piece)
         return pq.ParquetFile(pa.BufferReader(file.read_buffer()), pre_buffer=False)
 
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+    def load(self, wanted: Wanted) -> Any:
         with translated(self.shown, self.kind):
-            wanted = [*numbers, *texts]
-            return self._file().read(columns=wanted).select(wanted)
+            return self._file().read(columns=[*wanted]).select([*wanted])
 
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+    def batches(self, wanted: Wanted) -> Iterator[Any]:
         with translated(self.shown, self.kind):
-            wanted = [*numbers, *texts]
             # Memory does not grow with the row group.
             file = self._file(PIECE_BYTES)
-            for batch in file.iter_batches(batch_size=N_BATCH_ROWS, columns=wanted, use_threads=False):
-                yield batch.select(wanted)
+            for batch in file.iter_batches(batch_size=N_BATCH_ROWS, columns=[*wanted], use_threads=False):
+                yield batch.select([*wanted])
 
 
 class ArrowSource(Source):
@@ -191,34 +189,33 @@ class ArrowSource(Source):
         with translated(self.shown, self.kind):
             self.names = list(self._reader().schema.names)
 
-    def _reader(self, wanted: Sequence[str] | None = None) -> Any:
+    def _reader(self, wanted: Wanted | None = None) -> Any:
         import pyarrow as pa
 
-        fields = None if wanted is None else sorted({self.names.index(name) for name in wanted})
+        fields = None if wanted is None else sorted(map(self.names.index, wanted))
         options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
         opened = pa.ipc.open_file if self.is_file else pa.ipc.open_stream
         return opened(self.raw.arrow(), options=options)
 
-    def _batches(self, wanted: list[str]) -> Iterator[Any]:
+    def _batches(self, wanted: Wanted) -> Iterator[Any]:
         reader = self._reader(wanted)
         read = (reader.get_batch(i) for i in range(reader.num_record_batches)) if self.is_file else iter(reader)
         for batch in read:
-            batch = batch.select(wanted)
+            batch = batch.select([*wanted])
             batch.validate(full=True)
             yield batch
 
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+    def load(self, wanted: Wanted) -> Any:
         import pyarrow as pa
 
         with translated(self.shown, self.kind):
-            wanted = [*numbers, *texts]
             schema = self._reader(wanted).schema
             fields = [schema.field(name) for name in wanted]
             return pa.Table.from_batches(list(self._batches(wanted)), pa.schema(fields))
 
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+    def batches(self, wanted: Wanted) -> Iterator[Any]:
         with translated(self.shown, self.kind):
-            for batch in self._batches([*numbers, *texts]):
+            for batch in self._batches(wanted):
                 for start in range(0, batch.num_rows, N_BATCH_ROWS):
                     yield batch.slice(start, N_BATCH_ROWS)
 
@@ -237,7 +234,7 @@ class _Partition(Source):
         self.shown, self.raw, self.count = source.shown, source.raw, source.count
         self.names = [*source.names, *values]
 
-    def _added(self, table: Any, wanted: Sequence[str]) -> Any:
+    def _added(self, table: Any, wanted: Wanted) -> Any:
         import pyarrow as pa
 
         for name in wanted:
@@ -246,30 +243,23 @@ class _Partition(Source):
                 column = pa.DictionaryArray.from_arrays(indices, pa.array([self.values[name]], pa.string()))
                 field = pa.field(name, column.type)
                 table = table.append_column(field, [column] if isinstance(table, pa.Table) else column)
-        return table.select(list(wanted))
+        return table.select([*wanted])
 
-    def _own(self, names: Sequence[str]) -> list[str]:
-        return [name for name in names if name not in self.values]
+    def _own(self, wanted: Wanted) -> Wanted:
+        return {name: way for name, way in wanted.items() if name not in self.values}
 
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
-        return self._added(self.source.load(self._own(numbers), self._own(texts)), [*numbers, *texts])
+    def load(self, wanted: Wanted) -> Any:
+        return self._added(self.source.load(self._own(wanted)), wanted)
 
-    def load_typed(self, names: Sequence[str]) -> Any:
-        return self._added(self.source.load_typed(self._own(names)), names)
-
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-        for batch in self.source.batches(self._own(numbers), self._own(texts)):
-            yield self._added(batch, [*numbers, *texts])
-
-    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
-        for batch in self.source.rows(self._own(numbers), self._own(others)):
-            yield self._added(batch, [*numbers, *others])
+    def batches(self, wanted: Wanted) -> Iterator[Any]:
+        for batch in self.source.batches(self._own(wanted)):
+            yield self._added(batch, wanted)
 
     def line(self, row: int) -> int | None:
         return self.source.line(row)
 
 
-def parquet_schema(source: Source, names: Sequence[str]) -> Any:
+def parquet_schema(source: Source, names: Iterable[str]) -> Any:
     """The schema of a file here that is Parquet, has rows and holds these columns; None of any other.
 
     Its path is no pattern, and its columns differ by more than capitals.

@@ -16,7 +16,7 @@ import numpy as np
 from decal_cli.data.check import amounts_of, clusters, group
 from decal_cli.data.columns import Chosen, check_utilities, has_usual, nearest_of
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
-from decal_cli.data.formats.files import Source
+from decal_cli.data.formats.files import Source, Wanted
 from decal_cli.data.formats.sources import Repeated
 from decal_cli.data.large.counts import CLUSTER, OF_COARSE_CLUSTERS, CellCounts, Counts, DistinctScores
 from decal_cli.data.large.engines.statement import (
@@ -74,7 +74,8 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     texts = tuple(dict.fromkeys((*naming, *columns.group, *of_cluster)))
     wrong = tuple(name for name in (BAD, VALUE) if all(name in source.names for source in sources))
     digests = Digests(sources)
-    parts, dropped = _sound_parts(sources, (*numbers, *stakes), (*texts, *wrong), columns.missing == "drop")
+    wanted: Wanted = {**dict.fromkeys((*numbers, *stakes), "numbers"), **dict.fromkeys((*texts, *wrong), "texts")}
+    parts, dropped = _sound_parts(sources, wanted, columns.missing == "drop")
     counts, names = _counts(parts, columns, kind, numbers)
     called = getattr(sources[0], "called", {})
     groups = {called.get(name, name): group(parts, name) for name in columns.group}
@@ -116,17 +117,15 @@ def _of_counted_rows(sources: Sequence[Source], columns: Columns) -> Dataset:
     for source in sources:
         nearest_of(COUNT, source.names, source.shown)
     chosen = chosen_columns(sources, columns)
-    lines = [repeated(source, chosen.read, chosen.numbers) for source in sources]
+    lines = [repeated(source, chosen.read) for source in sources]
     notes = _notes(sources[0], columns, (*chosen.read, COUNT), pairs=True)
     return dataset_of_counted(lines, chosen, tuple(notes))
 
 
-def _sound_parts(
-    sources: Sequence[Source], numbers: Sequence[str], texts: Sequence[str], drop: bool
-) -> tuple[Origin, list[Dropped]]:
+def _sound_parts(sources: Sequence[Source], wanted: Wanted, drop: bool) -> tuple[Origin, list[Dropped]]:
     """The lines that count scores, by file, and what was dropped of each."""
     parts, dropped = Origin(), list[Dropped]()
-    for part in loaded_parts(sources, tuple(dict.fromkeys(numbers)), tuple(texts)):
+    for part in loaded_parts(sources, wanted):
         table, of_part = sound(part.table, part.source.shown, drop, getattr(part.source, "of_role", None))
         parts.append(Part(part.source, table, parts.n_rows if parts else 0))
         dropped.append(of_part)
@@ -369,9 +368,9 @@ def can_hold(rows: float, columns: int = 1) -> bool:
     return rows * (HELD_BYTES_OF_ROW + _BYTES_OF_COLUMN * (columns - 1)) <= min(MAX_IN_MEMORY_BYTES, memory() // 16)
 
 
-def repeated(source: Source, columns: Sequence[str], numbers: Sequence[str], numbered: bool = True) -> Repeated:
+def repeated(source: Source, wanted: Wanted, numbered: bool = True) -> Repeated:
     """A source whose lines count rows, as these. Errors: DecalError, where they do not, or are too many to hold."""
-    table = source.load([*numbers, COUNT], [name for name in columns if name not in numbers])
+    table = source.load({**wanted, COUNT: "numbers"})
     times = floats([Part(source, table, 0)], COUNT)
     wrong = ~((times >= 1) & (times == np.floor(times)) & (times <= MAX_COUNTED_ROWS))
     if wrong.any():
@@ -380,8 +379,8 @@ def repeated(source: Source, columns: Sequence[str], numbers: Sequence[str], num
             f"{source.shown}, column {quote(COUNT)}, row {row + 1}: {number(times[row])} is not a number of rows",
             "correct the counts",
         )
-    if not can_hold(float(times.sum()), len(columns)):
-        raise too_many(source.shown, int(times.sum()), len(columns))
+    if not can_hold(float(times.sum()), len(wanted)):
+        raise too_many(source.shown, int(times.sum()), len(wanted))
     return Repeated(source, table.drop_columns([COUNT]), times.astype(np.int64), numbered)
 
 

@@ -18,7 +18,7 @@ from decal_cli.data.check import (
 )
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Input
-from decal_cli.data.formats.files import Source, no_rows
+from decal_cli.data.formats.files import Source, Wanted, no_rows
 from decal_cli.data.parts import Origin, Part, Texts, floats
 
 Progress = Callable[[int, int | None], None]
@@ -69,11 +69,10 @@ class BatchReader:
         numbers = dict.fromkeys((*self.chosen.score, *self.chosen.names("weight")), pa.float64())
         return pa.schema([*numbers.items(), (self.chosen.label, pa.int8()), *texts.items()])
 
-    def read(self, others: Sequence[str] | None = None) -> Iterator[tuple[int, Any, Any]]:
+    def read(self, wanted: Wanted | None = None) -> Iterator[tuple[int, Any, Any]]:
         """All rows in batches: the number of the file, the rows as they stand there, and checked as the schema says.
 
-        others: columns beside the numbers, as what they are; by default those of which only equality matters, as texts.
-        Errors: DecalError, with the first value that is wrong.
+        wanted: by default what is checked. Errors: DecalError, with the first value that is wrong.
         """
         import pyarrow.compute as pc
 
@@ -81,8 +80,7 @@ class BatchReader:
         before = 0
         for number, source in enumerate(self.sources):
             rows = ones = unlabelled = 0
-            numbers, texts = self.chosen.numbers, self.chosen.texts
-            for table in source.batches(numbers, texts) if others is None else source.rows(numbers, others):
+            for table in source.batches(wanted or self.chosen.read):
                 if not table.num_rows:
                     continue
                 batch = self._checked(Part(source, table, 0, rows))

@@ -24,7 +24,7 @@ from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Predictions, dataset
 from decal_cli.data.features import typed_kind
 from decal_cli.data.formats.csvfile import CsvSource, as_numbers
-from decal_cli.data.formats.files import Held, RawData, Source
+from decal_cli.data.formats.files import Held, RawData, Source, Wanted
 from decal_cli.data.large.aggregates import COUNT
 from decal_cli.data.large.batches import BatchReader, Progress, input_of
 from decal_cli.data.large.engines.connections import Connection
@@ -134,7 +134,11 @@ def draw(
 
     digests, reader = Digests(sources), BatchReader(sources, replace(chosen, group=()), progress)
     strata = (_Stratum(),) if chosen.models else (_Stratum(), _Stratum())
-    for number, table, batch in reader.read((*chosen.texts, *chosen.features)):
+    wanted: Wanted = {
+        **dict.fromkeys((*chosen.texts, *chosen.features), "typed"),
+        **dict.fromkeys(chosen.numbers, "numbers"),
+    }
+    for number, table, batch in reader.read(wanted):
         label = plain_array(batch.column(chosen.label).fill_null(-1))
         table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
         part = number, _hashes(table, chosen, _is_written(sources[number])), table
@@ -327,12 +331,12 @@ class _DrawnSource(Held):
         super().__init__(source.shown, table, RawData(source.raw.path))
         self.source = source
 
-    def load_typed(self, names: Sequence[str]) -> Any:
-        """The named columns as a CSV file has them: numbers where all values are numbers, else texts."""
-        table = self.load(names, ())
-        if _is_written(self.source):
-            for at, name in enumerate(names):
-                table = table.set_column(at, name, as_typed(table.column(name)))
+    def load(self, wanted: Wanted) -> Any:
+        """The columns; the typed ones of a CSV file as numbers where all values are numbers, else as texts."""
+        table = super().load(wanted)
+        for at, (name, way) in enumerate(wanted.items()):
+            if way == "typed" and _is_written(self.source):
+                table = table.set_column(at, name, as_typed(table.column(at)))
         return table
 
 

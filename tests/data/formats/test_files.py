@@ -173,7 +173,7 @@ def test_a_large_parquet_file_is_read_column_by_column(tmp_path: Path, monkeypat
 def test_of_a_file_with_more_rows_than_it_says_none_beyond_them_is_handed_on() -> None:
     """Two batches of two rows where three are said: the first comes, with its place among all rows, then the error."""
     batches = [pa.record_batch({"p": [0.1, 0.2]}), pa.record_batch({"p": [0.3, 0.4]})]
-    source = SimpleNamespace(schema=batches[0].schema, count=3, shown="x", batches=lambda names, texts: batches)
+    source = SimpleNamespace(schema=batches[0].schema, count=3, shown="x", batches=lambda wanted: batches)
     seen = []
     with pytest.raises(DecalError, match="x: has not the rows that it says"):
         for at, piece in parts._Deferred(source).pieces("p", 10):

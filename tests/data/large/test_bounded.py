@@ -88,7 +88,9 @@ def test_a_file_that_is_cut_while_it_is_read_does_not_end_the_process(tmp_path: 
     rng, none = np.random.default_rng(0), "uncompressed" if write is feather.write_feather else "none"
     write(pa.table({"p": rng.random(1 << 19), "y": rng.integers(0, 2, 1 << 19)}), path, compression=none)
     raw = files.raw(str(path), None)
-    source = (ArrowSource(raw, raw.head()) if write is feather.write_feather else ParquetSource(raw)).load(("p",), ())
+    source = (ArrowSource(raw, raw.head()) if write is feather.write_feather else ParquetSource(raw)).load(
+        {"p": "typed"}
+    )
     os.truncate(path, 1000)
     assert float(source.column("p").to_numpy().mean()) == pytest.approx(0.5, abs=0.01)
 

@@ -15,6 +15,7 @@ from decal_cli.data.formats import sources
 from decal_cli.data.large import sampling
 from decal_cli.data.large.engines import counting
 from decal_cli.tables.table import Table
+from tests.helpers.files import write_columns
 
 ASKED: dict[str, Any] = {"score": "p", "label": "y", "features": ["x", "z", "c"], "threshold": 0.3}
 METRICS = ("brier", "auc", "expected_utility", "grouping_loss")
@@ -114,6 +115,16 @@ def test_the_share_of_label_1_is_of_rows_that_have_one(
         for source in sources:
             said = str(decal.evaluate(source, 0.3, metrics="brier", score="p", label="y", missing="drop", **asked))
             assert positives in said.replace("\n", " "), (held, source)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_a_feature_of_drawn_rows_may_be_a_group_and_an_amount_too(tmp_path: Path, form: str) -> None:
+    data = {**rows(400).fillna({"c": "c"}).to_dict("list"), "a": [1.5, 2.0] * 200}
+    asked = {**ASKED, "threshold": None, "features": ["a", "c"], "group": "c", "amount": "a", "cost_fp": 1}
+    answer = decal.evaluate(write_columns(tmp_path, data, form), metrics=["grouping_loss"], **asked).to_dict()
+    assert answer["notes"] == ["features: 1 number, 1 category"]
+    assert [each["group"] for each in answer["reports"]] == [None, "b", "c", "ä"]
 
 
 @pytest.mark.usefixtures("few")

@@ -152,9 +152,8 @@ class EngineRows(NamedTuple):
 
     def whole(self, chosen: Chosen, types: Mapping[str, str]) -> Dataset:
         """The rows, counted by all columns that are asked for. Errors: DecalError, where they are too many to hold."""
-        numbers = tuple(dict.fromkeys(chosen.numbers))
         kinds = {name: kind_of(types[name]) for name in chosen.features}
-        kinds |= dict.fromkeys(chosen.texts, "other") | dict.fromkeys(numbers, "number")
+        kinds |= dict.fromkeys(chosen.texts, "other") | dict.fromkeys(chosen.numbers, "number")
         given = Given(self.source, self.dialect, kinds)
         answer = self.connection.answer(given.counted(MAX_LEVELS + 1))
         if answer.num_rows > MAX_LEVELS:
@@ -169,7 +168,7 @@ class EngineRows(NamedTuple):
         # No engine has an order of its own, and an error names the first row that is wrong.
         table = table.sort_by([(name, "ascending") for name in kinds]).combine_chunks()
         source_of_rows = Held(self.shown, table, RawData(self.shown, lambda: table_digest(table)))
-        rows = repeated(source_of_rows, list(kinds), numbers, numbered=False)
+        rows = repeated(source_of_rows, dict.fromkeys(kinds, "typed"), numbered=False)
         return dataset_of_counted([rows], chosen, ())
 
     def _answer(self, request: CountRequest, most: int) -> Any:
