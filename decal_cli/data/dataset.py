@@ -6,7 +6,7 @@ A data set is used in the population that decisions are made in, and at the capa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -242,7 +242,7 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
         model, note = _complete(model, parts.incomplete | of_all, parts)
         models.append(model)
         notes += [*of_scores, *note]
-    inputs = digests.inputs(parts, None if classes else label, of_all.get(NO_LABEL))
+    inputs = digests.inputs(counts_of(parts, None if classes else label, of_all.get(NO_LABEL)))
     times = () if chosen.time is not None else chosen.free(sources[0].names, TIMES)
     found = inputs, chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features
     return Dataset(*found, clusters=names, unused_times=times)
@@ -269,29 +269,33 @@ def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin)
     return model, [f"{model.name}: dropped {dropped:,} of {parts.n_rows:,} rows ({why})"]
 
 
+InputCounts = tuple[int, int | None, int]
+"""Rows, rows of label 1 (None of several classes) and rows without a label of an input."""
+
+
 class Digests:
     """SHA-256 of every input, computed beside the parsing."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
-        self.sources = sources
-        self.result = beside(lambda: [source.raw.sha256() for source in sources])
+        self.raws = [source.raw for source in sources]
+        self.result = beside(lambda: [raw.sha256() for raw in self.raws])
 
-    def wait(self) -> list[str]:
-        """The digests, of inputs that did not change since they were opened."""
-        digests: list[str] = self.result()
-        for source in self.sources:
-            source.raw.check_unchanged()
-        return digests
+    def inputs(self, counts: Iterable[InputCounts]) -> tuple[Input, ...]:
+        """The inputs as results name them, none of which changed since it was opened."""
+        found = zip(self.raws, counts, self.result(), strict=True)
+        for raw in self.raws:
+            raw.check_unchanged()
+        return tuple(Input(raw.path, rows, ones, digest, lacking) for raw, (rows, ones, lacking), digest in found)
 
-    def inputs(self, parts: Origin, label: np.ndarray | None, lacks: np.ndarray | None) -> tuple[Input, ...]:
-        """The inputs as results name them. label: 1 where positive; None: several classes. lacks: rows without one."""
-        inputs = []
-        for part, digest in zip(parts, self.wait(), strict=True):
-            of_part = slice(part.start, part.start + part.table.num_rows)
-            positives = None if label is None else int(np.count_nonzero(label[of_part] == 1))
-            unlabelled = 0 if lacks is None else int(np.count_nonzero(lacks[of_part]))
-            inputs.append(Input(part.source.raw.path, part.table.num_rows, positives, digest, unlabelled))
-        return tuple(inputs)
+
+def counts_of(parts: Origin, label: np.ndarray | None, lacks: np.ndarray | None) -> Iterator[InputCounts]:
+    """What each input holds. label: 1 where positive; None: several classes. lacks: rows without one."""
+    for part in parts:
+        of_part = slice(part.start, part.start + part.table.num_rows)
+        positives, unlabelled = (
+            None if of is None else int(np.count_nonzero(of[of_part] == 1)) for of in (label, lacks)
+        )
+        yield part.table.num_rows, positives, unlabelled or 0
 
 
 def as_used(dataset: Dataset, columns: Columns) -> Dataset:

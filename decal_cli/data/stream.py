@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from decal_cli.data.check import MISSING_LABEL, NO_GROUP, group, labels_of, scores_of
 from decal_cli.data.columns import Chosen, choose, has_usual, nearest_of, same_columns
-from decal_cli.data.dataset import Digests, Input, parts_of
+from decal_cli.data.dataset import Digests, Input, counts_of, parts_of
 from decal_cli.data.formats.files import Source
 from decal_cli.data.formats.sources import named_once, open_source
 from decal_cli.data.parts import Origin, Part
@@ -122,7 +122,7 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, 
                 f"{parts.of_column(arrival)} holds {of_arrival}, and time is counted in {clock}",
                 f"give both as dates or both as numbers, with {Hint('time')}",
             )
-    inputs = digests.inputs(parts, label, missing)
+    inputs = digests.inputs(counts_of(parts, label, missing))
     if chosen.group:
         groups = group(parts, chosen.group[0])
         if len(np.unique(groups)) > MAX_STREAM_GROUPS:

@@ -15,7 +15,7 @@ import numpy as np
 
 from decal_cli.data.check import amounts_of, clusters, group
 from decal_cli.data.columns import Chosen, check_utilities, has_usual, nearest_of
-from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
+from decal_cli.data.dataset import Dataset, Digests, InputCounts, Predictions, chosen_columns, dataset
 from decal_cli.data.formats.files import Source, Wanted
 from decal_cli.data.formats.sources import Repeated
 from decal_cli.data.large.counts import CLUSTER, OF_COARSE_CLUSTERS, CellCounts, Counts, DistinctScores
@@ -91,10 +91,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     rows = [each for mine in apart for each in _rows_of(counts, mine, groups, amounts, held, paired)]
     # Both models of pairs are on every line.
     lines = dict(zip(models, apart * len(models) if paired else apart, strict=True))
-    inputs = tuple(
-        _input(part, of_part, digest, counts, lines)
-        for part, of_part, digest in zip(parts, dropped, digests.wait(), strict=True)
-    )
+    inputs = digests.inputs(_counts_in(*each, counts, lines) for each in zip(parts, dropped, strict=True))
     roles: dict[str, str | tuple[str, ...]] = {"score": models, **({"group": columns.group} if columns.group else {})}
     roles |= {role: getattr(columns, role) for role in ("cluster", *ROW_UTILITIES) if columns.names(role)}
     said = [*_notes(sources[0], columns, (*texts, *numbers, *stakes, *wrong), paired)]
@@ -169,16 +166,15 @@ def _rows_of(
         yield rows
 
 
-def _input(part: Part, dropped: Dropped, digest: str, counts: Counts, lines: Mapping[str, np.ndarray]) -> Input:
-    """A file as results name it, with the rows and positives of the model that has most. lines: its lines, by model."""
+def _counts_in(part: Part, dropped: Dropped, counts: Counts, lines: Mapping[str, np.ndarray]) -> InputCounts:
+    """What a file holds of the model that has most there. lines: those of each model."""
     inside = slice(part.start, part.start + part.table.num_rows)
     rows, ones = (each[inside] for each in counts.rows)
     most = max(
         (int(rows[mine[inside]].sum()) + _dropped_of(dropped, name).total(), int(ones[mine[inside]].sum()))
         for name, mine in lines.items()
     )
-    unlabelled = max((why["missing label"] for why in dropped.values()), default=0)
-    return Input(part.source.raw.path, *most, digest, unlabelled)
+    return *most, max((why["missing label"] for why in dropped.values()), default=0)
 
 
 def _counts_rows(names: Sequence[str], columns: Columns) -> bool:

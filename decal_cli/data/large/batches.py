@@ -17,21 +17,12 @@ from decal_cli.data.check import (
     scores_of,
 )
 from decal_cli.data.columns import Chosen
-from decal_cli.data.dataset import Input
+from decal_cli.data.dataset import InputCounts
 from decal_cli.data.formats.files import Source, Wanted, no_rows
 from decal_cli.data.parts import Origin, Part, Texts, floats
 
 Progress = Callable[[int, int | None], None]
 """Takes how many rows are read, and how many there are, where that is known."""
-
-
-InputCounts = tuple[str, int, int | None, int]
-"""Path, rows, rows of label 1 (None of several classes) and rows without a label of a file."""
-
-
-def input_of(counts: InputCounts, digest: str) -> Input:
-    """The file as results name it."""
-    return Input(*counts[:3], digest, counts[3])
 
 
 def rows_in(sources: Sequence[Source]) -> int | None:
@@ -43,7 +34,7 @@ def rows_in(sources: Sequence[Source]) -> int | None:
 class BatchReader:
     """Batches of files, checked; it knows which labels it has seen.
 
-    read_inputs: of every file, once all were read. progress: is told how far it is.
+    read_inputs: what every file holds, once all were read. progress: is told how far it is.
     """
 
     def __init__(
@@ -92,7 +83,7 @@ class BatchReader:
             if not rows:
                 raise no_rows(source.shown)
             before += rows
-            read.append((source.raw.path, rows, None if self.chosen.models else ones, unlabelled))
+            read.append((rows, None if self.chosen.models else ones, unlabelled))
         self.labels.need_positive(self.sources[0].shown)
         self.read_inputs = read
 

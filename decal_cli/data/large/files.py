@@ -17,11 +17,11 @@ from dataclasses import replace
 from typing import Any
 
 from decal_cli.data.columns import Chosen
-from decal_cli.data.dataset import Dataset, Digests
+from decal_cli.data.dataset import Dataset, Digests, InputCounts
 from decal_cli.data.formats.files import Source
 from decal_cli.data.formats.sources import parquet_schema
 from decal_cli.data.large.aggregates import memory
-from decal_cli.data.large.batches import BatchReader, InputCounts, Progress, input_of
+from decal_cli.data.large.batches import BatchReader, Progress
 from decal_cli.data.large.engines.connections import DuckDB
 from decal_cli.data.large.engines.counting import EngineRows
 from decal_cli.data.large.engines.dialects import DIALECTS, is_missing, is_positive, is_whole
@@ -59,8 +59,7 @@ def count_files(
         with files.errors():
             data = EngineRows(files, _DIALECT, shown, TABLE).counted(files.chosen, thresholds, pairs, called)
             rows = files.inputs()
-    inputs = map(input_of, rows, digests.wait())
-    return replace(data, inputs=tuple(inputs))
+    return replace(data, inputs=digests.inputs(rows))
 
 
 def _called(chosen: Chosen, shown: str) -> dict[str, str]:
@@ -158,7 +157,7 @@ class _Batches(_Files):
             raise self.error from None
 
     def inputs(self) -> list[InputCounts]:
-        """Path, rows, rows of label 1 and rows without a label of every file."""
+        """What every file holds."""
         return self.reader.read_inputs
 
 
@@ -211,7 +210,7 @@ class _ParquetFiles(_Files):
             ) from None
 
     def inputs(self) -> list[InputCounts]:
-        """Path, rows, rows of label 1 and rows without a label of every file."""
+        """What every file holds."""
         label = _DIALECT.name(self.chosen.label)
         whole = self.chosen.positive is None and is_whole(self.types(TABLE)[self.chosen.label])
         text = f"TRIM({_DIALECT.as_text(label)})"
@@ -221,5 +220,5 @@ class _ParquetFiles(_Files):
         answer = self.connection.execute(f"SELECT decal_file, {counts} FROM {self.files} GROUP BY ALL").fetchall()
         # A file that is named twice is counted twice.
         times = Counter(self.paths)
-        of_path = {path: [count // times[path] for count in found] for path, *found in answer}
-        return [(path, *of_path[path]) for path in self.paths]
+        of_path = {path: tuple(count // times[path] for count in found) for path, *found in answer}
+        return [of_path[path] for path in self.paths]

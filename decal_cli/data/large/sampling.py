@@ -26,7 +26,7 @@ from decal_cli.data.features import typed_kind
 from decal_cli.data.formats.csvfile import CsvSource, as_numbers
 from decal_cli.data.formats.files import Held, RawData, Source, Wanted
 from decal_cli.data.large.aggregates import COUNT
-from decal_cli.data.large.batches import BatchReader, Progress, input_of
+from decal_cli.data.large.batches import BatchReader, Progress
 from decal_cli.data.large.engines.connections import Connection
 from decal_cli.data.large.engines.dialects import Dialect, label_of, other_label
 from decal_cli.data.large.engines.statement import select
@@ -146,8 +146,7 @@ def draw(
             stratum.add(part, label == code)
     counts = counts or [stratum.count for stratum in strata]
     kept = [stratum.least(quota, chosen.scores) for stratum, quota in zip(strata, quotas(counts), strict=True)]
-    provenance = tuple(map(input_of, reader.read_inputs, digests.wait()))
-    return replace(_of_drawn(sources, kept, counts, chosen), inputs=provenance)
+    return replace(_of_drawn(sources, kept, counts, chosen), inputs=digests.inputs(reader.read_inputs))
 
 
 def _of_drawn(
@@ -392,14 +391,14 @@ class Given:
         return f"SELECT {keys}, COUNT(*) AS {COUNT}\nFROM {rows}\nGROUP BY {keys}\nLIMIT {most}"
 
     def named(self, table: Any) -> Any:
-        """The answer under the user's names, with numbers as numbers. Errors: DecalError."""
+        """The answer under the user's names, with numbers and truth values as such. Errors: DecalError."""
         import pyarrow as pa
 
-        columns = {}
+        columns, types = {}, {"number": pa.float64(), "truth": pa.bool_()}
         for name, ours in self.ours.items():
-            column = table.column(ours)
+            column, kind = table.column(ours), types.get(self.kinds[name])
             try:
-                columns[name] = column.cast(pa.float64()) if self.kinds[name] in ("number", "truth") else column
+                columns[name] = column if kind is None else column.cast(pa.float64()).cast(kind)
             except pa.ArrowInvalid as error:
                 # An engine whose columns have no types hands over a text as it is.
                 raise DecalError(f"column {quote(name)}: {first_line(error)}", "correct the rows") from None
@@ -413,9 +412,8 @@ class _Drawing(Given):
         self.positive = chosen.positive
         self.label = chosen.label
         self.hashed = _hashed_names(chosen)
-        kinds = {name: kind_of(types[name]) for name in (*chosen.group, *chosen.names("cluster"), *chosen.features)}
-        kinds |= dict.fromkeys(chosen.numbers, "number")
-        super().__init__(source, dialect, kinds | {chosen.label: "other"})
+        kinds = dict.fromkeys(chosen.texts, "other") | {name: kind_of(types[name]) for name in chosen.features}
+        super().__init__(source, dialect, kinds | dict.fromkeys(chosen.numbers, "number"))
 
     def statement(self, cutoffs: Sequence[int]) -> str:
         """The rows of each label whose hash does not exceed its cutoff."""

@@ -98,6 +98,21 @@ def test_costs_of_rows_and_several_classes_are_told_by_a_sample(
         decal.evaluate(tmp_path / "wrong.parquet", metrics=metrics, **asked)
 
 
+def test_truth_values_of_an_engine_are_those_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = rows(600).assign(t=lambda d: d["x"] > 0, u=lambda d: d["z"] > 0)
+    data.to_parquet(tmp_path / "rows.parquet")
+    with duckdb.connect(tmp_path / "file.db") as connection:
+        connection.execute("create table preds as select * from data")
+    asked = {**ASKED, "features": ["x", "u"], "group": "t", "metrics": "grouping_loss"}
+    in_file = decal.evaluate(tmp_path / "rows.parquet", **asked).to_dict()
+    monkeypatch.setattr(counting, "MAX_LEVELS", 1)
+    for most in (200_000, 300):
+        monkeypatch.setattr(sampling, "N_SAMPLE_ROWS", most)
+        drawn = decal.evaluate(f"duckdb:{tmp_path}/file.db?table=preds", **asked).to_dict()
+        assert [each["group"] for each in drawn["reports"]] == [None, "false", "true"]
+        assert drawn["notes"][-1] == in_file["notes"][-1] == "features: 1 number, 1 boolean"
+
+
 @pytest.mark.parametrize("asked", [{}, {"features": ["x"]}])
 def test_the_share_of_label_1_is_of_rows_that_have_one(
     asked: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
