@@ -110,9 +110,8 @@ def worth_of(inputs: Inputs, confidence: float | None) -> Worth | None:
         idle, unlimited = at.rows.units.mean(at.idle), decisions.utility.value
         now, over = (Utility.of(each, confidence) for each in (at.utility, at.utility - idle))
         return Worth(now, over, idle.value, name, unlimited, limited=True)
-    ahead = decisions.mean(decisions.won - decisions.worth[best], decisions.stakes - decisions.stakes[best])
-    constant, ideal = decisions.constant(best).value, decisions.units.mean(decisions.worth.max(axis=0)).value
-    now, over = (Utility.of(each, confidence) for each in (decisions.utility, ahead))
+    constant, ideal = decisions.constant(best).value, decisions.units.mean(decisions.best).value
+    now, over = (Utility.of(each, confidence) for each in (decisions.utility, decisions.over(best)))
     return Worth(now, over, constant, name, ideal)
 
 
@@ -188,7 +187,7 @@ def count_cells(inputs: Inputs) -> ActionCounts | None:
     task, decisions = inputs.decision, inputs.find(Decisions)
     if decisions is None or not isinstance(task, Task | ClassDecision):
         return None
-    cells = np.zeros((len(task.taken), decisions.stakes.shape[1]))
+    cells = np.zeros((len(task.taken), decisions.stakes.classes))
     np.add.at(cells, (decisions.action, decisions.units.label), decisions.units.weight)
     cells *= _count(inputs, decisions.units.total) / decisions.units.total
     classes = inputs.get(ClassTable).classes if inputs.of_classes else ("label 0", "label 1")
@@ -354,7 +353,7 @@ def by_row_of(dataset: Dataset, task: RowTask, stakes: RowStakes | None = None) 
         always,
         utilities.rows.units.mean(utilities.u_delta).value,
         amount if np.isfinite(amount) else None,
-        (len(utilities.utility), utilities.utility.shape[1]),
+        (len(utilities.utility), utilities.utility.classes),
     )
 
 
@@ -701,8 +700,8 @@ def without_labels(
     decisions, others = inputs.find(Decisions), Inputs(apart, inputs.decision).find(Decisions)
     share = float(apart.weights.sum()) / float(apart.weights.sum() + rows.weights.sum())
     if decisions is not None and others is not None and rows.selection is None:
-        stakes, action, task = others.stakes, others.action, inputs.decision
-        by_label = stakes[action] if stakes.ndim == 2 else stakes[action, :, np.arange(len(action))]
+        task = inputs.decision
+        by_label = np.column_stack([others.won_at(k) for k in range(others.stakes.classes)])
         worth = _mixed(decisions.utility.value, by_label, others.units.weight, share)
         gain, threshold = (results[key].value if key in results else None for key in
                            ("gain_recalibration", "threshold_adjusted"))  # fmt: skip

@@ -216,7 +216,8 @@ class Plan:
         utilities = [row_stakes(model.rows, self.decision) for model in dataset.models]
         if not all(one.alike for one in utilities):
             return self
-        (tn, fn), (fp, tp) = utilities[0].utility[..., 0].tolist()
+        first = utilities[0].utility.take(0)
+        (tn, fn), (fp, tp) = ([float(first[a, k]) for k in (0, 1)] for a in (0, 1))
         return replace(self, decision=BinaryTask.of_utility(((tn, fn), (fp, tp))))
 
     def two_actions(self, verb: str) -> BinaryTask | None:

@@ -47,6 +47,7 @@ from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Table
 from decal_cli.tables.threads import meanwhile
 from decal_cli.tables.units import Estimate, Independent, Interval, Units
+from decal_cli.tables.utilities import Utilities
 from decal_cli.task import BinaryTask
 
 OfDecisions = Callable[[Acting], Estimate]
@@ -164,7 +165,7 @@ def _decided(keyed: Keyed, at: Floats, which: Ints) -> Iterator[Acting]:
     units, reached = keyed.units.by(np.searchsorted(at, keyed.key, side="right"))
     units = replace(units, kind=np.arange(len(units)))
     for k in which:
-        stakes = np.array(BinaryTask.of_threshold(float(at[k])).utility)
+        stakes = Utilities.of(BinaryTask.of_threshold(float(at[k])).utility)
         yield Acting(units, stakes, (reached > k).astype(int))
 
 

@@ -77,14 +77,15 @@ class WorthAtCapacity(AtCapacity):
         (self.idle, self.worth), (_, worth) = _by_place(stakes), _by_place(whole)
         self.next_worth = self.lists.at_next(worth)
         # Labels that no row has count too, where all rows share two actions.
-        can_be = np.diff(stakes.utility, axis=0) if stakes.utility.shape == (2, 2) else worth
+        shared = stakes.utility.shared
+        can_be = np.diff(shared, axis=0) if shared.shape == (2, 2) and not stakes.utility.own else worth
         self.worth_ends: Interval = (float(can_be.min()), float(can_be.max()))
         # The squared worth of a row that could have been missed; with stakes of each row, the mean over a label's rows.
         self.missed = max(end**2 for end in self.worth_ends)
-        if stakes.utility.ndim > 2:
+        if stakes.utility.own:
             of_labels = [self.label == label for label in np.unique(self.label)]
             self.missed = max(float(np.average(self.worth[of] ** 2, weights=self.weight[of])) for of in of_labels)
-        least, most = (self.rows.units.mean(each(stakes.utility, axis=(0, 1))).value for each in (np.min, np.max))
+        least, most = (self.rows.units.mean(end).value for end in (stakes.utility.least, stakes.utility.most))
         self.utility_ends: Interval = (least, most)
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +28,11 @@ from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import Floats, Ints, Table
-from decal_cli.tables.units import Estimate, Independent, Units, runs, units_of_rows
+from decal_cli.tables.units import Estimate, Independent, Units, runs, units_of_rows, with_zeros
+from decal_cli.tables.utilities import Utilities
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
+EVERY = slice(None)
 MAX_UNSEEN = 1 << 12
 """Rows that tell what a row that could have been missed may be like."""
 _TIE = 1e-12
@@ -41,24 +43,23 @@ _TIE = 1e-12
 class Decisions:
     """Units, what actions are worth on them, and the action of each.
 
-    stakes: the utility of each action at each label, (A, K); or (A, K, m), where every unit has its own. action: the
-    number of the action that each unit gets, int (m,).
+    stakes: the utility of each action at each label. action: the number of the action that each unit gets, int (m,).
     """
 
     units: Units
-    stakes: Floats
+    stakes: Utilities
     action: Ints
 
     @classmethod
     def of_table(cls, t: Table, task: Task) -> Decisions:
         """Decisions on scores of two classes. A unit is all rows that get one action and have one label."""
         units, action = t.by_action(*task.decision_thresholds)
-        return cls(units, np.array(task.undominated, dtype=np.float64), action)
+        return cls(units, Utilities.of(task.undominated), action)
 
     @classmethod
     def of_pairs(cls, pairs: PairTable, task: Task) -> tuple[Decisions, Decisions]:
         """Decisions of two models on the same rows. A unit gets one action by A, one by B, and has one label."""
-        stakes = np.array(task.undominated, dtype=np.float64)
+        stakes = Utilities.of(task.undominated)
         n = len(stakes)
         units, action = pairs.by_action(*task.decision_thresholds)
         return cls(units, stakes, action // n), cls(units, stakes, action % n)
@@ -67,7 +68,7 @@ class Decisions:
     def of_classes(cls, c: ClassTable, decision: ClassDecision) -> Decisions:
         """Decisions on the probabilities of several classes. A unit is a row."""
         action = decide(c, decision).action
-        return cls(c.units, np.array(decision.utility, dtype=np.float64), action)
+        return cls(c.units, Utilities.of(decision.utility), action)
 
     @classmethod
     def of_rows(cls, u: RowStakes, score: Floats | None = None) -> Decisions:
@@ -79,93 +80,101 @@ class Decisions:
 
         Such a row has the action and the stakes of a row that is there, and any label.
         """
-        labels, rows, sampling = self.stakes.shape[1], len(self.units), self.units.sampling
+        labels, rows, sampling = self.stakes.classes, len(self.units), self.units.sampling
         assert isinstance(sampling, Independent)  # each unit is a row
         like = np.linspace(0, rows - 1, min(rows, MAX_UNSEEN)).astype(np.int64)
         count = labels * len(like)
         label = np.append(self.units.label, np.repeat(np.arange(labels, dtype=self.units.label.dtype), len(like)))
         action = np.append(self.action, np.tile(self.action[like], labels))
-        stakes = self.stakes
-        if stakes.ndim == 3:
-            stakes = np.concatenate((stakes, np.tile(stakes[:, :, like], labels)), axis=2)
         units = replace(
             self.units,
             label=label,
-            weight=np.append(self.units.weight, np.zeros(count)),
+            weight=with_zeros(self.units.weight, count),
             sampling=sampling.followed(count),
             kind=np.append(np.zeros(rows, np.int16), 1 + action[rows:] * np.int16(labels) + label[rows:]),
         )
-        return Decisions(units, stakes, action)
+        return Decisions(units, self.stakes.followed(np.tile(like, labels)), action)
 
-    @cached_property
-    def worth(self) -> Floats:
-        """What each action is worth on each unit, by its label, shape (A, m)."""
-        if self.stakes.ndim == 2:
-            return self.stakes[:, self.units.label]
-        worth = self.stakes[:, 0].copy()
-        for label in range(1, self.stakes.shape[1]):
-            np.copyto(worth, self.stakes[:, label], where=self.units.label == label)
-        return worth
+    def worth(self, action: int, which: Any = EVERY) -> Floats:
+        """What an action is worth on each unit, or on some of them, by its label, shape (m,)."""
+        return self.stakes.take(which).at(action, self.units.label[which])
 
-    @cached_property
-    def won(self) -> Floats:
-        """What the action that each unit gets is worth on it, shape (m,)."""
-        return self.won_at(self.units.label)
+    def best(self, which: Any = EVERY) -> Floats:
+        """What the best action is worth on each unit, or on some of them, by its label, shape (m,)."""
+        return reduce(np.maximum, (self.worth(action, which) for action in range(len(self.stakes))))
 
-    def won_at(self, label: Any) -> Floats:
+    def won(self, which: Any = EVERY) -> Floats:
+        """What the action that each unit gets, or some of them, is worth on it, shape (m,)."""
+        return self.won_at(self.units.label[which], which)
+
+    def won_at(self, label: Any, which: Any = EVERY) -> Floats:
         """What the action that each unit gets is worth at a label, shape (m,). label: one for all, or of each, (m,)."""
-        if self.stakes.ndim == 2:
-            return np.take(self.stakes, self.action * self.stakes.shape[1] + label)
-        return np.asarray(self.stakes[self.action, label, np.arange(len(self.units))])
+        return self.stakes.take(which).at(self.action[which], label)
 
-    def mean(self, values: Any, ends: Floats) -> Estimate:
-        """The mean of a number of each unit. ends: what it can be, by action and label, shaped as the stakes."""
+    def mean(self, values: Any, ends: Callable[[Utilities], Utilities] = lambda utilities: utilities) -> Estimate:
+        """The mean of a number of each unit. ends: makes what it can be, by action and label, of the utilities."""
         return self._within(self.units.mean(values), ends)
 
-    def _within(self, estimate: Estimate, ends: Floats) -> Estimate:
-        if ends.ndim == 2:
-            return estimate.within(float(ends.min()), float(ends.max()))
-        low, high, weight = 0.0, 0.0, self.units.weight
-        for part in runs(len(weight)):
-            of_part = ends[..., part].reshape(-1, part.stop - part.start)
-            low += float(weight[part] @ of_part.min(axis=0))
-            high += float(weight[part] @ of_part.max(axis=0))
-        return estimate.within(low / self.units.total, high / self.units.total)
+    def _within(self, estimate: Estimate, ends: Callable[[Utilities], Utilities]) -> Estimate:
+        return estimate.within(self._mean_of(lambda u: ends(u).least), self._mean_of(lambda u: ends(u).most))
+
+    def _mean_of(self, number: Callable[[Utilities], Any]) -> float:
+        """The mean over rows of a number that utilities give: that number, where all units share them."""
+        if not self.stakes.own:
+            return float(number(self.stakes))
+
+        def of_each(which: Any) -> Floats:
+            return np.broadcast_to(number(self.stakes.take(which)), self.action[which].shape)
+
+        return self.units.mean(of_each).value
+
+    def _most_of(self, number: Callable[[Utilities], Any]) -> float:
+        """The most over units of a number that utilities give."""
+        return max(float(np.max(number(self.stakes.take(part)))) for part in runs(len(self.units)))
 
     @cached_property
     def utility(self) -> Estimate:
         """Mean utility per row of the decisions as they are made."""
-        return self.mean(self.won, self.stakes)
+        return self.mean(self.won)
 
     def constant(self, action: int) -> Estimate:
         """Mean utility per row where every row gets this action, whatever the model says."""
-        worth = self.units.by_label.mean(self.worth[action])
-        return self._within(worth, self.stakes[action : action + 1])
+        worth = self.units.by_label.mean(partial(self.worth, action))
+        return self._within(worth, lambda utilities: utilities.of_actions([action]))
+
+    def over(self, action: int) -> Estimate:
+        """Mean utility per row of the decisions as they are made beyond that of this action on every row."""
+
+        def ahead(which: Any) -> Floats:
+            return self.won(which) - self.worth(action, which)
+
+        return self.mean(ahead, lambda utilities: utilities.beyond(action))
 
     @cached_property
     def best_constant(self) -> int:
         """The action that is worth most where every row gets it, the first of those that are equal but for rounding."""
-        sums = self.units.sums(self.worth)
-        same = _TIE * self.units.total * max(float(self.stakes.max()), -float(self.stakes.min()))
-        return int(np.argmax(sums >= sums.max() - same))
+        each = np.array([self.units.mean(partial(self.worth, action)).value for action in range(len(self.stakes))])
+        return int(np.argmax(each >= each.max() - _TIE * self._most_of(lambda utilities: utilities.largest)))
 
     @property
     def most(self) -> float:
         """The most that one action can be worth more than another, on average over rows."""
-        most = np.ptp(self.stakes, axis=0).max(axis=0)
-        return float(self.units.sums(most) / self.units.total if self.stakes.ndim == 3 else most)
+        return self._mean_of(lambda utilities: reduce(np.maximum, utilities.apart))
 
     @property
     def one_row(self) -> float:
         """The variance of a mean that one more row adds, at the threshold of two actions or where stakes are most."""
-        stakes, units = self.stakes, self.units
-        if stakes.shape[:2] == (2, 2):
-            cost, benefit = stakes[0, 0] - stakes[1, 0], stakes[1, 1] - stakes[0, 1]
-            product = np.maximum(cost, 0.0) * np.maximum(benefit, 0.0)
-            one = float(np.sum(product * units.weight) / units.total) if stakes.ndim == 3 else float(product)
+        if (len(self.stakes), self.stakes.classes) == (2, 2):
+            one = self._mean_of(_at_threshold)
         else:
-            one = float((np.ptp(stakes, axis=0).max() / 2) ** 2)
-        return float(one_missed(one, units.effective_rows))
+            one = (self._most_of(lambda utilities: reduce(np.maximum, utilities.apart)) / 2) ** 2
+        return float(one_missed(one, self.units.effective_rows))
+
+
+def _at_threshold(stakes: Utilities) -> Any:
+    """The variance of what acting wins on a row whose probability of label 1 is at the threshold."""
+    cost, benefit = stakes[0, 0] - stakes[1, 0], stakes[1, 1] - stakes[0, 1]
+    return np.maximum(cost, 0.0) * np.maximum(benefit, 0.0)
 
 
 class DecidedRows(NamedTuple):
@@ -254,13 +263,13 @@ class Change:
         """
         mean, most = self.mean_gain, self.before.most
         extra = self.by_labels**2 * self.before.one_row
-        gain = replace(mean, adds=mean.influence * self.widened, extra=extra, missed=0.0)
+        gain = replace(mean * self.widened, value=mean.value, extra=extra, missed=0.0)
         return gain.within(-most, most)
 
     @property
     def mean_gain(self) -> Estimate:
         """Mean utility per row that the change wins by the labels, with the error of a mean over independent rows."""
-        return self.before.units.mean(self.after.won - self.before.won)
+        return self.before.units.mean(lambda which: self.after.won(which) - self.before.won(which))
 
     @property
     def positive(self) -> Floats:
@@ -306,11 +315,11 @@ class Acting(Decisions):
         """Whether the decision on each unit is its label."""
         return self.acts == self.positive
 
-    @property
-    def odds(self) -> Floats:
-        """What acting costs on label 0, over what it wins on label 1: t* / (1 - t*), of each unit or of all."""
+    def odds(self, which: Any) -> Floats:
+        """What acting costs on label 0, over what it wins on label 1: t* / (1 - t*), of some units or of all."""
+        stakes = self.stakes.take(which)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray((self.stakes[0, 0] - self.stakes[1, 0]) / (self.stakes[1, 1] - self.stakes[0, 1]))
+            return np.asarray((stakes[0, 0] - stakes[1, 0]) / (stakes[1, 1] - stakes[0, 1]))
 
     def share(self, part: Any, whole: Any, empty: str = "") -> Estimate:
         """The share of some units among others. Errors: Undefined, with this reason, where there are no others."""
@@ -325,13 +334,13 @@ def _by_scores(units: Units, stakes: Task | ClassDecision | RowStakes, *scores: 
     """The best actions of a task, or of rows with stakes of their own, by scores of the rows in all deals."""
     if isinstance(stakes, RowStakes):
         deals, of_rows = len(units) // len(stakes.rows), stakes
-        utility = of_rows.utility if of_rows.utility.ndim == 2 or deals == 1 else np.tile(of_rows.utility, deals)
+        utility = of_rows.utility if deals == 1 else of_rows.utility.take(np.tile(np.arange(len(of_rows.rows)), deals))
         actions = [np.concatenate([of_rows.response(part) for part in np.split(score, deals)]) for score in scores]
     elif isinstance(stakes, ClassDecision):
-        utility = np.array(stakes.utility, dtype=np.float64)
-        actions = [best_actions(score, utility) for score in scores]
+        utility = Utilities.of(stakes.utility)
+        actions = [best_actions(score, utility.shared) for score in scores]
     else:
-        utility, at = np.array(stakes.undominated, dtype=np.float64), np.array(stakes.thresholds) * (1 - TIE)
+        utility, at = Utilities.of(stakes.undominated), np.array(stakes.thresholds) * (1 - TIE)
         actions = [np.searchsorted(at, score, side="right") for score in scores]
     return [Decisions(units, utility, action) for action in actions]
 
@@ -341,8 +350,7 @@ def _of_later(forward: Forward, stakes: Task | ClassDecision | RowStakes, age: i
     which = forward.judged(age)
     rows = forward.rows.take(which)
     if isinstance(stakes, RowStakes):
-        utility = stakes.utility if stakes.utility.ndim == 2 else stakes.utility[..., which]
-        stakes = replace(stakes, rows=rows, utility=utility)
+        stakes = replace(stakes, rows=rows, utility=stakes.utility.take(which))
     return _by_scores(units_of_rows(rows.label, rows.weight, rows.unit, rows.units.rows), stakes, *scores)
 
 
@@ -457,7 +465,7 @@ class Featured(Change):
         units = self.before.units
         of_zero, of_one = (self.after.won_at(k) - self.before.won_at(k) for k in (0, 1))
         by_judge = of_zero + self.judge.chance.ravel() * (of_one - of_zero)
-        mean = units.mean((self.after.won - self.before.won + by_judge) / 2)
+        mean = units.mean((self.after.won() - self.before.won() + by_judge) / 2)
         moved = self.judge.moved(of_one - of_zero) / (2 * units.total)
         return replace(mean, adds=mean.influence + moved)
 

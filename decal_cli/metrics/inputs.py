@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from decal_cli.errors import Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
 from decal_cli.learn.forward import Forward
@@ -24,6 +22,7 @@ from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.selection import Selection
 from decal_cli.tables.table import Table
+from decal_cli.tables.utilities import Utilities
 from decal_cli.task import BinaryTask, ClassDecision, Decision, RowTask, Task
 
 
@@ -318,7 +317,7 @@ def row_stakes(rows: Rows, task: RowTask) -> RowStakes:
     """The utilities of rows, in their order."""
     utility = utilities_of(rows.amounts, task.cost_fp, task.cost_fn, task.factor, max(len(rows.classes), 2))
     # Rows of two classes that are written as such have probabilities, not a score.
-    two = utility.shape[:2] == (2, 2) and not rows.classes
+    two = (len(utility), utility.classes) == (2, 2) and not rows.classes
     return RowUtilities(rows, utility) if two else RowStakes(rows, utility)
 
 
@@ -326,7 +325,7 @@ def stakes_on(rows: Rows, decision: Decision) -> RowStakes:
     """What each action is worth on rows, by a decision of whichever kind."""
     if isinstance(decision, RowTask):
         return row_stakes(rows, decision)
-    return RowStakes(rows, np.array(decision.undominated), decision.limited)
+    return RowStakes(rows, Utilities.of(decision.undominated), decision.limited)
 
 
 def worth_at_capacity(rows: Rows, decision: Decision) -> WorthAtCapacity:
@@ -334,7 +333,7 @@ def worth_at_capacity(rows: Rows, decision: Decision) -> WorthAtCapacity:
     assert rows.selection is not None  # as it says
     both, two = (rows, rows.selection.lists.rows), decision.two_actions if isinstance(decision, Task) else None
     if two is not None:
-        stakes, whole = (RowStakes(each, np.array(two.utility)) for each in both)
+        stakes, whole = (RowStakes(each, Utilities.of(two.utility)) for each in both)
     else:
         stakes, whole = (stakes_on(each, decision) for each in both)
     if isinstance(stakes, RowUtilities) and isinstance(whole, RowUtilities):

@@ -29,6 +29,7 @@ from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints, Mask, Table, tabulate
 from decal_cli.tables.units import Units, summed
+from decal_cli.tables.utilities import Utilities
 from decal_cli.task import ClassDecision, Task, task_of_rows
 
 N_REGRET_DRAWS = 400
@@ -314,13 +315,13 @@ def _by_margin(action: Ints, margin: Floats, weight: Floats | None, bins: int) -
 
 @dataclass(frozen=True, eq=False)
 class StakesCells:
-    """Rows in cells. stakes: (A, K), or (A, K, T) where every row has its own.
+    """Rows in cells. stakes: what all rows share, or each row's own.
 
     score: of each class, (T, K); cell: the number of each row's; action: what it gets, (T,).
     """
 
     units: Units
-    stakes: Floats
+    stakes: Utilities
     score: Floats
     cell: Ints
     action: Ints
@@ -343,13 +344,13 @@ class StakesCells:
 
     def _lost(self, counts: Floats) -> float:
         """Utility lost per row, by the counts of the classes in each cell, (m, K)."""
-        if self.stakes.ndim == 2:
-            worth = counts @ self.stakes.T
+        if not self.stakes.own:
+            worth = counts @ self.stakes.shared.T
             lost = worth.max(axis=1) - worth[np.arange(len(counts)), self._of_cell]
             return float(lost.sum() / max(counts.sum(), 1e-300))
         n = counts.sum(axis=1, keepdims=True)
         share = ratio(counts, n)[self.cell]
-        worth = np.einsum("akt,tk->at", self.stakes, share)
+        worth = self.stakes.expected(share.T)
         lost = worth.max(axis=0) - worth[self.action, np.arange(len(self.action))]
         return float(self.units.weight @ lost / self.units.total)
 
@@ -360,7 +361,7 @@ class StakesCells:
     @property
     def _draws(self) -> int:
         """How many draws take some seconds."""
-        if self.stakes.ndim == 2:
+        if not self.stakes.own:
             return N_DRAWS
         return int(np.clip(MOST_ROW_DRAWS // len(self.cell), MIN_DRAWS, N_DRAWS))
 
@@ -401,7 +402,9 @@ class ClassRegrets(Regrets):
         return best_actions(score, np.array(self.decision.utility))
 
     def _cells(self, cell: Ints, action: Ints) -> Cells:
-        return StakesCells(self.table.units, np.array(self.decision.utility), self.table.score, cell, action)
+        utility = self.decision.utility
+        stakes = utility if isinstance(utility, Utilities) else Utilities.of(utility)
+        return StakesCells(self.table.units, stakes, self.table.score, cell, action)
 
     def swaps(self) -> Lost:
         if not isinstance(self.decision, RowStakes):
@@ -437,7 +440,9 @@ class Swaps:
     def gains(self) -> Floats:
         """What giving action b in place of action a adds, per row of the whole, shape (A, A); 0 where a is b."""
         d, actions = self.d, len(self.d.stakes)
-        sums = summed(d.action, lambda part: d.worth[:, part] * d.units.weight[part], actions).T
+        sums = summed(
+            d.action, lambda part: [d.worth(a, part) * d.units.weight[part] for a in range(actions)], actions
+        ).T
         return np.asarray((sums - np.diagonal(sums)[:, None]) / d.units.total)
 
     @property
@@ -453,7 +458,7 @@ class Swaps:
         seen, biased, value = np.zeros(N_REGRET_DRAWS), np.zeros(N_REGRET_DRAWS), 0.0
         # Units that differ in action, label and cluster alone.
         units, actions = self.d.units.by(self.d.action)
-        worth = self.d.stakes[:, units.label]
+        worth = self.d.stakes.shared[:, units.label]
         for taken in np.unique(self.d.action).tolist():
             influence = np.where(actions == taken, worth - worth[taken], 0.0) / units.total
             root = root_of(units.covariance(influence) + np.diag(np.full(len(worth), self.d.one_row)))

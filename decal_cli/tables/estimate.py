@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 def dot(a: Floats, b: Floats) -> float:
     """sum a b; not by the linear algebra library, whose threads make it slower here and its last bit theirs."""
-    return float(np.einsum("i,i->", a, b))
+    return float(np.einsum("i,i->", a, b, dtype=np.float64))
 
 
 def ratio(part: NDArray[Any], whole: NDArray[Any], otherwise: float = 0.0) -> Floats:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.tables.units import runs, whole_numbers
+from decal_cli.tables.utilities import Utilities
 
 MAX_DIGITS = 9
 """Digits of a threshold that a user may have meant exactly."""
@@ -26,25 +27,32 @@ TIE = 1e-12
 
 def utilities_of(
     amounts: Mapping[str, Floats], cost_fp: float | None, cost_fn: float | None, factor: float, classes: int = 2
-) -> Floats:
-    """Utilities of rows, shape (A, K, T): of each action at each of K classes.
+) -> Utilities:
+    """Utilities of rows, of each action at each of K classes.
 
     amounts: columns by role. cost_fp, cost_fn: of every row, where no column says it. factor: what the cost of a false
     positive is multiplied by; of other than two actions and classes, all that an action costs more than the first one.
     """
-    if "utility_columns" in amounts:
-        columns = amounts["utility_columns"]
-        utility = np.moveaxis(columns.reshape(len(columns), -1, classes), 0, -1)
-        worse = utility[0] - utility
-        if utility.shape[:2] == (2, 2):
-            worse[1, 1] = 0.0
-        elif factor != 1:
-            worse = np.maximum(worse, 0.0)
-        return np.asarray(utility + (1 - factor) * worse)
-    utility = np.zeros((2, 2, len(next(iter(amounts.values())))))
-    utility[0, 1] -= amounts.get("amount", amounts.get("cost_fn_column", cost_fn or 0.0))
-    utility[1, 0] -= factor * amounts.get("cost_fp_column", np.float64(cost_fp or 0.0))
-    return utility
+    if "utility_columns" not in amounts:
+        miss = amounts.get("amount", amounts.get("cost_fn_column", cost_fn or 0.0))
+        alarm = amounts.get("cost_fp_column", cost_fp or 0.0)
+        return Utilities.of(((0.0, 0.0 - miss), (0.0 - factor * alarm, 0.0)))
+    columns = amounts["utility_columns"].T
+    utility = Utilities.of([list(columns[first : first + classes]) for first in range(0, len(columns), classes)])
+    return utility if factor == 1 else _with_costs_times(utility, factor)
+
+
+def _with_costs_times(utility: Utilities, factor: float) -> Utilities:
+    """Utilities where what actions cost more than the first one is multiplied by a factor."""
+    two = (len(utility), utility.classes) == (2, 2)
+
+    def of_cell(a: int, k: int) -> Any:
+        worse, own = utility[0, k] - utility[a, k], utility[a, k]
+        if two:
+            return own + (1 - factor) * worse if (a, k) == (1, 0) else own
+        return own + (1 - factor) * np.maximum(worse, 0.0)
+
+    return Utilities.of([[of_cell(a, k) for k in range(utility.classes)] for a in range(len(utility))])
 
 
 class InPlace(NamedTuple):
@@ -57,10 +65,10 @@ class InPlace(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowStakes:
-    """Labelled rows and the utilities of each action at each class: (A, K, T), or (A, K) where all rows share them."""
+    """Labelled rows and the utilities of each action at each class, which all rows share or each row has its own."""
 
     rows: Rows
-    utility: Floats
+    utility: Utilities
     limited: tuple[int, ...] = ()
     """The actions that need one of a limited number of places; () for all but the first action."""
 
@@ -77,10 +85,7 @@ class RowStakes:
 
     def expected_each(self, score: Floats) -> Floats:
         """What each action is expected to be worth on each row, if these scores are right, shape (A, T)."""
-        chance = np.stack((1 - score, score)) if score.ndim == 1 else score.T
-        if self.utility.ndim == 2:
-            return np.asarray(self.utility @ chance)
-        return np.asarray(np.einsum("akt,kt->at", self.utility, chance))
+        return self.utility.expected((1 - score, score) if score.ndim == 1 else score.T)
 
     def response(self, score: Floats) -> Ints:
         """The best action of each row by these scores, shape (T,).
@@ -91,18 +96,17 @@ class RowStakes:
         if score.ndim > 1 and score.shape[1] == 2:
             return self.response(score[:, 1])
         worth = self.expected_each(score)
-        best = worth >= worth.max(axis=0) - TIE * np.abs(self.utility).max(axis=(0, 1))
+        best = worth >= worth.max(axis=0) - TIE * self.utility.largest
         if score.ndim > 1:
             return best.argmax(axis=0)
-        # What label 1 adds to the utility of each action, shape (A, T), or (A, 1) where all rows share the utilities.
-        rises = (self.utility[:, 1] - self.utility[:, 0]).reshape(len(self.utility), -1)
-        rises = rises * np.where(score == 1, -1.0, 1.0)
+        above = np.where(score == 1, -1.0, 1.0)
+        # What label 1 adds to the utility of each action, shape (A, T).
+        rises = [(self.utility[a, 1] - self.utility[a, 0]) * above for a in range(len(self.utility))]
         return np.where(best, rises, -np.inf).argmax(axis=0)
 
     def payoff(self, action: Any) -> Floats:
         """The utility of each row, by its label, of these actions, (T,) or one for all; shape (T,)."""
-        at = (np.asarray(action, dtype=np.int64), self.label, np.arange(len(self.label)))
-        return np.asarray(self.utility[at[: self.utility.ndim]])
+        return self.utility.at(np.asarray(action, dtype=np.int64), self.label)
 
     def in_place(self, score: Floats) -> InPlace:
         """What a place is expected to win on each row by these scores, and the actions with it and without it."""
@@ -110,13 +114,13 @@ class RowStakes:
         needs[list(self.limited) or slice(1, None)] = True
         worth = self.expected_each(score)
         free, limited = (
-            replace(self, utility=self.utility[which]).response(score)
+            replace(self, utility=self.utility.of_actions(which.tolist())).response(score)
             for which in (np.flatnonzero(~needs), np.flatnonzero(needs))
         )
         without, with_it = np.flatnonzero(~needs)[free], np.flatnonzero(needs)[limited]
         rows = np.arange(len(score))
         # Rows that are expected to win the same tie, though rounding tells them apart.
-        scale = TIE * max(float(np.abs(self.utility).max()), 1e-300)
+        scale = TIE * max(float(np.max(self.utility.largest)), 1e-300)
         wins = np.rint((worth[with_it, rows] - worth[without, rows]) / scale) * scale
         wanted = needs[self.response(score)]
         return InPlace(_as_wanted(wins, wanted), without, with_it)
@@ -124,14 +128,17 @@ class RowStakes:
     @property
     def u_delta(self) -> Floats:
         """2 / K times the sum over classes of what the best action is worth beyond the worst, shape (T,)."""
-        apart = np.ptp(self.utility, axis=0).sum(axis=0)
-        return np.asarray(2 / self.utility.shape[1] * apart)
+        return np.asarray(2 / self.utility.classes * sum(self.utility.apart))
 
     @property
     def settled(self) -> tuple[int, int]:
         """Rows where the first action is best, and where another one is, whatever the class."""
-        best = (self.utility == self.utility.max(axis=0)).all(axis=1)
-        return int(best[0].sum()), int((best[1:].any(axis=0) & ~best[0]).sum())
+        most = self.utility.best
+        best = [
+            np.logical_and.reduce([self.utility[a, k] == most[k] for k in range(len(most))])
+            for a in range(len(self.utility))
+        ]
+        return int(best[0].sum()), int((np.logical_or.reduce(best[1:]) & ~best[0]).sum())
 
     @property
     def alike(self) -> bool:
@@ -146,7 +153,7 @@ class RowUtilities(RowStakes):
     @cached_property
     def benefit(self) -> Floats:
         """What acting is worth on a row of label 1: the cost of missing it, shape (T,)."""
-        return self.utility[1, 1] - self.utility[0, 1]
+        return np.broadcast_to(self.utility[1, 1] - self.utility[0, 1], len(self.rows))
 
     @cached_property
     def by_benefit(self) -> Ints:
@@ -161,7 +168,7 @@ class RowUtilities(RowStakes):
     @cached_property
     def cost(self) -> Floats:
         """What acting costs on a row of label 0, shape (T,)."""
-        cost = self.utility[0, 0] - self.utility[1, 0]
+        cost = np.broadcast_to(self.utility[0, 0] - self.utility[1, 0], len(self.rows))
         # One cost of all rows takes no memory.
         return cost if np.ptp(cost) else np.broadcast_to(cost[:1].copy(), cost.shape)
 
@@ -181,7 +188,8 @@ class RowUtilities(RowStakes):
             benefit, cost = self.benefit[part], self.cost[part]
             with np.errstate(divide="ignore", invalid="ignore"):
                 each = _short(np.where(benefit > 0, cost / (benefit + cost), np.inf))
-            named = (self.utility[0, 0, part] == 0) & (self.utility[1, 1, part] == 0) & (benefit == 1 - cost)
+            utility = self.utility.take(part)
+            named = (utility[0, 0] == 0) & (utility[1, 1] == 0) & (benefit == 1 - cost)
             threshold[part] = np.where(named & (benefit > 0), cost, each)
         return threshold
 
@@ -213,7 +221,7 @@ class RowUtilities(RowStakes):
     @cached_property
     def alike(self) -> bool:
         """Whether all rows have the same utilities, with a threshold between 0 and 1."""
-        return bool((np.ptp(self.utility, axis=2) == 0).all() and 0 < self.threshold[0] < 1)
+        return not any(np.ptp(column) for column in self.utility.own.values()) and bool(0 < self.threshold[0] < 1)
 
 
 def _as_wanted(expected: Floats, wanted: NDArray[np.bool_]) -> Floats:

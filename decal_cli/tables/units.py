@@ -45,7 +45,7 @@ class Sampling(ABC):
         """The covariance of k estimates, shape (k, k), by the influence of each unit on each of them, shape (k, m)."""
         return np.asarray((influence * self.squares(weight)) @ influence.T)
 
-    def variance(self, influence: Floats | Deviations, weight: Floats) -> float:
+    def variance(self, influence: Floats | Influence, weight: Floats) -> float:
         """The variance of one estimate, by the influence of each unit on it, shape (m,)."""
         return float(self.covariance(influence[:][None], weight)[0, 0])
 
@@ -86,17 +86,16 @@ class Independent(Sampling):
 
     square: Floats
 
-    def variance(self, influence: Floats | Deviations, weight: Floats) -> float:
+    def variance(self, influence: Floats | Influence, weight: Floats) -> float:
         each = ((self.square[part], influence[part]) for part in runs(len(weight)))
         return float(sum(np.einsum("i,i,i->", square, of_run, of_run) for square, of_run in each))
 
     def reduced(self, order: Ints, starts: Ints, weight: Floats) -> Independent:
-        return replace(self, square=np.add.reduceat(self.square[order], starts))
+        return replace(self, square=np.add.reduceat(self.square[order], starts, dtype=np.float64))
 
     def followed(self, count: int) -> Independent:
         """This sampling with so many units added that hold no row, and add nothing to the cluster they stand in."""
-        of_units = {name: np.append(each, np.zeros(count, each.dtype)) for name, each in vars(self).items()}
-        return replace(self, **of_units)
+        return replace(self, **{name: with_zeros(each, count) for name, each in vars(self).items()})
 
     def squares(self, weight: Floats) -> Floats:
         return self.square
@@ -113,7 +112,7 @@ class InClusters(Independent):
         sums = summed(self.cluster, lambda part: influence[:, part] * weight[part])
         return np.asarray(sums @ sums.T)
 
-    def variance(self, influence: Floats | Deviations, weight: Floats) -> float:
+    def variance(self, influence: Floats | Influence, weight: Floats) -> float:
         sums = summed(self.cluster, lambda part: (influence[part] * weight[part])[None])[0]
         return dot(sums, sums)
 
@@ -122,7 +121,7 @@ class InClusters(Independent):
         return (self.cluster,)
 
     def reduced(self, order: Ints, starts: Ints, weight: Floats) -> Independent:
-        return InClusters(np.add.reduceat(self.square[order], starts), self.cluster[order[starts]])
+        return InClusters(np.add.reduceat(self.square[order], starts, dtype=np.float64), self.cluster[order[starts]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +192,11 @@ def squares_about(centre: Floats, squares: Floats) -> Floats:
 def ones(rows: int) -> Floats:
     """So many ones, which take no memory."""
     return np.broadcast_to(np.float64(1.0), rows)
+
+
+def with_zeros(values: NDArray[Any], count: int) -> NDArray[Any]:
+    """Numbers of units, and after them so many zeros; ones that took no memory take a byte each."""
+    return np.append(values if values.strides[0] else values.astype(np.int8), np.zeros(count, np.int8))
 
 
 def squares_of(weight: Floats) -> Floats:
@@ -276,11 +280,20 @@ class Units:
         return self.label if isinstance(self.kind, tuple) else self.kind
 
     def mean(self, values: Any) -> Estimate:
-        """The mean over rows of a number of each unit, shape (m,) or one for all."""
-        values = np.asarray(values)
-        values = np.broadcast_to(values if values.dtype == bool else values.astype(np.float64, copy=False), len(self))
-        mean = dot(self.weight, values) / self.total
-        return Estimate(mean, Deviations(values, mean, self.total), self)
+        """The mean over rows of a number of each unit: (m,), one for all, or a function that computes it of some."""
+        if not callable(values):
+            numbers = np.asarray(values)
+            numbers = numbers if numbers.dtype == bool else numbers.astype(np.float64, copy=False)
+            values = np.broadcast_to(numbers, len(self)).__getitem__
+        total = self.total
+        mean = sum(dot(self.weight[part], values(part)) for part in runs(len(self))) / total
+
+        def off(which: Any) -> Floats:
+            each = values(which) - mean
+            each /= total
+            return each
+
+        return Estimate(mean, Influence(off), self)
 
     def linear(self, value: float, adds: Callable[[], Floats], extra: float = 0.0) -> Estimate:
         """The estimate of a value. adds: computes what each unit adds to it to first order, up to a constant, (m,).
@@ -327,7 +340,7 @@ class Units:
         """The covariance of k estimates, shape (k, k), by the influence of each unit on each of them, shape (k, m)."""
         return self.sampling.covariance(self._among_labels(influence), self.weight)
 
-    def variance(self, influence: Floats | Deviations) -> float:
+    def variance(self, influence: Floats | Influence) -> float:
         """The variance of one estimate, by the influence of each unit on it, shape (m,)."""
         return self.sampling.variance(self._among_labels(influence), self.weight)
 
@@ -346,7 +359,7 @@ class Units:
             influence[..., of_label] -= (influence[..., of_label] @ share)[..., None]
         return influence
 
-    def farthest(self, influence: Floats | Deviations) -> float:
+    def farthest(self, influence: Floats | Influence) -> float:
         """Squared distance to a mean of the kind of row that is farthest from it, by the influence on it, (m,)."""
         influence = self._among_labels(influence)
         own, heavy = self.sampling.squares(self.weight), np.ones(1)
@@ -385,7 +398,7 @@ class Units:
         """One unit for each (key, label, cluster) that has rows, and the key of each: a GROUP BY. key: int (m,)."""
         order, starts = runs_of((key, self.label, *self.sampling.keys))
         first = order[starts]
-        weight = np.add.reduceat(self.weight[order], starts)
+        weight = np.add.reduceat(self.weight[order], starts, dtype=np.float64)
         sampling = self.sampling.reduced(order, starts, self.weight)
         units = replace(self, label=self.label[first], weight=weight, sampling=sampling, kind=self.kinds[first])
         return units, key[first]
@@ -398,17 +411,13 @@ def _heavier(squares: NDArray[Any], weight: NDArray[Any]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Deviations:
-    """The influence of each unit on a mean of values, (m,), computed for the units that one asks for."""
+class Influence:
+    """What each unit adds to an estimate, (m,), computed for the units that one asks for: of many, in runs of them."""
 
-    values: NDArray[Any]
-    mean: float
-    total: float
+    of: Callable[[Any], Floats]
 
     def __getitem__(self, which: Any) -> Floats:
-        off = self.values[which] - self.mean
-        off /= self.total
-        return off
+        return self.of(which)
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,7 +431,7 @@ class Estimate:
     """
 
     value: float
-    adds: Floats | Deviations | Callable[[], Floats]
+    adds: Floats | Influence | Callable[[], Floats]
     units: Units
     low: float = -math.inf
     high: float = math.inf
@@ -438,8 +447,8 @@ class Estimate:
         return self._in_runs[:]
 
     @cached_property
-    def _in_runs(self) -> Floats | Deviations:
-        """The influence, which may be asked for a run of units at a time: of many the whole need never be in memory."""
+    def _in_runs(self) -> Floats | Influence:
+        """The influence, which may be asked for a run of units at a time."""
         return self.adds() if callable(self.adds) else self.adds
 
     def __float__(self) -> float:
@@ -447,9 +456,10 @@ class Estimate:
 
     def __add__(self, other: Estimate | float) -> Estimate:
         if isinstance(other, Estimate):
+            ours, theirs = self._in_runs, other._in_runs
             return Estimate(
                 self.value + other.value,
-                self.influence + other.influence,
+                Influence(lambda which: ours[which] + theirs[which]),
                 self.units.beside(other.units),
                 self.low + other.low,
                 self.high + other.high,
@@ -467,13 +477,15 @@ class Estimate:
     def __mul__(self, factor: float) -> Estimate:
         low, high = sorted((self.low * factor, self.high * factor))
         squared = self.extra * factor**2, self.missed * factor**2
-        return Estimate(self.value * factor, self.influence * factor, self.units, low, high, *squared)
+        adds = self._in_runs
+        scaled = Influence(lambda which: adds[which] * factor)
+        return Estimate(self.value * factor, scaled, self.units, low, high, *squared)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Estimate) -> Estimate:
-        ratio = self.value / other.value
-        return Estimate(ratio, (self.influence - ratio * other.influence) / other.value, self.units)
+        ratio, ours, theirs = self.value / other.value, self._in_runs, other._in_runs
+        return Estimate(ratio, Influence(lambda which: (ours[which] - ratio * theirs[which]) / other.value), self.units)
 
     def within(self, low: float, high: float) -> Estimate:
         """This estimate of a quantity that cannot lie outside of a range: the value is cut to it."""

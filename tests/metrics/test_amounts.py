@@ -12,6 +12,7 @@ from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.row_utilities import RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
+from decal_cli.tables.utilities import Utilities
 from decal_cli.task import BinaryTask, RowTask
 
 ALIKE = ("expected_utility", "eu_never", "eu_always", "utility_at_stake", "external_regret", "regret_calibration",
@@ -44,8 +45,7 @@ def test_rows_with_a_threshold_between_0_and_1_are_sorted_by_it(cost: float | No
     rng = np.random.default_rng(0)
     benefit = np.concatenate((rng.lognormal(0, 3, 500), -rng.lognormal(0, 1, 50), np.full(50, 0.8), np.zeros(20)))
     benefit[:100] = np.nextafter(benefit[100:200], np.inf)
-    utility = np.zeros((2, 2, len(benefit)))
-    utility[0, 1], utility[1, 0] = -benefit, rng.normal(size=len(benefit)) if cost is None else -cost
+    utility = Utilities.of(((0.0, -benefit), (rng.normal(size=len(benefit)) if cost is None else -cost, 0.0)))
     rows = RowUtilities(Rows(rng.random(len(benefit)), np.arange(len(benefit)) % 2), utility)
     sorted_by = rows.threshold[rows.by_threshold]
     inside = sorted_by[(sorted_by > 0) & (sorted_by < 1)]

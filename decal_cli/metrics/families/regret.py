@@ -396,7 +396,7 @@ def need_amounts(u: RowUtilities) -> None:
 def _flagging(u: RowUtilities, flagged: FlagByCost) -> Decisions:
     """The decisions to act wherever the cost of a miss is large, whatever the score. Errors: Undefined."""
     need_amounts(u)
-    return Decisions(u.rows.units, u.utility, flagged.large.astype(np.int64)).with_unseen()
+    return Decisions(u.rows.units, u.utility, flagged.large.view(np.int8)).with_unseen()
 
 
 @metric(

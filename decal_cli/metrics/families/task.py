@@ -6,6 +6,8 @@ Each metric is declared once, for every kind of rows and stakes: see `Decisions`
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -87,7 +89,11 @@ def net_benefit(d: Acting) -> Estimate:
     TP / T - FP / T x t* / (1 - t*), for the decisions as they are made, with the t* of each row where rows have stakes
     of their own; never acting has 0.
     """
-    return d.units.mean(np.where(d.acts, np.where(d.positive, 1.0, -d.odds), 0.0)).within(-math.inf, 1.0)
+
+    def each(which: Any) -> Floats:
+        return np.where(d.acts[which], np.where(d.positive[which], 1.0, -d.odds(which)), 0.0)
+
+    return d.units.mean(each).within(-math.inf, 1.0)
 
 
 @metric(
@@ -131,7 +137,7 @@ def utility_at_stake(d: Decisions) -> Estimate:
     Mean of max_a U[a][label], less the mean utility of the best constant action; of two actions
     u_delta min(b (1 - t*), (1 - b) t*), where b is the base rate. A gain is small or large beside it.
     """
-    return d.units.mean(d.worth.max(axis=0)) - d.units.mean(d.worth[d.best_constant])
+    return d.units.mean(d.best) - d.units.mean(partial(d.worth, d.best_constant))
 
 
 @metric(
@@ -168,8 +174,7 @@ def external_regret(d: Decisions) -> Estimate:
 
     The largest mean utility of one action for all rows, less expected_utility.
     """
-    best = d.best_constant
-    return d.mean(d.worth[best] - d.won, d.stakes[best] - d.stakes)
+    return -d.over(d.best_constant) + 0.0  # nothing is 0, not -0
 
 
 @like(
@@ -316,8 +321,11 @@ def interventions_avoided(d: Acting) -> Estimate:
 
     100 (TN - FN (1 - t*) / t*) / T, which is 100 (net benefit - that of always acting) / (odds of t*).
     """
-    with np.errstate(divide="ignore"):
-        avoided = np.where(d.acts, 0.0, np.where(d.positive, -1 / d.odds, 1.0))
+
+    def avoided(which: Any) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.where(d.acts[which], 0.0, np.where(d.positive[which], -1 / d.odds(which), 1.0))
+
     return (INTERVENTIONS * d.units.mean(avoided)).within(-math.inf, INTERVENTIONS)
 
 
