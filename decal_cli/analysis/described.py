@@ -47,7 +47,7 @@ from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity, selected
 from decal_cli.tables.table import BINS, Floats, Table, Values
-from decal_cli.tables.units import Estimate
+from decal_cli.tables.units import Estimate, summed
 from decal_cli.task import BinaryTask, ClassDecision, RowTask, Task
 
 S = TypeVar("S", bound="Section")
@@ -263,11 +263,9 @@ def count_decisions(inputs: Inputs) -> DecisionCounts | None:
     acting = inputs.find(Acting)
     if acting is None:
         return None
-    total = _count(inputs, acting.units.total)
-    weight = acting.units.weight * (total / acting.units.total)
-    acts, positive = acting.acts, acting.positive
-    cells = (acts & positive, acts & ~positive, ~acts & positive, ~acts & ~positive)
-    as_is = Decided(*(float(weight[cell].sum()) for cell in cells))
+    units, total = acting.units, _count(inputs, acting.units.total)
+    rows = summed(acting.action * 2 + units.label, lambda part: units.weight[part][None], 4)[0] * (total / units.total)
+    as_is = Decided(*rows[::-1].tolist())
     steps = [as_is]
     for kind in (Recalibrating, Featured) if as_is.positives > 0 and as_is.negatives > 0 else ():
         change = inputs.find(kind)
@@ -300,7 +298,7 @@ def count_actions(inputs: Inputs) -> ActionShares | None:
 
 
 def _shares(decisions: Decisions) -> tuple[float, ...]:
-    weight = np.bincount(decisions.action, decisions.units.weight, len(decisions.stakes))
+    (weight,) = summed(decisions.action, lambda part: decisions.units.weight[part][None], len(decisions.stakes))
     return tuple((weight / weight.sum()).tolist())
 
 
@@ -338,23 +336,31 @@ class ByRow:
 def by_row_of(dataset: Dataset, task: RowTask, stakes: RowStakes | None = None) -> ByRow:
     """The thresholds of the first model's rows. stakes: the utilities of these rows, in any order, if known."""
     utilities = stakes or row_stakes(dataset.models[0].rows, task)
-    inside, amount = np.empty(0), float("inf")
+    thresholds, amount = None, float("inf")
     if isinstance(utilities, RowUtilities):
-        inside = utilities.threshold[(utilities.threshold > 0) & (utilities.threshold < 1)]
-        if np.ptp(utilities.benefit):
+        thresholds = _ends_and_median(utilities.threshold[(utilities.threshold > 0) & (utilities.threshold < 1)])
+        if np.ptp(utilities.benefit()):
             (amount,) = least_amounts(utilities, [np.ones(len(utilities.rows), dtype=bool)])
     never, always = utilities.settled
     named = {role: dataset.columns[role] for role in task.columns}
     return ByRow(
         task,
         {role: (names,) if isinstance(names, str) else names for role, names in named.items()},
-        tuple(np.quantile(inside, (0, 0.5, 1)).tolist()) if len(inside) else None,
+        thresholds,
         never,
         always,
         utilities.rows.units.mean(utilities.u_delta).value,
         amount if np.isfinite(amount) else None,
         (len(utilities.utility), utilities.utility.classes),
     )
+
+
+def _ends_and_median(values: Floats) -> tuple[float, float, float] | None:
+    """The least, the median and the greatest of values, which are put in another order; None where there are none."""
+    if not len(values):
+        return None
+    least, median, greatest = np.quantile(values, (0, 0.5, 1), overwrite_input=True).tolist()
+    return least, median, greatest
 
 
 def won_by_row(stakes: RowStakes, score: Floats, over: Floats) -> MeanEstimate:
@@ -639,14 +645,14 @@ def select_rows(rows: Rows, capacity: Capacity, task: Task | ClassDecision | Row
     # TopK beside it, of the highest scores, and of the rows that cost most to miss: each among the rows that it would
     # act on without a limit.
     others = {SCORE_RANKING: np.where(stakes.acts(rows.score), rows.score, -np.inf)}
-    if np.ptp(stakes.benefit):
+    if np.ptp(stakes.benefit()):
         plain = replace(rows, features=None, groups={})
         in_order = row_stakes(plain.in_order(), task)
         assert isinstance(in_order, RowUtilities)  # as those of the same rows are
         # Of too few rows there is none, and a metric that asks for it says so.
         with contextlib.suppress(Undefined):
             large, rank = build_by_amount(in_order, seed=seed).large, np.empty(len(rows))
-            rank[plain.order] = np.where(large, in_order.benefit, -np.inf)
+            rank[plain.order] = np.where(large, in_order.benefit(), -np.inf)
             others[AMOUNT_RANKING] = rank
     in_place = ((name, selected(rows, capacity, None, rank).selection) for name, rank in others.items())
     assert by_gain.selection is not None  # it was made just now

@@ -31,7 +31,7 @@ from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import CELLS, FEWEST_ROWS, Counts, Floats, Ints, Table
-from decal_cli.tables.units import Dealt, Independent, Units, runs, units_of_rows
+from decal_cli.tables.units import Dealt, Independent, Units, index_type, runs, units_of_rows
 from decal_cli.task import Task
 
 SURE = 1e-6
@@ -113,17 +113,21 @@ def of_rows(rows: Rows, seed: int, method: Method = "chosen") -> HeldOutScores:
 
 def recalibrated_levels(
     rows: Rows, fold: Ints, method: Method = "chosen"
-) -> tuple[Floats, Ints, Floats, tuple[str, ...]]:
+) -> tuple[Floats, NDArray[np.int32], Floats, tuple[str, ...]]:
     """The levels of rows, the level of each row, what the calibrator of each fold makes of levels, and its name.
 
     Where there are many levels, equal-mass cells take their place.
     """
     t = rows.table
     levels, first = t.cells.score, t.score if t.cells is t else t.score[t.bin_starts(CELLS)]
-    level, size = np.searchsorted(first, rows.score, side="right") - 1, len(levels)
-    place = (fold * 2 + rows.label.astype(np.int64)) * size + level
-    counts = np.bincount(place, rows.weight, 2 * FOLDS * size).reshape(FOLDS, 2, size).astype(np.float64)
-    fitted, chosen = recalibrated(levels, counts[:, 0], counts[:, 1], method)
+    level, size = np.empty(len(rows), dtype=np.int32), len(levels)
+    counts = np.zeros(2 * FOLDS * size)
+    for part in runs(len(rows), len(counts)):
+        level[part] = np.searchsorted(first, rows.score[part], side="right") - 1
+        place = (fold[part] * 2 + rows.label[part].astype(np.int64)) * size + level[part]
+        counts += np.bincount(place, None if rows.weight is None else rows.weight[part], len(counts))
+    neg, pos = counts.reshape(FOLDS, 2, size).swapaxes(0, 1)
+    fitted, chosen = recalibrated(levels, neg, pos, method)
     return levels, level, fitted, chosen
 
 
@@ -310,11 +314,11 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> FlagByCost:
     order, fold = np.lexsort((*some, rows.label, *keys)), np.empty(len(rows), dtype=np.int8)
     sorted_rows = rows if rows.unit is None else rows.take(order)
     fold[order] = sorted_rows.places(Seed(seed).generator("amounts")) % FOLDS
-    if (np.diff(utilities.benefit[order]) >= 0).all():
+    if all((np.diff(utilities.benefit(order[part.start : part.stop + 1])) >= 0).all() for part in runs(len(order))):
         # The amount is what a miss costs, so that one sort is enough.
-        vars(utilities).setdefault("by_benefit", order[::-1])
+        vars(utilities).setdefault("by_benefit", order[::-1].astype(index_type(len(rows))))
     least = np.array(least_amounts(utilities, [fold != k for k in range(FOLDS)]))
-    return FlagByCost(utilities.benefit >= least[fold])
+    return FlagByCost(np.concatenate([utilities.benefit(part) >= least[fold[part]] for part in runs(len(rows))]))
 
 
 def need_rows_to_hold_out(rows: Rows) -> None:
@@ -325,21 +329,24 @@ def need_rows_to_hold_out(rows: Rows) -> None:
 
 def least_amounts(utilities: RowUtilities, parts: Sequence[NDArray[np.bool_]]) -> list[float]:
     """The cost of a miss from which acting on every row of a part wins most, by part; infinity where it never wins."""
-    order, weights, benefit, each = utilities.by_benefit, utilities.rows.weights, utilities.benefit, utilities.worth
+    order, weights = utilities.by_benefit, utilities.rows.units.weight
     won, least = [0.0] * len(parts), [math.inf] * len(parts)
     most = list(won)
     for run in runs(len(order)):
         rows = order[run]
-        amount, following = benefit[rows], benefit[order[run.stop : run.stop + 1]]
+        amount = utilities.benefit(order[run.start : run.stop + 1])
         # A threshold cannot part rows of one amount.
-        last = np.append(amount[1:] != amount[:-1], following != amount[-1:] if len(following) else True)
-        worth = weights[rows] * each[rows]
+        last = np.flatnonzero(np.append(amount[1:] != amount[:-1], True)[: len(rows)])
+        amount = amount[: len(rows)]
+        worth = weights[rows] * np.where(utilities.label[rows] > 0, amount, -utilities.cost(rows))
         for k, part in enumerate(parts):
-            so_far = np.cumsum(np.append(won[k], np.where(part[rows], worth, 0.0)))[1:]
-            won[k], at_last = float(so_far[-1]), np.where(last, so_far, -math.inf)
-            best = int(np.argmax(at_last))
-            if at_last[best] > most[k]:
-                most[k], least[k] = float(at_last[best]), float(amount[best])
+            of_part = worth * part[rows]
+            of_part[0] += won[k]
+            so_far = np.cumsum(of_part)
+            won[k] = float(so_far[-1])
+            best = last[int(np.argmax(so_far[last]))] if len(last) else 0
+            if len(last) and so_far[best] > most[k]:
+                most[k], least[k] = float(so_far[best]), float(amount[best])
     return least
 
 

@@ -156,12 +156,12 @@ class RowsAtCapacity(WorthAtCapacity):
     @cached_property
     def value(self) -> Floats:
         """What missing each row would cost: 0 where its label is 0, (T,)."""
-        return self.utilities.benefit * self.label
+        return self.utilities.benefit() * self.label
 
     @property
     def of_value(self) -> Estimate:
         """The sum of `value` over the rows acted on, per row of all."""
-        return self.of_acted(self.value, self.lists.at_next(self.whole.benefit * self.whole.label).mean)
+        return self.of_acted(self.value, self.lists.at_next(self.whole.benefit() * self.whole.label).mean)
 
 
 def threshold_interval(lists: TopK, confidence: float) -> Interval:

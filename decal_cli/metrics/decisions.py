@@ -28,11 +28,10 @@ from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import Floats, Ints, Table
-from decal_cli.tables.units import Estimate, Independent, Units, runs, units_of_rows, with_zeros
+from decal_cli.tables.units import EVERY, Estimate, Independent, Units, runs, summed, units_of_rows, with_zeros
 from decal_cli.tables.utilities import Utilities
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
-EVERY = slice(None)
 MAX_UNSEEN = 1 << 12
 """Rows that tell what a row that could have been missed may be like."""
 _TIE = 1e-12
@@ -271,23 +270,22 @@ class Change:
         """Mean utility per row that the change wins by the labels, with the error of a mean over independent rows."""
         return self.before.units.mean(lambda which: self.after.won(which) - self.before.won(which))
 
-    @property
-    def positive(self) -> Floats:
-        """How much of each unit counts as label 1, shape (m,)."""
-        return np.asarray(self.before.units.label == 1, dtype=np.float64)
+    def positive(self, which: Any = EVERY) -> Floats:
+        """How much of each unit, or of some of them, counts as label 1, shape (m,)."""
+        return np.asarray(self.before.units.label[which] == 1, dtype=np.float64)
 
     @property
     def decisions(self) -> DecisionChange:
         """The decisions that change, where these are to act or not."""
-        weight, positive = self.before.units.weight, self.positive
         started = (self.after.action == 1) & (self.before.action == 0)
         stopped = (self.after.action == 0) & (self.before.action == 1)
-        rows = (
-            float(weight[moved] @ of_label[moved])
-            for moved in (started, stopped)
-            for of_label in (positive, 1 - positive)
-        )
-        return DecisionChange(*rows)
+
+        def by_label(part: slice) -> tuple[Floats, Floats]:
+            weight, positive = self.before.units.weight[part], self.positive(part)
+            return weight * positive, weight * (1 - positive)
+
+        of_one, of_zero = summed(started + 2 * stopped.view(np.int8), by_label, 3)[:, 1:].tolist()
+        return DecisionChange(of_one[0], of_zero[0], of_one[1], of_zero[1])
 
 
 class Acting(Decisions):
@@ -451,11 +449,10 @@ class Featured(Change):
         """How much of the gain is judged by the labels: all, or half where there is a judge."""
         return 1.0 if self.judge is None else 0.5
 
-    @property
-    def positive(self) -> Floats:
+    def positive(self, which: Any = EVERY) -> Floats:
         """How much of each unit counts as label 1, shape (m,): the mean of its label and the judge's probability."""
-        by_label = super().positive
-        return by_label if self.judge is None else (by_label + self.judge.chance.ravel()) / 2
+        by_label = super().positive(which)
+        return by_label if self.judge is None else (by_label + self.judge.chance.ravel()[which]) / 2
 
     @property
     def mean_gain(self) -> Estimate:

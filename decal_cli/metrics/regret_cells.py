@@ -8,6 +8,7 @@ how their cells lose; what is asked of cells is the same.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -28,7 +29,7 @@ from decal_cli.tables.estimate import ratio
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints, Mask, Table, tabulate
-from decal_cli.tables.units import Units, summed
+from decal_cli.tables.units import Units, index_type, runs, summed
 from decal_cli.tables.utilities import Utilities
 from decal_cli.task import ClassDecision, Task, task_of_rows
 
@@ -77,6 +78,11 @@ class _Bin(NamedTuple):
     size: Floats
     at: Floats
 
+    @property
+    def middle(self) -> float:
+        """The mean threshold of the rows, by their u_delta."""
+        return float(self.at[:, -1].sum() / max(self.size[:, -1].sum(), 1e-300))
+
     def lost(self, rate: Floats, low: int = 0, high: int | None = None) -> Floats:
         """What rows `low` to `high` lose, per row of all, where the bin has these frequencies, shape (..)."""
         end = len(self.threshold) if high is None else high
@@ -97,29 +103,41 @@ class RowCells:
     """Rows in cells. cells: their table; of_row: the number of each row's cell, (T,); acts: its decision, (T,)."""
 
     def __init__(self, utilities: RowUtilities, cells: Table, of_row: Ints, acts: Mask) -> None:
-        self.cells = cells
+        self.utilities, self.cells, self.acts = utilities, cells, acts
         self.rate: Floats = cells.pos / cells.n
-        by_threshold = utilities.by_threshold
-        # Numbers of 16 bits are sorted by their digits.
-        number = of_row.astype(np.int16) if len(cells) < 1 << 15 else of_row
-        order = by_threshold[np.argsort(number[by_threshold], kind="stable")]
-        starts = np.searchsorted(of_row[order], np.arange(1, len(cells)))
-        size = utilities.rows.weights * utilities.u_delta / utilities.rows.weights.sum()
-        self.bins = [_bin(utilities.threshold, size, acts, which) for which in np.split(order, starts)]
+        order = np.arange(len(of_row), dtype=index_type(len(of_row)))
+        # Rows in order of their score are in order of their bin.
+        if any((np.diff(of_row[part.start : part.stop + 1]) < 0).any() for part in runs(len(of_row))):
+            order = order[np.argsort(of_row, kind="stable")]
+        ends = np.cumsum(np.bincount(of_row, minlength=len(cells)))
+        self.rows_of_bins = np.split(order, ends[:-1])
+        for rows in self.rows_of_bins:
+            rows[:] = rows[np.argsort(utilities.threshold[rows])]
+
+    @property
+    def bins(self) -> Iterator[_Bin]:
+        """The bins, one after the other: together they would take more memory than the rows."""
+        return (_bin(self.utilities, self.acts, rows) for rows in self.rows_of_bins)
+
+    @cached_property
+    def _of_bins(self) -> tuple[Floats, Floats]:
+        """What each bin loses per decision, and its mean threshold by u_delta, (m,) each."""
+        each = [(float(of.lost(rate)), of.middle) for of, rate in zip(self.bins, self.rate, strict=True)]
+        lost, middle = np.array(each).T
+        return lost, middle
 
     @property
     def value(self) -> float:
         """Utility lost per decision."""
-        return float(sum(float(each.lost(rate)) for each, rate in zip(self.bins, self.rate, strict=True)))
+        return float(sum(self._of_bins[0].tolist()))
 
     def interval(self, rng: Generator, confidence: float) -> Interval:
         """The interval of the regret that the population's frequencies would give."""
-        rows = self.cells.rows_of_cells
-        middle = np.array([each.at[:, -1].sum() / max(each.size[:, -1].sum(), 1e-300) for each in self.bins])
+        rows, middle = self.cells.rows_of_cells, self._of_bins[1]
         # One more row of the bin's mean threshold: a bin that shows a single class errs as well.
         rates = (self.rate * rows + middle) / (rows + 1)
         error = np.sqrt((rates * (1 - middle) ** 2 + (1 - rates) * middle**2) / rows)
-        noise = error * rng.standard_normal((N_REGRET_DRAWS, len(self.bins)))
+        noise = error * rng.standard_normal((N_REGRET_DRAWS, len(middle)))
         biased, seen = np.zeros((2, len(noise)))
         for each, rate, reach, moved in zip(self.bins, self.rate, PULL * error, noise.T, strict=True):
             seen += each.lost(rate + moved)
@@ -134,13 +152,15 @@ class RowCells:
         return np.asarray(sum(lost), dtype=np.float64)
 
 
-def _bin(thresholds: Floats, sizes: Floats, acts: Mask, which: Ints) -> _Bin:
+def _bin(utilities: RowUtilities, acts: Mask, rows: Ints) -> _Bin:
     """The bin of the rows of these numbers, which are in order of their threshold."""
+    threshold = utilities.threshold[rows]
     # Rows that are never acted on, and those that always are, cannot be decided wrongly.
-    which = which[(thresholds[which] > 0) & (thresholds[which] < 1)]
-    threshold, size = thresholds[which], sizes[which]
-    sums = np.zeros((2, 2, len(which) + 1))
-    for row, mine in enumerate((~acts[which], acts[which])):
+    inside = (threshold > 0) & (threshold < 1)
+    rows, threshold, units = rows[inside], threshold[inside], utilities.rows.units
+    size = units.weight[rows] * utilities.u_delta(rows) / units.total
+    sums = np.zeros((2, 2, len(rows) + 1))
+    for row, mine in enumerate((~acts[rows], acts[rows])):
         sums[0, row, 1:] = np.cumsum(size * mine)
         sums[1, row, 1:] = np.cumsum(size * threshold * mine)
     return _Bin(threshold, sums[0], sums[1])
@@ -266,7 +286,8 @@ class RowRegrets(Regrets):
 
     def swaps(self) -> Lost:
         actions, cell = np.unique(self._taken, return_inverse=True)
-        return self._cells(cell, self._taken, replace(self.u.rows, score=actions[cell].astype(np.float64)).table)
+        table = replace(self.u.rows, score=actions[cell].astype(np.float64)).table
+        return self._cells(cell.astype(np.int16), self._taken, table)
 
     def bins(self, bins: int) -> Cells:
         of_row = _of_row(self.u.rows, self.table.bin_starts(bins))
@@ -281,17 +302,32 @@ class RowRegrets(Regrets):
 
 def worst_of_rows(u: RowUtilities, bins: int) -> float:
     """What knowing every label adds to recalibrated decisions: the sharp bound, with the loss c (1 - c)."""
-    table, inside = u.rows.table, (u.threshold > 0) & (u.threshold < 1)
-    cells = table.bins(bins)
-    rate = (cells.pos / cells.n)[_of_row(u.rows, table.bin_starts(bins))[inside]]
-    bound = np.zeros(len(inside))
-    bound[inside] = u.u_delta[inside] * bounds_of_bins(rate * (1 - rate), rate, u.threshold[inside]).sharp
+    table = u.rows.table
+    cells, starts = table.bins(bins), table.bin_starts(bins)
+    rates = cells.pos / cells.n
+
+    def bound(part: slice) -> Floats:
+        threshold, of_cell = u.threshold[part], rates[_cells_of(table, starts, u.rows.score[part])]
+        inside = (threshold > 0) & (threshold < 1)
+        rate, lost = of_cell[inside], np.zeros(len(inside))
+        lost[inside] = u.u_delta(part)[inside] * bounds_of_bins(rate * (1 - rate), rate, threshold[inside]).sharp
+        return lost
+
     return u.rows.units.mean(bound).value
 
 
 def _of_row(rows: Rows, starts: Ints) -> Ints:
     """The number of each row's cell, by the first level of each."""
-    return np.searchsorted(rows.table.score[starts], rows.score, side="right") - 1
+    # Numbers of 16 bits are sorted by their digits.
+    number: Ints = np.empty(len(rows), dtype=np.int16 if len(starts) < 1 << 15 else np.int64)
+    for part in runs(len(rows)):
+        number[part] = _cells_of(rows.table, starts, rows.score[part])
+    return number
+
+
+def _cells_of(table: Table, starts: Ints, score: Floats) -> Ints:
+    """The number of the cell of each score, by the first level of each cell."""
+    return np.searchsorted(table.score[starts], score, side="right") - 1
 
 
 N_DRAWS = 400
@@ -330,7 +366,7 @@ class StakesCells:
     def _counts(self) -> tuple[Floats, Floats]:
         """Rows of each cell by class, (m, K), by weight and by squared weight, which counts the design effect in."""
         classes = self.score.shape[1]
-        place, shape = self.cell * classes + self.units.label, (int(self.cell.max()) + 1, classes)
+        place, shape = self.cell.astype(np.int64) * classes + self.units.label, (int(self.cell.max()) + 1, classes)
         square = self.units.sampling.squares(self.units.weight)
         square = square * (self.units.total**2 / self.units.effective_rows / square.sum())
         sums = (np.bincount(place, each, shape[0] * classes) for each in (self.units.weight, square))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
-from decal_cli.tables.units import runs, whole_numbers
+from decal_cli.tables.units import EVERY, index_type, runs, whole_numbers
 from decal_cli.tables.utilities import Utilities
 
 MAX_DIGITS = 9
@@ -125,10 +125,9 @@ class RowStakes:
         wanted = needs[self.response(score)]
         return InPlace(_as_wanted(wins, wanted), without, with_it)
 
-    @property
-    def u_delta(self) -> Floats:
-        """2 / K times the sum over classes of what the best action is worth beyond the worst, shape (T,)."""
-        return np.asarray(2 / self.utility.classes * sum(self.utility.apart))
+    def u_delta(self, which: Any = EVERY) -> Floats:
+        """2 / K times the sum over classes of what the best action is worth beyond the worst, of each row, (m,)."""
+        return np.asarray(2 / self.utility.classes * sum(self.utility.take(which).apart))
 
     @property
     def settled(self) -> tuple[int, int]:
@@ -150,32 +149,27 @@ class RowStakes:
 class RowUtilities(RowStakes):
     """Utilities of two actions, to act or not, at labels 0 and 1 of each row, so that each row has a threshold."""
 
-    @cached_property
-    def benefit(self) -> Floats:
-        """What acting is worth on a row of label 1: the cost of missing it, shape (T,)."""
-        return np.broadcast_to(self.utility[1, 1] - self.utility[0, 1], len(self.rows))
+    def benefit(self, which: Any = EVERY) -> Floats:
+        """What acting is worth on each row, or on some of them, if its label is 1: the cost of missing it, (m,)."""
+        return self._less((1, 1), (0, 1), which)
+
+    def cost(self, which: Any = EVERY) -> Floats:
+        """What acting costs on each row, or on some of them, if its label is 0, (m,)."""
+        return self._less((0, 0), (1, 0), which)
+
+    def _less(self, place: tuple[int, int], other: tuple[int, int], which: Any) -> Floats:
+        """The utility of an action at a class less that of another, (m,)."""
+        less = self.utility.of_some(place, which) - self.utility.of_some(other, which)
+        return less if np.ndim(less) else np.broadcast_to(less, self.label[which].shape)
 
     @cached_property
     def by_benefit(self) -> Ints:
         """Indices that sort the rows by their benefit, the largest first."""
-        return np.argsort(-self.benefit)
+        return np.argsort(-self.benefit()).astype(index_type(len(self.rows)))
 
-    @cached_property
-    def by_threshold(self) -> Ints:
-        """Indices that sort the rows with a threshold between 0 and 1 by it: at one cost it falls with the benefit."""
-        return np.argsort(self.threshold) if np.ptp(self.cost) else self.by_benefit
-
-    @cached_property
-    def cost(self) -> Floats:
-        """What acting costs on a row of label 0, shape (T,)."""
-        cost = np.broadcast_to(self.utility[0, 0] - self.utility[1, 0], len(self.rows))
-        # One cost of all rows takes no memory.
-        return cost if np.ptp(cost) else np.broadcast_to(cost[:1].copy(), cost.shape)
-
-    @property
-    def u_delta(self) -> Floats:
-        """What correcting both wrong decisions is worth, shape (T,); not above 0 only where acting never pays."""
-        return self.benefit + self.cost
+    def u_delta(self, which: Any = EVERY) -> Floats:
+        """What correcting both wrong decisions is worth, shape (m,); not above 0 only where acting never pays."""
+        return self.benefit(which) + self.cost(which)
 
     @cached_property
     def threshold(self) -> Floats:
@@ -183,9 +177,9 @@ class RowUtilities(RowStakes):
 
         (U00 - U10) / u_delta, cut to the short decimal that it is but for rounding; costs of t and 1 - t name it t.
         """
-        threshold = np.empty(len(self.benefit))
+        threshold = np.empty(len(self.rows))
         for part in runs(len(threshold)):
-            benefit, cost = self.benefit[part], self.cost[part]
+            benefit, cost = self.benefit(part), self.cost(part)
             with np.errstate(divide="ignore", invalid="ignore"):
                 each = _short(np.where(benefit > 0, cost / (benefit + cost), np.inf))
             utility = self.utility.take(part)
@@ -200,16 +194,11 @@ class RowUtilities(RowStakes):
     def expected(self, score: Floats) -> Floats:
         """What acting on each row is worth over not acting, if these scores are right, (T,): 0 or more where `acts`."""
         # The threshold of a row is cut to a short decimal, which rounding must not contradict here.
-        return _as_wanted(score * self.benefit - (1 - score) * self.cost, self.acts(score))
+        return _as_wanted(score * self.benefit() - (1 - score) * self.cost(), self.acts(score))
 
     def in_place(self, score: Floats) -> InPlace:
         nothing = np.zeros(len(score), dtype=np.int64)
         return InPlace(self.expected(score), nothing, nothing + 1)
-
-    @cached_property
-    def worth(self) -> Floats:
-        """What acting on each row turned out to be worth, over not acting on it, shape (T,)."""
-        return np.where(self.label > 0, self.benefit, -self.cost)
 
     def response(self, score: Floats) -> Ints:
         return self.acts(score).view(np.int8)

@@ -23,7 +23,7 @@ from decal_cli.tables.features import Features, Matrix, mixed_bits
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.resample import BLOCKS, FOLDS
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table, tabulate
-from decal_cli.tables.units import Units, runs, units_of_rows
+from decal_cli.tables.units import Units, index_type, runs, units_of_rows
 
 if TYPE_CHECKING:
     from decal_cli.tables.selection import Selection
@@ -120,7 +120,7 @@ class Rows(Unlabelled):
         Errors: Undefined, where there are fewer clusters than parts.
         """
         if self.unit is None:
-            return rng.permutation(np.arange(len(self), dtype=np.int32 if len(self) < 1 << 31 else np.int64))
+            return rng.permutation(np.arange(len(self), dtype=index_type(len(self))))
         clusters = int(self.unit.max()) + 1
         need_clusters(clusters, parts)
         place = rng.permutation(clusters)[self.unit]

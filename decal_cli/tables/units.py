@@ -27,6 +27,8 @@ MAX_ROUNDING = 1e-13
 BLOCK = 1 << 16
 """Rows whose temporaries fit the processor's cache: of many rows the kernel takes longer to clear those of full length
 than it takes to compute them."""
+EVERY = slice(None)
+"""All units."""
 Interval = tuple[float, float]
 """The low and the high end."""
 
@@ -369,15 +371,22 @@ class Units:
         def squares_of_units(which: Any) -> Floats:
             return np.asarray(influence[which] ** 2 * heavy[self.label[which] if self.share_known else 0])
 
-        rows, squares = summed(self.kinds, lambda part: (own[part], own[part] * squares_of_units(part)))
-        without = np.flatnonzero((rows == 0)[self.kinds])
+        rows, without = self._rows_of_kinds
+        squares = summed(self.kinds, lambda part: (own[part] * squares_of_units(part))[None], len(rows))[0]
         if len(without):
-            # Units of a kind without weight count alike.
-            kinds = self.kinds[without]
-            rows = rows + np.bincount(kinds, minlength=len(rows))
-            squares = squares + np.bincount(kinds, squares_of_units(without), len(rows))
+            squares = squares + np.bincount(self.kinds[without], squares_of_units(without), len(rows))
         mean = squares / np.maximum(rows, 1e-300)
         return float(mean.max()) * self.total**2
+
+    @cached_property
+    def _rows_of_kinds(self) -> tuple[Floats, Ints]:
+        """The summed squared weights of each kind, and the units of kinds without any, which count alike."""
+        own = self.sampling.squares(self.weight)
+        (rows,) = summed(self.kinds, lambda part: own[part][None])
+        without = np.flatnonzero((rows == 0)[self.kinds])
+        if len(without):
+            rows = rows + np.bincount(self.kinds[without], minlength=len(rows))
+        return rows, without
 
     def dealt(self, deals: int) -> Units:
         """These units once for each deal into folds, one deal after the other; weights are over the number of deals."""
@@ -538,6 +547,11 @@ def starts_of(keys: Sequence[NDArray[Any]]) -> Ints:
     for key in keys:
         new[1:] |= key[1:] != key[:-1]
     return np.flatnonzero(new)
+
+
+def index_type(rows: int) -> type[np.signedinteger[Any]]:
+    """What indices of so many rows fit into: 32 bits take half the memory."""
+    return np.int32 if rows < 1 << 31 else np.int64
 
 
 def run_of_each(starts: Ints, rows: int) -> Ints:

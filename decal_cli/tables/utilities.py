@@ -32,7 +32,7 @@ class Followed:
 
 @dataclass(frozen=True, eq=False)
 class Utilities:
-    """shared: the numbers, (A, K). own: by action and class, the column that stands in place of the number, (m,)."""
+    """shared: numbers, (A, K). own: by action and class, columns in place of some of these, (m,)."""
 
     shared: Floats
     own: Mapping[tuple[int, int], Any] = field(default_factory=dict)
@@ -57,21 +57,26 @@ class Utilities:
         """The utility of an action at a class: a number, or that of each unit, (m,)."""
         return self.own.get(place, self.shared[place])
 
+    def of_some(self, place: tuple[int, int], which: Any) -> Any:
+        """The utility of an action at a class: a number, or that of some of the units."""
+        column = self.own.get(place)
+        return self.shared[place] if column is None else column[which]
+
     def _at_class(self, k: int) -> list[Any]:
         return [self[a, k] for a in range(len(self))]
 
     def take(self, which: Any) -> Utilities:
-        """Those of some of the units, by slice, mask or index."""
+        """The utilities of some of the units, by slice, mask or index."""
         return replace(self, own={place: column[which] for place, column in self.own.items()})
 
     def of_actions(self, actions: Sequence[int]) -> Utilities:
-        """Those of some of the actions, which are numbered anew."""
+        """The utilities of some of the actions, which are numbered anew."""
         number = {action: new for new, action in enumerate(actions)}
         own = {(number[a], k): column for (a, k), column in self.own.items() if a in number}
         return Utilities(self.shared[list(actions)], own)
 
     def followed(self, like: Ints) -> Utilities:
-        """Those of all units, and after them of these units once more."""
+        """The utilities of all units, and after them those of some units once more; like: the numbers of these."""
         return replace(self, own={place: Followed(column, like) for place, column in self.own.items()})
 
     def at(self, action: Any, label: Any) -> Floats:
@@ -89,8 +94,8 @@ class Utilities:
 
     def beyond(self, action: int) -> Utilities:
         """What each action is worth more than this one."""
-        rows = range(len(self)), range(self.classes)
-        return Utilities.of([[self[a, k] - self[action, k] for k in rows[1]] for a in rows[0]])
+        classes = range(self.classes)
+        return Utilities.of([[self[a, k] - self[action, k] for k in classes] for a in range(len(self))])
 
     @property
     def _all(self) -> list[Any]:

@@ -8,10 +8,12 @@ from decal_cli.data import from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.learn.held_out import least_amounts
 from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.metrics.regret_cells import RowCells, RowRegrets
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.row_utilities import RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import bin_of
 from decal_cli.tables.utilities import Utilities
 from decal_cli.task import BinaryTask, RowTask
 
@@ -41,15 +43,26 @@ def payoffs_of(rows: Rows, acts: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("cost", [-0.3, 0.0, 0.2, 10.0, None])
-def test_rows_with_a_threshold_between_0_and_1_are_sorted_by_it(cost: float | None) -> None:
+def test_rows_of_a_bin_with_a_threshold_between_0_and_1_are_sorted_by_it(cost: float | None) -> None:
     rng = np.random.default_rng(0)
     benefit = np.concatenate((rng.lognormal(0, 3, 500), -rng.lognormal(0, 1, 50), np.full(50, 0.8), np.zeros(20)))
     benefit[:100] = np.nextafter(benefit[100:200], np.inf)
     utility = Utilities.of(((0.0, -benefit), (rng.normal(size=len(benefit)) if cost is None else -cost, 0.0)))
-    rows = RowUtilities(Rows(rng.random(len(benefit)), np.arange(len(benefit)) % 2), utility)
-    sorted_by = rows.threshold[rows.by_threshold]
-    inside = sorted_by[(sorted_by > 0) & (sorted_by < 1)]
-    assert (np.diff(inside) >= 0).all() and (len(inside) > 100) == (cost is None or cost > 0)
+    score = rng.random(len(benefit))
+    for order in (np.arange(len(score)), np.argsort(score)):
+        rows = Rows(score[order], np.arange(len(benefit)) % 2)
+        u = RowUtilities(rows, utility.take(order))
+        cells = RowRegrets(u).bins(4)
+        assert isinstance(cells, RowCells)
+        for number, of in enumerate(cells.bins):
+            here = u.threshold[of_bin(rows, 4) == number]
+            assert of.threshold.tolist() == np.sort(here[(here > 0) & (here < 1)]).tolist()
+        assert (sum(len(of.threshold) for of in cells.bins) > 100) == (cost is None or cost > 0)
+
+
+def of_bin(rows: Rows, bins: int) -> np.ndarray:
+    """The number of the equal-mass bin of each row."""
+    return bin_of(rows.score, rows.table.bin_edges(bins))
 
 
 def test_amounts_alone_decide_held_out_rows() -> None:

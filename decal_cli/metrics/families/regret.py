@@ -389,7 +389,7 @@ def row_regret_grouping_worst(u: RowUtilities, *, bins: Bins = BINS) -> float:
 
 def need_amounts(u: RowUtilities) -> None:
     """Raise Undefined where a miss costs the same in every row."""
-    if not np.ptp(u.benefit):
+    if not np.ptp(u.benefit()):
         raise Undefined("a miss costs the same in every row, so that the amount alone decides nothing")
 
 
