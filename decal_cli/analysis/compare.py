@@ -257,7 +257,9 @@ def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
 
 
 def _ahead(metric: Metric, a: float, b: float) -> float:
-    """The amount by which B is better than A in a metric's direction."""
+    """The amount by which B is better than A in a metric's direction; 0 where they differ by rounding alone."""
+    if math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-15):
+        return 0.0
     if metric.better in IDEALS:
         return abs(a - IDEALS[metric.better]) - abs(b - IDEALS[metric.better])
     return {"higher": b - a, "lower": a - b, "neither": 0.0}[metric.better]

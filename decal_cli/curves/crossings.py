@@ -49,6 +49,10 @@ MIN_DIFFERENT_ROWS = 6
 """Rows on which the two must decide differently: on fewer, an exact sign test cannot reach 5 %."""
 
 
+_ROUNDING = 1e-12
+"""Losses per decision that differ by less are the same but for rounding."""
+
+
 @dataclass(frozen=True)
 class Lead:
     """Thresholds at which a model is ahead beyond chance; most: the largest loss it saves, at a threshold."""
@@ -99,6 +103,7 @@ class BrierDifference:
         k = np.repeat(np.arange(len(self.alpha)), 2)
         t = np.stack([self.edge[:-1], self.edge[1:]], axis=1).ravel()
         value = self.alpha[k] + self.beta[k] * t
+        value[np.abs(value) <= _ROUNDING] = 0.0
         return t, value, error_of(t, value, self.signed[k].T, self.squares[k].T, self.total, self.total2)
 
     @cached_property
@@ -249,9 +254,6 @@ def _spread(values: Floats, first: Ints, last: Ints, edges: int) -> Floats:
     """Sums of values over the pairs that disagree on each segment, shape (edges - 1,)."""
     steps = np.bincount(first, values, edges) - np.bincount(last, values, edges)
     return np.cumsum(steps)[:-1]
-
-
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -127,7 +127,7 @@ def recalibrated_levels(
         place = (fold[part] * 2 + rows.label[part].astype(np.int64)) * size + level[part]
         counts += np.bincount(place, None if rows.weight is None else rows.weight[part], len(counts))
     neg, pos = counts.reshape(FOLDS, 2, size).swapaxes(0, 1)
-    fitted, chosen = recalibrated(levels, neg, pos, method)
+    fitted, chosen = recalibrated(levels, neg, pos, t.unit, method)
     return levels, level, fitted, chosen
 
 
@@ -160,7 +160,9 @@ def _of_cells(cells: Table, seed: int, method: Method) -> HeldOutScores:
         fold, square = deal * FOLDS + fold, squares[at] / deals
         sampling = Independent(square) if deals == 1 else Dealt(2 * level + label, deal, deals, square)
         units = Units(label, of_labels[at] / deals, sampling, design.share_known, cells.effective_rows)
-    fitted, chosen = zip(*(recalibrated(cells.score, *of, method) for of in zip(neg, pos, strict=True)), strict=True)
+    fitted, chosen = zip(
+        *(recalibrated(cells.score, *of, cells.unit, method) for of in zip(neg, pos, strict=True)), strict=True
+    )
     of_levels, names = np.concatenate(fitted), sum(chosen, ())
     return HeldOutScores(units, cells.score[level], of_levels[fold, level], fold, names, cells.score, of_levels)
 
@@ -182,16 +184,27 @@ class LevelCounts(NamedTuple):
     pos: Floats
 
 
-def recalibrated(score: Floats, neg: Floats, pos: Floats, method: Method = "chosen") -> tuple[Floats, tuple[str, ...]]:
-    """Held-out probabilities of each level in each fold, and the calibrator of each; neg, pos: shape (FOLDS, m)."""
-    losses = _inner_losses(*_in_runs(score, neg, pos)) if method == "chosen" else {}
+def recalibrated(
+    score: Floats, neg: Floats, pos: Floats, unit: float = 1.0, method: Method = "chosen"
+) -> tuple[Floats, tuple[str, ...]]:
+    """Held-out probabilities of each level in each fold, and the calibrator of each.
+
+    neg, pos: rows of label 0 and 1, (FOLDS, m), or their summed weights; unit: the weight of one effective row.
+    """
+    losses = _inner_losses(*_in_runs(score, neg / unit, pos / unit)) if method == "chosen" else {}
     folds = range(len(neg))
-    chosen = [min(losses, key=lambda each: losses[each][k]) if losses else method for k in folds]
+    chosen = [_first_of_least({each: loss[k] for each, loss in losses.items()}) if losses else method for k in folds]
     fitted = np.empty(neg.shape)
     for name in set(chosen):
         mine = [k for k in folds if chosen[k] == name]
         fitted[mine] = CALIBRATORS[name](_without(score, neg, pos, [(k,) for k in mine]))(score)
     return fitted, tuple(chosen)
+
+
+def _first_of_least(losses: Mapping[str, float]) -> str:
+    """The first name whose loss is the least but for rounding."""
+    least = min(losses.values()) * (1 + TIE)
+    return next(name for name, loss in losses.items() if loss <= least)
 
 
 def _in_runs(score: Floats, neg: Floats, pos: Floats) -> tuple[Floats, Floats, Floats]:

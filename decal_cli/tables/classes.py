@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.tables.estimate import counted_rows
 from decal_cli.tables.memo import Remembering, once
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
 from decal_cli.tables.units import Units, summed, units_of_rows
@@ -73,7 +74,7 @@ class ClassTable(Remembering):
     @cached_property
     def effective_rows(self) -> float:
         """Effective rows: how many independent rows of one weight would say as much."""
-        return self.total**2 / float((self.weights**2).sum()) / self.effect
+        return counted_rows(self.total**2 / float((self.weights**2).sum()) / self.effect)
 
     @cached_property
     def units(self) -> Units:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.limits import MIN_RISK
 from decal_cli.tables import resample as draw
-from decal_cli.tables.estimate import CellRun, dot, ratio
+from decal_cli.tables.estimate import CellRun, counted_rows, dot, ratio
 from decal_cli.tables.threads import one_thread
 from decal_cli.tables.units import (
     Floats,
@@ -128,12 +128,14 @@ class Counted:
     @cached_property
     def effective_rows(self) -> float:
         """Effective rows: (sum w)^2 / sum w^2, which is the rows where w = 1; for clusters over the design effect."""
-        return self.total if self.design.plain else self.total * self.total / float(self.design.sums_of_labels.sum())
+        if self.design.plain:
+            return self.total
+        return counted_rows(self.total * self.total / float(self.design.sums_of_labels.sum()))
 
     @property
     def fewer_rows(self) -> float:
         """Effective rows of the label that has fewer, whatever share of a population they stand for."""
-        return float(np.min(np.array((self.negatives, self.positives)) / self.unit_of_labels))
+        return counted_rows(float(np.min(np.array((self.negatives, self.positives)) / self.unit_of_labels)))
 
     @property
     def rows_of_cells(self) -> Floats:

@@ -16,6 +16,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_ROUNDING = 1e-12
+
+
+def counted_rows(rows: float) -> float:
+    """Rows, as the whole number that they are but for rounding: limits on rows hold whatever the unit of weights."""
+    near = round(rows)
+    return float(near) if abs(rows - near) <= _ROUNDING * near else rows
 
 
 def dot(a: Floats, b: Floats) -> float:

@@ -36,6 +36,11 @@ def class_shares(rows: Rows) -> Shares:
     return tuple((counts / counts.sum()).tolist())
 
 
+_DECIMALS = 13
+_EDGE = 1e-4
+"""Nearer to 0 and 1, scores have more decimals than these."""
+
+
 def moved_scores(score: Floats | float, factors: Sequence[float] | Floats) -> Floats:
     """Scores as probabilities in a population. factors: what a row of each label counts there.
 
@@ -87,8 +92,13 @@ class Population:
         return tuple(there / here for there, here in zip(self.there, self.here, strict=True))
 
     def moved(self, score: Floats | float) -> Floats:
-        """Scores that were made for the rows, as probabilities there; those of label 1 keep their order."""
-        return moved_scores(score, self.factors)
+        """Scores that were made for the rows, as probabilities there; those of label 1 keep their order.
+
+        A short decimal is one in spite of rounding: a score that comes to lie on a threshold decides as one that does.
+        """
+        moved = moved_scores(score, self.factors)
+        near = np.round(moved, _DECIMALS)
+        return np.where((near > _EDGE) & (near < 1 - _EDGE), near, moved)
 
     def as_made(self, score: float) -> float:
         """The score of label 1 in the rows that `moved` turns into this one."""

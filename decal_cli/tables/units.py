@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.estimate import Floats, MeanEstimate, dot, ratio, with_missed
+from decal_cli.tables.estimate import Floats, MeanEstimate, counted_rows, dot, ratio, with_missed
 
 Ints = NDArray[np.int64]
 MAX_ROUNDING = 1e-13
@@ -263,7 +263,7 @@ class Units:
 
     def _by_weights(self, which: Any) -> float:
         squares = float(self.sampling.squares(self.weight)[which].sum())
-        return float(self.weight[which].sum()) ** 2 / max(squares, 1e-300)
+        return counted_rows(float(self.weight[which].sum()) ** 2 / max(squares, 1e-300))
 
     @property
     def by_label(self) -> Units:

@@ -24,6 +24,67 @@ def rows(seed: int, count: int, levels: int) -> pd.DataFrame:
     return pd.DataFrame({"p": score, "y": label, "w": weight})
 
 
+def of_whole_and_half_weights(seed: int) -> pd.DataFrame:
+    """Rows whose scores, labels, weights and costs tie in many ways: half of them positive, scores in fifths."""
+    rng = np.random.default_rng(seed)
+    count = (60, 100, 200)[seed % 3]
+    score = rng.integers(0, 6, count) / 5
+    label = np.zeros(count, dtype=int)
+    label[np.argsort(-(score + rng.normal(0, 0.3, count)))[: count // 2]] = 1
+    columns = {"amount": rng.choice([1.0, 2.0, 5.0], count), "c": rng.integers(0, count // 4, count)}
+    other = np.clip(score + rng.integers(-1, 2, count) / 5, 0, 1)
+    weight = np.ones(count) if seed % 2 else rng.choice([1.0, 2.0, 0.5], count)
+    return pd.DataFrame({"p": score, "q": other, "y": label, "w": weight, **columns})
+
+
+DRAWN_ANEW = ("ks.interval", "regret_grouping_worst.interval")
+"""Poisson and binomial draws take other random numbers where a chance differs by rounding."""
+DATA: dict[str, Any] = {"score": "p", "label": "y", "weight": "w"}
+HALF = decal.Decision(0.5)
+WORLDS: dict[str, tuple[dict[str, Any], decal.Decision]] = {
+    "threshold": ({}, HALF),
+    "prevalence": ({"prevalence": 0.2}, HALF),
+    "capacity": ({}, HALF.at_capacity(20)),
+    "clusters": ({"cluster": "c"}, decal.Decision(0.4)),
+    "costs of each row": ({}, decal.Decision.per_row(fn="amount", fp=2)),
+    "three actions": ({}, decal.Decision.utility([[0, -20], [-2, -10], [-5, -1]])),
+}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_weights_have_no_unit(world: str, seed: int) -> None:
+    data = of_whole_and_half_weights(seed)
+    more, decision = WORLDS[world]
+
+    def results_of(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
+        metrics = decal.evaluate(decal.Data(rows, **DATA, **more), decision, metrics="all").to_dict()["metrics"]
+        return dict(metrics)
+
+    expected = results_of(data)
+    for unit in (0.7, 300):
+        got = results_of(data.assign(w=data["w"] * unit))
+        for key, result in expected.items():
+            for part in ("value", "interval"):
+                same = None if result[part] is None else pytest.approx(result[part], rel=1e-6, abs=1e-9)
+                if f"{key}.{part}" not in DRAWN_ANEW:
+                    assert got[key][part] == same, (key, part, unit)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_which_model_is_better_does_not_depend_on_the_unit_of_weights(seed: int) -> None:
+    data = of_whole_and_half_weights(seed)
+    said = []
+    for unit in (1, 0.7, 1.1):
+        rows = decal.Data(data.assign(w=data["w"] * unit), label="y", weight="w").models("p", "q")
+        answer = decal.compare(rows, HALF, metrics="all")
+        (contest,) = answer.to_dict()["comparison"]["contests"]
+        said.append(({key: each["better"] for key, each in contest["metrics"].items()}, contest["thresholds"]))
+    for better, thresholds in said[1:]:
+        assert better == said[0][0]
+        assert thresholds["crossings_on_these_rows"] == said[0][1]["crossings_on_these_rows"]
+
+
 # Each of these differed by up to a third before sums had a tolerance.
 @pytest.mark.parametrize(
     ("seed", "count", "levels", "threshold"), [(1, 300, 101, 0.1), (2, 1500, 11, 0.2), (13, 1500, 5000, 0.1)]
