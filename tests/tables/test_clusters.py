@@ -9,16 +9,21 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit, softmax, stdtrit
 
+import decal_cli
 from decal_cli.errors import Undefined
+from decal_cli.learn import probe, scaling
 from decal_cli.metrics import METRICS, Inputs, measure_all, parse
+from decal_cli.metrics.families import smooth
 from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.gaps import noise, variance_terms
 from decal_cli.metrics.inputs import stakes_on
 from decal_cli.metrics.regret_cells import ClassRegrets
-from decal_cli.tables import design
+from decal_cli.tables import classes, design, isotonic, table, units
 from decal_cli.tables.design import design_effect
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask, ClassDecision
+from tests.helpers.frozen import flattened
+from tests.helpers.seeded import seeded_columns
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
@@ -90,6 +95,23 @@ def test_products_of_counts_are_sums_over_clusters(
     place = np.searchsorted(cells.score, rows.score) + len(cells) * rows.label
     counts = np.array([np.bincount(place, rows.weights * (rows.unit == g), 2 * len(cells)) for g in range(40)])
     assert cells.design.gram == pytest.approx(counts.T @ counts, abs=1e-9)
+
+
+@pytest.mark.parametrize("asked", [{"score": "p", "threshold": 0.3}, {"proba": "a:*", "label": "z", "abstain": 0.4}])
+def test_runs_of_any_length_give_the_same(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {name: np.array(values) for name, values in seeded_columns(60).items()}
+
+    def found() -> dict[str, float]:
+        given = {"label": "y", "weight": "w", "cluster": "c", "features": ["x1", "x2"], **asked}
+        metrics = decal_cli.evaluate(columns, metrics="all", **given).to_dict()["metrics"]
+        return {key: value for key, value in flattened(metrics) if isinstance(value, float)}
+
+    whole = found()
+    for module in (units, table, classes, smooth, scaling, probe):
+        monkeypatch.setattr(module, "BLOCK", 7)
+    for module, name in ((classes, "WORTH_BLOCK"), (isotonic, "_BLOCK")):
+        monkeypatch.setattr(module, name, 7)
+    assert found() == pytest.approx(whole, rel=1e-7, abs=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
