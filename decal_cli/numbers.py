@@ -20,9 +20,19 @@ class Estimated(NamedTuple):
     interval: Interval | None
 
 
+def settled(value: float) -> float:
+    """A number by its first 13 digits: the last bit, which sums in another order move, decides no printed digit."""
+    return float(f"{value:.13g}")
+
+
+def decimal(value: float, decimals: int) -> str:
+    """A number with so many decimals."""
+    return f"{settled(value):z,.{decimals}f}"
+
+
 def short(value: float, decimals: int) -> str:
     """A number with at most this many decimals; a large one keeps four digits."""
-    return f"{value:z,.{_fewer(value, decimals)}f}"
+    return decimal(value, _fewer(value, decimals))
 
 
 def _fewer(value: float, decimals: int) -> int:
@@ -37,7 +47,7 @@ def pieces(value: float, interval: Interval | None, decimals: int, side: str | N
     """
     ends = () if interval is None else interval if side is None else (interval[side != "at least"],)
     fewest = min((_fewer(each, decimals) for each in (value, *ends) if math.isfinite(each)), default=decimals)
-    first, *others = (f"{each:z,.{fewest}f}" for each in (value, *ends))
+    first, *others = (decimal(each, fewest) for each in (value, *ends))
     return (first, f"[{', '.join(others)}]" if side is None else f"[{side} {others[0]}]") if ends else (first,)
 
 
@@ -60,12 +70,12 @@ def plain(value: float) -> str:
     """Four significant digits, never in exponent form for everyday sizes."""
     if value == 0:
         return "0"
-    return f"{value:,.0f}" if 9_999.5 <= abs(value) < _BEYOND_READING else f"{value:.4g}"
+    return f"{value:,.0f}" if 9_999.5 <= abs(value) < _BEYOND_READING else f"{settled(value):.4g}"
 
 
 def percent(share: float) -> str:
     """A share of rows as '2 %', to three digits."""
-    return f"{100 * share:.3g} %"
+    return f"{settled(100 * share):.3g} %"
 
 
 def chance_words(chance: float) -> str:
@@ -83,7 +93,7 @@ def decimals_of(size: float, digits: int = 3) -> int:
 def alike(values: Sequence[float], digits: int = 3) -> list[str]:
     """Numbers with as many decimals as the largest of them needs for so many digits."""
     decimals = decimals_of(max(map(abs, values), default=0.0), digits)
-    return [f"{value:z,.{decimals}f}" for value in values]
+    return [decimal(value, decimals) for value in values]
 
 
 def counts(values: Sequence[float]) -> list[str]:
@@ -91,7 +101,7 @@ def counts(values: Sequence[float]) -> list[str]:
     sizes = [abs(value) for value in values if value]
     whole = all(abs(size - round(size)) < 1e-9 for size in sizes)
     decimals = 0 if whole or min(sizes) >= 9.5 else 1 if max(sizes) >= 1 else 3
-    return [f"{value:z,.{decimals}f}" for value in values]
+    return [decimal(value, decimals) for value in values]
 
 
 def decimals_for(intervals: Sequence[Interval | None], values: Sequence[float] = (), most: int = 6) -> int:
@@ -103,7 +113,7 @@ def decimals_for(intervals: Sequence[Interval | None], values: Sequence[float] =
 
 def fixed(value: float, decimals: int) -> str:
     """A number of so many decimals; 0 where it rounds to that."""
-    text = f"{value:z,.{decimals}f}"
+    text = decimal(value, decimals)
     return text if text.strip("0.") else "0"
 
 
@@ -114,11 +124,11 @@ def within(value: float, interval: Interval | None = None, like: Interval | None
     like: the interval that a number without one has the digits of.
     """
     if interval is None and like is None:
-        text = f"{value:z,.{decimals_for((), (value,))}f}"
+        text = decimal(value, decimals_for((), (value,)))
         return text.rstrip("0").rstrip(".") if "." in text else text
     decimals = decimals_for((interval, like), (value,))
     decimals += any(each and abs(each) <= 0.5 / 10**decimals for each in interval or ())
-    return bracketed(f"{each:z,.{decimals}f}" for each in (value, *(interval or ())))
+    return bracketed(decimal(each, decimals) for each in (value, *(interval or ())))
 
 
 def around(exact: str, interval: Interval) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from decal_cli.data.words import grouped
 from decal_cli.metrics import parse
-from decal_cli.numbers import DASH, Interval, bracketed, pieces
+from decal_cli.numbers import DASH, Interval, bracketed, decimal, pieces
 from decal_cli.render.blocks import Cell, Column, Notes, Row, TextTable
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ def number(
 
 def amount(value: float, interval: Interval | None, decimals: int) -> Cell:
     """A number of exactly so many decimals with its interval, for columns of one unit."""
-    return written(bracketed(f"{each:z,.{decimals}f}" for each in (value, *(interval or ()))))
+    return written(bracketed(decimal(each, decimals) for each in (value, *(interval or ()))))
 
 
 def _parts(value: float, interval: Interval | None, decimals: int, text: str, side: str | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,6 +27,7 @@ from decal_cli.numbers import (
     decimals_for,
     decimals_of,
     fixed,
+    percent,
     plain,
     rounded,
     short,
@@ -359,3 +361,10 @@ def test_the_heading_names_the_size_of_the_numbers_and_bars_go_from_the_lowest_t
     assert bars.title == f"Expected utility {measured_in}"
     assert [bar.text for bar in bars.items] == texts
     assert [bar.share for bar in bars.items] == pytest.approx(shares)
+
+
+@pytest.mark.parametrize("value", [18.55, 0.125, 2.675, 1000.5, 0.00015])
+def test_no_printed_digit_hangs_on_the_last_bit(value: float) -> None:
+    near = [value, math.nextafter(value, 0), math.nextafter(value, 2 * value)]
+    for write in (partial(short, decimals=2), partial(fixed, decimals=1), plain, percent, within):
+        assert len({write(each) for each in near}) == 1

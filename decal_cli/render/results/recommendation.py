@@ -45,6 +45,7 @@ from decal_cli.numbers import (
     Interval,
     Say,
     chance_words,
+    decimal,
     decimals_for,
     percent,
     plain,
@@ -169,7 +170,7 @@ def _alike(results: Mapping[str, Result], worths: Iterable[float], factor: float
     gains = (results[key] for key in ("gain_recalibration", "gain_beyond", "external_regret") if key in results)
     amounts = [factor * worth for worth in worths]
     decimals = decimals_for([times(gain.interval, factor) for gain in gains], amounts)
-    return [f"{amount:z,.{decimals}f}" for amount in amounts]
+    return [decimal(amount, decimals) for amount in amounts]
 
 
 class GainData(View):
@@ -606,7 +607,7 @@ class AdvisedModel:
                 (left("with these places"), lambda each: each.method or "score as it is"),
                 (
                     b.Column(f"worth {self.scale.heading}", breaks=(28, 16, 10)),
-                    lambda each: "" if each.utility is None else f"{factor * each.utility:,.{decimals}f}",
+                    lambda each: "" if each.utility is None else decimal(factor * each.utility, decimals),
                 ),
                 (
                     b.Column("gain over the score as it is", breaks=(18, 12)),
@@ -680,7 +681,7 @@ def of_thousand(ways: Sequence[Way], total: float, decimals: int | None = None) 
     if decimals is None:
         least = min((each for row in rows.values() for each in row if each > 0), default=1.0)
         decimals = 0 if least >= 0.95 else 1 if least >= 0.095 else 2
-    return {way: [f"{each:,.{decimals}f}" for each in row] for way, row in rows.items()}
+    return {way: [decimal(each, decimals) for each in row] for way, row in rows.items()}
 
 
 def advised_in(
