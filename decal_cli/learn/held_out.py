@@ -26,6 +26,7 @@ from decal_cli.errors import Undefined
 from decal_cli.tables.design import Clustered
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.logistic import expit, lines, log_odds, separated
+from decal_cli.tables.order import lexical_order
 from decal_cli.tables.resample import FOLDS, TIE
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
@@ -324,7 +325,7 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> FlagByCost:
     need_rows_to_hold_out(rows)
     keys = [column for values in rows.amounts.values() for column in np.atleast_2d(values.T)]
     some = [each for each in (rows.weight, rows.unit) if each is not None]
-    order, fold = np.lexsort((*some, rows.label, *keys)), np.empty(len(rows), dtype=np.int8)
+    order, fold = lexical_order((*some, rows.label, *keys)), np.empty(len(rows), dtype=np.int8)
     sorted_rows = rows if rows.unit is None else rows.take(order)
     fold[order] = sorted_rows.places(Seed(seed).generator("amounts")) % FOLDS
     if all((np.diff(utilities.benefit(order[part.start : part.stop + 1])) >= 0).all() for part in runs(len(order))):

@@ -84,7 +84,7 @@ class Utilities:
         place = action * self.classes + label
         worth = np.take(self.shared, place)
         for (a, k), column in self.own.items():
-            np.copyto(worth, column, where=place == a * self.classes + k)
+            worth = np.where(place == a * self.classes + k, column, worth)
         return worth
 
     def expected(self, chance: Iterable[Floats]) -> Floats:
