@@ -309,7 +309,7 @@ def _local_lines(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     values = np.empty(len(places))
     for k, place in enumerate(places):
         far = np.abs(x - place)
-        width = max(float(np.partition(far, nearest - 1)[nearest - 1]), 1e-9)
+        width = max(float(np.sort(far)[nearest - 1]), 1e-9)
         weight = np.clip(1 - (far / width) ** 3, 0, 1) ** 3
         middle, mean = weight @ x / weight.sum(), weight @ y / weight.sum()
         spread = weight @ (x - middle) ** 2

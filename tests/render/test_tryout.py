@@ -86,17 +86,6 @@ def test_amounts_are_in_the_unit_of_the_page() -> None:
     assert f" {2000 * gain:.0f} [" in text
 
 
-@pytest.mark.parametrize(("low", "said"), [(-0.001, True), (0.0, True), (0.001, False)])
-def test_a_recalibration_that_is_not_clearly_behind_may_be_as_good(low: float, said: bool) -> None:
-    whole = two_rounds()
-    assert whole.rounds is not None
-    first, *more = whole.rounds["p_a"]
-    best, recalibrated, *others = first.trials
-    trials = (best, replace(recalibrated, behind=Result(0.01, (low, 0.02))), *others)
-    text = as_text(Recommended(replace(whole, rounds={"p_a": (replace(first, trials=trials), *more)})))
-    assert ("needs only the score and may be as good" in " ".join(text.split())) is said
-
-
 def test_without_costs_there_is_no_column_of_them() -> None:
     assert table_of(scaled(1.0, cost=0.0), 140)[0].split() == ["method", "kind", "predicted", "achieved", "processor"]
     lines = table_of(scaled(1.0, cost=0.0), 70)

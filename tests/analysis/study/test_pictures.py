@@ -95,10 +95,11 @@ def test_of_very_many_files_some_are_named() -> None:
 
 @pytest.mark.parametrize("picture", ["recalibration", "beyond"])
 def test_long_and_strange_names_of_files_stay_readable(summary: Summary, picture: str) -> None:
-    names = ("_hidden", "cost in $ and $", "a" * 60, "b", "c", "d")
+    names = ("_hidden", "cost in $ and $", "a" * 60, "b" * 31, "c", "d")
     figure = laid_out(replace(summary, points=replace(summary.points, files=names)), picture)
     named = [text.get_text().strip() for text in figure.legends[0].get_texts()]
     assert named[:2] == ["_hidden", "cost in $ and $"] and len(named) == 7
+    assert figure.legends[0]._ncols == 3, "36 signs wide"
     assert not any(text.get_parse_math() for text in figure.legends[0].get_texts())
     renderer = figure.canvas.get_renderer()
     assert all(text.get_window_extent(renderer).x1 <= figure.bbox.x1 for text in visible_texts(figure))
