@@ -6,7 +6,7 @@ A data set is used in the population that decisions are made in, and at the capa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -254,8 +254,7 @@ def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin)
     dropped = int(np.count_nonzero(incomplete))
     if not dropped:
         return model, []
-    counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
-    why = ", ".join(f"{reason}: {count:,}" if len(counts) > 1 else reason for reason, count in counts.items() if count)
+    why = why_dropped({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
     if dropped == parts.n_rows:
         shown = parts[0].source.shown
         raise DecalError(f"{shown}, column {quote(model.name)}: no row is left ({why})", "name other columns")
@@ -267,6 +266,11 @@ def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin)
         apart = replace(rows, label=np.zeros_like(rows.label)) if len(rows) else None
     model = replace(model, rows=model.rows.take(complete), dropped=dropped, row_numbers=complete, without_label=apart)
     return model, [f"{model.name}: dropped {dropped:,} of {parts.n_rows:,} rows ({why})"]
+
+
+def why_dropped(counts: Mapping[str, int]) -> str:
+    """The reasons for which rows are dropped, with how many rows have each where there are several."""
+    return ", ".join(f"{reason}: {count:,}" if len(counts) > 1 else reason for reason, count in counts.items())
 
 
 InputCounts = tuple[int, int | None, int]

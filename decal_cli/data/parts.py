@@ -262,7 +262,7 @@ def part_floats(part: Part, name: str, into: np.ndarray) -> None:
         except NotNumbers as error:
             first = next((i for i in range(min(len(chunk), BLOCK)) if chunk[i].is_valid), 0)
             value = value_of(chunk[first])
-            place = f"{part.source.shown}, column {quote(name)}, row {part.row(at + first) + 1}: {quote(value)} is"
+            place = f"{Origin([part]).place(name, at + first)}: {quote(value)} is"
             if isinstance(value, str) and NUMBER.fullmatch(value):
                 raise DecalError(f"{place} a number stored as text", "store the column as numbers") from None
             raise DecalError(f"{place} not a number (the column is {error})", "name a column of numbers") from None
@@ -305,9 +305,9 @@ def lists_of(parts: Origin, name: str, width: int = 0, ragged: tuple[str, str] =
                 with translated(part.source.shown, f"lists (column {quote(name)})"):
                     lengths, values = plain(chunk.value_lengths().fill_null(-1)), chunk_floats(chunk.flatten())
             except NotNumbers as error:
-                place = f"{part.source.shown}, column {quote(name)}, row {part.row(at) + 1}"
                 raise DecalError(
-                    f"{place}: not a list of numbers ({error})", "name a column of number lists, or columns of numbers"
+                    f"{parts.place(name, at)}: not a list of numbers ({error})",
+                    "name a column of number lists, or columns of numbers",
                 ) from None
             known = lengths >= 0
             if matrix is None and known.any():

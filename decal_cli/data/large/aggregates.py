@@ -15,7 +15,7 @@ import numpy as np
 
 from decal_cli.data.check import amounts_of, clusters, group
 from decal_cli.data.columns import Chosen, check_utilities, has_usual, nearest_of
-from decal_cli.data.dataset import Dataset, Digests, InputCounts, Predictions, chosen_columns, dataset
+from decal_cli.data.dataset import Dataset, Digests, InputCounts, Predictions, chosen_columns, dataset, why_dropped
 from decal_cli.data.formats.files import Source, Wanted
 from decal_cli.data.formats.sources import Repeated
 from decal_cli.data.large.counts import CLUSTER, OF_COARSE_CLUSTERS, CellCounts, Counts, DistinctScores
@@ -103,7 +103,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
         count = why.total()
         predictions.append(Predictions(name, (name,), its_rows, dropped=count))
         if count:
-            of_dropped.append(f"{name}: dropped {count:,} of {len(its_rows) + count:,} rows ({_why(why)})")
+            of_dropped.append(f"{name}: dropped {count:,} of {len(its_rows) + count:,} rows ({why_dropped(why)})")
     one_by_one = len(models) > 1 and not paired
     return Dataset(inputs, roles, (), tuple(predictions), (*of_dropped, *said), clusters=names, apart=one_by_one)
 
@@ -318,17 +318,13 @@ def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = 
         for each in bad_rows:
             dropped.setdefault(each.get(MODEL), Counter())[name] += int(each[rows])
     if dropped and not kept.num_rows:
-        raise DecalError(f"{shown}: no row is left ({_why(next(iter(dropped.values())))})", "name other columns")
+        raise DecalError(f"{shown}: no row is left ({why_dropped(next(iter(dropped.values())))})", "name other columns")
     return kept, dropped
 
 
 def _dropped_of(dropped: Dropped, model: str) -> Counter[str]:
     """What was dropped of a model, which has no name where it is the only one."""
     return dropped.get(model) or dropped.get(None) or Counter()
-
-
-def _why(counts: Counter[str]) -> str:
-    return ", ".join(f"{name}: {count:,}" if len(counts) > 1 else name for name, count in counts.items())
 
 
 def _error(

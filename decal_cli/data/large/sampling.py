@@ -324,7 +324,9 @@ def _numbers(texts: Sequence[str | None]) -> np.ndarray:
 
 
 class _DrawnSource(Held):
-    """Drawn rows of a file, whose digest is known elsewhere."""
+    """Drawn rows of a file, whose digest is known elsewhere, and whose numbers in it are not."""
+
+    numbered = False
 
     def __init__(self, source: Source, table: Any) -> None:
         super().__init__(source.shown, table, RawData(source.raw.path))

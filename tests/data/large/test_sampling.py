@@ -143,6 +143,14 @@ def test_a_feature_of_drawn_rows_may_be_a_group_and_an_amount_too(tmp_path: Path
 
 
 @pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_infinite_feature_of_drawn_rows_is_not_said_to_stand_in_another_row(tmp_path: Path, form: str) -> None:
+    path = write_columns(tmp_path, rows().fillna({"c": "c"}).assign(x=np.inf).to_dict("list"), form)
+    with pytest.raises(decal.DecalError, match="column 'x': feature is inf"):
+        decal.evaluate(path, metrics=["grouping_loss"], **ASKED)
+
+
+@pytest.mark.usefixtures("few")
 def test_of_one_label_all_that_is_drawn_has_it(tmp_path: Path) -> None:
     rows().query("y == 1").to_parquet(tmp_path / "ones.parquet")
     answer = decal.evaluate(tmp_path / "ones.parquet", metrics=["brier"], **ASKED)
