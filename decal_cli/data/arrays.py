@@ -47,7 +47,7 @@ def from_arrays(
     if columns.aggregated:
         return as_used(aggregates([source.only(source.names)], columns), columns)
     chosen = chosen_columns([source], columns)
-    held = source.only({*chosen.read, *chosen.features, *chosen.names("time")})
+    held = source.only(dict.fromkeys((*chosen.read, *chosen.features, *chosen.names("time"))))
     return as_used(dataset([held], chosen), columns)
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.data import Columns, Dataset, from_arrays
+from decal_cli.data.arrays import table_digest
 from decal_cli.errors import DecalError
 from tests.helpers.files import FOUR_ROWS, reading_error
 
@@ -79,3 +80,18 @@ def test_text_that_is_not_utf8_in_a_damaged_column_is_still_one_line(tmp_path: P
     pq.write_table(pa.table({"p": damaged, "y": [0, 1]}), path)
     line = reading_error(str(path), columns=Columns(score=("p",)))
     assert "column 'p'" in line and "can't decode byte 0xe1" in line
+
+
+def test_the_digest_of_arrays_is_of_their_columns_in_one_order() -> None:
+    columns = {
+        "score": [0.1, 0.2, 0.3],
+        "weight": [1.0, 2.0, 3.0],
+        "label": [0, 1, 1],
+        "group": ["a", "b", "a"],
+        "cluster": ["u", "v", "v"],
+        "features": [3.0, 2.0, 1.0],
+        "time": [1, 2, 3],
+    }
+    given = {name: values for name, values in columns.items() if name not in ("score", "label")}
+    data = from_arrays(columns["score"], columns["label"], **given)
+    assert data.inputs[0].sha256 == table_digest(pa.table(columns))
