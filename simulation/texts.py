@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.learn.method import Training, fit, won_over
+from decal_cli.learn.method import Training, fit
 from decal_cli.learn.methods import METHODS
-from decal_cli.learn.models import actions_taken
 from decal_cli.metrics import Inputs, Result, measure, parse
+from decal_cli.metrics.decisions import Change
+from decal_cli.metrics.inputs import decisions_on
 from decal_cli.tables.features import Features
 from decal_cli.tables.raw_texts import RawTexts
 from decal_cli.tables.rows import Rows
@@ -134,13 +135,13 @@ def foretold(data: Written, seed: int, thresholds: Sequence[float] = THRESHOLDS)
     """One random half against the other, at each threshold."""
     order = np.random.default_rng(seed).permutation(len(data.label))
     ours, theirs = (data.rows(np.sort(half)) for half in np.array_split(order, 2))
-    blend, isotonic = (fit(METHODS.parse(name), ours)(theirs).score for name in ("blend", "isotonic"))
+    blend, isotonic = (fit(METHODS.parse(name), ours)(theirs) for name in ("blend", "isotonic"))
     inputs = Inputs(Rows(ours.score, ours.label, features=ours.features))
     for threshold in thresholds:
         task = BinaryTask.of_threshold(threshold)
-        acts = [actions_taken(score, task) for score in (blend, isotonic)]
-        mean, error = won_over(acts[0], acts[1], theirs, task, 1.0)
-        yield Foretold(threshold, measure(parse("gain_beyond"), inputs.at(task), 0.95), mean, error)
+        before, after = (decisions_on(theirs, task, applied) for applied in (isotonic, blend))
+        won = Change(before, after).gain
+        yield Foretold(threshold, measure(parse("gain_beyond"), inputs.at(task), 0.95), won.value, won.error)
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from decal_cli.declarations.document import Above, Count, Hidden, Limit, Names, 
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
 from decal_cli.learn.forward import Forward
-from decal_cli.learn.held_out import WIDENED, build_by_amount, least_amounts, method_like
+from decal_cli.learn.held_out import build_by_amount, least_amounts, method_like
 from decal_cli.learn.probe import Recalibrated
 from decal_cli.learn.regions import Regions, bin_losses, bounds_of_bins, least_variance
 from decal_cli.metrics import Inputs, Result, decisions, grouping, parse
@@ -26,7 +26,6 @@ from decal_cli.metrics.at_capacity import AMOUNT_RANKING, SCORE_RANKING, WorthAt
 from decal_cli.metrics.confidence import Interval, normal, wilson_ends
 from decal_cli.metrics.decisions import (
     Acting,
-    Change,
     DecisionChange,
     Decisions,
     Featured,
@@ -41,7 +40,6 @@ from decal_cli.numbers import Estimated, plain
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.design import FEW_CLUSTERS, MIN_CLUSTERS, Clustered, design_effect
-from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.population import Population
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows
@@ -361,12 +359,6 @@ def _ends_and_median(values: Floats) -> tuple[float, float, float] | None:
         return None
     least, median, greatest = np.quantile(values, (0, 0.5, 1), overwrite_input=True).tolist()
     return least, median, greatest
-
-
-def won_by_row(stakes: RowStakes, score: Floats, over: Floats) -> MeanEstimate:
-    """Utility per row won by acting on one held-out score over acting on another, each row by its own utilities."""
-    gain = Change(Decisions.of_rows(stakes, over), Decisions.of_rows(stakes, score), WIDENED).gain
-    return MeanEstimate(gain.value, gain.error)
 
 
 def stakes_text(columns: Mapping[str, Sequence[str]], cost_fp: float | None, cost_fn: float | None) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis.compare import Difference, compare
-from decal_cli.analysis.described import won_by_row
+from decal_cli.analysis.described import Utility
 from decal_cli.analysis.evaluate import Evaluation, Plan, with_lists
-from decal_cli.analysis.recommend import Preferences, ends_of, evidence_choices, fitted_at, recommend
+from decal_cli.analysis.recommend import Preferences, evidence_choices, fitted_at, recommend
 from decal_cli.data import Batch, Columns, Dataset, NewRows, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.documents import read_document
@@ -26,9 +26,7 @@ from decal_cli.learn.method import (
     MethodSpec,
     Performance,
     added_columns,
-    judge,
     new_name,
-    payoffs,
     training_rows,
     try_out,
     with_score,
@@ -36,16 +34,15 @@ from decal_cli.learn.method import (
 from decal_cli.learn.method import fit as fit_method
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, from_text, score_rows
-from decal_cli.learn.models import Model, actions_taken
+from decal_cli.learn.models import Model
 from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
-from decal_cli.metrics.decisions import Decisions
-from decal_cli.metrics.inputs import row_stakes
+from decal_cli.metrics.decisions import Change
+from decal_cli.metrics.inputs import decisions_on
 from decal_cli.numbers import short
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
-from decal_cli.task import ClassDecision, RowTask, Task
 from decal_cli.version import __version__
 
 AUTO = "auto"
@@ -210,7 +207,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
         if test is None:
             performance = try_out(chosen, rows)
         else:
-            performance = judge(chosen, model, training_rows(test.models[0], task, plan.seed))
+            performance = Performance(chosen, model(training_rows(test.models[0], task, plan.seed)))
         population = dataset.population
         if population is not None and not population.kept:
             # It learned from scores that were moved there; those of new rows come as they were made.
@@ -226,7 +223,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     choices = OF_CLASSES if scores.classes else JUDGED_BY
     choices += () if plan.shared_by(scores.classes) is None else WITH_TASK
     comparison = compare(scores, replace(plan, choices=choices), splicing=False)
-    gain = _gain(performance, judged, plan, task, WIDENED if test is None else 1.0)
+    gain = _gain(performance, judged, plan, WIDENED if test is None else 1.0)
     shared = 0 if test is None else shared_rows(training.rows, test.models[0].rows)
     return Fitting(
         chosen,
@@ -281,15 +278,14 @@ def shared_rows(training: Rows, test: Rows) -> int | None:
     return int(np.isin(asked, known).sum())
 
 
-def _gain(
-    performance: Performance, judged: Dataset, plan: Plan, task: Task | ClassDecision | None, widened: float
-) -> Gain | None:
+def _gain(performance: Performance, judged: Dataset, plan: Plan, widened: float) -> Gain | None:
     """What acting on the new score wins, at the capacity where there is one.
 
     None without a task, and for a method that moves one threshold where rows have others.
     """
-    rows, applied, gain = judged.models[0].rows, performance.applied, performance.gain
-    if plan.by_row and applied.threshold is not None:
+    rows, applied = judged.models[0].rows, performance.applied
+    decision = plan.simplest.decision_of(judged.classes)
+    if decision is None or (plan.by_row and applied.threshold is not None):
         return None
     if judged.capacity is not None:
         if not plan.by_row and plan.binary is None:
@@ -298,15 +294,9 @@ def _gain(
         new = fitted_at(model, judged.capacity, plan, performance.chosen, applied, widened)
         assert new.utility is not None and new.gain is not None  # a method that was fitted has them
         return Gain(new.utility - new.gain, new.utility, new.interval if plan.intervals else None)
-    if isinstance(plan.decision, RowTask):
-        u = row_stakes(rows, plan.decision)
-        before, gain = Decisions.of_rows(u).utility.value, won_by_row(u, applied.score, rows.score)
-    elif gain is None or task is None:
-        return None
-    else:
-        utility = payoffs(task)[actions_taken(rows.score, task), rows.label]
-        before = float(rows.weights @ utility / rows.weights.sum())
-    return Gain(before, before + gain.mean, ends_of(gain, rows, plan.level))
+    change = Change(decisions_on(rows, decision), decisions_on(rows, decision, applied), widened)
+    before, gain = change.before.utility.value, Utility.of(change.gain, rows.adjusted_confidence(plan.level))
+    return Gain(before, before + gain.value, gain.interval)
 
 
 def saved_model(

@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby, pairwise
 from statistics import NormalDist
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from decal_cli.analysis.described import BestRecalibrator, Worth, select_rows, won_by_row
+from decal_cli.analysis.described import BestRecalibrator, Utility, Worth, select_rows
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, all_choices, evaluate, with_lists
 from decal_cli.analysis.flowchart import (
     BEYOND,
@@ -44,28 +45,25 @@ from decal_cli.learn.method import (
     folds_of,
     missing,
     new_name,
-    payoffs,
     training_rows,
     try_out,
     with_score,
-    won_over,
 )
 from decal_cli.learn.methods import METHODS, usual
-from decal_cli.learn.models import Applied, actions_taken
+from decal_cli.learn.models import Applied
 from decal_cli.metrics import Inputs, MetricSpec, Result, parse
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
-from decal_cli.metrics.confidence import normal, quantile
-from decal_cli.metrics.inputs import INPUT_KINDS, row_stakes, worth_at_capacity
+from decal_cli.metrics.confidence import quantile
+from decal_cli.metrics.decisions import Change, Decisions
+from decal_cli.metrics.inputs import INPUT_KINDS, decisions_on, worth_at_capacity
 from decal_cli.metrics.measure import measure, measure_all
 from decal_cli.numbers import Interval, Say, per_thousand
 from decal_cli.tables.aggregated import COUNTS_HAVE_NONE
-from decal_cli.tables.estimate import MeanEstimate
-from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity, selected
 from decal_cli.tables.table import Floats, Mask
-from decal_cli.tables.units import mean_over
-from decal_cli.task import BinaryTask, RowTask, Task
+from decal_cli.tables.units import Estimate
+from decal_cli.task import BinaryTask, Task
 
 Fit = tuple[MethodSpec, Applied | None, str | None]
 """A method, what it says of held-out rows, and the reason where it cannot be fitted."""
@@ -120,14 +118,13 @@ def candidates(rows: Training) -> tuple[MethodSpec, ...]:
 class TriedOn:
     """The rows that methods are tried on, the report of them, and what methods cost by action.
 
-    confidence: of intervals. utilities: of the rows that are judged, where every row has its own.
+    confidence: of intervals.
     """
 
     report: Report
     rows: Training
     costs: Mapping[str, float]
     confidence: float
-    utilities: RowStakes | None = None
 
     def trials(self, chosen: Sequence[MethodSpec], progress: Progress) -> tuple[Trial, ...]:
         """These methods, the best first; what cannot be fitted last."""
@@ -140,9 +137,8 @@ class TriedOn:
         for place, each in enumerate(trials):
             if first and first.applied and each.applied and each.achieved.value is not None:
                 # The paired difference to the best one, each after its cost.
-                mean, error = self._won(first.applied, each.applied)
-                behind = self._result(MeanEstimate(mean - (first.cost - each.cost), error))
-                trials[place] = replace(each, behind=behind)
+                behind = self._won(first.applied, each.applied) - (first.cost - each.cost)
+                trials[place] = replace(each, behind=self._result(behind))
         return tuple(trials)
 
     def _trial(self, chosen: MethodSpec) -> Trial:
@@ -157,21 +153,21 @@ class TriedOn:
         except Undefined as undefined:
             return replace(trial, achieved=Result(None, None, undefined.reason))
 
-    def _result(self, mean: MeanEstimate) -> Result:
-        return Result(mean.mean, ends_of(mean, self.rows.judged, self.confidence))
+    def _result(self, estimate: Estimate) -> Result:
+        return Result(*Utility.of(estimate, self._judged.adjusted_confidence(self.confidence)))
 
-    def _won(self, one: Applied, other: Applied | None = None) -> MeanEstimate:
+    @cached_property
+    def _judged(self) -> Training:
+        return self.rows.judged
+
+    def _decisions(self, applied: Applied | None = None) -> Decisions:
+        """Decisions by a new score, or by the score as it is. Errors: Undefined."""
+        assert self.rows.task is not None  # advice is for a decision
+        return decisions_on(self._judged, self.rows.task, applied)
+
+    def _won(self, one: Applied, other: Applied | None = None) -> Estimate:
         """What acting on a new score wins over another, or over the score as it is. Errors: Undefined."""
-        rows = self.rows.judged
-        if self.utilities is not None:
-            if one.threshold is not None:
-                raise Undefined("moves one threshold of all rows, and here each row has its own")
-            return won_by_row(self.utilities, one.score, rows.score if other is None else other.score)
-        task = rows.task
-        if task is None:
-            raise Undefined("needs a task")
-        before = actions_taken(rows.score, task) if other is None else other.acts(task)
-        return won_over(one.acts(task), before, rows, task)
+        return Change(self._decisions(other), self._decisions(one), WIDENED).gain
 
     def picked(self, trials: Sequence[Trial]) -> Picked | None:
         """What most people would do: compare the usual methods by cross-validation, and keep the best.
@@ -182,33 +178,16 @@ class TriedOn:
         fitted = [each for each in fitted if each.chosen.key in usual(bool(self.rows.classes))] or fitted
         if not fitted:
             return None
-        rows = self.rows.judged
-        now, weight, fold = self._payoffs(None), rows.weights, folds_of(rows)
-        won = np.vstack([np.zeros(len(rows)), *(self._payoffs(each.applied) - now - each.cost for each in fitted)])
+        rows, now = self._judged, self._decisions().won()
+        weight, fold = rows.weights, folds_of(rows)
+        won = np.vstack([0 * now, *(self._decisions(each.applied).won() - now - each.cost for each in fitted)])
         held_out = np.empty(len(rows))
         for k in np.unique(fold):
             here, others = fold == k, fold != k if rows.time is None else fold < k
             held_out[here] = won[(won[:, others] @ weight[others]).argmax(), here]
-        mean, error = mean_over(held_out, weight, rows.unit)
         names = tuple(each.chosen.key for each in fitted)
-        gain = self._result(MeanEstimate(mean, WIDENED * error))
+        gain = self._result(rows.units.mean(held_out).widened(WIDENED))
         return Picked((None, *names)[(won @ weight).argmax()], names, gain)
-
-    def _payoffs(self, applied: Applied | None) -> Floats:
-        """What deciding by a new score is worth, by the score as it is where there is none: by row, shape (T,)."""
-        rows = self.rows.judged
-        if self.utilities is not None:
-            return self.utilities.payoff(self.utilities.response(rows.score if applied is None else applied.score))
-        task = rows.task
-        assert task is not None  # a method was judged by it
-        acts = actions_taken(rows.score, task) if applied is None else applied.acts(task)
-        return payoffs(task)[acts, rows.label.astype(int)]
-
-
-def ends_of(mean: MeanEstimate, rows: Rows, confidence: float | None) -> Interval | None:
-    """The normal interval of a mean over rows; None where none is asked for, or clusters are too few for one."""
-    adjusted = rows.adjusted_confidence(confidence)
-    return None if adjusted is None else normal(mean, adjusted)
 
 
 def best(trials: Sequence[Trial]) -> Trial | None:
@@ -353,9 +332,9 @@ def _row(method: str | None, kind: Kind | None, at: WorthAtCapacity) -> Ranked:
 
 def _compared(row: Ranked, before: WorthAtCapacity, after: WorthAtCapacity, plan: Plan, widened: float = 1.0) -> Ranked:
     """The row of a new score, with its gain."""
-    gain = after.utility - before.utility
-    ends = ends_of(MeanEstimate(gain.value, widened * gain.error), before.rows, plan.confidence)
-    return replace(row, gain=gain.value, interval=ends)
+    gain = (after.utility - before.utility).widened(widened)
+    adjusted = before.rows.adjusted_confidence(plan.confidence)
+    return replace(row, gain=gain.value, interval=Utility.of(gain, adjusted).interval)
 
 
 EVIDENCE = tuple(map(parse, (*EVIDENCE_KEYS, "ece", "ece_null", "ece_debiased")))
@@ -585,12 +564,11 @@ def try_methods(
 
     def rounds_of(model: Predictions) -> Iterator[Round]:
         report = untried.evaluation.by_place[model.name, None]
-        now, task = plan, plan.simplest.shared_by(dataset.classes)
+        now, task = plan, plan.simplest.decision_of(dataset.classes)
         chosen = tuple(methods) or candidates(training_rows(model, task, plan.seed))
         for _ in range(ROUNDS):
             rows, model = training_rows(model, task, plan.seed), replace(model, rows=model.rows.judged)
-            utilities = row_stakes(model.rows, plan.decision) if isinstance(plan.decision, RowTask) else None
-            tried = TriedOn(report, rows, dict(preferences.costs), plan.confidence, utilities)
+            tried = TriedOn(report, rows, dict(preferences.costs), plan.confidence)
             trials = tried.trials(chosen, progress)
             winner, by_cv = best(trials), tried.picked(trials)
             if winner is None or winner.applied is None:

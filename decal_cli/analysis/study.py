@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli.analysis.flowchart import (
     BEYOND,
@@ -39,7 +38,7 @@ from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.documents import digest_of, json_of
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.hints import Hint
-from decal_cli.learn.method import MethodSpec, Training, fit_each, missing, training_rows, won
+from decal_cli.learn.method import MethodSpec, Training, fit_each, missing, training_rows
 from decal_cli.learn.methods import METHODS, methods_for_two
 from decal_cli.learn.models import Model
 from decal_cli.learn.probe import Recalibrated
@@ -47,7 +46,10 @@ from decal_cli.learn.regions import build_regions
 from decal_cli.limits import MAX_LINE_BYTES
 from decal_cli.metrics import Inputs, MetricSpec, parse
 from decal_cli.metrics import measure as measure_metric
+from decal_cli.metrics.decisions import Decisions
+from decal_cli.metrics.inputs import decisions_on
 from decal_cli.tables.threads import one_thread
+from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, ClassDecision, ClassTask, Task
 from decal_cli.version import __version__
 
@@ -270,20 +272,20 @@ def _add_gains(
     points: list[Record], models: Mapping[str, list[Model]], test: Training, tasks: Sequence[Task | ClassDecision]
 ) -> None:
     """What methods, and always deciding the same, win on the test half, in units of u_delta."""
+    as_is = [decisions_on(test, task) for task in tasks]
 
-    def gain(acts: NDArray[Any], task: Task | ClassDecision) -> float:
-        return won(acts, test, task).mean / task.u_delta
+    def gain(utility: Estimate, now: Decisions, task: Task | ClassDecision) -> float:
+        return (utility.value - now.utility.value) / task.u_delta
 
-    for point, task in zip(points, tasks, strict=True):
-        by_threshold = point["threshold"] is not None
-        always = [gain(np.full(len(test), acts), task) for acts in (False, True)] if by_threshold else []
-        point |= {"gains": {}, "constants": always}
+    for point, task, now in zip(points, tasks, as_is, strict=True):
+        constants = (0, 1) if point["threshold"] is not None else ()
+        point |= {"gains": {}, "constants": [gain(now.constant(action), now, task) for action in constants]}
     for name, of_tasks in models.items():
         applied = {}
-        for point, task, model in zip(points, tasks, of_tasks, strict=True):
+        for point, task, now, model in zip(points, tasks, as_is, of_tasks, strict=True):
             if id(model) not in applied:
                 applied[id(model)] = model(test)
-            point["gains"][name] = gain(applied[id(model)].acts(task), task)
+            point["gains"][name] = gain(decisions_on(test, task, applied[id(model)]).utility, now, task)
 
 
 NAME = "units.jsonl"

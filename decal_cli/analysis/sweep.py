@@ -30,11 +30,11 @@ from decal_cli.learn.regions import Regions, build_regions, hold_out
 from decal_cli.metrics import Inputs, Result, grouping, measure, parse
 from decal_cli.metrics.confidence import Interval, wilson_ends
 from decal_cli.metrics.families.classes import risk_at
-from decal_cli.metrics.inputs import row_stakes
+from decal_cli.metrics.inputs import decisions_on
 from decal_cli.metrics.within_cells import of_curves
 from decal_cli.numbers import plain
 from decal_cli.tables.aggregated import CountedData
-from decal_cli.tables.classes import ClassTable, best_actions
+from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.rows import Rows
@@ -46,7 +46,6 @@ from decal_cli.task import (
     CAPACITY,
     PREVALENCE,
     BinaryTask,
-    ClassDecision,
     ClassTask,
     Decision,
     RowTask,
@@ -461,11 +460,8 @@ def _moved(
 
 def _actions(rows: Rows, task: Decision) -> Ints:
     """The number of each row's action in the utility."""
-    if isinstance(task, ClassDecision):
-        return best_actions(rows.score, np.array(task.utility))
-    if isinstance(task, RowTask):
-        return row_stakes(rows, task).response(rows.score)
-    return np.array(task.envelope)[np.searchsorted(task.decision_thresholds, rows.score, side="right")]
+    action = decisions_on(rows, task).action
+    return np.array(task.envelope)[action] if isinstance(task, Task) else action
 
 
 def curve_of(results: Sequence[Result], kind: CurveKind) -> MetricCurve:

@@ -18,14 +18,12 @@ from decal_cli.declarations.spec import Declaration, Registry, Spec, parameters_
 from decal_cli.errors import Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint, said
 from decal_cli.learn.encoding import Encoded, encoded
-from decal_cli.learn.held_out import WIDENED, too_few
-from decal_cli.learn.models import Applied, Model, actions_taken
-from decal_cli.tables.estimate import MeanEstimate
+from decal_cli.learn.held_out import too_few
+from decal_cli.learn.models import Applied, Model
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Mask
-from decal_cli.tables.units import mean_over
-from decal_cli.task import BinaryTask, ClassDecision, Task
+from decal_cli.tables.table import FEWEST_ROWS, Ints, Mask
+from decal_cli.task import BinaryTask, Decision, Task
 
 T = TypeVar("T")
 Kind = Literal["recalibration", "post-training"]
@@ -46,7 +44,7 @@ class Training(Rows):
     feature_names: of the columns of features as the user has them; empty where they have none.
     """
 
-    task: Task | ClassDecision | None = field(default=None, kw_only=True)
+    task: Decision | None = field(default=None, kw_only=True)
     """What decisions are judged by; a BinaryTask where it has two actions."""
     seed: int = field(default=SEED, kw_only=True)
     feature_names: tuple[str, ...] = field(default=(), kw_only=True)
@@ -74,11 +72,6 @@ class Training(Rows):
 
     def take(self, which: NDArray[Any]) -> Self:
         return super(Training, replace(self, cache={})).take(which)
-
-
-def payoffs(task: Task | ClassDecision) -> Floats:
-    """The utility of every action that is ever taken, at each label, shape (A, K)."""
-    return np.array(task.undominated)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,16 +169,14 @@ def method(
 
 @dataclass(frozen=True, eq=False)
 class Performance:
-    """How a method does on rows, each scored by a model that has not seen it; `rows.judged` as they were given.
+    """What a method says of rows, each scored by a model that has not seen it; `rows.judged` as they were given.
 
-    gain: utility per decision won over acting on the score as it is, and its error; None without a task. seconds:
-    processor time of all fits.
+    seconds: processor time of all fits.
     """
 
     chosen: MethodSpec
     applied: Applied
-    gain: MeanEstimate | None
-    seconds: float
+    seconds: float = 0.0
 
 
 def try_out(spec: MethodSpec, rows: Training) -> Performance:
@@ -198,9 +189,7 @@ def try_out(spec: MethodSpec, rows: Training) -> Performance:
     order = np.argsort(np.concatenate([here for here, _ in folds]))
     columns = zip(*(applied for _, applied in folds), strict=True)
     each: list[Any] = [None if values[0] is None else np.concatenate(values)[order] for values in columns]
-    applied = Applied(*each)
-    seconds = time.process_time() - before
-    return Performance(spec, applied, _gain(applied, rows.judged, WIDENED), seconds)
+    return Performance(spec, Applied(*each), time.process_time() - before)
 
 
 def folds_of(rows: Training) -> Ints:
@@ -223,36 +212,7 @@ def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[Mask, Model
         yield fold == k, fit(spec, others), others
 
 
-def judge(spec: MethodSpec, model: Model, rows: Training) -> Performance:
-    """The performance of a fitted model on rows that it has not seen."""
-    applied = model(rows)
-    return Performance(spec, applied, _gain(applied, rows, 1.0), 0.0)
-
-
-def _gain(applied: Applied, rows: Training, widened: float) -> MeanEstimate | None:
-    task = rows.task
-    return None if task is None else won(applied.acts(task), rows, task, widened)
-
-
-def won(acts: NDArray[Any], rows: Training, task: Task | ClassDecision, widened: float = 1.0) -> MeanEstimate:
-    """Utility per decision of these decisions less that of acting on the score as it is, and its paired error."""
-    return won_over(acts, actions_taken(rows.score, task), rows, task, widened)
-
-
-def won_over(
-    acts: NDArray[Any], others: NDArray[Any], rows: Training, task: Task | ClassDecision, widened: float = WIDENED
-) -> MeanEstimate:
-    """Utility per decision of some decisions less that of others on the same rows, and its paired error."""
-    if isinstance(task, BinaryTask):
-        gain = task.u_delta * (acts.astype(np.float64) - others) * (rows.label - task.threshold)
-    else:
-        utility, label = payoffs(task), rows.label.astype(np.int64)
-        gain = utility[acts, label] - utility[others, label]
-    mean, error = mean_over(gain, rows.weights, rows.unit)
-    return MeanEstimate(mean, widened * error)
-
-
-def training_rows(model: Predictions, task: Task | ClassDecision | None, seed: int) -> Training:
+def training_rows(model: Predictions, task: Decision | None, seed: int) -> Training:
     """A model's rows as methods take them."""
     rows = model.rows
     binary = task.two_actions if isinstance(task, Task) else None

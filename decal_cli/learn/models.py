@@ -71,7 +71,7 @@ class Applied(NamedTuple):
 
 
 def actions_taken(score: Floats, task: Task | ClassDecision, at_best: bool = False) -> Ints:
-    """The action of each row by its score: a row of `payoffs`. at_best: at the best thresholds, not at those in use."""
+    """The action of each row by its score, of those that may be taken. at_best: not at the thresholds in use."""
     if isinstance(task, ClassDecision):
         return best_actions(score, np.array(task.utility))
     return np.searchsorted(task.thresholds if at_best else task.decision_thresholds, score, side="right")

@@ -262,7 +262,7 @@ class Change:
         """
         mean, most = self.mean_gain, self.before.most
         extra = self.by_labels**2 * self.before.one_row
-        gain = replace(mean * self.widened, value=mean.value, extra=extra, missed=0.0)
+        gain = replace(mean.widened(self.widened), extra=extra, missed=0.0)
         return gain.within(-most, most)
 
     @property

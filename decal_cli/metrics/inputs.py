@@ -9,6 +9,7 @@ from decal_cli.errors import Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
 from decal_cli.learn.forward import Forward
 from decal_cli.learn.held_out import FlagByCost, build_by_amount
+from decal_cli.learn.models import Applied, actions_taken
 from decal_cli.learn.probe import ClassProbed, Probed, Recalibrated, build_class_probe, build_probe, build_recalibrated
 from decal_cli.learn.regions import Regions, build_regions
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
@@ -326,6 +327,19 @@ def stakes_on(rows: Rows, decision: Decision) -> RowStakes:
     if isinstance(decision, RowTask):
         return row_stakes(rows, decision)
     return RowStakes(rows, Utilities.of(decision.undominated), decision.limited)
+
+
+def decisions_on(rows: Rows, decision: Decision, applied: Applied | None = None) -> Decisions:
+    """Decisions on rows by their score, or by what a model says of them. A unit is a row.
+
+    Errors: Undefined, where the model moves one threshold of all rows, and each row has its own.
+    """
+    if not isinstance(decision, RowTask):
+        action = actions_taken(rows.score, decision) if applied is None else applied.acts(decision)
+        return Decisions(rows.units, Utilities.of(decision.undominated), action)
+    if applied is not None and applied.threshold is not None:
+        raise Undefined("moves one threshold of all rows, and here each row has its own")
+    return Decisions.of_rows(row_stakes(rows, decision), None if applied is None else applied.score)
 
 
 def worth_at_capacity(rows: Rows, decision: Decision) -> WorthAtCapacity:

@@ -496,6 +496,10 @@ class Estimate:
         ratio, ours, theirs = self.value / other.value, self._in_runs, other._in_runs
         return Estimate(ratio, Influence(lambda which: (ours[which] - ratio * theirs[which]) / other.value), self.units)
 
+    def widened(self, factor: float) -> Estimate:
+        """This estimate, with an error so many times as large."""
+        return replace(self * factor, value=self.value, low=self.low, high=self.high)
+
     def within(self, low: float, high: float) -> Estimate:
         """This estimate of a quantity that cannot lie outside of a range: the value is cut to it."""
         return replace(self, value=min(max(self.value, low), high), low=low, high=high)

@@ -33,7 +33,7 @@ from decal_cli.learn.methods import parse
 from decal_cli.render.terms import StatedTerms
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FIXTURES, Decal
-from tests.helpers.training import FIFTH, OF_TWO, random_training
+from tests.helpers.training import FIFTH, OF_TWO, gain_of, random_training
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
@@ -56,7 +56,7 @@ class TestTrials:
         for one in trials:
             kind = one.chosen.declared.kind
             assert one.predicted == PREDICTED["gain_recalibration" if kind == "recalibration" else "gain_post_training"]
-            assert one.achieved.value == try_out(one.chosen, rows).gain.mean
+            assert one.achieved.value == gain_of(rows, try_out(one.chosen, rows).applied).value
             low, high = one.achieved.interval
             assert low <= one.achieved.value <= high
 

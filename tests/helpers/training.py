@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
+from decal_cli.learn.held_out import WIDENED
 from decal_cli.learn.method import Training, fit
 from decal_cli.learn.methods import METHODS, parse
 from decal_cli.learn.models import Applied, Model
+from decal_cli.metrics.decisions import Change
+from decal_cli.metrics.inputs import decisions_on
 from decal_cli.tables.rows import Rows, Unlabelled
+from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, abstaining
 from tests.helpers.worlds import fixture_columns
 
@@ -64,6 +68,12 @@ def class_training(seed: int = 0, rows: int = 600, weighted: bool = False) -> Tr
     weight = rng.integers(1, 3, rows).astype(float) if weighted else None
     task = abstaining(0.3).for_classes(LETTERS)
     return Training(score, label, weight, classes=LETTERS, features=x, task=task)
+
+
+def gain_of(rows: Training, applied: Applied) -> Estimate:
+    """What acting on a new score wins over the score as it is."""
+    assert rows.task is not None
+    return Change(decisions_on(rows, rows.task), decisions_on(rows, rows.task, applied), WIDENED).gain
 
 
 def training_of(rows: Rows, task: BinaryTask = FIFTH) -> Training:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from decal_cli.errors import Undefined
-from decal_cli.learn.method import Method, MethodSpec, Training, fit, fitted_folds, judge, try_out, won
+from decal_cli.learn.method import Method, MethodSpec, Training, fit, fitted_folds, try_out
 from decal_cli.learn.methods import METHODS, parse
 from decal_cli.learn.models import Applied, Model
 from decal_cli.tables.resample import FOLDS
@@ -20,6 +20,7 @@ from tests.helpers.training import (
     OF_TWO,
     class_training,
     fit_method,
+    gain_of,
     random_training,
     training_of,
     unlabelled,
@@ -249,30 +250,28 @@ class TestMemory:
 
     def test_a_method_that_memorises_rows_wins_nothing(self) -> None:
         rows = overconfident(400, seed=0)
-        in_sample = judge(MEMORISE, fit(MEMORISE, rows), rows).gain
-        assert in_sample.mean > 0.1 * TASK.u_delta, "it looks splendid on its own rows"
-        assert try_out(MEMORISE, rows).gain == (0.0, 0.0)
+        in_sample = gain_of(rows, fit(MEMORISE, rows)(rows))
+        assert in_sample.value > 0.1 * TASK.u_delta, "it looks splendid on its own rows"
+        held_out = gain_of(rows, try_out(MEMORISE, rows).applied)
+        assert held_out.value == 0
+        assert 0 < held_out.error < 0.01, "no decision changes, and that of one more row might"
 
 
 class TestKnownTruth:
     def test_utilities_are_per_decision_in_the_users_unit(self) -> None:
         rows = Training(np.array([0.1, 0.9]), np.array([1.0, 1.0]), np.array([1.0, 3.0]), task=TASK)
         # The first row, a quarter of the weight, is a missed positive: each of those costs 3.
-        gain = won(np.array([True, True]), rows, TASK)
-        assert gain.mean == pytest.approx(3.0 / 4)
-        assert won(rows.score >= TASK.threshold, rows, TASK) == (0.0, 0.0)
-        assert won(np.array([True, True]), rows, TASK, widened=2.0).error == pytest.approx(2 * gain.error)
+        assert gain_of(rows, Applied(np.ones(2))).value == pytest.approx(3.0 / 4)
+        assert gain_of(rows, Applied(rows.score)).value == 0
 
     def test_the_gain_is_counted_from_where_the_model_is_operated(self) -> None:
         rows = overconfident(400, seed=3)
         moved = replace(rows, task=BinaryTask.of_costs(2.0, 3.0, decision_threshold=0.9))
-        gain = won(rows.score >= TASK.threshold, moved, moved.task)
-        back = won(rows.score >= 0.9, rows, TASK)
-        assert gain.mean == pytest.approx(-back.mean)
+        gain, back = gain_of(moved, Applied(rows.score)), gain_of(rows, Applied(rows.score, np.full(400, 0.9)))
+        assert gain.value == pytest.approx(-back.value)
 
-    def test_without_a_task_there_are_scores_and_no_gain(self) -> None:
+    def test_without_a_task_there_are_scores(self) -> None:
         trial = try_out(parse("isotonic"), replace(overconfident(200, seed=0), task=None))
-        assert trial.gain is None
         assert trial.applied.score.shape == (200,)
 
 
@@ -321,4 +320,5 @@ def test_the_order_of_rows_does_not_matter(key: str) -> None:
         assert (one is None) == (other is None)
         if one is not None and other is not None:
             np.testing.assert_array_equal(one[order], other)
-    assert first.gain == pytest.approx(second.gain, rel=1e-9, abs=1e-15)
+    one, other = gain_of(rows, first.applied), gain_of(rows.take(order), second.applied)
+    assert (one.value, one.error) == pytest.approx((other.value, other.error), rel=1e-9, abs=1e-15)

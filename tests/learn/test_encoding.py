@@ -28,7 +28,7 @@ from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.tables.features import Features
 from decal_cli.tables.rows import Rows, Unlabelled
-from tests.helpers.training import FIFTH, fit_method
+from tests.helpers.training import FIFTH, fit_method, gain_of
 from tests.helpers.worlds import category_features, gain_beyond, mixed_rows
 
 
@@ -267,7 +267,9 @@ def test_many_categories_that_know_nothing_win_nothing(categories: int) -> None:
         rows = Rows(score, (rng.random(800) < score).astype(float), features=features)
         beyond = gain_beyond(build_probe(rows, seed=seed), 0.4)
         gains.append((beyond.value, beyond.error))
-        tried.append(try_out(parse("stack"), replace(training(rows), task=FIFTH)).gain)
+        judged = replace(training(rows), task=FIFTH)
+        gain = gain_of(judged, try_out(parse("stack"), judged).applied)
+        tried.append((gain.value, gain.error))
         assert abs(value_of(parse_metric("grouping_loss"), Inputs(rows))) < 0.012
     for estimates in (gains, tried):
         mean, error = np.array(estimates, dtype=float).T

@@ -15,7 +15,7 @@ from decal_cli.learn.method import Training, fit, try_out
 from decal_cli.learn.methods import parse
 from decal_cli.learn.stacks import grown_boosting, grown_forest
 from tests.helpers.command import Decal, valid_json
-from tests.helpers.training import LETTERS, OF_THREE, class_training, unlabelled
+from tests.helpers.training import LETTERS, OF_THREE, class_training, gain_of, unlabelled
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
@@ -115,8 +115,9 @@ def test_a_gain_is_the_utility_of_the_new_actions_less_that_of_the_old() -> None
     utility = np.array(rows.task.utility)
     after, before = ((score @ utility.T).argmax(axis=1) for score in (tried.applied.score, rows.score))
     won = utility[after, rows.label] - utility[before, rows.label]
-    assert tried.gain.mean == pytest.approx(won.mean(), abs=1e-12)
-    assert tried.gain.error == pytest.approx(1.2 * won.std() / np.sqrt(800), rel=1e-9)
+    gain = gain_of(rows, tried.applied)
+    assert gain.value == pytest.approx(won.mean(), abs=1e-12)
+    assert gain.error == pytest.approx(1.2 * won.std() / np.sqrt(800), rel=1e-9)
 
 
 def write(path: Path, rows: Training) -> Path:
