@@ -26,10 +26,9 @@ from decal_cli.hints import Verb
 from decal_cli.metrics import Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.confidence import RESAMPLES, Interval, quantile
-from decal_cli.metrics.decisions import decide
+from decal_cli.metrics.decisions import Decisions
 from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.inputs import row_stakes
-from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.design import Clustered, Design
 from decal_cli.tables.estimate import with_missed
 from decal_cli.tables.pairs import CellPairs, PairTable
@@ -45,8 +44,6 @@ HEADLINE = (parse("expected_utility"), parse("brier"))
 AT_CAPACITY = parse("utility_at_capacity")
 """The metric that the summary compares as well, where a capacity limits the rows to act on."""
 
-RowsByLabel = tuple[Size, Size]
-"""Rows with label 0 and with label 1."""
 NOT_EXACT = "not known from cells of two scores; counts of every pair of scores give it"
 
 
@@ -96,7 +93,7 @@ class ModelComparison(MetricReport):
     differences: Mapping[str, Difference]
     headline: Mapping[str, Difference]
     thresholds: Thresholds | None
-    disagreements: Disagreements | ClassDisagreements | None = None
+    disagreements: Disagreements | None = None
     swap: Swap | None = None
     """Who is acted on by which model, where so many rows can be acted on only; there are no disagreements then."""
 
@@ -188,15 +185,17 @@ def _contest(
     headline = {spec.key: each for spec in heads if (each := differences[spec]).difference.value is not None}
     results = {key: each.difference for key, each in asked.items()}
     contest = partial(ModelComparison, f"{of_b.model} - {of_a.model}", of_a.group, of_a.rows, of_a.positives, results)
+    apart = None
     if pairs is None:
-        by_class = None if decision is None else class_disagreements(rows[0].class_table, rows[1].class_table, decision)
-        return contest(0, asked, headline, None, by_class)
-    swapped, apart, cells = swap(*rows, ids), None, pairs if isinstance(pairs, CellPairs) else None
-    if plan.binary is not None and swapped is None:
-        threshold = plan.binary.decision_threshold
-        # Cells may not say how every row is decided.
-        if cells is None or cells.decided_at(threshold):
-            apart = disagreements(pairs, threshold, of_a.rows)
+        if decision is not None:
+            a, b = (each.class_table for each in rows)
+            sides = Decisions.of_classes(a, decision), Decisions.of_classes(b, decision)
+            apart = disagreements(*sides, decision.actions, a.top.design, of_a.rows)
+        return contest(0, asked, headline, None, apart)
+    swapped, task, cells = swap(*rows, ids), plan.binary, pairs if isinstance(pairs, CellPairs) else None
+    # Cells may not say how every row is decided.
+    if task is not None and swapped is None and (cells is None or cells.decided_at(task.decision_threshold)):
+        apart = disagreements(*Decisions.of_pairs(pairs, task), task.actions, pairs.design, of_a.rows)
     if cells is not None:
         return contest(0, asked, headline, None, apart, swapped)
     adjusted = pairs.design.confidence(plan.confidence)
@@ -266,45 +265,6 @@ def _ahead(metric: Metric, a: float, b: float) -> float:
 
 
 @dataclass(frozen=True)
-class Disagreements:
-    """Rows by the decisions of the first and the second model, both_0 to both_1. p_value: of McNemar's exact test that
-    both are right as often where they disagree; null for weighted rows.
-    """
-
-    both_0: RowsByLabel
-    only_b_1: RowsByLabel
-    only_a_1: RowsByLabel
-    both_1: RowsByLabel
-    only_a_right: Size
-    only_b_right: Size
-    p_value: Share | None
-    clustered: Hidden[bool] = False
-
-
-def disagreements(pairs: PairTable, threshold: float, rows: float) -> Disagreements:
-    """Decisions at a threshold: 1 iff score >= threshold. rows: how many there are; of each kind, by their weight.
-
-    Source of the test: McNemar 1947, exact as a sign test; of clustered rows by the lead of A in each cluster, normal
-    with t quantiles (Durkalski et al. 2003).
-    """
-    a, b = pairs.a >= threshold, pairs.b >= threshold
-    each = rows / pairs.total
-    n, pos = pairs.n * each, pairs.pos * each
-
-    def labels(by_a: bool, by_b: bool) -> RowsByLabel:
-        which = (a == by_a) & (b == by_b)
-        return float((n - pos)[which].sum()), float(pos[which].sum())
-
-    only_b, only_a = labels(False, True), labels(True, False)
-    a_right, b_right = only_b[0] + only_a[1], only_b[1] + only_a[0]
-    # On every row, who is right alone: A, B (-1), or neither (0); by label.
-    right = np.stack((b.astype(float) - a, a.astype(float) - b)).ravel()
-    p_value = sign_test(a_right, b_right, pairs.weighted, pairs.design, lambda: pairs.units.spread(each * right))
-    both_0, both_1 = labels(False, False), labels(True, True)
-    return Disagreements(both_0, only_b, only_a, both_1, a_right, b_right, p_value, pairs.design.clustered)
-
-
-@dataclass(frozen=True)
 class ActionPair:
     """Rows, by their weight, for which A takes one action and B another. gain: what B wins on them, summed."""
 
@@ -314,53 +274,65 @@ class ActionPair:
     gain: float
 
 
-@dataclass(frozen=True)
-class ClassDisagreements:
-    """Rows of several classes for which two models take different actions.
+@dataclass(frozen=True, eq=False)
+class Disagreements:
+    """Rows by the actions that two models take, by their weight.
 
-    a_better, b_better: rows, by their weight, on which the action of A, or of B, is worth more. same: on which
-    both are worth the same. p_value: of the exact sign test that neither is better more often; None for weighted rows.
-    pairs: of actions, those of most rows first.
+    cells: by the action of A, that of B and the class, (A, A, K); gains: what B wins on them, summed, (A, A). a_better,
+    b_better, same: rows of different actions on which that of A, that of B or neither is worth more. p_value: that
+    neither is better more often, by an exact sign test, of two actions McNemar's; None for weighted rows.
     """
 
-    a_better: Size
-    b_better: Size
-    same: Size
-    p_value: Share | None
-    pairs: tuple[ActionPair, ...]
-    clustered: Hidden[bool] = False
+    actions: Names
+    cells: Floats
+    gains: Floats
+    a_better: float
+    b_better: float
+    same: float
+    p_value: float | None
+    clustered: bool
+
+    @property
+    def apart(self) -> float:
+        """Rows of different actions."""
+        return self.a_better + self.b_better + self.same
+
+    @property
+    def pairs(self) -> tuple[ActionPair, ...]:
+        """Different actions, those of most rows first."""
+        rows = self.cells.sum(axis=2)
+        pairs = (
+            ActionPair(self.actions[a], self.actions[b], float(rows[a, b]), float(self.gains[a, b]))
+            for a, b in np.argwhere(rows).tolist()
+            if a != b
+        )
+        return tuple(sorted(pairs, key=lambda pair: -pair.rows))
 
 
-def class_disagreements(a: ClassTable, b: ClassTable, decision: ClassDecision) -> ClassDisagreements:
-    """The rows of two models of several classes for which the action worth most is not the same."""
-    by_a, by_b = (decide(c, decision) for c in (a, b))
-    apart = np.flatnonzero(by_a.action != by_b.action)
-    weight = np.ones(len(apart)) if a.weight is None else a.weight[apart] * (len(a) / a.total)
-    gain = (by_b.won - by_a.won)[apart]
-    size = len(decision.actions)
-    number = by_a.action[apart] * size + by_b.action[apart]
-    rows, gains = np.bincount(number, weight, size**2), np.bincount(number, weight * gain, size**2)
-    order = np.flatnonzero(rows)[np.argsort(-rows[rows > 0], kind="stable")]
-    names = decision.actions
-    pairs = tuple(ActionPair(names[k // size], names[k % size], float(rows[k]), float(gains[k])) for k in order)
-    better, worse = float(weight[gain < 0].sum()), float(weight[gain > 0].sum())
+def disagreements(a: Decisions, b: Decisions, actions: Names, design: Design, rows: float) -> Disagreements:
+    """The decisions of two models on the same units. rows: how many there are; of each kind, by their weight.
 
-    def spread() -> float:
-        assert a.unit is not None  # of clustered rows
-        leads = np.bincount(a.unit[apart], weight * -np.sign(gain))
-        return float(leads @ leads)
-
-    p_value = sign_test(better, worse, a.weight is not None, a.top.design, spread)
-    return ClassDisagreements(better, worse, float(weight[gain == 0].sum()), p_value, pairs, a.unit is not None)
+    Source of the test: McNemar 1947, exact as a sign test; of clustered rows by the lead of A in each cluster, normal
+    with t quantiles (Durkalski et al. 2003).
+    """
+    size, units, won = len(actions), a.units, b.won() - a.won()
+    each, ahead, apart = rows / units.total, np.sign(won), a.action != b.action
+    weight = units.weight * each
+    cells, gains = np.zeros((size, size, a.stakes.classes)), np.zeros((size, size))
+    np.add.at(cells, (a.action, b.action, units.label), weight)
+    np.add.at(gains, (a.action, b.action), weight * won)
+    better, worse, same = (float(weight[apart & (ahead == side)].sum()) for side in (-1, 1, 0))
+    p_value = sign_test(better, worse, design, lambda: units.spread(each * ahead))
+    return Disagreements(actions, cells, gains, better, worse, same, p_value, design.clustered)
 
 
-def sign_test(one: float, other: float, weighted: bool, design: Design, spread: Callable[[], float]) -> float | None:
+def sign_test(one: float, other: float, design: Design, spread: Callable[[], float]) -> float | None:
     """Two-sided probability of so uneven a split, were both sides as likely; None for weighted rows.
 
     spread: of clustered rows, the sum over clusters of their squared leads.
     """
     if not isinstance(design, Clustered):
-        return None if weighted else exact_sign_test(round(one), round(other))
+        return None if design.weighted else exact_sign_test(round(one), round(other))
     squares = 0.0 if design.confidence(0.5) is None else spread()
     if not squares:
         return None

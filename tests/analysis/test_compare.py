@@ -17,7 +17,6 @@ from decal_cli.analysis.compare import (
     Splice,
     SwapPart,
     best_cut,
-    class_disagreements,
     compare,
     disagreements,
     exact_sign_test,
@@ -29,6 +28,7 @@ from decal_cli.curves.crossings import BrierDifference, Crossing, band, brier_di
 from decal_cli.data import Dataset, from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.metrics import parse
+from decal_cli.metrics.decisions import Decisions
 from decal_cli.render.results.comparison import Compared
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import pair_up
@@ -265,15 +265,14 @@ def test_the_table_by_hand(weighted: bool) -> None:
     rng = np.random.default_rng(5)
     a, b, label = np.round(rng.random(300), 2), np.round(rng.random(300), 2), (rng.random(300) < 0.4).astype(int)
     weight = rng.gamma(2.0, size=300) if weighted else np.ones(300)
-    counted = disagreements(pair_up(a, b, label, weight if weighted else None), 0.5, 300)
+    pairs, task = pair_up(a, b, label, weight if weighted else None), BinaryTask.of_threshold(0.5)
+    counted = disagreements(*Decisions.of_pairs(pairs, task), ("0", "1"), pairs.design, 300)
     weight *= 300 / weight.sum()
-    cells = {(0, 0): counted.both_0, (0, 1): counted.only_b_1, (1, 0): counted.only_a_1, (1, 1): counted.both_1}
-    for (by_a, by_b), cell in cells.items():
-        for at in (0, 1):
-            which = ((a >= 0.5) == by_a) & ((b >= 0.5) == by_b) & (label == at)
-            assert cell[at] == pytest.approx(weight[which].sum(), rel=1e-12)
+    for (by_a, by_b, at), cell in np.ndenumerate(counted.cells):
+        which = ((a >= 0.5) == by_a) & ((b >= 0.5) == by_b) & (label == at)
+        assert cell == pytest.approx(weight[which].sum(), rel=1e-12)
     only_a = (((a >= 0.5) == label) & ((b >= 0.5) != label)) * weight
-    assert counted.only_a_right == pytest.approx(only_a.sum(), rel=1e-12)
+    assert counted.a_better == pytest.approx(only_a.sum(), rel=1e-12)
     assert (counted.p_value is None) == weighted
 
 
@@ -294,7 +293,8 @@ def test_of_several_classes_weights_count_as_so_many_rows_of_a_cluster_do() -> N
             )
             for score in (a, b)
         )
-        ends.append(class_disagreements(one, other, decision))
+        sides = (Decisions.of_classes(each, decision) for each in (one, other))
+        ends.append(disagreements(*sides, decision.actions, one.top.design, len(one)))
     weighed, whole = ends
     assert weighed.p_value == pytest.approx(whole.p_value, rel=1e-9) and 0 < whole.p_value < 1
     share = 240 / times.sum()

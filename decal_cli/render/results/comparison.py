@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from decal_cli.analysis.compare import (
-    ClassDisagreements,
+    ActionPair,
     Comparison,
     Difference,
     Disagreements,
@@ -19,7 +19,7 @@ from decal_cli.analysis.compare import (
 )
 from decal_cli.analysis.evaluate import resampled_cells
 from decal_cli.data.words import grouped
-from decal_cli.declarations.document import Absent, Count, Positive, Some, Two
+from decal_cli.declarations.document import Absent, Count, Positive, Share, Size, Some, Two
 from decal_cli.metrics import Result, parse
 from decal_cli.numbers import Interval, alike, bracketed, counts, pieces, plain, rounded, short, sized
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Notes, Points, TextTable, Tone
@@ -47,6 +47,8 @@ MAX_RANGES = 4
 """Ranges of thresholds that a sentence lists."""
 MAX_PAIRS = 10
 """Pairs of actions that a table shows."""
+RowsByLabel = tuple[Size, Size]
+"""Rows with label 0 and with label 1."""
 _TONES: dict[bool | None, Tone] = {True: "doubtful", False: "good", None: ""}
 
 
@@ -59,6 +61,39 @@ class DifferenceData(View):
     method: Literal["analytic", "bootstrap"] | None
     better: str | None
     by_chance: bool | None
+
+
+def _cell(by_a: int, by_b: int) -> Any:
+    return of(lambda apart: apart.cells[by_a, by_b])
+
+
+class DisagreementsData(View):
+    """Rows by the decisions of the first and the second model, both_0 to both_1, each by label. p_value: of McNemar's
+    exact test that both are right as often where they disagree; null for weighted rows.
+    """
+
+    both_0: RowsByLabel = _cell(0, 0)
+    only_b_1: RowsByLabel = _cell(0, 1)
+    only_a_1: RowsByLabel = _cell(1, 0)
+    both_1: RowsByLabel = _cell(1, 1)
+    only_a_right: Size = of("a_better")
+    only_b_right: Size = of("b_better")
+    p_value: Share | None
+
+
+class ClassDisagreementsData(View):
+    """Rows of several classes for which two models take different actions.
+
+    a_better, b_better: rows, by their weight, on which the action of A, or of B, is worth more. same: on which
+    both are worth the same. p_value: of the exact sign test that neither is better more often; null for weighted rows.
+    pairs: of actions, those of most rows first.
+    """
+
+    a_better: Size
+    b_better: Size
+    same: Size
+    p_value: Share | None
+    pairs: list[ActionPair]
 
 
 class ContestData(View):
@@ -76,7 +111,12 @@ class ContestData(View):
         lambda contest: {k: DifferenceData(each, k) for k, each in {**contest.differences, **contest.headline}.items()}
     )
     thresholds: Thresholds | None
-    disagreements: Disagreements | ClassDisagreements | None
+    disagreements: DisagreementsData | ClassDisagreementsData | None = of(
+        lambda contest: (
+            contest.disagreements
+            and (ClassDisagreementsData if contest.positives is None else DisagreementsData)(contest.disagreements)
+        )
+    )
     swap: Absent[Swap | None]
 
 
@@ -116,10 +156,9 @@ class Compared(WrittenResult):
             if several:
                 yield Heading("all rows" if contest.group is None else f"{contest.group}, {contest.rows:,} rows")
             yield self._metric_table(contest, close=several)
-            if isinstance(contest.disagreements, ClassDisagreements):
-                yield _pairs_table(contest.disagreements)
-            elif contest.disagreements is not None:
-                yield self._disagreements_table(contest.disagreements)
+            if contest.disagreements is not None:
+                of_apart = _pairs_table if contest.positives is None else self._disagreements_table
+                yield of_apart(contest.disagreements)
             if contest.swap is not None and evaluation.limit is not None:
                 yield _swap_table(contest.swap, evaluation.limit)
             if contest.thresholds is not None and contest.thresholds.ahead:
@@ -238,25 +277,24 @@ class Compared(WrittenResult):
         at = f"{splice.below} below t = {short(splice.threshold, 3)} and {splice.above} above"
         return f"{advice}. {at}: {reached}.{doubt}"
 
-    def _disagreements_sentence(self, each: Disagreements | ClassDisagreements) -> str:
+    def _disagreements_sentence(self, each: Disagreements) -> str:
         """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
         first, second = self.models
-        if isinstance(each, ClassDisagreements):
-            apart, same, note = each.a_better + each.b_better + each.same, "take the same action for every row", ""
+        if self.whole.positives is None:
+            same, note = "take the same action for every row", ""
             text = (
-                f"for {counted(apart)} rows the two take different actions: that of {first} is worth more for "
+                f"for {counted(each.apart)} rows the two take different actions: that of {first} is worth more for "
                 f"{counted(each.a_better)}, that of {second} for {counted(each.b_better)}"
             )
             test = "sign test over clusters, p" if each.clustered else "exact sign test, p"
         else:
-            apart, same = each.only_a_right + each.only_b_right, "decide every row alike"
-            note = "; it counts both errors alike"
+            same, note = "decide every row alike", "; it counts both errors alike"
             text = (
-                f"on {counted(apart)} rows the two decide differently: {first} is right on "
-                f"{counted(each.only_a_right)}, {second} on {counted(each.only_b_right)}"
+                f"on {counted(each.apart)} rows the two decide differently: {first} is right on "
+                f"{counted(each.a_better)}, {second} on {counted(each.b_better)}"
             )
             test = "McNemar's p, over clusters," if each.clustered else "McNemar's exact p"
-        if not apart:
+        if not each.apart:
             return f"the two models {same}."
         return f"{text}." if each.p_value is None else f"{text} ({test} = {plain(each.p_value)}{note})."
 
@@ -344,7 +382,7 @@ class Compared(WrittenResult):
     def _disagreements_table(self, apart: Disagreements) -> TextTable:
         """A row for each pair of decisions, columns by label."""
         names = self.terms.names or ("0", "1")
-        cells = {(1, 1): apart.both_1, (1, 0): apart.only_a_1, (0, 1): apart.only_b_1, (0, 0): apart.both_0}
+        cells = {(a, b): apart.cells[a, b].tolist() for a in (1, 0) for b in (1, 0)}
         right = {(1, 0): "A at label 1, else B", (0, 1): "B at label 1, else A"}
         return table(
             cells,
@@ -365,7 +403,7 @@ def _headline(contest: ModelComparison, key: str) -> Difference:
     return contest.headline.get(key, Difference(Result(None), Result(None), Result(None)))
 
 
-def _pairs_table(apart: ClassDisagreements) -> TextTable:
+def _pairs_table(apart: Disagreements) -> TextTable:
     """A table of the pairs of actions that most rows have, for several classes."""
     shown = apart.pairs[:MAX_PAIRS]
     gains = dict(zip(shown, alike([pair.gain for pair in shown]), strict=True))
@@ -378,7 +416,7 @@ def _pairs_table(apart: ClassDisagreements) -> TextTable:
             ("rows", lambda pair: counted(pair.rows)),
             ("B wins there, summed", gains.get),
         ],
-        title=f"Different actions, {counted(apart.a_better + apart.b_better + apart.same)} rows{cut}",
+        title=f"Different actions, {counted(apart.apart)} rows{cut}",
         keys=2,
     )
 
