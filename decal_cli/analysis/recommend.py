@@ -65,9 +65,6 @@ from decal_cli.tables.table import Floats, Mask
 from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, Task
 
-Fit = tuple[MethodSpec, Applied | None, str | None]
-"""A method, what it says of held-out rows, and the reason where it cannot be fitted."""
-
 ACTIONS: Mapping[str, Action] = {"recalibration": "recalibrate", "post-training": "post-train"}
 """The action of the flowchart that a kind of method carries out; costs are given by action."""
 
@@ -260,30 +257,24 @@ def ranks_now(ranked: Sequence[Ranked], acted_on: float, confidence: float) -> R
     return best
 
 
-def usual_fits(model: Predictions, plan: Plan) -> Iterator[Fit]:
-    """The score recalibrated, and with the features if there are any, by cross-fitting."""
-    rows = training_rows(model, plan.binary, plan.seed)
-    recalibration = CLASS_RECALIBRATION if model.rows.classes else RECALIBRATION
-    names = (recalibration,) if model.rows.features is None else (recalibration, POST_TRAINING)
-    for method in map(METHODS.parse, names):
-        try:
-            yield method, try_out(method, rows).applied, None
-        except Undefined as undefined:
-            yield method, None, undefined.reason
+def usual_methods(rows: Rows) -> tuple[MethodSpec, ...]:
+    """What recalibrates the score, and what uses the features if there are any."""
+    recalibration = CLASS_RECALIBRATION if rows.classes else RECALIBRATION
+    names = (recalibration,) if rows.features is None else (recalibration, POST_TRAINING)
+    return tuple(map(METHODS.parse, names))
 
 
-def ranked(model: Predictions, capacity: Capacity, plan: Plan, fits: Iterable[Fit]) -> tuple[Ranked, ...]:
-    """The score as it is, these fits, and a perfect ranking; model: with what its lists say of its rows."""
+def ranked(model: Predictions, capacity: Capacity, plan: Plan, trials: Iterable[Trial]) -> tuple[Ranked, ...]:
+    """The score as it is, these methods, and a perfect ranking; model: with what its lists say of its rows."""
     as_it_is = _worth(model.rows, plan)
     shown = [_row(None, None, as_it_is)]
-    for method, applied, reason in sorted(fits, key=lambda each: each[0].declared.kind != "recalibration"):
+    for trial in sorted(trials, key=lambda trial: trial.chosen.declared.kind != "recalibration"):
+        method, applied = trial.chosen, trial.applied
         if applied is None:
-            shown.append(Ranked(method.key, method.declared.kind, reason=reason))
-            continue
-        if applied.threshold is not None:
-            # It moves the threshold and leaves the score, as recalibration does.
-            continue
-        shown.append(fitted_at(model, capacity, plan, method, applied, WIDENED))
+            shown.append(Ranked(method.key, method.declared.kind, reason=trial.achieved.reason))
+        elif applied.threshold is None:
+            # One that moves the threshold leaves the score, as recalibration does.
+            shown.append(fitted_at(model, capacity, plan, method, applied, WIDENED))
     rank = np.where(as_it_is.worth > 0, as_it_is.worth, -np.inf)
     perfect = _worth(selected(model.rows, capacity, None, rank), plan)
     shown.append(_compared(_row(PERFECT, "perfect", perfect), as_it_is, perfect, plan))
@@ -437,10 +428,18 @@ def recommend(
         then(report, elsewhere)
 
     evaluation = evaluate(dataset, plan, progress, counted=True, regimes=regimes, then=held)
+
+    def usual(model: Predictions) -> Sequence[Trial]:
+        report, rows = (
+            evaluation.by_place[model.name, None],
+            training_rows(model, plan.decision_of(dataset.classes), plan.seed),
+        )
+        return TriedOn(report, rows, {}, plan.confidence).trials(usual_methods(rows), progress)
+
     return Recommendation(
         evaluation,
         tuple(walk(evidence_of(report, plan, preferences)) for report in evaluation.reports),
-        ranked=_ranked(dataset, plan, progress) if ranking else {},
+        ranked=_ranked(dataset, plan, usual, progress) if ranking else {},
         holds=holds,
         unused_times=dataset.unused_times,
     )
@@ -530,16 +529,15 @@ class Elsewhere:
 
 
 def _ranked(
-    dataset: Dataset, plan: Plan, progress: Progress, fits: Mapping[str, Sequence[Fit]] | None = None
+    dataset: Dataset, plan: Plan, tried: Callable[[Predictions], Sequence[Trial]], progress: Progress
 ) -> dict[str, tuple[Ranked, ...]]:
-    """By model; empty where every row can be acted on. fits: what was fitted already, by model."""
+    """By model; empty where every row can be acted on. tried: the methods on the rows of a model."""
     if dataset.capacity is None:
         return {}
     shown = {}
     for whole, model in zip(dataset.models, with_lists(dataset.judged, plan).models, strict=True):
         progress(f"{model.name} at capacity {dataset.capacity.text}")
-        fitted = usual_fits(whole, plan) if fits is None else fits[model.name]
-        shown[model.name] = ranked(model, dataset.capacity, plan, fitted)
+        shown[model.name] = ranked(model, dataset.capacity, plan, tried(whole))
     return shown
 
 
@@ -589,11 +587,7 @@ def try_methods(
                 return
 
     rounds = {model.name: tuple(rounds_of(model)) for model in dataset.models}
-    fits = {
-        name: [(each.chosen, each.applied, each.achieved.reason) for each in first.trials]
-        for name, (first, *_) in rounds.items()
-    }
-    shown = _ranked(dataset, plan, progress, fits)
+    shown = _ranked(dataset, plan, lambda model: rounds[model.name][0].trials, progress)
     advice = tuple(
         replace(each, next_steps=tuple(text for text in each.next_steps if text != said(TRY)))
         for each in untried.advice

@@ -40,7 +40,7 @@ from decal_cli.tables.resample import TIE
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Mask, Table
-from decal_cli.tables.units import Units, mean_over
+from decal_cli.tables.units import Units
 from decal_cli.task import (
     ABSTAIN,
     CAPACITY,
@@ -475,39 +475,34 @@ def _done(at_each: list[Rows], series: TaskSeries, adjusted: float | None) -> It
     """Shares of rows: that are not abstained from and of errors among them; or of each action."""
     rows, actions = at_each[0], [_actions(*each) for each in zip(at_each, series.tasks, strict=True)]
 
-    def shares(name: str, title: str, heading: str, parts: list[Mask], wholes: list[Mask], none: str) -> MetricCurve:
-        each = [_share(*one) for one in zip(at_each, parts, wholes, strict=True)]
-        share, effective = np.array(each, dtype=float).T
-        low, high = (None, None) if adjusted is None else wilson_ends(share, effective, adjusted)
-        reason = none if np.isnan(share).any() else None
-        return MetricCurve(_kind(name, title, heading, "share"), share, low, high, reason=reason)
+    def shares(
+        name: str, title: str, heading: str, parts: list[Mask], wholes: Sequence[Mask | Literal[True]]
+    ) -> MetricCurve:
+        each = zip(at_each, parts, wholes, strict=True)
+        return curve_of([_share(*one, adjusted) for one in each], _kind(name, title, heading, "share"))
 
-    everyone = [np.ones(len(rows), dtype=bool)] * len(actions)
+    everyone: list[Literal[True]] = [True] * len(actions)
     if series.kind == ABSTAIN:
         accepted = [taken != len(rows.classes) for taken in actions]
         wrong = [taken != np.asarray(rows.label) for taken in actions]
-        yield shares("coverage", "Coverage", "coverage", accepted, everyone, "")
+        yield shares("coverage", "Coverage", "coverage", accepted, everyone)
         text = "Errors among the accepted"
-        yield shares("accepted_error", text, text.lower(), wrong, accepted, "no row is accepted")
+        yield shares("accepted_error", text, text.lower(), wrong, accepted)
         return
     names = series.tasks[0].actions
     numbers = range(len(names)) if len(names) <= MAX_SHARES or series.entry is None else [series.entry[0]]
     for number in numbers:
         name, which = names[number], [taken == number for taken in actions]
-        yield shares(f"share[{name}]", f"Share of rows: {name}", name, which, everyone, "")
+        yield shares(f"share[{name}]", f"Share of rows: {name}", name, which, everyone)
 
 
-def _share(rows: Rows, part: Mask, whole: Mask) -> tuple[float, float]:
-    """Share of a part of some rows, NaN where there are none, and how many independent rows it rests on."""
-    weight = rows.weights[whole]
-    if not len(weight):
-        return np.nan, 1.0
-    effective = float(weight.sum() ** 2 / (weight**2).sum())
-    inside = part[whole].astype(float)
-    share, error = mean_over(inside, weight, None if rows.unit is None else rows.unit[whole])
-    if rows.unit is not None and error > 0:
-        effective = min(share * (1 - share) / error**2, effective)
-    return share, effective
+def _share(rows: Rows, part: Mask, whole: Mask | Literal[True], adjusted: float | None) -> Result:
+    """The share of a part of those rows that are accepted."""
+    try:
+        share = rows.units.share(part, whole, "no row is accepted")
+    except Undefined as undefined:
+        return Result(None, None, undefined.reason)
+    return Result(share.value, None if adjusted is None else share.wilson(adjusted))
 
 
 def risk_coverage(c: ClassTable, inputs: Inputs, adjusted: float | None) -> Risk:
@@ -558,30 +553,24 @@ class Positions:
     featured: MovedDecisions | None
     advice: tuple[int, ...] = ()
 
-    def won(self) -> dict[str, tuple[Floats, Floats]]:
-        """What ways of acting win over the score as it is at each threshold, and half the width of the interval, nan
-        where there is none, for u_delta 1; shape (K,) each.
-        """
-        t, total = self.at, self.positives + self.negatives
-        none, now = np.full(len(t), np.nan), self._worth(self.hits, self.alarms)
-        always = (self.positives * (1 - t) - self.negatives * t) / total
-        won = {"never": (-now, none), "always": (always - now, none), "now": (0 * now, none)}
-        reached, half = np.zeros(len(t)), np.zeros(len(t))
+    def worth(self) -> dict[str, Floats]:
+        """What ways of acting are worth over never acting at each threshold, for u_delta 1; shape (K,) each."""
+        always = self._worth(self.positives, self.negatives)
+        worth = {"never": 0 * always, "always": always, "now": self._worth(self.hits, self.alarms)}
+        reached = worth["now"]
         for name, moved in (("recalibrate", self.recalibrated), ("post-train", self.featured)):
             if moved is not None:
-                reached = reached + self._worth(moved.hits, moved.alarms)
-                half = np.hypot(half, moved.half)
-                won[name] = reached, half
-        return won
+                worth[name] = reached = reached + self._worth(moved.hits, moved.alarms)
+        return worth
 
-    def _worth(self, hits: Floats, alarms: Floats) -> Floats:
+    def _worth(self, hits: Floats | float, alarms: Floats | float) -> Floats:
         return (hits * (1 - self.at) - alarms * self.at) / (self.positives + self.negatives)
 
     def over_constant(self) -> dict[str, Floats]:
         """What ways of acting win over the better constant decision, for u_delta 1, shape (K,) each."""
-        won = self.won()
-        constant = np.maximum(won["never"][0], won["always"][0])
-        return {name: value - constant for name, (value, _) in won.items()}
+        worth = self.worth()
+        constant = np.maximum(worth["never"], worth["always"])
+        return {name: value - constant for name, value in worth.items()}
 
     def plain(self) -> dict[str, Any]:
         """The fields except `at` as numbers and lists, as a page holds them."""

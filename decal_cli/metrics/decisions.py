@@ -319,14 +319,6 @@ class Acting(Decisions):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray((stakes[0, 0] - stakes[1, 0]) / (stakes[1, 1] - stakes[0, 1]))
 
-    def share(self, part: Any, whole: Any, empty: str = "") -> Estimate:
-        """The share of some units among others. Errors: Undefined, with this reason, where there are no others."""
-        among = self.units.mean(whole)
-        if among.value <= 0:
-            raise Undefined(empty)
-        share = (self.units.mean(np.logical_and(part, whole)) / among).within(0.0, 1.0)
-        return replace(share, rows=self.units.rows_of(np.broadcast_to(whole, len(self.units))), of_rows=True)
-
 
 def _by_scores(units: Units, stakes: Task | ClassDecision | RowStakes, *scores: Floats) -> list[Decisions]:
     """The best actions of a task, or of rows with stakes of their own, by scores of the rows in all deals."""

@@ -297,6 +297,14 @@ class Units:
 
         return Estimate(mean, Influence(off), self)
 
+    def share(self, part: Any, whole: Any = True, empty: str = "") -> Estimate:
+        """The share of some units among others. Errors: Undefined, with this reason, where there are no others."""
+        among = self.mean(whole)
+        if among.value <= 0:
+            raise Undefined(empty)
+        share = (self.mean(np.logical_and(part, whole)) / among).within(0.0, 1.0)
+        return replace(share, rows=self.rows_of(np.broadcast_to(whole, len(self))), of_rows=True)
+
     def linear(self, value: float, adds: Callable[[], Floats], extra: float = 0.0) -> Estimate:
         """The estimate of a value. adds: computes what each unit adds to it to first order, up to a constant, (m,).
 

@@ -20,14 +20,13 @@ def test_what_ways_of_acting_win_by_hand() -> None:
     featured = MovedDecisions(np.array([0, 1]), np.array([0, 0]), np.array([0.03, 0.02]), top)
     at, hits, alarms = np.array([0.25, 0.5]), np.array([3, 2]), np.array([2, 1])
     positions = Positions(at, 4, 6, hits, alarms, top, recalibrated, featured)
-    won = {"never": [-0.175, -0.05], "always": [-0.025, -0.15], "now": [0, 0], "recalibrate": [0.05, 0]}
-    won["post-train"] = [0.05, 0.05]
-    assert {way: values.tolist() for way, (values, _) in positions.won().items()} == {
-        way: pytest.approx(values) for way, values in won.items()
+    worth = {"never": [0, 0], "always": [0.15, -0.1], "now": [0.175, 0.05], "recalibrate": [0.225, 0.05]}
+    worth["post-train"] = [0.225, 0.1]
+    assert {way: values.tolist() for way, values in positions.worth().items()} == {
+        way: pytest.approx(values, abs=1e-12) for way, values in worth.items()
     }
-    assert positions.won()["post-train"][1] == pytest.approx(np.hypot([0.01, 0.02], [0.03, 0.02]))
     for way, values in positions.over_constant().items():
-        assert values == pytest.approx(np.add(won[way], [0.025, 0.05]))
+        assert values == pytest.approx(np.subtract(worth[way], [0.15, 0]), abs=1e-12)
 
 
 def test_thresholds_are_at_most_1001_and_dense_where_labels_are_rare() -> None:

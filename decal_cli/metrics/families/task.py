@@ -217,7 +217,7 @@ def accuracy(d: Acting) -> Estimate:
 
     (TP + TN) / T.
     """
-    return d.share(d.right, True)
+    return d.units.share(d.right)
 
 
 @like("accuracy", "Sensitivity", "recall, true positive rate")
@@ -226,7 +226,7 @@ def sensitivity(d: Acting) -> Estimate:
 
     TP / (TP + FN).
     """
-    return d.share(d.acts, d.positive, "no row has label 1")
+    return d.units.share(d.acts, d.positive, "no row has label 1")
 
 
 @like("accuracy", "Specificity", "true negative rate")
@@ -235,7 +235,7 @@ def specificity(d: Acting) -> Estimate:
 
     TN / (TN + FP).
     """
-    return d.share(~d.acts, ~d.positive, "no row has label 0")
+    return d.units.share(~d.acts, ~d.positive, "no row has label 0")
 
 
 @like("accuracy", "Positive predictive value", "precision")
@@ -244,7 +244,7 @@ def ppv(d: Acting) -> Estimate:
 
     TP / (TP + FP).
     """
-    return d.share(d.positive, d.acts, "no row is decided 1")
+    return d.units.share(d.positive, d.acts, "no row is decided 1")
 
 
 @like("accuracy", "Negative predictive value", "share of label 0 among decisions 0")
@@ -253,7 +253,7 @@ def npv(d: Acting) -> Estimate:
 
     TN / (TN + FN).
     """
-    return d.share(~d.positive, ~d.acts, "no row is decided 0")
+    return d.units.share(~d.positive, ~d.acts, "no row is decided 0")
 
 
 family("practice", "Measures under the names that medicine, credit scoring and audits of fairness use.")
@@ -278,7 +278,7 @@ def selection_rate(d: Acting) -> Estimate:
 
     (TP + FP) / T.
     """
-    return d.share(d.acts, True)
+    return d.units.share(d.acts)
 
 
 @like("accuracy", "False positive rate", "fall-out, 1 - specificity", better="lower")
@@ -287,7 +287,7 @@ def false_positive_rate(d: Acting) -> Estimate:
 
     FP / (FP + TN).
     """
-    return d.share(d.acts, ~d.positive, "no row has label 0")
+    return d.units.share(d.acts, ~d.positive, "no row has label 0")
 
 
 @like(
