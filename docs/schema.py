@@ -16,8 +16,9 @@ from decal_cli.render.results.comparison import ComparisonData
 from decal_cli.render.results.evaluation import MeasuredData, Measures
 from decal_cli.render.results.fitting import FitData
 from decal_cli.render.results.online import ReplayPart
+from decal_cli.render.results.over_costs import RangedData
 from decal_cli.render.results.planned import PlannedRest
-from decal_cli.render.results.recommendation import AdvisedData, RangedData
+from decal_cli.render.results.recommendation import AdvisedData
 from decal_cli.render.results.source import Provenance
 from decal_cli.render.results.study import StudiedData
 from decal_cli.render.results.sweep import SweptData, VariedData

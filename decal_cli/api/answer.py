@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from decal_cli.analysis.flowchart import Advice
     from decal_cli.analysis.gate import GateRow
     from decal_cli.analysis.online.judged import Judged
-    from decal_cli.analysis.recommend import Stretch
+    from decal_cli.analysis.over_costs import Stretch
     from decal_cli.analysis.study_summary import Summary
     from decal_cli.analysis.sweep import Sweep, VariedSweep
     from decal_cli.data import Dataset, Paired
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from decal_cli.render.results.fitting import FittedPage
     from decal_cli.render.results.gates import Gated
     from decal_cli.render.results.online import Replayed
+    from decal_cli.render.results.over_costs import Ranged
     from decal_cli.render.results.page import ReportPage
-    from decal_cli.render.results.recommendation import Ranged, Recommended
+    from decal_cli.render.results.recommendation import Recommended
     from decal_cli.render.results.study import Studied
     from decal_cli.render.results.sweep import Curves, VariedCurves
 

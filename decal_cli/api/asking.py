@@ -32,7 +32,8 @@ from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from decal_cli.analysis.recommend import Preferences, Unknown
+    from decal_cli.analysis.over_costs import Unknown
+    from decal_cli.analysis.recommend import Preferences
     from decal_cli.learn.method import MethodSpec
     from decal_cli.render.terms import StatedTerms
 
@@ -303,7 +304,7 @@ def unknown_of(decision: Decision) -> Unknown | None:
         if not 0 < low < high < most:
             raise DecalError(f"{Hint(key, text)} is no range of {kind}", f"write the lower first: {Hint(key, example)}")
         # Late: it brings what advice rests on.
-        from decal_cli.analysis.recommend import Unknown
+        from decal_cli.analysis.over_costs import Unknown
 
         name: Any = key
         return Unknown(name, low, high)

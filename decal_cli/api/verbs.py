@@ -62,7 +62,7 @@ from decal_cli.task import CAPACITY, BinaryTask, RowTask, parse_varied
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from decal_cli.analysis.recommend import Unknown
+    from decal_cli.analysis.over_costs import Unknown
     from decal_cli.learn.model_file import Saved
 
 
@@ -185,8 +185,9 @@ def recommend(
 
 def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnswer:
     """Advice at every number of a range; without one, at every threshold. Errors: DecalError."""
-    from decal_cli.analysis.recommend import NO_DECISION, STEPS, Unknown, advise_over, evidence_choices
-    from decal_cli.render.results.recommendation import Ranged
+    from decal_cli.analysis.over_costs import STEPS, Unknown, advise_over
+    from decal_cli.analysis.recommend import NO_DECISION, evidence_choices
+    from decal_cli.render.results.over_costs import Ranged
 
     if tries:
         raise DecalError(

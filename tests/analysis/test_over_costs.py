@@ -12,7 +12,8 @@ import pytest
 
 import decal_cli as decal
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.recommend import LOOKED_AT, STEPS, Unknown
+from decal_cli.analysis.over_costs import STEPS, Unknown
+from decal_cli.analysis.recommend import LOOKED_AT
 from decal_cli.analysis.sweep import series_for, sweep_tasks
 from decal_cli.api.asking import Asked
 from decal_cli.data import Columns, Dataset, from_arrays, read
