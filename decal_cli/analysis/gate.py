@@ -44,12 +44,14 @@ from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.declarations.document import Absent, Count, Share
 from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint, Verb
-from decal_cli.learn.models import actions_taken
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import Inputs, MetricSpec, Result, parse
 from decal_cli.metrics.confidence import Interval, quantile, rows_for
+from decal_cli.metrics.inputs import decisions_on
+from decal_cli.metrics.measure import estimate_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.units import Estimate
 from decal_cli.task import ClassDecision, Task
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -729,7 +731,7 @@ def bounded_rows(spec: MetricSpec, inputs: Inputs) -> Bounded:
         raise Undefined("looks at rows one by one: without weights, counts, a capacity or another prevalence")
     if inputs.by_row:
         raise Undefined("has no bound known beforehand where every row has utilities of its own")
-    values = _of_each_row(spec.name, rows, inputs)
+    values = _of_each_row(spec, rows, inputs)
     if rows.cluster is None:
         return values
     # The mean of each cluster is one number, in their order; the last one may go on, and waits.
@@ -744,28 +746,16 @@ def bounded_rows(spec: MetricSpec, inputs: Inputs) -> Bounded:
     return Bounded(means[:-1], values.low, values.high, sizes[:-1])
 
 
-def _of_each_row(name: str, rows: Rows, inputs: Inputs) -> Bounded:
-    score, label = np.asarray(rows.score, dtype=float), np.asarray(rows.label, dtype=int)
-    if name == "brier":
-        if rows.classes:
-            return Bounded(((score - np.eye(len(rows.classes))[label]) ** 2).sum(axis=1), 0.0, 2.0)
-        return Bounded((score - label) ** 2, 0.0, 1.0)
-    task = inputs.stakes
-    payoff, action = np.array(task.undominated, dtype=float), actions_taken(score, task)
-    if name != "expected_utility":
-        if rows.classes:
-            raise Undefined("is for scores of two classes")
-        if len(payoff) != 2:
-            raise Undefined(f"needs a task of two actions, and this one has {len(payoff)}")
-        odds = (payoff[0, 0] - payoff[1, 0]) / (payoff[1, 1] - payoff[0, 1])
-        payoff = {
-            "eu_never": payoff[[0, 0]],
-            "eu_always": payoff[[1, 1]],
-            "accuracy": np.eye(2),
-            "selection_rate": np.array(((0.0, 0.0), (1.0, 1.0))),
-            "net_benefit": np.array(((0.0, 0.0), (-odds, 1.0))),
-        }[name]
-    return Bounded(payoff[action, label], float(payoff.min()), float(payoff.max()))
+def _of_each_row(spec: MetricSpec, rows: Rows, inputs: Inputs) -> Bounded:
+    """What the metric is the mean of. Errors: Undefined, where it has no meaning on these rows."""
+    if spec.name == "brier" and not rows.classes:
+        return Bounded((np.asarray(rows.score, dtype=float) - rows.label) ** 2, 0.0, 1.0)
+    if spec.name != "brier":
+        inputs = inputs.override(decisions_on(rows, inputs.stakes))
+    # Units are rows, and an estimate knows what each of them adds to it.
+    mean = estimate_of(spec, inputs)
+    assert isinstance(mean, Estimate)  # as MEANS are
+    return Bounded(mean.value + mean.units.total * mean.influence, mean.low, mean.high)
 
 
 def _need_first_rows(dataset: Dataset, baseline: Baseline) -> None:

@@ -26,7 +26,7 @@ from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.design import Design
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Table
-from decal_cli.tables.units import Estimate, run_of_each
+from decal_cli.tables.units import EVERY, Estimate, run_of_each
 from decal_cli.task import Task
 
 family("task", __doc__)
@@ -93,7 +93,7 @@ def net_benefit(d: Acting) -> Estimate:
     def each(which: Any) -> Floats:
         return np.where(d.acts[which], np.where(d.positive[which], 1.0, -d.odds(which)), 0.0)
 
-    return d.units.mean(each).within(-math.inf, 1.0)
+    return d.units.mean(each).within(-math.inf if d.stakes.own else -float(d.odds(EVERY)), 1.0)
 
 
 @metric(
