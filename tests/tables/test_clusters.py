@@ -97,7 +97,14 @@ def test_products_of_counts_are_sums_over_clusters(
     assert cells.design.gram == pytest.approx(counts.T @ counts, abs=1e-9)
 
 
-@pytest.mark.parametrize("asked", [{"score": "p", "threshold": 0.3}, {"proba": "a:*", "label": "z", "abstain": 0.4}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"score": "p", "threshold": 0.3},
+        {"proba": "a:*", "label": "z", "abstain": 0.4},
+        {"score": "p", "amount": "amount", "cost_fp": 1.0},
+    ],
+)
 def test_runs_of_any_length_give_the_same(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     columns = {name: np.array(values) for name, values in seeded_columns(60).items()}
 
