@@ -79,10 +79,15 @@ class Asked(NamedTuple):
 
     @property
     def source(self) -> Any:
-        """Where the rows are; a connection or an address as an engine. Errors: DecalError, where it has no query."""
+        """Where the rows are; a connection or an address as an engine. Errors: DecalError, where there is more than one
+        of them, or it has no query.
+        """
         source: Any = self.data.source
-        paths = paths_of(source) or ()
-        if len(paths) == 1 and is_address(paths[0]):
+        paths = paths_of(source) or []
+        if any(map(is_address, paths)):
+            if len(paths) > 1:
+                fix = "give one address; its query may join tables"
+                raise DecalError("rows come from files or from one engine", fix)
             return Engine(paths[0], query=self.data.query)
         if isinstance(source, Engine) or not (hasattr(source, "cursor") and hasattr(source, "close")):
             return source
@@ -369,10 +374,15 @@ def preferences_of(costs: Costs, terms: StatedTerms) -> Preferences:
     for text in texts:
         method, equals, amount = text.rpartition("=")
         cost, names = as_number(amount), (method.strip(),) if equals else COSTED
-        if not 0 <= cost <= MAX_UTILITY or any(each not in COSTED for each in names):
+        if math.isnan(cost) or any(each not in COSTED for each in names):
             raise DecalError(
                 f"{Hint('cost', repr(text))} does not parse",
                 f"give a number from 0 to {MAX_UTILITY:g}, or recalibrate=COST or post-train=COST",
+            )
+        if not 0 <= cost <= MAX_UTILITY:
+            raise DecalError(
+                f"{Hint('cost', repr(text))} is not a number from 0 to {MAX_UTILITY:g}",
+                "give what a method costs, which is 0 or more",
             )
         by_method |= dict.fromkeys(names, cost / (1.0 if terms.decisions is None else terms.number))
     for key, least, kind, fix in (

@@ -157,9 +157,14 @@ class Dataset:
                 "drop it; evaluate, recommend, report, fit, gate, compare and sweep take it",
             )
 
+    @property
+    def in_time(self) -> bool:
+        """Whether fits are to learn from earlier rows only."""
+        return "time" in self.columns
+
     def need_no_time(self, verb: str) -> None:
         """Raise a DecalError where fits are to learn from earlier rows only, and the verb deals rows into folds."""
-        if "time" in self.columns:
+        if self.in_time:
             raise DecalError(
                 f"decal {verb} fits to random folds, and {Hint('time')} asks for fits to earlier rows",
                 "drop it; evaluate, recommend, report, gate, compare and fit take it",

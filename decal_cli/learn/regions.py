@@ -202,6 +202,17 @@ class Curve:
         """The probability at scores."""
         return np.interp(score, self.at, self.value)
 
+    def reaches(self, value: float) -> float | None:
+        """The least score at which the curve is this much, None where there is none."""
+        if value > self.value[-1]:
+            return None
+        place = int(np.argmax(self.value >= value))
+        if not place:
+            return 0.0
+        below, above = self.value[place - 1], self.value[place]
+        share = (value - below) / (above - below)
+        return float(self.at[place - 1] + share * (self.at[place] - self.at[place - 1]))
+
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(self.of(rows.score))
 

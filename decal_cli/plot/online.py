@@ -134,7 +134,7 @@ def _reliability(axes: Any, judged: Judged) -> None:
 def _span(judged: Judged, windows: Sequence[Window]) -> str:
     """The name of a period: its first and last window."""
     name = judged.plan.every.name
-    first, last = name(windows[0].place), name(windows[-1].place)
+    first, last = (name(each.place, each.rows) for each in (windows[0], windows[-1]))
     if judged.plan.every.rows is not None:
         return f"rows {first.split('–')[0]}–{last.split('–')[-1]}"
     return first if first == last else f"{first} to {last}"

@@ -229,7 +229,8 @@ def report_page(
     if not several:
         grid = Grid(parse_thresholds(SWEEP_THRESHOLDS), None)
         curves = swept(replace(pictured, capacity=None), replace(plan, decision=plan.task), grid, progress)
-        positions = _positions(curves, plan, elsewhere, progress)
+        # Gains at other thresholds are those of random folds.
+        positions = {} if dataset.in_time else _positions(curves, plan, elsewhere, progress)
     drawings: list[tuple[Report | None, Picture]] = []
     if can_draw():
         progress("pictures")
@@ -238,6 +239,8 @@ def report_page(
         drawings = [shown.captioned(*each) for each in chain(found, shown.of_places())]
     else:
         notes = ["there are no pictures: matplotlib is not installed (pip install 'decal[plot]')"]
+    if dataset.in_time and plan.binary is not None:
+        notes.append("there are no sliders: gains of fits to earlier rows are known at your threshold alone")
     return ReportPage(evaluation, recommendation, drawings, comparison, notes, terms, positions)
 
 
@@ -291,7 +294,7 @@ class _Shown(NamedTuple):
         plan, reports, terms = self.plan, self.evaluation.reports, self.terms
         kinds = ["reliability", *(["grouping"] if any(report.features for report in reports) else [])]
         if not plan.by_row:
-            kinds += ["brier", *(["waterfall"] if plan.task is not None else [])]
+            kinds += ["brier", *(["waterfall"] if plan.task is not None and not self.dataset.in_time else [])]
         named = with_drawable_names(curves, "svg")
         for kind in kinds:
             for number, draw, _ in panels_of(named, kind, terms):
@@ -305,7 +308,7 @@ class _Shown(NamedTuple):
             name = drawable(report.name, "svg")
             if done := report.find(ActionCounts):
                 yield "confusion", report, partial(panels.confusion, done=done, name=name)
-            if plan.by_row:
+            if plan.by_row or (self.dataset.in_time and plan.task is not None):
                 yield "waterfall", report, _waterfall(report, number, name, terms)
         if isinstance(plan.decision, RowTask):
             two = self.evaluation.by_row is None or self.evaluation.by_row.to_act_or_not

@@ -164,7 +164,7 @@ STUDY_PICTURES = {
     "post-training": f"Gain of post-training against what was estimated beforehand ({_PAPER}, fig. 6a)",
     "beyond": f"Gain beyond recalibration against the grouping regret ({_PAPER}, fig. 5a; the middle of its lower and "
     "its sharp upper bound) and against decal's estimate",
-    "correlations": f"Squared correlation of estimates with gains ({_PAPER}, fig. 4b, 5b, 6b); intervals over files",
+    "correlations": f"Squared correlation of estimates with gains ({_PAPER}, fig. 4b, 5b, 6b), with its intervals",
     "time": f"Gain beyond isotonic recalibration against processor time ({_PAPER}, fig. 7)",
 }
 """Each picture and what it shows."""

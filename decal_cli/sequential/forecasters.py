@@ -297,28 +297,6 @@ MANY = Between(1, 1_000_001)
 """Rows that an isotonic regression learns from."""
 
 
-class OnlineCurve(NamedTuple):
-    """A calibration curve: fitted points, linear between them and constant outside."""
-
-    at: Floats
-    value: Floats
-
-    def __call__(self, score: Floats) -> Floats:
-        """The fitted probability at these scores."""
-        return np.interp(score, self.at, self.value)
-
-    def reaches(self, value: float) -> float | None:
-        """The least score at which the curve is this much, None where there is none."""
-        if value > self.value[-1]:
-            return None
-        place = int(np.argmax(self.value >= value))
-        if not place:
-            return 0.0
-        below, above = self.value[place - 1], self.value[place]
-        share = (value - below) / (above - below)
-        return float(self.at[place - 1] + share * (self.at[place] - self.at[place - 1]))
-
-
 @online("as-it-is", source="the score itself")
 class AsItIs(Forecaster):
     """The score, unchanged."""
@@ -344,7 +322,7 @@ class IsotonicForecaster(Forecaster):
     scores: Floats
     labels: Labels
     learned: int = 0
-    curve: OnlineCurve | None = None
+    curve: Curve | None = None
 
     def __init__(self, window: int, first: int, every: int, half_life: int = NEVER) -> None:
         self.window, self.first, self.every, self.half_life = window, first, every, half_life
@@ -374,8 +352,7 @@ class IsotonicForecaster(Forecaster):
         if fits:
             age = np.arange(len(self.scores))[::-1]
             weight = None if self.half_life == NEVER else 0.5 ** (age / self.half_life)
-            fit = Curve.fitted(tabulate(self.scores, self.labels, weight))
-            self.curve = OnlineCurve(fit.at, fit.value)
+            self.curve = Curve.fitted(tabulate(self.scores, self.labels, weight))
         if not self._rows_held():
             self.scores, self.labels = self.scores[:0], self.labels[:0]
 
@@ -389,7 +366,7 @@ class IsotonicForecaster(Forecaster):
             until = learned + self._until_fit()
             end = int(np.searchsorted(known, until))
             if self.curve is not None:
-                predictions[row:end] = self.curve(new[row:end])
+                predictions[row:end] = self.curve.of(new[row:end])
             row, before = end, learned
             learned = until if end < len(known) else int(known[-1])
             self._learn(exact[before:learned], label[before:learned])
@@ -405,11 +382,6 @@ class IsotonicForecaster(Forecaster):
             ((self.scores >= 0) & (self.scores <= 1)).all(),
             (self.labels <= 1).all(),
         )
-        if self.curve is not None:
-            consistent(
-                len(self.curve.at) == len(self.curve.value) > 0,
-                all((np.diff(each) >= 0).all() and each[0] >= 0 and each[-1] <= 1 for each in self.curve),
-            )
 
 
 @online("frozen-isotonic", source="the usual practice")

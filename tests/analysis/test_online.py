@@ -280,13 +280,13 @@ def test_a_window_of_the_calendar_is_called_by_its_start_and_ends_before_the_nex
     start, end = (int(np.datetime64(each, "ns").astype(np.int64)) for each in (first, after))
     period = Period.parse(every)
     before, at, last, following = period.places(np.array([start - 1, start, end - 1, end]), 0).tolist()
-    assert (before, last, following) == (at - 1, at, at + 1) and period.name(at) == name
+    assert (before, last, following) == (at - 1, at, at + 1) and period.name(at, 1) == name
 
 
 def test_windows_of_so_many_rows_are_called_by_their_rows() -> None:
     period = Period.parse("20")
     assert period.places(np.zeros(3, dtype=np.int64), 1_999).tolist() == [99, 100, 100]
-    assert period.name(99) == "1,981–2,000"
+    assert period.name(99, 20) == "1,981–2,000" and period.name(99, 7) == "1,981–1,987"
 
 
 def test_holm_by_hand() -> None:

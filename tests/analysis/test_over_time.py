@@ -13,6 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 import decal_cli as decal
 from decal_cli.analysis.described import GainsOverTime
 from decal_cli.learn.forward import Forward
+from decal_cli.plot import panels
 from decal_cli.tables.rows import Rows
 from tests.helpers.command import Decal
 
@@ -159,6 +160,25 @@ def test_the_page_says_what_judged_what_and_how_long_a_fit_lasts(decal: Decal, f
     assert "Over time. Gains are those of fits that learn from earlier rows only." in text
     assert "Gain by the age of the fit" in text and "days after" in text
     assert "|time:day" in text
+
+
+def test_a_page_shows_gains_of_earlier_fits_alone(
+    decal: Decal, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = (file, "--score", "p", "--threshold", "0.3", "--time", "day")
+    gain = decal.json("evaluate", *given, "-m", "gain_recalibration")["metrics"]["gain_recalibration"]["value"]
+    pictured, drawn = [], panels.waterfall
+
+    def seen(axes: Any, name: str, number: int, rungs: Any, *rest: Any, **more: Any) -> None:
+        pictured.append(rungs["gain_recalibration"].value)
+        drawn(axes, name, number, rungs, *rest, **more)
+
+    monkeypatch.setattr(panels, "waterfall", lambda axes, **said: seen(axes, **said))
+    decal("report", *given, "-o", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    # Sliders would show gains of random folds from the start.
+    assert "type='range'" not in page and "there are no sliders" in page
+    assert pictured == [gain]
 
 
 def test_what_is_tried_and_fitted_learns_from_earlier_rows_too(decal: Decal, file: Path, tmp_path: Path) -> None:

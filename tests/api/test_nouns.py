@@ -138,6 +138,11 @@ def test_only_a_sweep_lets_a_number_vary_and_a_capacity_may() -> None:
         decal.evaluate((P, Y), decal.Decision(0.3).vary("capacity", 0.1, 0.2))
 
 
+def test_rows_come_from_one_engine() -> None:
+    with pytest.raises(decal.DecalError, match="rows come from files or from one engine; give one address"):
+        decal.evaluate(decal.Data(["duckdb:a.duckdb?table=t", "duckdb:b.duckdb?table=t"], score="p", label="y"), 0.3)
+
+
 def test_a_noun_shows_what_was_said() -> None:
     assert (
         repr(decal.Data("a.csv").by("site").at_prevalence(0.1))

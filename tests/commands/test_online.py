@@ -90,6 +90,16 @@ def test_evidence_stands_on_a_logarithmic_axis_that_says_where_it_is_capped(
         assert (f"It is counted up to {most} and is flat from there on." in text) is capped
 
 
+def test_a_gain_that_was_lost_again_is_not_clear(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "turns.csv").write_text("p,y\n" + "0.9,0\n" * 1000 + "0.9,1\n" * 4000)
+    asked = ("online", "turns.csv", "--score", "p", "--label", "y", "--threshold", "0.5", "--warm-up", "100")
+    frozen = next(each for each in decal.json(*asked)["methods"] if each["method"].startswith("frozen-isotonic"))
+    assert frozen["since"] and frozen["interval"][1] < 0
+    text = decal(*asked).out
+    (line,) = (line for line in text.splitlines() if "frozen isotonic" in line and "[" in line)
+    assert "row " not in line
+
+
 def test_where_no_label_is_known_in_time_nothing_is_learned(decal: Decal, tmp_path: Path) -> None:
     rows = "".join(f"2024-01-0{day},.{day}5,{day % 2}\n" for day in range(1, 9))
     (tmp_path / "s.csv").write_text(f"t,p,y\n{rows}")
@@ -322,7 +332,7 @@ def test_a_state_is_refused_where_it_does_not_fit(decal: Decal, tmp_path: Path) 
     ):
         assert words in refusal(decal(*on_state, *line))
     for text, words in (
-        (whole.replace('"decal_state": 2', '"decal_state": 1'), "is a state of version 1"),
+        (whole.replace('"decal_state": 3', '"decal_state": 2'), "is a state of version 2"),
         (whole.replace('"positives": ', '"positives": 1', 1), "was changed after it was written"),
         ("{}", "is not a state"),
         ("", "is not JSON"),

@@ -75,7 +75,7 @@ def _gain(key: str, verb: str, limited: bool | None) -> Callable[[Report, re.Mat
 def _features(report: Report, found: re.Match[str]) -> bool:
     unknown = report["metrics"].get("gain_beyond", {"value": None})["value"] is None
     worst = report["metrics"].get("regret_grouping_worst", {"value": None})["value"]
-    return unknown and (found[1] is None or shows((found[1],), (worst,)))
+    return unknown and (found[1] is None or (worst > 0 and shows((found[1],), (worst,))))
 
 
 def _share(report: Report, found: re.Match[str]) -> bool:
@@ -122,6 +122,10 @@ SENTENCES: tuple[tuple[str, Callable[[Report, re.Match[str]], bool]], ...] = (
         rf"What features would win beyond that is unknown without --features(?:: at most {_N}, which is an upper limit "
         "and not an estimate)?",
         _features,
+    ),
+    (
+        "On these rows, features cannot win anything beyond that: knowing every label would add nothing",
+        lambda report, _: report["metrics"]["regret_grouping_worst"]["value"] == 0,
     ),
     (rf".+? puts a row of label 1 above one of label 0 with probability {_AMOUNT} \(AUC\)", _metric("auc")),
     (

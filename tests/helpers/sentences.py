@@ -357,6 +357,10 @@ AT_CAPACITY: dict[str, Condition] = {
     r"The chance that this wins anything is (over 99|\d+) %\.": _chance_at_capacity,
     r"At capacity <capacity>\.": always,
     r"All else on this page is of decisions without this limit\.": always,
+    r"The gain of recalibration is estimated there with the calibrator that suits each fold best, here with one in all "
+    r"folds\.": lambda page, _: any(
+        each["kind"] == "recalibration" and each["gain"] is not None for each in _scores(page).values()
+    ),
     rf"The limit (costs|wins) ({NUMBER} per 1,000 decisions)\.": _limit,
     r"Every row that the score as it is acts on has a place, so that the limit costs it nothing\.": _no_limit,
     r"A perfect ranking, by the labels, would win <amount> with these places; no method can win more\.": all_hold(

@@ -210,6 +210,9 @@ def test_what_is_undefined_says_why() -> None:
         value("log_loss", wrong)
     with pytest.raises(Undefined, match="--proba"):
         value_of(parse("ece_top"), Inputs(Rows(np.array([0.2, 0.8]), np.array([0, 1]))))
+    with pytest.raises(Undefined, match="is 1 whatever the scores: there are 4 classes and k is 4"):
+        value("top_accuracy(k=4)", rows)
+    assert value("top_accuracy", rows) == value("top_accuracy(k=2)", rows) < 1
     assert {"ece_top_null", "ece_top_debiased", "ece_classwise_null"} <= METRICS.keys()
 
 

@@ -141,10 +141,11 @@ class Period:
         places = time.astype("datetime64[ns]").astype(f"datetime64[{CALENDAR[self.text]}]").astype(int)
         return places // 3 if self.text == "quarter" else places
 
-    def name(self, place: int) -> str:
-        """What a window is called."""
+    def name(self, place: int, rows: int) -> str:
+        """What a window of so many rows is called."""
         if self.rows is not None:
-            return f"{place * self.rows + 1:,}–{(place + 1) * self.rows:,}"
+            first = place * self.rows
+            return f"{first + 1:,}–{first + rows:,}"
         if self.text == "week":
             return str(np.datetime64(7 * place - _MONDAY, "D"))
         if self.text == "quarter":

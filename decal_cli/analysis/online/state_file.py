@@ -22,7 +22,7 @@ from decal_cli.hints import Hint, Verb
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 KEY = "decal_state"
 SHA256_DIGITS = 64
 _OURS = f"name a file that `decal online {Hint('state')}` wrote"

@@ -171,11 +171,13 @@ def accuracy(c: ClassTable) -> Estimate:
 
 
 @like("accuracy", "Top-k accuracy", "share of rows")
-def top_accuracy(c: ClassTable, *, k: TopK = 3) -> Estimate:
+def top_accuracy(c: ClassTable, *, k: TopK = 2) -> Estimate:
     """Share of rows whose label is among the k most probable classes.
 
     Of equal probabilities the class that is named first counts as the more probable one.
     """
+    if k >= len(c.classes):
+        raise Undefined(f"is 1 whatever the scores: there are {len(c.classes)} classes and k is {k}")
     return _share(c, k)
 
 

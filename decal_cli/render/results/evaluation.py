@@ -304,7 +304,7 @@ def unknown_lines(evaluation: Evaluation) -> Lines:
     """Without features: what cannot be known, with the worst case, as such."""
     for report in evaluation.reports:
         worst, grouping = report.value("regret_grouping_worst"), report.results.get("regret_grouping")
-        if not report.group and worst is not None and grouping is not None and grouping.value is None:
+        if not report.group and worst and grouping is not None and grouping.value is None:
             yield (
                 f"{_whose(report, evaluation.reports)}without {Hint('features').words}, the gain beyond recalibration "
                 f"is unknown: between 0 and {plain(worst)} per decision (an upper limit, not an estimate)"

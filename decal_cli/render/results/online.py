@@ -62,7 +62,7 @@ class WindowData(View):
     over the p-value where labels come late); null where rows of a cluster come apart.
     """
 
-    window: Words = of(lambda window, seen: seen.judged.plan.every.name(window.place))
+    window: Words = of(lambda window, seen: seen.judged.plan.every.name(window.place, window.rows))
     first_row: Positive = of(lambda window, _: window.row + 1)
     first_time: str = _at("time")
     rows: Positive
@@ -195,7 +195,10 @@ class Replayed(WrittenResult):
         return table(
             shown,
             [
-                (left(plan.every.text if plan.every.rows is None else "rows"), lambda w: plan.every.name(w.place)),
+                (
+                    left(plan.every.text if plan.every.rows is None else "rows"),
+                    lambda window: plan.every.name(window.place, window.rows),
+                ),
                 ("n", lambda window: f"{window.rows:,}"),
                 ("base rate", lambda window: percent(window.base_rate)),
                 ("mean score" if plan.score else "forecast", lambda window: percent(window.mean_score)),
@@ -227,6 +230,11 @@ class Replayed(WrittenResult):
         def gain(each: MethodOverTime) -> b.Cell | str:
             return "" if each.gain is None else self._amount(each.gain, each.interval, decimals)
 
+        def clear_since(each: MethodOverTime) -> str:
+            # It may have lost what it won.
+            clear = each.since is not None and each.interval is not None and each.interval[0] > 0
+            return f"row {each.since:,}" if clear else ""
+
         def bound(each: MethodOverTime) -> str:
             of = each.guarantee
             return "" if of is None else _BOUNDED[of.metric].format(short(of.bound, 4))
@@ -236,7 +244,7 @@ class Replayed(WrittenResult):
             [
                 (left("forecaster"), lambda each: each.title + (" *" if each.randomised else "")),
                 ("gain", gain),
-                (left("clear since", drops=1), lambda each: "" if each.since is None else f"row {each.since:,}"),
+                (left("clear since", drops=1), clear_since),
                 (b.Column("V-regret", "worst"), "worst_v_regret"),
                 (b.Column("at", drops=1), lambda each: short(each.worst_kink, 3)),
                 ("U-cal.", "u_cal"),

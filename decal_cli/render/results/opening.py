@@ -113,6 +113,9 @@ class Opening:
             yield f"Beyond that, the features {self._would_win(*beyond)}."
         elif not report.features:
             worst, most = report.value("regret_grouping_worst"), ""
+            if worst == 0:
+                yield "On these rows, features cannot win anything beyond that: knowing every label would add nothing."
+                return
             if worst is not None:
                 most = f": at most {self._amount(worst)}, which is an upper limit and not an estimate"
             yield f"What features would win beyond that is unknown without {Hint('features').words}{most}."

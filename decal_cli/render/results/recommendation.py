@@ -649,6 +649,11 @@ class AdvisedModel:
         else:
             yield "Only another order, such as one that features give, finds other rows."
         yield "All else on this page is of decisions without this limit."
+        if first is not None and first.gain is not None:
+            yield (
+                "The gain of recalibration is estimated there with the calibrator that suits each fold best, here with "
+                "one in all folds."
+            )
 
     def _won(self, each: Ranked) -> str:
         """How much is won, and whether chance could explain it."""

@@ -28,7 +28,7 @@ from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data.words import grouped
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.metrics.label_shift import N_BINS
-from decal_cli.numbers import DASH, alike, decimals_for, percent, plain, saying, short, times, within
+from decal_cli.numbers import DASH, alike, decimals_for, percent, plain, short, times, within
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Lines, Notes, Paragraph, Row, TextTable
 from decal_cli.render.cells import amount, by_words, counted, left, number, table, texts, words
 from decal_cli.render.results.source import lowest_first
@@ -118,15 +118,25 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
     )
     scale = terms.scale(*amounts_of(report))
     days = over_time.unit == "days"
-    say = saying(scale.factor)
 
     lasting = {"recalibration": over_time.recalibration_lasts}
     if over_time.ages[0].gain_post_training is not None:
         lasting["post-training"] = over_time.post_training_lasts
 
-    def gain(method: str) -> Callable[[GainByAge], str]:
+    def gain(method: str) -> Callable[[GainByAge], Cell | str]:
         won = attrgetter(f"gain_{method.replace('-', '_')}")
-        return lambda age: DASH if won(age) is None else say(*won(age))
+        known = [each for age in over_time.ages if (each := won(age)) is not None]
+        decimals = decimals_for(
+            [times(each.interval, scale.factor) for each in known], [scale.factor * each.value for each in known]
+        )
+
+        def cell(age: GainByAge) -> Cell | str:
+            each = won(age)
+            if each is None:
+                return DASH
+            return amount(scale.factor * each.value, times(each.interval, scale.factor), decimals)
+
+        return cell
 
     yield table(
         over_time.ages,

@@ -175,8 +175,8 @@ def _correlations(summary: Summary) -> Iterator[TextTable]:
     intervals = "" if over is None else f", with bootstrap intervals over {over}"
     recalibration = "isotonic recalibration" if isotonic else "the scaling that cross-fitting chooses"
     half = (
-        "Squared correlation over all points, r2, of each estimate with the gain of each method on the other "
-        f"half{intervals}."
+        "Squared correlation, r2, of each estimate with the gain of each method on the other half, averaged over "
+        f"halvings{intervals}."
     )
     same = f"The same for what a method gains on top of {recalibration}."
     beyond = tuple(name + points.beyond for name in totals if name != points.base)
