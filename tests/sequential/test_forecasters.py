@@ -77,6 +77,13 @@ def test_the_guarantee_of_hedge_by_hand() -> None:
     assert [each.bound * math.sqrt(8000) for each in known_and_not] == pytest.approx([0.5887, 1.1774], rel=1e-3)
 
 
+@pytest.mark.parametrize("method", ["hedge", "ftpl", "cdl-algorithm", "almost-one-step-ahead"])
+def test_the_guarantee_of_bins_holds_however_rows_fall_into_them(method: str) -> None:
+    binned, one = (forecaster_of(parse(key), 0, None).guarantee for key in (f"{method}(bins=3)", method))
+    assert binned(100).bound == pytest.approx(1.02 * one(34).bound)
+    assert binned(100).bound >= max(sum(n * one(n).bound for n in split) / 100 for split in ((34, 33, 33), (98, 1, 1)))
+
+
 def test_the_worst_v_regret_is_the_largest_on_a_fine_grid() -> None:
     rng = np.random.default_rng(6)
     for _ in range(20):
