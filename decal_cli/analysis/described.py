@@ -247,13 +247,11 @@ class DecisionCounts(Section):
 
     Each step is made of the held-out decisions that its gain is computed from, so a gain is the sum of the changes of
     the counts times the utilities.
-    recalibrated: from as_is, on held-out rows; with_features: from recalibrated. None where that gain is undefined.
+    steps: "now"; from there, on held-out rows, "recalibrate", and from there "post-train", where that gain is defined.
     """
 
     total: float
-    as_is: Decided
-    recalibrated: Decided | None = None
-    with_features: Decided | None = None
+    steps: Mapping[str, Decided]
 
 
 def count_decisions(inputs: Inputs) -> DecisionCounts | None:
@@ -263,16 +261,16 @@ def count_decisions(inputs: Inputs) -> DecisionCounts | None:
         return None
     units, total = acting.units, _count(inputs, acting.units.total)
     rows = summed(acting.action * 2 + units.label, lambda part: units.weight[part][None], 4)[0] * (total / units.total)
-    as_is = Decided(*rows[::-1].tolist())
-    steps = [as_is]
-    for kind in (Recalibrating, Featured) if as_is.positives > 0 and as_is.negatives > 0 else ():
+    last = as_is = Decided(*rows[::-1].tolist())
+    steps, kinds = {"now": as_is}, {"recalibrate": Recalibrating, "post-train": Featured}
+    for step, kind in kinds.items() if as_is.positives > 0 and as_is.negatives > 0 else ():
         change = inputs.find(kind)
         if change is None:
             break
         # The probe's weights have another total.
         counted = change.decisions.times(total / change.before.units.total)
-        steps.append(steps[-1].changed(counted, change.gain.value))
-    return DecisionCounts(total, *steps)
+        steps[step] = last = last.changed(counted, change.gain.value)
+    return DecisionCounts(total, steps)
 
 
 @dataclass(frozen=True)

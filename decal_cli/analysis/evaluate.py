@@ -74,6 +74,11 @@ class OfModel:
     group: str | None
 
     @property
+    def of_all_rows(self) -> bool:
+        """Whether it is no group."""
+        return self.group is None
+
+    @property
     def place(self) -> tuple[str, str | None]:
         """Model and group."""
         return self.model, self.group
@@ -264,6 +269,11 @@ class Evaluation(Sectioned):
         """Their names."""
         return tuple(dict.fromkeys(report.model for report in self.reports))
 
+    @property
+    def whole(self) -> tuple[Report, ...]:
+        """The reports on all rows, one for each model."""
+        return tuple(report for report in self.reports if report.of_all_rows)
+
     @cached_property
     def by_place(self) -> Mapping[tuple[str, str | None], Report]:
         """Each report by its model and group."""
@@ -361,7 +371,7 @@ def evaluate(
             for _, _, comparison in compare_groups(model.name, model.rows, pack.choices, plan.inputs, plan.level):
                 gaps += comparison.pairs
                 too_small += comparison.too_small
-    clusters = {report.model: (report.rows, report.find(Clusters)) for report in reports if report.group is None}
+    clusters = {report.model: (report.rows, report.find(Clusters)) for report in reports if report.of_all_rows}
     head = head_of(dataset, plan, clusters, stakes)
     packed = None if pack is None else Packed(pack, tuple(gaps), tuple(too_small))
     return replace(head, reports=tuple(reports)).with_sections(packed, reference)

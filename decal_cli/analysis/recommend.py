@@ -420,7 +420,7 @@ def recommend(
         if plan.binary is None:
             return
         elsewhere = Elsewhere(inputs, report, plan, preferences)
-        if dataset.capacity is None and report.group is None:
+        if dataset.capacity is None and report.of_all_rows:
             holds[report.model] = elsewhere.held(plan.binary, progress)
         then(report, elsewhere)
 

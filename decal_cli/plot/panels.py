@@ -106,7 +106,7 @@ def decision(axes: Any, sweep: Sweep) -> None:
     for number, report in enumerate(reports):
         curve(axes, at, won[number], number, len(reports), report.name)
     for number, report in enumerate(reports):
-        if number == 0 or (report.group is not None and report.table.base_rate != rate):
+        if number == 0 or (not report.of_all_rows and report.table.base_rate != rate):
             of, colour = (f", {report.group}", style_of(number).colour) if number else ("", "0.35")
             axes.plot(at, report.curves["net_benefit_all"].value, ls=(0, (5, 2, 1, 2)), color=colour, lw=1.1,
                       label=f"treat all{of}")  # fmt: skip

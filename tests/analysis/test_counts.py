@@ -40,7 +40,8 @@ COUNTED_TASKS = (BinaryTask.of_threshold(0.3), BinaryTask.of_costs(3, 700, 0.4),
 @pytest.mark.parametrize(("task", "weighted"), [*zip(COUNTED_TASKS, (False, True, False), strict=True)])
 def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool) -> None:
     inputs, counts = counted(correlated_world(900, weighted), task)
-    for step, key in ((counts.recalibrated, "gain_recalibration"), (counts.with_features, "gain_beyond")):
+    for name, key in (("recalibrate", "gain_recalibration"), ("post-train", "gain_beyond")):
+        step = counts.steps[name]
         gain = value_of(parse(key), inputs)
         assert step.gain == gain
         assert abs(worth(step.change, task) / counts.total - gain) <= EXACT * task.u_delta
@@ -53,7 +54,7 @@ def test_decisions_as_they_are_by_hand(weighted: bool) -> None:
     act, weight = rows.score >= 0.3, rows.weights * 400 / rows.weights.sum()
     by_hand = [weight[where].sum() for where in (act & (rows.label == 1), act & (rows.label == 0))]
     by_hand += [weight[where].sum() for where in (~act & (rows.label == 1), ~act & (rows.label == 0))]
-    as_is = counts.as_is
+    as_is = counts.steps["now"]
     cells = (as_is.true_positives, as_is.false_positives, as_is.false_negatives, as_is.true_negatives)
     assert cells == pytest.approx(by_hand, rel=1e-12)
     assert as_is.ppv == pytest.approx(by_hand[0] / (by_hand[0] + by_hand[1]))
@@ -63,9 +64,9 @@ def test_decisions_as_they_are_by_hand(weighted: bool) -> None:
 def test_what_cannot_be_estimated_is_not_counted() -> None:
     few = Rows(np.array([0.2, 0.8, 0.9]), np.array([0, 1, 0]))
     _, counts = counted(few, BinaryTask.of_threshold(0.5))
-    assert (counts.as_is.true_positives, counts.recalibrated, counts.with_features) == (1, None, None)
+    assert counts.steps["now"].true_positives == 1 and len(counts.steps) == 1
     assert count_decisions(Inputs(few)) is None
-    nobody = counted(few, BinaryTask.of_threshold(0.95))[1].as_is
+    nobody = counted(few, BinaryTask.of_threshold(0.95))[1].steps["now"]
     assert nobody.ppv is None and nobody.sensitivity == 0
 
 

@@ -53,12 +53,8 @@ RESULTS = {
 AS_IS = Decided(500.0, 418.0, 132.0, 947.0)
 RECALIBRATED = DecisionChange(20.0, 5.0, 10.0, 40.0)
 WITH_FEATURES = DecisionChange(50.5, 20.5, 15.25, 60.75)
-COUNTS = DecisionCounts(
-    1997.0,
-    AS_IS,
-    AS_IS.changed(RECALIBRATED, 0.0107),
-    AS_IS.changed(RECALIBRATED, 0.0107).changed(WITH_FEATURES, 0.03),
-)
+STEP = AS_IS.changed(RECALIBRATED, 0.0107)
+COUNTS = DecisionCounts(1997.0, {"now": AS_IS, "recalibrate": STEP, "post-train": STEP.changed(WITH_FEATURES, 0.03)})
 
 
 def made_up_evaluation(models: list[tuple[str, str | None]]) -> Evaluation:

@@ -124,7 +124,7 @@ class Card(WrittenResult):
     ) -> None:
         super().__init__(evaluation, terms)
         self.recommendation, self.bins, self.positive = recommendation, bins, positive
-        self.models = [report for report in evaluation.reports if report.group is None]
+        self.models = evaluation.whole
         self.title = f"Model card: {', '.join(report.model for report in self.models)}"
 
     def data(self) -> Document:
@@ -183,7 +183,7 @@ class Card(WrittenResult):
                 of_these = [replace(each, results={key: each.results[key] for key in defined}) for each in reports]
                 yield metric_table(of_these)
         for report, bins in zip(self.evaluation.reports, self.bins, strict=True):
-            if report.group is None and bins:
+            if report.of_all_rows and bins:
                 yield b.Paragraph("", strong=f"Bins of the score: {report.name}")
                 yield table(
                     bins,

@@ -154,7 +154,7 @@ class Compared(WrittenResult):
             yield self._group_table(worst)
         for contest in (self.whole, *worst):
             if several:
-                yield Heading("all rows" if contest.group is None else f"{contest.group}, {contest.rows:,} rows")
+                yield Heading("all rows" if contest.of_all_rows else f"{contest.group}, {contest.rows:,} rows")
             yield self._metric_table(contest, close=several)
             if contest.disagreements is not None:
                 of_apart = _pairs_table if contest.positives is None else self._disagreements_table

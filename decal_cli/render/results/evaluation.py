@@ -205,9 +205,8 @@ class Evaluated(WrittenResult):
         else:
             summary = Opening(evaluation)
             yield from summary.blocks()
-            whole = [each for each in reports if each.group is None]
-            for report in whole:
-                yield from beside_blocks(report, evaluation, self.terms, named=len(whole) > 1)
+            for report in evaluation.whole:
+                yield from beside_blocks(report, evaluation, self.terms, named=len(evaluation.whole) > 1)
         for report, by_class in having(reports, ByClass):
             yield from class_blocks(report, by_class, named=len(reports) > 1)
         yield from regime_tables(reports)
@@ -302,9 +301,9 @@ def _within_lines(reports: Sequence[Report]) -> Lines:
 
 def unknown_lines(evaluation: Evaluation) -> Lines:
     """Without features: what cannot be known, with the worst case, as such."""
-    for report in evaluation.reports:
+    for report in evaluation.whole:
         worst, grouping = report.value("regret_grouping_worst"), report.results.get("regret_grouping")
-        if not report.group and worst and grouping is not None and grouping.value is None:
+        if worst and grouping is not None and grouping.value is None:
             yield (
                 f"{_whose(report, evaluation.reports)}without {Hint('features').words}, the gain beyond recalibration "
                 f"is unknown: between 0 and {plain(worst)} per decision (an upper limit, not an estimate)"
@@ -371,9 +370,7 @@ def undefined_reasons(
 def _places_lines(evaluation: Evaluation) -> Lines:
     """A sentence on the places of each model, on all of its rows."""
     per = evaluation.columns.get("per")
-    for report, places in having(evaluation.reports, Places):
-        if report.group is not None:
-            continue
+    for report, places in having(evaluation.whole, Places):
         acted, room, reaching, without = counts((places.acted, places.places, places.reaching, places.without))
         text = f"{acted} of {room} places are taken, and no row that would be acted on is without one"
         if places.full:

@@ -65,7 +65,7 @@ class Opening:
 
     def __init__(self, evaluation: Evaluation) -> None:
         self.evaluation, self.reports = evaluation, evaluation.reports
-        self.models = sorted((report for report in evaluation.reports if report.group is None), key=_place)
+        self.models = sorted(evaluation.whole, key=_place)
         self.groups = len({report.group for report in evaluation.reports} - {None})
         worths = [worth for _, worth in having(self.models, Worth)]
         self.limited = any(worth.limited for worth in worths)
@@ -164,8 +164,9 @@ class Opening:
             yield f"The table has {'each model and' if count > 1 else 'all rows, and'} {each}."
 
     def _most_to_win(self) -> Lines:
-        whole = [report for report in self.reports if report.group is None]
-        known = [(gain, report.model) for report in whole if (gain := report.known("gain_recalibration"))]
+        known = [
+            (gain, report.model) for report in self.evaluation.whole if (gain := report.known("gain_recalibration"))
+        ]
         winning = [each for each in known if (each[0].interval or each[0])[0] > 0]
         wins = "Recalibration clearly wins" if any(gain.interval for gain, _ in known) else "Recalibration wins"
         wins = self._without_limit(wins)
@@ -175,7 +176,7 @@ class Opening:
             yield f"{wins} {of_all}, most for {model}: {self._amount(*most)}."
         elif known:
             yield f"{wins} for none of them."
-        if not any(report.features for report in whole):
+        if not any(report.features for report in self.models):
             yield f"What features would win is unknown without {Hint('features').words}."
 
     def _heading(self, key: str, wins: str = "") -> str:
@@ -236,7 +237,7 @@ class Opening:
 
         over = "over acting on none" if self.limited else "over best constant"
         return table(
-            sorted(self.reports, key=lambda report: (order.get(report.model, len(order)), report.group is not None)),
+            sorted(self.reports, key=lambda report: (order.get(report.model, len(order)), not report.of_all_rows)),
             [
                 (several or not self.groups) and (left("model"), "model"),
                 self.groups > 0 and (left("group"), lambda each: each.group or "all rows"),

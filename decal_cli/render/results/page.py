@@ -165,7 +165,7 @@ class ReportPage(WrittenResult):
             return
         for each in advised:
             answer = self.terms.worded(answer_of(each.advice).text)
-            if each.report.group is None:
+            if each.report.of_all_rows:
                 yield b.Heading(each.report.model, level=1)
                 yield b.Conclusion(answer, ())
                 yield from self._one(each)
@@ -199,8 +199,8 @@ class ReportPage(WrittenResult):
         groups share the places.
         """
         limited = self.evaluation.capacity is not None
-        shown = [each for each in advised if not limited or each.report.group is None]
-        grouped = any(each.report.group is not None for each in shown)
+        shown = [each for each in advised if not limited or each.report.of_all_rows]
+        grouped = not all(each.report.of_all_rows for each in shown)
 
         def amount(each: AdvisedModel, *keys: str) -> str:
             """What the best of these ways is worth."""

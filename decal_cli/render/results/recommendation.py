@@ -123,15 +123,13 @@ def ways_of(results: Mapping[str, Result], counts: DecisionCounts | None = None)
     return ways
 
 
-def _decided(counts: DecisionCounts) -> dict[str, Decided | None]:
+def _decided(counts: DecisionCounts) -> dict[str, Decided]:
     """The cells of ways of acting by their key."""
-    yes, no = counts.as_is.positives, counts.as_is.negatives
+    yes, no = counts.steps["now"].positives, counts.steps["now"].negatives
     return {
         "never": Decided(0.0, 0.0, yes, no),
         "always": Decided(yes, no, 0.0, 0.0),
-        "now": counts.as_is,
-        "recalibrate": counts.recalibrated,
-        "post-train": counts.with_features,
+        **counts.steps,
         "perfect": Decided(yes, 0.0, 0.0, no),
     }
 
@@ -288,9 +286,9 @@ class CountsData(View):
 
     names: Two[str] | None = of(".terms.names")
     rows: Size = of("total")
-    as_is: DecidedData
-    recalibrated: DecidedData | None
-    with_features: DecidedData | None
+    as_is: DecidedData = of("steps.now")
+    recalibrated: DecidedData | None = of("steps.recalibrate")
+    with_features: DecidedData | None = of("steps.post-train")
     threshold: AdjustedData = of(".report.results.threshold_adjusted")
 
 
@@ -341,7 +339,7 @@ class AdvisedModel:
     def __init__(self, report: Report, advice: Advice, whole: Recommendation, terms: StatedTerms) -> None:
         self.report, self.advice, self.evaluation, self.terms = report, advice, whole.evaluation, terms
         self.task, self.limit = whole.evaluation.plan.binary, whole.evaluation.limit
-        if report.group is None:
+        if report.of_all_rows:
             self.rounds = (whole.rounds or {}).get(report.model, ())
             self.ranked, self.holds = whole.ranked.get(report.model, ()), whole.holds.get(report.model)
         if self.ranked:
@@ -700,7 +698,7 @@ def advice_table(advised: Sequence[AdvisedModel], terms: StatedTerms) -> b.TextT
         advised,
         [
             (left("model", wraps=True), "report.model"),
-            any(each.report.group is not None for each in advised)
+            not all(each.report.of_all_rows for each in advised)
             and (left("group", wraps=True), lambda each: each.report.group or ""),
             (left("do now", wraps=True), "todo"),
             (b.Column(f"wins {scale.heading}", breaks=(16,)), lambda each: each.wins(scale.factor)),

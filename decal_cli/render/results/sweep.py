@@ -267,7 +267,7 @@ class Curves(LongTable):
         reports, notes = worst_of_each(self.sweep.reports, lambda _: (by_brier, "Brier score"))
         yield self._source(notes, self._costs())
         shown, at = self._shown(), self.places
-        together = [report for report in reports if report.group is None]
+        together = [report for report in reports if report.of_all_rows]
         if len(together) > 1:
             everyone = together[0].curves["net_benefit_all"]
             nobody = replace(everyone, value=np.zeros(len(at)), low=None, high=None)
