@@ -73,23 +73,27 @@ LADDER = (
 
 @dataclass(frozen=True, eq=False)
 class Swept(OfModel):
-    """The curves of one model on one group of rows (group None: on all of them)."""
+    """The curves of one model on one group of rows (group None: on all of them).
+
+    inputs: its table, and the regions and the probe of its features, where there are any.
+    """
 
     rows: int
     positives: int
     dropped: int
     curves: Mapping[str, MetricCurve]
-    table: Table
-    regions: Regions | None
-    probed: Probed | None = None
+    inputs: Inputs
+
+    @property
+    def table(self) -> Table:
+        """The rows by their score."""
+        return self.inputs.get(Table)
 
     @property
     def grouping_loss(self) -> float | None:
         """The honest grouping loss, which the area between curves is to be held against."""
-        if self.regions is None:
-            return None
         try:
-            return grouping.loss(self.regions).mean
+            return grouping.loss(self.inputs.get(Regions)).mean
         except Undefined:
             return None
 
@@ -154,7 +158,8 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
             at_capacity = limited.get(group, {}).items()
             curves |= {name: curve_of(each, CURVE_KINDS[name]) for name, each in at_capacity}
             counts = len(rows), rows.positives, model.dropped
-            reports.append(Swept(model.name, group, *counts, curves, rows.table, regions, probed))
+            inputs = Inputs.of(rows.table, regions, probed, seed=plan.seed)
+            reports.append(Swept(model.name, group, *counts, curves, inputs))
     head = head_of(dataset, plan)
     head = replace(head, notes=(*head.notes, *_of_cells(reports, grid)))
     return Sweep(head, grid, tuple(reports), None if dataset.apart else _lowest(dataset.models, grid, plan))
@@ -182,8 +187,7 @@ def _lowest(models: Sequence[Predictions], grid: Grid, plan: Plan) -> Lowest | N
 
 def ladder_results(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:
     """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
-    inputs = Inputs.of(report.table, report.probed, task, seed=plan.seed)
-    adjusted = report.table.design.confidence(plan.level)
+    inputs, adjusted = report.inputs.at(task), report.table.design.confidence(plan.level)
     return {name: measure(parse(name), inputs, adjusted) for name in LADDER}
 
 

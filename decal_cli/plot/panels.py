@@ -14,8 +14,8 @@ from decal_cli.analysis.recommend import amounts_in
 from decal_cli.analysis.sweep import Positions, Risk, Sweep, Swept
 from decal_cli.curves.crossings import Roc, consistency_band
 from decal_cli.hints import Hint
-from decal_cli.learn.regions import Curve
-from decal_cli.metrics import Inputs, Result
+from decal_cli.learn.regions import Curve, Regions
+from decal_cli.metrics import Result
 from decal_cli.metrics.families.calibration import ece
 from decal_cli.numbers import Interval, decimals_of, rounded, short
 from decal_cli.plot.style import (
@@ -216,14 +216,15 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
     title = "Grouping" if loss is None else f"Grouping (loss seen {short(loss, 4)})"
     axes.set(title=f"{title}: {report.name}", xlabel="score (mean of the bin)", ylabel="frequency of label 1",
              xlim=score_range([report.table], sweep.head.plan.task), ylim=(-0.02, 1.02))  # fmt: skip
-    if report.regions is None:
+    regions = report.inputs.find(Regions)
+    if not regions:
         axes.text(0.5, 0.5, f"needs {Hint('features').words}", ha="center", color=GREY, transform=axes.transAxes)
         return
     bins = report.table.bins(BINS)
     diagonal(axes)
     _mark_thresholds(axes, sweep.thresholds)
-    largest = max(float(half.n.max()) for half in report.regions.halves)
-    for side, half in enumerate(report.regions.halves):
+    largest = max(float(half.n.max()) for half in regions.halves)
+    for side, half in enumerate(regions.halves):
         here = half.n > 0
         axes.scatter(bins.score[half.bin[here]], half.pos[here] / half.n[here], s=4 + 70 * half.n[here] / largest,
                      facecolor="0.75", edgecolor="0.35", lw=0.6, alpha=0.8, zorder=2,
@@ -239,7 +240,7 @@ def _mark_crossing(axes: Any, report: Swept, task: BinaryTask | None, style: Sty
 
     Perez-Lebel et al. 2025, fig. 2: the root of Vmin, and grouping losses above Vmin.
     """
-    bins = regimes_of(Inputs.of(report.table, report.regions, task))
+    bins = regimes_of(report.inputs.at(task))
     if not bins:
         return
     score, rate, least, loss = np.transpose([(r.score, r.rate, r.least_variance, r.grouping_loss or 0.0) for r in bins])

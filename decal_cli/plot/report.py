@@ -33,6 +33,7 @@ from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, Verb
+from decal_cli.learn.probe import Probed
 from decal_cli.metrics import Inputs, parse
 from decal_cli.numbers import plain
 from decal_cli.plot import panels
@@ -259,7 +260,7 @@ def _positions(
     for each in reports:
         progress(f"{each.model}{'' if each.group is None else ' in ' + each.group}: advice at other thresholds")
         adjusted = each.table.design.confidence(plan.level)
-        one = positions_of(each.table, each.probed, task, at, adjusted, plan.seed)
+        one = positions_of(each.table, each.inputs.find(Probed), task, at, adjusted, plan.seed)
         advice = advice_on[each.place].along(task, at.tolist())
         found[each.place] = replace(one, advice=tuple(map(advised_way, advice)))
     return found

@@ -15,7 +15,7 @@ from decal_cli.curves.crossings import Roc
 from decal_cli.curves.kinds import MetricCurve
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
-from decal_cli.learn.regions import Curve
+from decal_cli.learn.regions import Curve, Regions
 from decal_cli.numbers import PER_DECISION, plain, short
 from decal_cli.plot import panels
 from decal_cli.plot.page import Draw, Panel, figure_of, in_rows, on_axes, ready, saved
@@ -290,9 +290,10 @@ def _fit_marks(report: Swept) -> list[Series]:
 
 
 def _region_marks(report: Swept) -> list[Series]:
-    if report.regions is None:
+    regions = report.inputs.find(Regions)
+    if not regions:
         return []
-    bins, halves = report.table.bins(BINS), report.regions.halves
+    bins, halves = report.table.bins(BINS), regions.halves
     x = np.concatenate([bins.score[half.bin[half.n > 0]] for half in halves])
     y = np.concatenate([half.pos[half.n > 0] / half.n[half.n > 0] for half in halves])
     return [("·", "regions", x, y), ("o", "whole bin of the score", bins.score, bins.pos / bins.n)]

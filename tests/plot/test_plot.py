@@ -17,7 +17,7 @@ from decal_cli.analysis.sweep import Sweep, ladder_results, swept
 from decal_cli.curves.grid import Grid, parse_thresholds
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
-from decal_cli.learn.regions import Curve
+from decal_cli.learn.regions import Curve, Regions
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
 from decal_cli.plot import page
@@ -94,7 +94,7 @@ def test_the_lines_are_the_curves(one: Sweep) -> None:
     )
     assert len(bars[0].get_segments()) == 15, "a bar of the root of Vmin for each bin"
     assert loss is not None and sum(len(d.get_offsets()) for d in dots) == sum(
-        int((half.n > 0).sum()) for half in one.reports[0].regions.halves
+        int((half.n > 0).sum()) for half in one.reports[0].inputs.get(Regions).halves
     )
 
 
