@@ -32,7 +32,8 @@ class JsonLinesSource(Source):
         self.n_rows, self.lists = 0, set[str]()
         for _, line in self.objects():
             filled.update(line.keys())
-            self.lists.update(name for name, value in line.items() if isinstance(value, list))
+            if list in map(type, line.values()):
+                self.lists.update(name for name, value in line.items() if isinstance(value, list))
             self.n_rows += 1
         self.filled = dict(filled)
         self.names = list(filled)
