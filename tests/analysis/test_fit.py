@@ -90,3 +90,16 @@ def test_few_rows_are_compared_at_the_capacity() -> None:
     score, label = drawn(3, 900)
     why = fit((score**4, label), Decision(0.4).at_capacity(0.6), method="auto").result.fitting.why
     assert "is worth most at the capacity on held-out rows" in why
+
+
+def test_a_test_file_says_of_costs_of_each_row_what_it_says_of_costs_that_all_share() -> None:
+    """On rows that no fold learned from, no interval is widened, whoever the costs are of."""
+    learned, unseen = (
+        {"p": score, "y": label, "a": np.where(np.arange(400) == 0, 4.001, 4.0)} for score, label in (drawn(), drawn(1))
+    )
+    ends = []
+    for decision in (Decision.costs(fp=1, fn=4), Decision.per_row(fn="a", fp=1)):
+        gain = fit(learned, decision, score="p", label="y", method="isotonic", test=unseen).result.fitting.gain
+        assert gain is not None and gain.interval is not None
+        ends.append(gain.interval)
+    assert ends[0] == pytest.approx(ends[1], abs=1e-3)

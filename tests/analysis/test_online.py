@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from decal_cli.analysis.gate import Bounded, holm, look, sequence_interval
+from decal_cli.analysis.gate import MEANS, Bounded, bounded_rows, holm, look, sequence_interval
 from decal_cli.analysis.online.judged import Judged, _prior_shift
 from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay
 from decal_cli.data import Stream
+from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.sequential import ONLINE
 from decal_cli.sequential.anytime import RunningDifference, RunningMeans, utility_difference
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.units import mean_over
 from decal_cli.task import BinaryTask
 from simulation.cluster_streams import runs_of
@@ -346,3 +348,28 @@ def test_holm_keeps_what_is_clear_by_itself_only_where_all_are(decal: Decal) -> 
     )
     assert alone["answer"] == "failed" and together["answer"] == "not shown"
     assert 0.05 / 41 < together["chance"] < 0.025
+
+
+def test_what_a_sequence_watches_is_each_rows_part_of_the_metric() -> None:
+    """A loop over rows says the same; the range is the one that was known before the rows."""
+    rng = np.random.default_rng(2)
+    score, label = rng.random(50).round(2), rng.integers(0, 2, 50).astype(np.uint8)
+    ((u00, u01), (u10, u11)) = task = ((0.5, -3.0), (-1.0, 2.0))
+    inputs = Inputs(Rows(score, label), BinaryTask.of_utility(task))
+    odds = (u00 - u10) / (u11 - u01)
+    acts = score >= odds / (1 + odds)
+    by_hand = {
+        "brier": ((score - label) ** 2, 0, 1),
+        "expected_utility": (np.array(task)[acts.astype(int), label], -3, 2),
+        "accuracy": (acts == label, 0, 1),
+        "selection_rate": (acts, 0, 1),
+        "net_benefit": (np.where(acts, np.where(label == 1, 1.0, -odds), 0.0), -odds, 1),
+        "eu_never": (np.array((u00, u01))[label], -3, 0.5),
+        "eu_always": (np.array((u10, u11))[label], -1, 2),
+    }
+    assert set(by_hand) == set(MEANS)
+    for name, (values, low, high) in by_hand.items():
+        watched = bounded_rows(parse(name), inputs)
+        assert watched.values == pytest.approx(values.astype(float), abs=1e-12), name
+        assert (watched.low, watched.high) == pytest.approx((low, high)), name
+        assert watched.values.mean() == pytest.approx(value_of(parse(name), inputs)), name
