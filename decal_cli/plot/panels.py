@@ -40,7 +40,7 @@ from decal_cli.plot.style import (
     value_range,
 )
 from decal_cli.render.cells import counted
-from decal_cli.render.results.recommendation import CONSTANT_WAYS, WAYS, ways_of
+from decal_cli.render.results.ways import CONSTANT_WAYS, WAYS, ways_of
 from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.table import BINS, Floats, Table

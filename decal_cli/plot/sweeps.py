@@ -36,7 +36,7 @@ from decal_cli.plot.style import (
     with_drawable_names,
 )
 from decal_cli.render.blocks import Block, Blocks, Paragraph, Picture
-from decal_cli.render.results.recommendation import ladder
+from decal_cli.render.results.ways import ladder
 from decal_cli.render.terms import PLAIN, StatedTerms
 from decal_cli.tables.table import BINS, Floats
 from decal_cli.task import ABSTAIN, CAPACITY, BinaryTask, Task

@@ -7,7 +7,7 @@ import pytest
 
 import decal_cli as decal_api
 from decal_cli.metrics import METRICS
-from decal_cli.render.results.recommendation import advised_in
+from decal_cli.render.results.advised import advised_in
 from decal_cli.render.terms import PLAIN
 from tests.helpers.command import BINARY, Decal, few_rows, refusal
 

@@ -38,12 +38,14 @@ from decal_cli.numbers import (
 from decal_cli.render.blocks import Cell, Column, Row, TextTable
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
+from decal_cli.render.results.advised import LimitedModel
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.online import Replayed
-from decal_cli.render.results.recommendation import AdvisedModel, Recommended, ladder
+from decal_cli.render.results.recommendation import Recommended
 from decal_cli.render.results.sections import _costliest
 from decal_cli.render.results.sweep import sparkline
+from decal_cli.render.results.ways import ladder
 from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential.anytime import MAX_LOG_E
 from tests.helpers.command import FIXTURES, GOLDEN
@@ -297,7 +299,7 @@ def test_the_course_of_a_curve_goes_from_its_first_value_to_its_last(values: np.
 )
 def test_what_a_score_wins_with_few_places_is_said(gain: float, ends: tuple[float, float] | None, says: str) -> None:
     page = SimpleNamespace(say=lambda gain, ends: within(1000 * gain, times(ends, 1000)))
-    assert AdvisedModel._won(page, Ranked("isotonic", gain=gain, interval=ends)) == says
+    assert LimitedModel._won(page, Ranked("isotonic", gain=gain, interval=ends)) == says
 
 
 def test_the_cells_that_lose_most_come_first() -> None:

@@ -18,14 +18,10 @@ from decal_cli.metrics import named
 from decal_cli.numbers import DASH, bracketed, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import counted, left, number, table
-from decal_cli.render.results.evaluation import (
-    MeasuredData,
-    metric_table,
-    undefined_reasons,
-    unknown_lines,
-)
+from decal_cli.render.results.advised import AdvisedModel, advice_table, advised_in
+from decal_cli.render.results.evaluation import MeasuredData, metric_table, undefined_reasons, unknown_lines
 from decal_cli.render.results.page import decision_words
-from decal_cli.render.results.recommendation import AdvisedData, AdvisedModel, Recommended, advice_table, advised_in
+from decal_cli.render.results.recommendation import AdvisedData, Recommended
 from decal_cli.render.results.sections import having, over_time_blocks
 from decal_cli.render.results.source import (
     MAX_NAMES,

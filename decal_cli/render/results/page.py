@@ -22,20 +22,10 @@ from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, decimals_of, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, table, words
+from decal_cli.render.results.advised import AdvisedModel, LimitedModel, advised_in
 from decal_cli.render.results.comparison import Compared
 from decal_cli.render.results.evaluation import metric_notes, metric_table
 from decal_cli.render.results.explained import explained
-from decal_cli.render.results.recommendation import (
-    CONSTANT_WAYS,
-    KEYS,
-    OF_ROWS,
-    AdvisedModel,
-    Way,
-    action_heads,
-    advised_in,
-    of_thousand,
-    ways_of,
-)
 from decal_cli.render.results.sections import action_tables, class_blocks, regime_tables
 from decal_cli.render.results.source import (
     IN_FULL,
@@ -46,6 +36,7 @@ from decal_cli.render.results.source import (
     shortened,
     source_lines,
 )
+from decal_cli.render.results.ways import CONSTANT_WAYS, KEYS, OF_ROWS, Way, action_heads, of_thousand, ways_of
 from decal_cli.render.terms import Scale, StatedTerms
 from decal_cli.task import ClassDecision
 
@@ -299,7 +290,7 @@ class ReportPage(WrittenResult):
 
     def _at_own_capacity(self, each: AdvisedModel) -> str:
         """What the page says where its sliders stand at the user's capacity; '' without one, and of groups."""
-        if each.ranks_now is None:
+        if not isinstance(each, LimitedModel):
             return ""
         best = each.ranked_first
         more = "" if best.gain is None else f", {self.scale(best.gain)} more than the score as it is"
@@ -420,7 +411,7 @@ def _places_words(evaluation: Evaluation) -> str:
 
 def _today(each: AdvisedModel) -> Today:
     """What to do; where so many rows can be acted on only, what gives the places."""
-    if each.ranks_now is None:
+    if not isinstance(each, LimitedModel):
         return answer_of(each.advice)
     method = each.ranks_now.method
     return Today(f"Act on the rows that {method or 'the score'} puts first.", KEYS[each.ranked_first.kind], method)
