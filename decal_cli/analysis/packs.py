@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.described import Section
+from decal_cli.analysis.described import Section, clusters_of
 from decal_cli.declarations.document import Names, Positive, Share, Size, as_key
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint, Verb
@@ -248,9 +248,10 @@ def compare_groups(
             for choice in choices
         }
         found = {}
+        clustered = clusters_of(rows) is not None
         for family in dict.fromkeys(families.values()):
             shared = [choice for choice in choices if families[choice] == family]
-            adjusted = None if confidence is None else simultaneous(confidence, len(family), rows.cluster is not None)
+            adjusted = None if confidence is None else simultaneous(confidence, len(family), clustered)
             measured = {
                 group: measure_all(shared, asked_of[group], parts[group].adjusted_confidence(adjusted))
                 for group in family

@@ -14,7 +14,7 @@ from tests.helpers.agreement import (
     Way,
     agreement,
     file_ways,
-    judged,
+    of_rows,
     postgres_way,
     rows_of_hard_cases,
 )
@@ -44,7 +44,7 @@ def ways(file: Path) -> Iterator[list[Way]]:
     ],
 )
 def test_every_way_to_count_rows_gives_their_numbers(file: Path, ways: list[Way], verb: str, kind: str) -> None:
-    expected = judged(verb, file, KINDS[kind])
+    expected = of_rows(verb, file, KINDS[kind])
     for way in ways:
         result = agreement(way, verb, KINDS[kind], expected, N_LEVELS)
         assert not result.apart, f"{way.name}, cells: {way.cells}"

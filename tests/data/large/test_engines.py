@@ -87,24 +87,6 @@ def test_clusters_and_two_models_are_counted_in_one_pass(decal: Decal, engine: s
 
 
 @every
-def test_clusters_are_counted_by_coarse_cell(
-    decal: Decal, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(counting, "MAX_LEVELS", 500)
-    monkeypatch.setattr(counting, "MAX_CLUSTER_COUNTS", 2000)
-    rows = {**ENGINE_ROWS, "c": (np.array(ENGINE_ROWS["w"]) * 4).astype(int)}
-    pq.write_table(pa.table(rows), tmp_path / "preds.parquet")
-    query = "select *, cast(floor(w * 4) as integer) as c from preds"
-    words = ("-s", "p", "-y", "y", "--positive", "yes", "--cluster", "c", "--weight", "w", "--threshold", "0.3")
-    words = (*words, *MEASURED, "--format", "json")
-    (expected,) = reports(decal("evaluate", tmp_path / "preds.parquet", *words))
-    (got,) = reports(decal("evaluate", "--engine", engine, "--query", query, *words))
-    for key, error in (("expected_utility", 1e-12), ("brier", 0.05), ("auc", 0.05)):
-        interval = expected["metrics"][key]["interval"]
-        assert got["metrics"][key]["interval"] == pytest.approx(interval, abs=error * (interval[1] - interval[0])), key
-
-
-@every
 def test_many_levels_come_as_cells_of_the_same_rows(decal: Decal, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """test_agreement holds their numbers against those of the rows."""
     monkeypatch.setattr(counting, "MAX_LEVELS", 500)
