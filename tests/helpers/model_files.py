@@ -47,23 +47,18 @@ def with_checksum(document: dict[str, Any]) -> str:
     return canonical_json({**document, "sha256": hashlib.sha256(body.encode()).hexdigest()})
 
 
+LEFT_OUT = object()
+
+
 def put(part: str, value: Any) -> Callable[[dict[str, Any]], None]:
-    """Put a value at a place such as 'model.edges'."""
+    """Put a value at a place such as 'model.edges', or leave it out."""
 
     def change(document: dict[str, Any]) -> None:
         *way, last = part.split(".")
         for key in way:
             document = document[key]
         document[last] = value
-
-    return change
-
-
-def without(part: str) -> Callable[[dict[str, Any]], None]:
-    def change(document: dict[str, Any]) -> None:
-        *way, last = part.split(".")
-        for key in way:
-            document = document[key]
-        del document[last]
+        if value is LEFT_OUT:
+            del document[last]
 
     return change

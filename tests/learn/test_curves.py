@@ -154,8 +154,7 @@ def test_scores_far_apart_in_log_odds_and_close_in_value_are_fitted_alike() -> N
 def test_quadratic_is_scikit_learns_regression_on_the_smoothed_labels() -> None:
     rows: Any = shipped_training("cal")
     z = logit(rows.score)
-    positives, negatives = rows.label.sum(), (1 - rows.label).sum()
-    target = np.where(rows.label == 1, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+    target = platts_targets(rows)
     columns = np.column_stack((z**2, z))
     peer = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(
         np.vstack((columns, columns)), np.repeat([1, 0], len(z)), np.concatenate((target, 1 - target))
@@ -179,8 +178,7 @@ def test_a_spline_is_natural_and_the_likeliest() -> None:
     assert curve(inside) == pytest.approx(through(inside), abs=1e-6)
     beyond = knots[-1] + np.array([0.1, 0.2, 0.3])
     assert np.diff(curve(beyond), 2) == pytest.approx(0, abs=1e-7)
-    positives, negatives = rows.label.sum(), (1 - rows.label).sum()
-    target = np.where(rows.label == 1, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+    target = platts_targets(rows)
     left = target - model(unlabelled(rows)).score
     z = np.clip(logit(rows.score), knots[0], knots[-1])
     for k in range(len(knots)):

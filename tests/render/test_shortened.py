@@ -29,22 +29,25 @@ def groups_in(text: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"\bg\d+\b", text)))
 
 
-def test_the_worst_groups_are_shown(decal: Decal, rows: bytes) -> None:
-    done = decal("evaluate", "-s", "p", "--group", "g", "-m", "brier", "-m", "auc", "--no-intervals", stdin=rows)
-    assert "p: the table shows the 20 worst of 300 groups by Brier score; --format json or csv has all" in done.out
+@pytest.mark.parametrize(
+    ("line", "by"),
+    [
+        ("evaluate -s p -m brier -m auc", "Brier score; --format json or csv has all"),
+        ("sweep -s p --thresholds 0.3,0.5", "Brier score; --format json or csv has all"),
+        ("compare -s q -s p -m brier", "Brier score, B - A; --format json or csv has all"),
+    ],
+)
+def test_the_worst_groups_are_shown(decal: Decal, rows: bytes, line: str, by: str) -> None:
+    words = (*line.split(), "--group", "g", "--no-intervals")
+    done = decal(*words, stdin=rows)
+    assert f"the table shows the 20 worst of 300 groups by {by}" in done.text
     assert groups_in(done.out) == WORST
+    assert len(groups_in(decal(*words, "-f", "csv", stdin=rows).out)) == N_GROUPS
+
+
+def test_the_worst_are_those_by_the_metric_that_is_shown(decal: Decal, rows: bytes) -> None:
     by_auc = decal("evaluate", "-s", "p", "--group", "g", "-m", "auc", "--no-intervals", stdin=rows).out
-    assert "worst of 300 groups by AUC" in by_auc and " g0 " not in by_auc
-
-
-def test_a_sweep_shows_the_worst(decal: Decal, rows: bytes) -> None:
-    line = ("sweep", "-s", "p", "--group", "g", "--no-intervals", "--thresholds", "0.3,0.5")
-    done = decal(*line, stdin=rows)
-    assert "p: the table shows the 20 worst of 300 groups by Brier score" in done.out
-    assert groups_in(done.out) == WORST
-    assert (
-        len({row.split(",")[1] for row in decal(*line, "-f", "csv", stdin=rows).out.splitlines()[1:]}) == N_GROUPS + 1
-    )
+    assert "p: the table shows the 20 worst of 300 groups by AUC" in by_auc and " g0 " not in by_auc
 
 
 def test_a_gate_shows_what_fails_by_most(decal: Decal, rows: bytes) -> None:
@@ -63,12 +66,6 @@ def test_what_cannot_be_judged_comes_first(decal: Decal) -> None:
     done = decal("gate", "--group", "g", "-r", "auc>=0.5", stdin="\n".join(["p,y,g", *lines, ""]).encode())
     assert done.code == 2 and "(1 cannot be judged, 0 failed, 100 passed)" in done.text
     assert groups_in(done.out)[0] == "g7"
-
-
-def test_a_comparison_shows_where_the_second_model_is_worst(decal: Decal, rows: bytes) -> None:
-    done = decal("compare", "-s", "q", "-s", "p", "--group", "g", "--no-intervals", "-m", "brier", stdin=rows)
-    assert "the table shows the 20 worst of 300 groups by Brier score, B - A" in done.text
-    assert groups_in(done.out) == WORST
 
 
 def test_advice_is_shown_for_the_worst() -> None:

@@ -105,11 +105,22 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("query", named(every=HOSTILE, of_duckdb=OF_DUCKDB))
-def test_duckdb_only_reads(decal: Decal, database: Path, query: str) -> None:
+IN_MEMORY = {"copies", "copy", "attach behind", "install", "a log file", "the network", "Python"}
+OF_NO_FILE = {name: query.replace("preds", "'other.csv'") for name, query in OF_DUCKDB.items() if name in IN_MEMORY}
+
+
+@pytest.mark.parametrize(
+    ("file", "query"),
+    [
+        pytest.param(file, query, id=f"{name}{'' if file else ', in memory'}")
+        for file, queries in (("file.db", HOSTILE), ("file.db", OF_DUCKDB), ("", OF_NO_FILE))
+        for name, query in queries.items()
+    ],
+)
+def test_duckdb_only_reads(decal: Decal, database: Path, file: str, query: str) -> None:
     before = contents(database.parent)
     query = query.replace("{folder}", str(database.parent))
-    refusal(decal("evaluate", "--engine", f"duckdb:{database}", "--query", query, *SAID, cwd=database.parent))
+    refusal(decal("evaluate", "--engine", f"duckdb:{file}", "--query", query, *SAID, cwd=database.parent))
     assert contents(database.parent) == before
 
 
@@ -125,17 +136,6 @@ def test_sqlite_only_reads(decal: Decal, tmp_path: Path, query: str) -> None:
     for query in SOUND:
         done = decal("evaluate", *engine, "--query", query, *SAID)
         assert (done.code, done.err) == (0, "")
-
-
-IN_MEMORY = {"copies", "copy", "attach behind", "install", "a log file", "the network", "Python"}
-
-
-@pytest.mark.parametrize("name", [name for name in OF_DUCKDB if name in IN_MEMORY])
-def test_a_duckdb_in_memory_only_reads(decal: Decal, database: Path, name: str) -> None:
-    before = contents(database.parent)
-    query = OF_DUCKDB[name].replace("{folder}", str(database.parent)).replace("preds", "'other.csv'")
-    refusal(decal("evaluate", "--engine", "duckdb:", "--query", query, *SAID, cwd=database.parent))
-    assert contents(database.parent) == before
 
 
 def test_what_only_reads_is_read(decal: Decal, database: Path) -> None:
