@@ -108,7 +108,6 @@ TWO_WORDS = [f"{chr(97 + k)} word" for k in range(20)]
         ([*TWO_WORDS, *TWO_WORDS, TWO_WORDS[0]], "category"),
         ([*TWO_WORDS[1:], "one"], "category"),
     ],
-    ids=["just so", "too few", "too often", "too short"],
 )
 def test_twenty_values_of_two_words_each_twice_are_texts(tmp_path: Path, values: list[str], kind: Kind) -> None:
     assert of_csv(tmp_path, values).kinds == (kind,)

@@ -53,11 +53,12 @@ def test_every_sentence_follows_from_the_numbers(decal: Decal, case: str) -> Non
 
 
 def test_where_every_label_adds_nothing_features_have_nothing_to_win(decal: Decal) -> None:
-    (decal.folder / "pure.csv").write_text("p,y\n" + "0.1,0\n0.8,1\n" * 30)
+    (decal.folder / "pure.csv").write_text("p,q,y\n" + "0.1,0.1,0\n0.8,0.8,1\n" * 30)
     asked = ("evaluate", "pure.csv", "--score", "p", "--label", "y", "--threshold", ".3")
     text = decal(*asked).out
     assert not list(summary_contradictions(decal.json(*asked), text))
     assert "knowing every label would add nothing" in text.replace("\n", " ")
+    assert "Recalibration wins for none of them" in decal(*asked, "--score", "q", "--no-intervals").text
     assert "between 0 and 0 per decision" not in decal(*asked, "--all").text
 
 
