@@ -111,33 +111,23 @@ def test_every_fold_may_be_one_cluster() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cv", "cluster", "says"),
+    ("arguments", "cluster", "says"),
     [
-        (KFold(4), np.arange(600) % 40, "puts rows of cluster '0' on both sides"),
-        (50, np.arange(600) % 40, "cv=50 folds keep clusters whole, and there are only 40"),
-        (5, [None, "a", "b"] * 200, "the cluster of 200 rows is missing"),
-        (5, np.zeros(600), "the cluster of every row is '0'"),
+        ({"method": "isotoni"}, None, "did you mean isotonic?"),
+        ({"decision": 3}, None, "threshold 3 is not inside"),
+        ({"method": "threshold"}, None, "needs a task: threshold=, utility="),
+        ({"decision": [[0, -1], [-0.2, -0.4], [-1, 0]]}, None, "two actions"),
+        # Folds that would cut clusters, and clusters that are none.
+        ({"cv": KFold(4)}, np.arange(600) % 40, "puts rows of cluster '0' on both sides"),
+        ({"cv": 50}, np.arange(600) % 40, "cv=50 folds keep clusters whole, and there are only 40"),
+        ({"cv": 5}, [None, "a", "b"] * 200, "the cluster of 200 rows is missing"),
+        ({"cv": 5}, np.zeros(600), "the cluster of every row is '0'"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
-def test_folds_that_would_cut_clusters_are_refused(cv: object, cluster: object, says: str) -> None:
+def test_what_cannot_be_fitted_is_a_value_error(arguments: dict, cluster: object, says: str) -> None:
     with pytest.raises(decal.DecalError) as raised:
-        decal.Calibrator(GaussianNB(), cv=cv).fit(X, Y, cluster=cluster)
-    assert says in str(raised.value) and "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"method": "isotoni"}, "did you mean isotonic?"),
-        ({"decision": 3}, "threshold 3 is not inside"),
-        ({"method": "threshold"}, "needs a task: threshold=, utility="),
-        ({"decision": [[0, -1], [-0.2, -0.4], [-1, 0]]}, "two actions"),
-    ],
-)
-def test_what_cannot_be_fitted_is_a_value_error(arguments: dict, says: str) -> None:
-    with pytest.raises(decal.DecalError) as raised:
-        decal.Calibrator(GaussianNB(), **arguments).fit(X, Y)
+        decal.Calibrator(GaussianNB(), **arguments).fit(X, Y, cluster=cluster)
     assert says in str(raised.value) and "\n" not in str(raised.value) and isinstance(raised.value, ValueError)
 
 
