@@ -472,8 +472,8 @@ def splice(
     """Choose the cut among the crossings beyond noise, and judge on each fold the cut that the other folds choose.
 
     Z = min(z, Z1) + (Z2 - z) 1[Z2 > z], Z1 the model used below z. Where Z1 has the lower Brier curve up to z and Z2
-    from there on, the Brier score of Z is at most that of either. On a sample z is learned, so the loss of a splice is
-    measured on rows that did not choose it.
+    from there on, the Brier score of Z is at most that of either. A splice is judged on
+    rows that did not choose z.
     """
     if not len(curves.zeros):
         raise Undefined("the Brier curves do not cross on these rows")

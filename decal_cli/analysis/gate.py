@@ -146,7 +146,7 @@ class GateRow:
     """The outcome of one rule for one report (or, for max and gap, of a model's groups). passed None: cannot judge.
 
     value: what the bound is held against; estimate: the metric itself, where that is an end of its interval. distance:
-    from value to bound, below 0 on the wrong side. shown: whether the rows show it, that it holds or that it fails;
+    from value to bound, below 0 on the wrong side. shown: whether the rows show that it holds, or fails;
     None where there is no interval. rows_needed: with so many, 4 of 5 samples would show it.
     """
 

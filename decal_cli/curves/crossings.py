@@ -79,8 +79,7 @@ class BrierDifference:
 
     edge: (s + 1,), from 0 to 1. alpha, beta: (s,). squares: (s, 2), sums of squared weights of the rows with label 1
     and with label 0 on which the two decide differently; signed: each square with the sign of what B loses there.
-    count: (s,), how many effective rows these are. total, total2: sum of the weights and of their squares. names: of A
-    and B.
+    count: (s,), effective rows of these. total, total2: summed weights and squares. names: of A and B.
     """
 
     edge: Floats

@@ -43,8 +43,8 @@ def missed(regions: Regions, probed: Probed, confidence: float) -> float:
     """How much to raise the upper end of the loss's interval for the grouping that trees on these rows miss.
 
     What trees miss falls about as one over the root of the rows they are grown on: trees on a quarter of the rows miss
-    twice as much, so 2 full - sketch estimates the loss that unlimited rows would show, with its standard error. And
-    the loss is at least as large as what the probe wins of it, which learns from all bins together.
+    twice as much, so 2 full - sketch estimates the loss on unlimited rows. The loss is at least as
+    large as what the probe wins of it, which learns from all bins together.
     """
     full, sketch = loss(regions), loss(regions, regions.sketches)
     critical_value = quantile(confidence)

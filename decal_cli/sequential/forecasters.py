@@ -85,8 +85,7 @@ class Forecaster(Resumable, ABC):
 
         score, label: of the P rows that were predicted and whose labels are not learned yet, then of the T next rows,
         shape (P + T,). known: int64 (T,), never decreasing, at most P + t: how many of those first rows have a known
-        label when row t is predicted. What was learned at the last row is kept, so that a stream that is cut into
-        pieces is predicted as one that is not.
+        label when row t is predicted. A stream that is cut into pieces is predicted as a whole one.
         """
         return one_by_one(self, score, label, known)
 

@@ -39,8 +39,7 @@ class Features:
 
     numbers: float64 (T, d): numbers, booleans as 0 and 1, dates as days since 1970-01-01; NaN where missing. codes:
     int32 (T, k): the index of each row's category or text, MISSING_CODE where missing. categories: the sorted names of
-    each column of codes; those of texts are `RawTexts`. kinds: of every column, in the order in which they were named,
-    which both blocks keep.
+    each column of codes; those of texts are `RawTexts`. kinds: of every column, in the order of their names as given.
     """
 
     numbers: Matrix

@@ -72,7 +72,7 @@ class Unlabelled:
 class Rows(Unlabelled):
     """Labelled rows. label: (T,), 0 or 1. weight: float64 (T,), positive, or None. cluster: (T,), or None.
 
-    Labels of several classes are numbers of classes. Rows of one cluster were sampled together; None: each by itself.
+    Labels of several classes are numbers of classes. Rows of one cluster were sampled together.
     period: (T,), or None: rows of one period share a capacity. selection: which rows are acted on, where that is
     limited. time: (T,), given where fits learn from earlier rows only. amounts: what decisions on a row are worth, by
     role, (T,) or (T, A K).

@@ -227,9 +227,9 @@ def summed(place: Ints, values: Callable[[slice], Any], places: int = 0) -> Floa
 class Units:
     """Units and how they were sampled. label: the class of each, int (m,). weight: of all its rows, (m,).
 
-    share_known: whether weights make the share of each label a known one, so that only rows of one label vary among
-    each other. rows: effective rows, nan where they follow from the weights. kind: of each unit, int (m,), () for its
-    label: a row that could have been missed is like rows of one kind, which units without weight may show.
+    share_known: whether weights make the share of each label a known one, so that only rows of one label vary. rows:
+    effective rows, nan where they follow from the weights. kind: of each unit, int (m,), () for its label: a row that
+    could have been missed is like rows of one kind, which units without weight may show.
     """
 
     label: Ints
