@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from decal_cli.learn.methods import METHODS
 from decal_cli.learn.model_file import Saved
 from decal_cli.learn.models import Model
 from decal_cli.learn.regions import Curve
+from decal_cli.tables.population import MOVED_ROUNDING
 
 PUSHED = "isotonic, histogram, platt, temperature, beta, quadratic and threshold"
 
@@ -71,10 +73,20 @@ def _sql_of(model: Model, score: str, dialect: Dialect) -> str | None:
         case InPopulation():
             zero, one = map(number, model.factors)
             moved = f"({one} * {score} / ({one} * {score} + {zero} * (1 - {score})))"
-            return _sql_of(model.fitted, moved, dialect)
+            return _sql_of(_reached(model.fitted), moved, dialect)
         case Threshold():
             return score
     return None
+
+
+def _reached(model: Model) -> Model:
+    """The model of moved scores, with edges that a score reaches which lies there but for rounding, as here."""
+    match model:
+        case Steps():
+            return replace(model, edges=np.minimum(model.edges * (1 + MOVED_ROUNDING), 1.0))
+        case Curve():
+            return replace(model, at=model.at * (1 - MOVED_ROUNDING))
+    return model
 
 
 def _interpolated(model: Curve, score: str, dialect: Dialect) -> str:

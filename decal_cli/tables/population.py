@@ -36,9 +36,8 @@ def class_shares(rows: Rows) -> Shares:
     return tuple((counts / counts.sum()).tolist())
 
 
-_DECIMALS = 13
-_EDGE = 1e-4
-"""Nearer to 0 and 1, scores have more decimals than these."""
+_DECIMALS, MOVED_ROUNDING = 4, 1e-13
+"""Moved scores this near to a decimal of so many digits, relatively, are that decimal."""
 
 
 def moved_scores(score: Floats | float, factors: Sequence[float] | Floats) -> Floats:
@@ -48,10 +47,16 @@ def moved_scores(score: Floats | float, factors: Sequence[float] | Floats) -> Fl
     """
     if np.ndim(score) == 2:
         numerators: Floats = np.asarray(score) * np.asarray(factors)
-        return np.asarray(numerators / numerators.sum(axis=1, keepdims=True))
+        return _settled(numerators / numerators.sum(axis=1, keepdims=True))
     zero, one = factors
     numerator = one * np.asarray(score)
-    return numerator / (numerator + zero * (1 - np.asarray(score)))
+    return _settled(numerator / (numerator + zero * (1 - np.asarray(score))))
+
+
+def _settled(score: Floats) -> Floats:
+    """Scores, of which those that are short decimals but for rounding are these: they may be thresholds."""
+    near = np.round(score, _DECIMALS)
+    return np.where((np.abs(score - near) <= MOVED_ROUNDING * near) & (near < 1), near, score)
 
 
 @dataclass(frozen=True)
@@ -92,13 +97,8 @@ class Population:
         return tuple(there / here for there, here in zip(self.there, self.here, strict=True))
 
     def moved(self, score: Floats | float) -> Floats:
-        """Scores that were made for the rows, as probabilities there; those of label 1 keep their order.
-
-        A short decimal is one in spite of rounding: a score that comes to lie on a threshold decides as one that does.
-        """
-        moved = moved_scores(score, self.factors)
-        near = np.round(moved, _DECIMALS)
-        return np.where((near > _EDGE) & (near < 1 - _EDGE), near, moved)
+        """Scores that were made for the rows, as probabilities there; those of label 1 keep their order."""
+        return moved_scores(score, self.factors)
 
     def as_made(self, score: float) -> float:
         """The score of label 1 in the rows that `moved` turns into this one."""

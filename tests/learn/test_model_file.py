@@ -413,6 +413,18 @@ def test_a_model_scores_in_the_engine_as_it_does_here(method: str, prevalence: f
         assert len(sqlglot.parse(scoring_statement(fitted.model, "a.new", None, dialect), read=name)) == 1, name
 
 
+@pytest.mark.parametrize("method", ["isotonic", "histogram(bins=10)"])
+@pytest.mark.parametrize("prevalence", [0.2, 0.25, 0.8])
+def test_scores_that_are_moved_onto_an_edge_are_there_in_the_engine_too(method: str, prevalence: float) -> None:
+    score = np.repeat(np.arange(1, 20) / 20, 40)
+    rows = pa.table({"p": score, "y": (np.arange(len(score)) % 40 < 40 * score).astype(int), "id": range(len(score))})
+    fitted = decal_cli.fit(decal_cli.Data(rows, score="p", label="y").at_prevalence(prevalence), 0.3, method=method)
+    with duckdb.connect() as connection:
+        connection.register("new", rows)
+        found = connection.sql(scoring_statement(fitted.model, "new", None, DIALECTS["duckdb"])).to_arrow_table()
+    assert_same_table(found, fitted.apply(rows))
+
+
 def test_a_curve_may_jump_and_log_odds_are_scores() -> None:
     curve = Curve(np.array([0.2, 0.4, 0.4, 0.9]), np.array([0.1, 0.2, 0.6, 0.7]))
     score = np.array([0.0, 0.2, 0.3, np.nextafter(0.4, 0), 0.4, 0.5, 0.9, 1.0])
