@@ -81,11 +81,8 @@ def _sql_of(model: Model, score: str, dialect: Dialect) -> str | None:
 
 def _reached(model: Model) -> Model:
     """The model of moved scores, with edges that a score reaches which lies there but for rounding, as here."""
-    match model:
-        case Steps():
-            return replace(model, edges=np.minimum(model.edges * (1 + MOVED_ROUNDING), 1.0))
-        case Curve():
-            return replace(model, at=model.at * (1 - MOVED_ROUNDING))
+    if isinstance(model, Steps):
+        return replace(model, edges=np.minimum(model.edges * (1 + MOVED_ROUNDING), 1.0))
     return model
 
 
