@@ -482,7 +482,7 @@ def _runs(score: Floats, value: Floats, last: bool) -> tuple[Floats, Floats]:
 def fits_with_one_more(n: Floats, pos: Floats) -> Floats:
     """Isotonic fit at each level with one more row of label 1 at that level, shape (m,), increasing.
 
-    A new row between two levels gets the value of the upper one. The corner points below follow Vovk
+    A new row of label 1 between two levels gets the value of the upper one. The corner points below follow Vovk
     et al. 2015, algorithms 1 and 2: the new row first comes before all levels, then moves up level by level, and the
     convex minorant right of it loses a corner or gains one; all in linear time.
     """

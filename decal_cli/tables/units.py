@@ -197,8 +197,9 @@ def ones(rows: int) -> Floats:
 
 
 def with_zeros(values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Numbers of units, and after them so many zeros; ones that took no memory take a byte each."""
-    return np.append(values if values.strides[0] else values.astype(np.int8), np.zeros(count, np.int8))
+    """Numbers of units, and after them so many zeros; `ones`, which took no memory, take a byte each."""
+    small = not values.strides[0] and (values[:1] == 1).all()
+    return np.append(values.astype(np.int8) if small else values, np.zeros(count, np.int8))
 
 
 def squares_of(weight: Floats) -> Floats:
@@ -227,9 +228,9 @@ def summed(place: Ints, values: Callable[[slice], Any], places: int = 0) -> Floa
 class Units:
     """Units and how they were sampled. label: the class of each, int (m,). weight: of all its rows, (m,).
 
-    share_known: whether weights make the share of each label a known one, so that only rows of one label vary. rows:
-    effective rows, nan where they follow from the weights. kind: of each unit, int (m,), () for its label: a row that
-    could have been missed is like rows of one kind, which units without weight may show.
+    share_known: whether weights make the share of each label a known one, so that rows vary within their label only.
+    rows: effective rows, nan where they follow from the weights. kind: of each unit, int (m,), () for its label: a row
+    that could have been missed is like rows of one kind, which units without weight may show.
     """
 
     label: Ints

@@ -11,7 +11,7 @@ from decal_cli.learn.method import Training
 from decal_cli.tables import threads
 from decal_cli.tables.rows import Rows, Unlabelled, row_hashes
 from decal_cli.tables.table import CELLS, Table, tabulate
-from decal_cli.tables.units import Dealt, Units, units_of_rows
+from decal_cli.tables.units import Dealt, Units, ones, units_of_rows, with_zeros
 from tests.helpers.worlds import any_rows, known_rows, rows_by_level
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
@@ -272,3 +272,8 @@ def test_deals_that_disagree_make_an_estimate_less_sure() -> None:
     rows = units_of_rows(np.array([0, 1, 0, 1]), None, None).dealt(2)
     assert rows.mean(np.repeat((0.0, 1.0), 4)).seen == pytest.approx(0.5)
     assert rows.mean(np.tile((0.0, 0.0, 1.0, 1.0), 2)).seen == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("values", [ones(3), np.broadcast_to(np.float64(0.7), 3), np.array([0.5, 2.0, 1.0])])
+def test_zeros_after_numbers_change_none_of_them(values: np.ndarray) -> None:
+    assert with_zeros(values, 2).tolist() == [*values.tolist(), 0, 0]
