@@ -246,7 +246,7 @@ def whole(data: Data, runs: int) -> list[Row]:
         named = f"{what}, with a threshold and intervals, whole process"
         rows.append(Row(named, seconds(a), against, a / b, f"≤ {goal}"))
     base = peak(
-        [python, "-c", "import numpy, pyarrow.parquet, pyarrow.csv, scipy.optimize, decal_cli.commands.evaluate"]
+        [python, "-c", "import numpy, pyarrow.parquet, pyarrow.csv, scipy.optimize, decal_cli.analysis.evaluate"]
     )
     full = peak(every)
     rows.append(Row("its peak memory", mebibytes(full), "1.5 GiB", full / (1.5 * 2**30), "≤ 1"))
