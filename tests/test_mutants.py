@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 from tests.helpers.command import ROOT
-from tests.helpers.mutants import chosen_faults, faults_in, mirrors
+from tests.helpers.mutants import chosen_faults, faults_in, mirrors, users
 
 SOURCE = """
 def mean(values, weight, start=0):
@@ -34,3 +34,4 @@ def test_seeded_faults_parse_are_spread_over_the_rooms_and_have_tests() -> None:
         lines[fault.line - 1] = fault.after
         ast.parse("\n".join(lines))
     assert "tests/metrics/test_capacity.py" in mirrors(Path("decal_cli/metrics/families/capacity.py"))
+    assert "tests/api/test_online.py" in users(Path("decal_cli/sequential/forecasters.py"))

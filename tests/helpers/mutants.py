@@ -1,7 +1,8 @@
 """Do the tests notice a fault of one line? `python -m tests.helpers.mutants [COUNT [SEED]]` seeds faults and says.
 
 Each fault is put into a copy of the project. First the tests that mirror the file run, then those that guard all of
-it: the loop over rows, limits, lines that are refused or answered, and the frozen record of numbers and texts.
+it: the loop over rows, limits, lines that are refused or answered, and the frozen record of numbers and texts. Last
+come all tests that import the package of the file.
 """
 
 import ast
@@ -25,7 +26,7 @@ GUARDS = ["tests/test_row_oracle.py", "tests/test_limits.py", "tests/commands/te
 GUARDS += ["-m", ""]
 """Numbers of the frozen record, and its texts, which are compared in CI alone."""
 _LONGEST = 600
-"""Seconds of processor time of one run of tests; a fault that makes them run on is noticed."""
+"""Seconds of processor time that ten files of tests may take; a fault that makes them run on is noticed."""
 _SWAPPED = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
 _SIGNS = {ast.Add: ("+", "-"), ast.Sub: ("-", "+")}
 
@@ -122,15 +123,32 @@ def chosen_faults(count: int, seed: int) -> list[Fault]:
 
 def mirrors(path: Path) -> list[str]:
     """Test files of the same name in the same room, and those that import the module; else the tests of the room."""
-    module = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
-    package, _, name = module.rpartition(".")
-    imported = re.compile(rf"^(from {module} import|import {module}|from {package} import .*\b{name}\b)", re.MULTILINE)
-    tests = [file for file in sorted((ROOT / "tests").rglob("test_*.py"))]
+    module, package, name = _names(path)
+    imported = rf"from {module} import|import {module}\b|from {package} import .*\b{name}\b"
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
     name_of_room = path.parts[1].removesuffix(".py")
     room = [file for file in tests if {name_of_room, f"test_{name_of_room}.py"} & {*file.relative_to(ROOT).parts}]
-    found = [file for file in room if file.stem == f"test_{path.stem}"]
-    found += [file for file in tests if file not in found and imported.search(file.read_text(encoding="utf-8"))]
-    return [file.relative_to(ROOT).as_posix() for file in found or room]
+    found = [file.relative_to(ROOT).as_posix() for file in room if file.stem == f"test_{path.stem}"]
+    return [*dict.fromkeys(found + _matching(imported))] or [file.relative_to(ROOT).as_posix() for file in room]
+
+
+def users(path: Path) -> list[str]:
+    """Other test files that import the package, which hands on what the module defines."""
+    _, package, _ = _names(path)
+    return [file for file in _matching(rf"from {package} import") if file not in mirrors(path)]
+
+
+def _names(path: Path) -> tuple[str, str, str]:
+    """Module, its package, and its own name."""
+    module = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    return module, *module.rpartition(".")[::2]
+
+
+def _matching(line: str) -> list[str]:
+    """Test files with a line that begins like this."""
+    begins = re.compile(rf"^\s*({line})", re.MULTILINE)
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [file.relative_to(ROOT).as_posix() for file in tests if begins.search(file.read_text(encoding="utf-8"))]
 
 
 def first_failure(root: Path, tests: list[str]) -> str | None:
@@ -138,7 +156,8 @@ def first_failure(root: Path, tests: list[str]) -> str | None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--no-header", "-p", "no:cacheprovider", *tests]
     # Threads of linear algebra wait for each other where other programs run.
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-    limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (_LONGEST, _LONGEST))  # noqa: E731
+    seconds = _LONGEST * (1 + len(tests) // 10)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))  # noqa: E731
     ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, preexec_fn=limit)
     if ended.returncode < 0:
         return "tests that do not end"
@@ -157,8 +176,8 @@ def seed_faults(arguments: list[str]) -> int:
                 ROOT, root, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "build")
             )
             fault.put(root)
-            tests = mirrors(fault.path)
-            by = (first_failure(root, tests) if tests else None) or first_failure(root, GUARDS)
+            runs = (mirrors(fault.path), GUARDS, users(fault.path))
+            by = next(filter(None, (first_failure(root, tests) for tests in runs if tests)), None)
         caught += by is not None
         said = f"caught by {by}" if by else "NOT CAUGHT"
         print(
