@@ -1,6 +1,8 @@
 """Rows of a real set, sampled at other shares of label 1 and counted as the set they came from.
 
-`python -m simulation.prevalence FILE SCORE` prints the table of simulation/RESULTS.md.
+`python -m simulation.prevalence FILE SCORE` prints the table of simulation/RESULTS.md; without a file it draws rows
+with 40 % positives, counts them as a population with 5 %, and says how often the value of the scores, as these rows
+moved them, lies in its interval.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from scipy.special import expit
 
 from decal_cli.data import Columns, read
 from decal_cli.errors import Undefined
@@ -21,6 +24,7 @@ from decal_cli.task import BinaryTask
 SHARES = (0.01, 0.05, 0.1, 0.3, 0.5)
 METRICS = ("brier", "log_loss", "auc", "expected_utility", "net_benefit")
 DRAWS, N_ROWS, CONFIDENCE = 1000, 4000, 0.95
+SHARES_ACTED_ON = ("selection_rate", "accuracy", "ppv", "npv", "sensitivity", "specificity", "net_benefit")
 TASK = BinaryTask.of_threshold(0.3)
 
 
@@ -56,6 +60,27 @@ def agreement(whole: Rows, share: float, rng: np.random.Generator) -> tuple[dict
     return {name: count / DRAWS for name, count in held.items()}, shifts / DRAWS
 
 
+def held_as_moved(n_rows: int, draws: int, rng: np.random.Generator) -> dict[str, float]:
+    """How often the interval of a share holds that of a large population, whose scores move as those of the rows did."""
+
+    def made(count: int) -> Rows:
+        label = (rng.random(count) < 0.4).astype(np.uint8)
+        return Rows(expit(rng.normal(1.6 * label - 0.5, 1.2)), label)
+
+    large, specs, task = made(300_000), [parse(name) for name in SHARES_ACTED_ON], BinaryTask.of_threshold(0.1)
+    held = dict.fromkeys(SHARES_ACTED_ON, 0)
+    for _ in range(draws):
+        rows = made(n_rows)
+        population = Population.of_ones(0.05, population_share(rows), kept=False)
+        moved = Rows(population.moved(large.score), large.label)
+        truth = Inputs(Population.of_ones(0.05, population_share(large), kept=True).counted(moved), task)
+        sample = Inputs(population.counted(rows), task)
+        for spec in specs:
+            ends, value = measure(spec, sample, CONFIDENCE).interval, measure(spec, truth).value
+            held[spec.name] += ends is not None and value is not None and ends[0] <= value <= ends[1]
+    return {name: count / draws for name, count in held.items()}
+
+
 def main(path: str, score: str) -> None:
     """Print the table."""
     whole = read([path], Columns(score=(score,), label="y")).models[0].rows
@@ -70,4 +95,8 @@ def main(path: str, score: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    if len(sys.argv) > 1:
+        main(*sys.argv[1:3])
+    else:
+        for number, n_rows in enumerate((400, 3000)):
+            print(n_rows, held_as_moved(n_rows, 600, np.random.default_rng([6, number])), flush=True)

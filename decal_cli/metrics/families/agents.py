@@ -36,7 +36,7 @@ from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
 from decal_cli.tables.estimate import ratio
 from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Floats, Ints, Table
+from decal_cli.tables.table import BLOCK, Floats, Ints, Table
 
 Convex = Callable[[Floats], Floats]
 
@@ -66,40 +66,51 @@ _ENDS = (Kink(0.0, 0.0, 1), Kink(1.0, 0.0, -1))
 class LossCurve:
     """loss(mu) = (sum over scores <= mu of (pos - mu n) + convex(mu)) / T, at the scores and at 1/2.
 
-    at: these, increasing, (m,). loss: the larger one-sided limit there, and side: its side, as of a Kink.
+    at: these, increasing, (m,). loss: the larger one-sided limit there, and side: its side, as of a Kink. half: at 1/2.
     """
 
     def __init__(self, t: Table, convex: Convex) -> None:
-        losses, sides, rows, positives = [], [], 0.0, 0.0
+        self.at, self.loss, self.side = t.score, np.empty(len(t)), np.empty(len(t), np.int8)
+        start, rows, positives = 0, 0.0, 0.0
         for block in t.blocks():
+            run = slice(start, start + len(block.n))
             n, pos = rows + np.cumsum(block.n), positives + np.cumsum(block.pos)
             above, below = _sides(block.score, block.n, block.pos, n, pos, convex(block.score))
-            losses.append(np.maximum(above, below) / t.total)
-            sides.append(2 * (above >= below - _TIE * t.total).astype(np.int8) - 1)
-            rows, positives = float(n[-1]), float(pos[-1])
-        self.at, self.loss, self.side = t.score, np.concatenate(losses), np.concatenate(sides)
-        self._half = half = int(np.searchsorted(self.at, 0.5))
-        if half == len(t) or self.at[half] > 0.5:
-            below_half = t.pos[:half].sum(dtype=np.float64) - 0.5 * t.n[:half].sum(dtype=np.float64)
-            loss = (below_half + convex(np.array([0.5]))) / t.total
-            self.at, self.loss = np.insert(self.at, half, 0.5), np.insert(self.loss, half, loss)
-            self.side = np.insert(self.side, half, 0)
+            self.loss[run] = np.maximum(above, below) / t.total
+            self.side[run] = 2 * (above >= below - _TIE * t.total).astype(np.int8) - 1
+            start, rows, positives = run.stop, float(n[-1]), float(pos[-1])
+        low, high = (int(np.searchsorted(self.at, 0.5, side)) for side in ("left", "right"))
+        self._below, self._above = range(low), range(high, len(t))
+        below_half = t.pos[:low].sum(dtype=np.float64) - 0.5 * t.n[:low].sum(dtype=np.float64)
+        loss = float(below_half + convex(np.array([0.5]))[0]) / t.total
+        self.half = self._kink(low) if low < high else Kink(0.5, loss, 0)
 
     def _kink(self, place: int) -> Kink:
         return Kink(float(self.at[place]), float(self.loss[place]), int(self.side[place]))
 
+    def _top(self, height: Callable[[Floats, Floats], Floats], part: range, tie: float) -> tuple[float, Kink]:
+        """The largest height(at, loss) of the scores in a part, and the first of those that reach it."""
+        runs = [slice(start, min(start + BLOCK, part.stop)) for start in range(part.start, part.stop, BLOCK)]
+        tops = [float(height(self.at[run], self.loss[run]).max()) for run in runs]
+        best = max(tops, default=-np.inf)
+        for run, top in zip(runs, tops, strict=True):
+            if top >= best - tie:
+                return best, self._kink(run.start + int(np.argmax(height(self.at[run], self.loss[run]) >= best - tie)))
+        return best, self.half
+
     def one_kink(self) -> Worst:
         """The worst agent with two actions; of several, the one with the lowest threshold."""
-        alone = self.loss / np.maximum(self.at, 1 - self.at)
-        best = float(alone.max())
+        below, above = (self._top(_alone, part, _TIE) for part in (self._below, self._above))
+        found = (below, (2 * self.half.loss, self.half), above)
+        best = max(loss for loss, _ in found)
         if best <= _TIE:
             return Worst(0.0, (), ())
-        kink = self._kink(int(np.argmax(alone >= best - _TIE)))
+        kink = next(kink for loss, kink in found if loss >= best - _TIE)
         return Worst(min(best, 1.0), (kink,), (1 / max(kink.at, 1 - kink.at),))
 
     def highest(self) -> float:
         """The supremum of the curve itself, as a kink of weight 1 anywhere loses it; not below 0."""
-        return max(float(self.loss.max()), 0.0)
+        return max(float(self.loss.max()), self.half.loss, 0.0)
 
     def any_kinks(self) -> Worst:
         """The worst agent with any number of actions: one or two kinks, twice the envelope at 1/2."""
@@ -109,19 +120,29 @@ class LossCurve:
             if height <= reached:
                 break
             reached = height
-            over = self.loss - (right.loss - left.loss) / (right.at - left.at) * (self.at - 0.5) - height
             # The farthest above the line through (1/2, height) on either side.
-            parts = (0, over[: self._half]), (self._half + 1, over[self._half + 1 :])
-            better = [self._kink(start + int(part.argmax())) for start, part in parts if (part > _ROUNDING).any()]
+            over = partial(_over, slope=(right.loss - left.loss) / (right.at - left.at), height=height)
+            farthest = [self._top(over, part, 0.0) for part in (self._below, self._above)]
+            better = [kink for above, kink in farthest if above > _ROUNDING]
             if not better:
                 break
             kinks = [left, right, *better]
-        half, share = self._kink(self._half), (right.at - 0.5) / (right.at - left.at)
+        share = (right.at - 0.5) / (right.at - left.at)
         pair = [(left, 2 * share), (right, 2 * (1 - share))]
-        if half.loss >= height - _TIE:
-            pair, height = [(half, 2.0)], max(height, half.loss)
+        if self.half.loss >= height - _TIE:
+            pair, height = [(self.half, 2.0)], max(height, self.half.loss)
         losing = [(kink, weight) for kink, weight in pair if kink.loss > _TIE]
         return Worst(min(max(2 * height, 0.0), 1.0), tuple(k for k, _ in losing), tuple(w for _, w in losing))
+
+
+def _alone(at: Floats, loss: Floats) -> Floats:
+    """What an agent loses whose only kink lies at a score."""
+    return loss / np.maximum(at, 1 - at)
+
+
+def _over(at: Floats, loss: Floats, slope: float, height: float) -> Floats:
+    """How far the curve lies above the line through (1/2, height)."""
+    return loss - slope * (at - 0.5) - height
 
 
 def _sides(

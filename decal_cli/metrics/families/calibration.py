@@ -245,8 +245,8 @@ def k2(t: Table) -> Measured:
     sum n_i (q_i - h_i)^2 / T. With continuous scores each level holds one row and this measures noise: compare it with
     k2_null.
     """
-    value, share = t.sum(lambda block: (block.n * block.score - block.pos) ** 2 / block.n) / t.total, t.n / t.total
-    return _on_levels(t, value, lambda gap: np.asarray((gap**2 / share).sum(axis=-1)), lambda whole: whole**2)
+    value = t.sum(lambda block: (block.n * block.score - block.pos) ** 2 / block.n) / t.total
+    return _on_levels(t, value, lambda gap: (gap**2 / t.n).sum(axis=-1) * t.total, lambda whole: whole**2)
 
 
 Term = Callable[[CellRun], tuple[Floats, Floats]]

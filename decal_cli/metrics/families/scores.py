@@ -389,7 +389,7 @@ def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> Measured:
 
     def interval(confidence: float, seed: Seed) -> Interval:
         rate = t.base_rate
-        neg2, pos2 = (float(each.sum()) for each in t.squares_of_labels)
+        neg2, pos2 = t.unit_of_labels * (t.negatives, t.positives)
         squares = pos2 * (1 - rate) ** 2 + neg2 * rate**2
         rows = rate * (1 - rate) * t.total**2 / squares if squares > 0 else t.effective_rows
         low, high = intervals.wilson(rate, rows, confidence)
