@@ -61,7 +61,7 @@ def agreement(whole: Rows, share: float, rng: np.random.Generator) -> tuple[dict
 
 
 def held_as_moved(n_rows: int, draws: int, rng: np.random.Generator) -> dict[str, float]:
-    """How often the interval of a share holds that of a large population, whose scores move as those of the rows did."""
+    """How often the interval of a share holds that of a large population, moved as the rows were."""
 
     def made(count: int) -> Rows:
         label = (rng.random(count) < 0.4).astype(np.uint8)
