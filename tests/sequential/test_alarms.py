@@ -10,6 +10,7 @@ from scipy.special import gammainc
 from scipy.stats import gamma
 
 from decal_cli.analysis.online.plan import known_after_rows, known_after_time
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MOST
 from decal_cli.sequential.anytime import (
     BETS,
     MAX_GUESS,
@@ -285,3 +286,82 @@ def test_labels_that_are_not_known_yet_change_nothing() -> None:
         after = DelayedAlarm().advance(score, np.where(np.arange(ROWS) < row, label, 1 - label), known)
         first = int(np.searchsorted(known, row + 1))
         assert after[:first].tobytes() == before[:first].tobytes()
+
+
+N_BETS = len(BETS)
+BLOCK = {"first": 0, "size": 3, "shared": 1, "log_sums": [0.0] * N_BETS}
+ONE_BLOCK = {"rows": 3, "begun": 1, "held": [BLOCK]}
+TWO_BLOCKS = {"rows": 5, "begun": 2, "held": [BLOCK, {**BLOCK, "first": 3, "size": 2, "shared": 3}]}
+
+
+def bets(value: float) -> list[float]:
+    """One bet of this value, others of 0."""
+    return [0.0] * (N_BETS - 1) + [value]
+
+
+DIFFERING = {"rows": 3, "differing": [1, 2]}
+STARTED = {"rows": 2, "capital": bets(0), "of_starts": bets(0), "lead": bets(0), "leader": bets(0)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "can_be", "cannot_be"),
+    [
+        ("difference", {"rows": MOST}, {"rows": MOST + 1}),
+        ("difference", {}, {"rows": -1}),
+        *(("difference", {"total": 2.0 * sign}, {"total": 2.01 * sign}) for sign in (1, -1)),
+        ("difference", {"squares": 4}, {"squares": 4.1}),
+        ("difference", {}, {"squares": -0.1}),
+        ("difference", DIFFERING, {**DIFFERING, "differing": [2, 2]}),
+        *(("difference", {**DIFFERING, "positives": p}, {**DIFFERING, "positives": q})
+          for p, q in (([1, 2], [2, 2]), ([1, 2], [1, 3]), ([0, 0], [-1, 0]))),
+        ("difference", {"differing": [0, 0]}, {"differing": [1, -1]}),
+        ("difference", {"differing": [0, 0]}, {"differing": [0, 0, 0]}),
+        ("difference", {"positives": [0, 0]}, {"positives": [0, 0, 0]}),
+        ("means", {"steps": MOST}, {"steps": MOST + 1}),
+        *(("means", {"open": 1.5 * MOST * sign}, {"open": 1.501 * MOST * sign}) for sign in (1, -1)),
+        ("alarm", {**STARTED, "rows": MOST}, {**STARTED, "rows": MOST + 1}),
+        ("alarm", STARTED, {**STARTED, "rows": -1}),
+        ("alarm", STARTED, {**STARTED, "rows": 0}),
+        ("alarm", {}, {"rows": 1}),
+        *(("alarm", {**STARTED, name: bets(3 * MAX_LOG_E * sign)}, {**STARTED, name: bets(3.01 * MAX_LOG_E * sign)})
+          for name in ("capital", "of_starts", "lead") for sign in (1, -1)),
+        ("alarm", {**STARTED, "leader": bets(1)}, {**STARTED, "leader": bets(2)}),
+        ("alarm", STARTED, {**STARTED, "leader": bets(-1)}),
+        *(("alarm", STARTED, {**STARTED, name: bets(0)[1:]}) for name in STARTED if name != "rows"),
+        *(("clusters", {"log_e": MAX_LOG_E * sign}, {"log_e": 1.01 * MAX_LOG_E * sign}) for sign in (1, -1)),
+        *(("clusters", {"open": bets(2 * most)}, {"open": bets(2.01 * most)}) for most in (MAX_LOG_E, -MAX_LOG_E)),
+        ("clusters", {"open": bets(0)}, {"open": bets(0)[1:]}),
+        ("clusters", {"first_rows": [[0, 0]]}, {"first_rows": [[1, 0]]}),
+        ("clusters", {"first_rows": [[0, MOST]]}, {"first_rows": [[0, MOST + 1]]}),
+        ("clusters", {"first_rows": [[0, 0], [100, 0]]}, {"first_rows": [[0, 0], [100, -1]]}),
+        ("delayed", {"log_inverse": MAX_LOG_E}, {"log_inverse": 1.01 * MAX_LOG_E}),
+        ("delayed", {"log_inverse": 0}, {"log_inverse": -0.01}),
+        ("delayed", ONE_BLOCK, {**ONE_BLOCK, "begun": 0}),
+        ("delayed", ONE_BLOCK, {**ONE_BLOCK, "begun": 2}),
+        ("delayed", ONE_BLOCK, {**ONE_BLOCK, "rows": 4}),
+        ("delayed", ONE_BLOCK, {**ONE_BLOCK, "rows": 0}),
+        ("delayed", TWO_BLOCKS, {**TWO_BLOCKS, "held": [{**BLOCK, "size": 2}, TWO_BLOCKS["held"][1]]}),
+        ("delayed", {**TWO_BLOCKS, "begun": 5}, {**TWO_BLOCKS, "begun": 6}),
+        ("delayed", ONE_BLOCK, {**ONE_BLOCK, "held": [{**BLOCK, "first": -1, "size": 4}]}),
+        ("delayed", ONE_BLOCK, {**ONE_BLOCK, "held": [{**BLOCK, "first": 3, "size": 0}]}),
+        *(("delayed", {**ONE_BLOCK, "held": [{**BLOCK, "shared": s}]}, {**ONE_BLOCK, "held": [{**BLOCK, "shared": t}]})
+          for s, t in ((1, 0), (3, 4))),
+        *(("delayed", {**ONE_BLOCK, "held": [{**BLOCK, "log_sums": bets(2 * MAX_LOG_E * sign)}]},
+           {**ONE_BLOCK, "held": [{**BLOCK, "log_sums": bets(2.01 * MAX_LOG_E * sign)}]}) for sign in (1, -1)),
+        ("delayed", ONE_BLOCK, {**ONE_BLOCK, "held": [{**BLOCK, "log_sums": bets(0)[1:]}]}),
+    ],
+)  # fmt: skip
+def test_a_state_holds_what_can_be(kind: str, can_be: dict[str, object], cannot_be: dict[str, object]) -> None:
+    """Counts end with the rows there are, or with the limit; sums with what each row can add. u_delta is 2."""
+    task = BinaryTask.of_costs(0.5, 1.5)
+    made = {
+        "difference": lambda: RunningDifference(task),
+        "means": lambda: RunningMeans(task),
+        "alarm": CalibrationAlarm,
+        "clusters": ClusterAlarm,
+        "delayed": DelayedAlarm,
+    }[kind]()
+    state = json.loads(json.dumps(made.state()))
+    made.restore({**state, **can_be})
+    with pytest.raises(ValueError):
+        made.restore({**state, **cannot_be})

@@ -12,6 +12,7 @@ import pytest
 from decal_cli.analysis.online.judged import worst_v_regret
 from decal_cli.analysis.online.plan import known_after_rows, known_after_time
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MOST
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.sequential import ONLINE, forecaster_of, parse
@@ -285,3 +286,69 @@ def test_a_declared_forecaster_is_named_with_its_parameters() -> None:
         parse("hedg")
     with pytest.raises(DecalError, match="window=1 is not between"):
         parse("rolling-isotonic(window=1)")
+
+
+ROLLING, FROZEN, PLATT = "rolling-isotonic(window=7)", "frozen-isotonic(warm_up=10)", "online-platt"
+ONE_BIN = {"learned": 6, "scores": [0.5] * 6, "labels": [1] * 6, "curve": None}
+UNLEARNED = {"learned": 0, "positives": 0, "moved": 0, "bias": [0] * 9, "pairs": [[0, 8]] * 30}
+LARGEST = 100 * math.log(1e-6) ** 2 * MOST
+
+
+@pytest.mark.parametrize(
+    ("method", "can_be", "cannot_be"),
+    [
+        *((name, {"row": MOST}, {"row": MOST + 1}) for name in ("running-mean", "hedge", "ftpl")),
+        *(("hedge", {"rows": rows, "positives": rows}, {"rows": rows, "positives": rows + 1}) for rows in (0, 26)),
+        ("hedge", {"rows": 30}, {"rows": 31}),
+        ("hedge", {"positives": 0}, {"positives": -1}),
+        (ROLLING, {"learned": MOST}, {"learned": MOST + 1}),
+        (ROLLING, {"scores": [0, 1, 0, 1, 0, 1, 0]}, {"scores": [0, 1, 0, 1, 0, 1, -1e-9]}),
+        (ROLLING, {"scores": [1, 1, 0, 1, 0, 1, 0]}, {"scores": [1 + 1e-9, 1, 0, 1, 0, 1, 0]}),
+        (ROLLING, {"labels": [1] * 7}, {"labels": [1] * 6 + [2]}),
+        (ROLLING, {"scores": [0] * 7, "labels": [0] * 7}, {"scores": [0] * 7, "labels": [0] * 6}),
+        (ROLLING, {"scores": [0] * 7, "labels": [0] * 7}, {"scores": [0] * 6, "labels": [0] * 6}),
+        (ROLLING, ONE_BIN, {**ONE_BIN, "learned": 7}),
+        (ROLLING, {"learned": 7}, {"learned": 7, "curve": None}),
+        (ROLLING, {"learned": 0, "scores": [], "labels": [], "curve": None}, {"learned": 1}),
+        (FROZEN, {"learned": 10}, {"learned": 9}),
+        (PLATT, {"slope": -100.0, "intercept": 0.0}, {"slope": -100.1, "intercept": 0.0}),
+        (PLATT, {"slope": 60.0, "intercept": 80.0}, {"slope": 60.0, "intercept": 80.1}),
+        (PLATT, {"curvature": [100, 99.9, 100]}, {"curvature": [100, 100, 100]}),
+        (PLATT, {"curvature": [100, 0, 200]}, {"curvature": [99.9, 0, 200]}),
+        (PLATT, {"curvature": [200, 0, 100]}, {"curvature": [200, 0, 99.9]}),
+        *((PLATT, {"curvature": [LARGEST, 0, 100][::way]}, {"curvature": [1.01 * LARGEST, 0, 100][::way]})
+          for way in (1, -1)),
+        *(("cdl-algorithm", {}, {name: 32}) for name in ("start", "rows", "learned")),
+        ("cdl-algorithm", {"start": 30, "rows": 31}, {"start": 31, "rows": 32}),
+        ("cdl-algorithm", {"row": MOST, "learned": MOST - 4}, {"row": MOST + 1, "learned": MOST - 3}),
+        ("cdl-algorithm", {"row": 26, "drawn": []}, {"row": 25, "drawn": []}),
+        ("cdl-algorithm", {"drawn": [0, 0, 1, 1]}, {"drawn": [0, 0, 1]}),
+        ("cdl-algorithm", {"drawn": [0, 0, 1, 1]}, {"drawn": [0, 0, 1, 1 + 1e-9]}),
+        ("cdl-algorithm", {"drawn": [0, 0, 1, 1]}, {"drawn": [-1e-9, 0, 1, 1]}),
+        ("cdl-algorithm", {"squares": [1] * 5}, {"squares": [1] * 4 + [0.99]}),
+        ("cdl-algorithm", {"squares": [1 + 4 * MOST] * 5}, {"squares": [1] * 4 + [2 + 4 * MOST]}),
+        ("cdl-algorithm", {"squares": [1] * 5}, {"squares": [1] * 6}),
+        *(("cdl-algorithm", {"log_weight": [0, 0, 0, 0, sign * 26.99 * 12 * math.log(10)]},
+           {"log_weight": [0, 0, 0, 0, sign * 27.01 * 12 * math.log(10)]}) for sign in (1, -1)),
+        ("cdl-algorithm", {"learned": 0, "drawn": [0] * 30}, {"learned": -1, "drawn": [0] * 31}),
+        ("almost-one-step-ahead", {"positives": 0}, {"positives": -1}),
+        ("almost-one-step-ahead", UNLEARNED, {**UNLEARNED, "bias": [0] * 7 + [1, 0]}),
+        *(("almost-one-step-ahead", {"pairs": [[p, s]] * 4}, {"pairs": [[0, 8]] * 3 + [[q, r]]})
+          for p, s, q, r in ((0, 1, -1, 8), (7, 8, 8, 8), (3, 4, 0, 3))),
+        *(("almost-one-step-ahead", {"bias": [0] * 9}, {"bias": bias})
+          for bias in ([1] + [0] * 8, [0] * 8 + [-1], [0] * 10, [0] * 7 + [26 * 8 + 1, 0])),
+        ("almost-one-step-ahead", {"positives": 26}, {"positives": 27}),
+        ("almost-one-step-ahead", {"moved": 0}, {"moved": -1}),
+        ("almost-one-step-ahead", {"moved": 26 * 8}, {"moved": 26 * 8 + 1}),
+    ],
+)  # fmt: skip
+def test_a_state_of_30_rows_and_26_labels_holds_what_can_be(
+    method: str, can_be: dict[str, object], cannot_be: dict[str, object]
+) -> None:
+    """Counts end with the rows there are, or with the limit; shares with 0 and 1; sums with what each row can add."""
+    (score, label), forecaster = stream(30, seed=1), forecaster_of(parse(method), 3, None)
+    forecaster.replay(score, label, known_after_rows(30, 3))
+    state = json.loads(json.dumps(forecaster.state()))
+    forecaster.restore({**state, **can_be})
+    with pytest.raises(ValueError):
+        forecaster.restore({**state, **cannot_be})
