@@ -23,7 +23,7 @@ def overconfident(rows: int, classes: int, levels: int | None = None) -> Any:
     return Rows(score, label, classes=tuple(map(str, range(classes))))
 
 
-def several_classes(runs: int) -> list[Row]:
+def several_classes(most_rows: int, runs: int) -> list[Row]:
     """The default table of ten classes against a sort, single metrics against installed peers; linear programs."""
     from decal_cli.analysis.evaluate import all_choices
     from decal_cli.metrics import Inputs, parse, value_of
@@ -36,17 +36,18 @@ def several_classes(runs: int) -> list[Row]:
         return Inputs(again, decision=abstaining(0.3).for_classes(rows.classes))
 
     choices = [choice for choice in all_choices(of_classes=True) if choice.declared.form(True).shown]
-    rows, table = overconfident(1_000_000, 10), "default table of 1,000,000 rows x 10 classes, with intervals"
+    n_many, n_some = min(1_000_000, most_rows), min(100_000, most_rows)
+    rows, table = overconfident(n_many, 10), f"default table of {n_many:,} rows x 10 classes, with intervals"
     a, b = paired(lambda: measure_all(choices, fresh(rows), 0.95), lambda: np.sort(rows.score, axis=0), runs)
     found = [Row(table, seconds(a), f"`np.sort` of the columns: {seconds(b)}", a / b, "≤ 4")]
-    some = overconfident(100_000, 10)
+    some = overconfident(n_some, 10)
     for name, peer, theirs in class_peers(some.score, some.label):
         a, b = paired(lambda name=name: value_of(parse(name), fresh(some)), theirs, runs)
-        found.append(Row(f"{name}, 100,000 rows x 10 classes", seconds(a), f"{peer}: {seconds(b)}", a / b, "< 1"))
-    levels, cells = overconfident(30_000, 3, levels=300), overconfident(100_000, 3)
+        found.append(Row(f"{name}, {n_some:,} rows x 10 classes", seconds(a), f"{peer}: {seconds(b)}", a / b, "< 1"))
+    levels, cells = overconfident(30_000, 3, levels=300), overconfident(n_some, 3)
     for what, some, names in (
         ("300 levels", levels, ("u_cal", "cdl(levels=exact)")),
-        ("cells of 100,000 rows", cells, ("u_cal", "cdl")),
+        (f"cells of {n_some:,} rows", cells, ("u_cal", "cdl")),
     ):
         for name in names:
             a = clock(lambda name=name, some=some: value_of(parse(name), fresh(some)))
