@@ -336,7 +336,7 @@ def by_row_of(dataset: Dataset, task: RowTask, stakes: RowStakes | None = None) 
     if isinstance(utilities, RowUtilities):
         thresholds = _ends_and_median(utilities.threshold[(utilities.threshold > 0) & (utilities.threshold < 1)])
         if np.ptp(utilities.benefit()):
-            (amount,) = least_amounts(utilities, [np.ones(len(utilities.rows), dtype=bool)])
+            (amount,) = least_amounts(utilities, np.zeros(len(utilities.rows), np.int8), [-1])
     never, always = utilities.settled
     named = {role: dataset.columns[role] for role in task.columns}
     return ByRow(

@@ -208,7 +208,7 @@ def _halves(rows: Training, seed: int) -> tuple[Training, Training]:
     if rows.unit is None:
         half = rng.permutation(len(rows))
         return rows.take(half[: len(half) // 2]), rows.take(half[len(half) // 2 :])
-    second = rows.places(rng, 2) % 2 == 1
+    second = rows.folds(rng, 2) == 1
     return rows.take(~second), rows.take(second)
 
 

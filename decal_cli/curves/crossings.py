@@ -35,7 +35,6 @@ from decal_cli.metrics.gaps import whole_rows
 from decal_cli.tables.estimate import ratio
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.pairs import PairTable, pair_up
-from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Mask, Table
@@ -291,7 +290,7 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
     # A fold for each row, the same for all models and whatever the order of the rows.
     order = np.lexsort((rows.weights, rows.label, *(each.score for _, each in models)))
     fold = np.empty(len(rows), dtype=int)
-    fold[order] = rows.take(order).places(Seed(seed).generator("lowest")) % FOLDS
+    fold[order] = rows.take(order).folds(Seed(seed).generator("lowest"))
     held_out = [fits_of_other_folds(each, fold) for _, each in models]
     curves = np.array([_curve(each.table.isotonic, at) for _, each in models])
     lowest = curves.min(axis=0)

@@ -177,7 +177,7 @@ def _bin_tree(rows: Training, here: Ints, least: int | None) -> Tree:
 def halves(rows: Training, here: Ints) -> tuple[Ints, Ints]:
     """The rows of a bin that grow its tree, and those that count in its leaves; a single row, or cluster, does both."""
     if rows.unit is not None:
-        half = rows.places(rows.generator(_HALVES), 2)[here] % 2
+        half = rows.folds(rows.generator(_HALVES), 2)[here]
         if 0 < int(half.sum()) < len(here):
             return here[half == 0], here[half == 1]
         return here, here
@@ -306,7 +306,7 @@ def multicalibration(
     """
     if len(rows) < MIN_ROWS:
         raise Undefined(f"needs at least {MIN_ROWS} rows, a third of them held out; there are {len(rows)}")
-    held = rows.places(rows.generator(_HELD_OUT), _HELD_OUT) % _HELD_OUT == 0
+    held = rows.folds(rows.generator(_HELD_OUT), _HELD_OUT) == 0
     learned = rows.take(~held)
     learned.table.need_both_classes()
     curve = Curve.fitted(learned.table)

@@ -62,19 +62,28 @@ def deals_of(rows: float, most: int = MAX_DEALS, work: float = WORK) -> int:
 
 
 class HeldOutScores(NamedTuple):
-    """Units, shape (m,): the score as it is, what a calibrator that has not seen it makes of it, and its fold.
+    """Units, each with the number of its level and of its fold, shape (m,), and what calibrators make of the levels.
 
     Folds are numbered over all deals. chosen: the calibrator of each fold. levels: the levels of the score; of_levels:
-    what the calibrator of each fold makes of them, (deals x FOLDS, levels).
+    what the calibrator of each fold, which has not seen its units, makes of them, (deals x FOLDS, levels).
     """
 
     units: Units
-    score: Floats
-    recalibrated: Floats
+    level: Ints
     fold: Ints
     chosen: tuple[str, ...]
     levels: Floats
     of_levels: Floats
+
+    @property
+    def score(self) -> Floats:
+        """The score of each unit's level, shape (m,)."""
+        return self.levels[self.level]
+
+    @property
+    def recalibrated(self) -> Floats:
+        """What a calibrator that has not seen a unit makes of its level, shape (m,)."""
+        return self.of_levels[self.fold, self.level]
 
 
 def of_table(t: Table, seed: int, method: Method = "chosen") -> HeldOutScores:
@@ -104,12 +113,10 @@ def of_rows(rows: Rows, seed: int, method: Method = "chosen") -> HeldOutScores:
     rows = rows.in_order()
     need_rows(rows.table)
     rng, deals = Seed(seed).generator(STREAM), deals_of(rows.table.effective_rows)
-    folds = [rows.places(rng) % FOLDS for _ in range(deals)]
+    folds = [rows.folds(rng) for _ in range(deals)]
     levels, level, fitted, chosen = zip(*(recalibrated_levels(rows, fold, method) for fold in folds), strict=True)
-    fold, of_levels = _of_deals(folds), np.concatenate(fitted)
-    recalibrated = of_levels[fold, np.concatenate(level)]
-    score = rows.score if deals == 1 else np.tile(rows.score, deals)
-    return HeldOutScores(rows.units.dealt(deals), score, recalibrated, fold, sum(chosen, ()), levels[0], of_levels)
+    at = np.concatenate(level), _of_deals(folds)
+    return HeldOutScores(rows.units.dealt(deals), *at, sum(chosen, ()), levels[0], np.concatenate(fitted))
 
 
 def recalibrated_levels(
@@ -151,7 +158,7 @@ def _of_cells(cells: Table, seed: int, method: Method) -> HeldOutScores:
         of_clusters = [design.fold_of_clusters(rng) for _ in range(deals)]
         neg, pos = np.array([design.of_folds(fold) for fold in of_clusters], dtype=np.float64).swapaxes(0, 1)
         rows = design.rows
-        level, fold = np.tile(rows.cell, deals), _of_deals([each[rows.unit] for each in of_clusters])
+        level, fold = np.tile(rows.cell, deals), _of_deals([each.astype(np.int8)[rows.unit] for each in of_clusters])
         units = units_of_rows(rows.label, rows.weight, rows.unit, rows=cells.effective_rows).dealt(deals)
     else:
         neg, pos = np.array([cells.split(rng) for _ in range(deals)], dtype=np.float64).swapaxes(0, 1)
@@ -164,11 +171,10 @@ def _of_cells(cells: Table, seed: int, method: Method) -> HeldOutScores:
     fitted, chosen = zip(
         *(recalibrated(cells.score, *of, cells.unit, method) for of in zip(neg, pos, strict=True)), strict=True
     )
-    of_levels, names = np.concatenate(fitted), sum(chosen, ())
-    return HeldOutScores(units, cells.score[level], of_levels[fold, level], fold, names, cells.score, of_levels)
+    return HeldOutScores(units, level, fold, sum(chosen, ()), cells.score, np.concatenate(fitted))
 
 
-def _of_deals(folds: Sequence[Ints]) -> Ints:
+def _of_deals(folds: Sequence[NDArray[Any]]) -> Ints:
     """The folds of rows, numbered over all deals."""
     return np.concatenate([k * FOLDS + fold for k, fold in enumerate(folds)])
 
@@ -327,11 +333,11 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> FlagByCost:
     some = [each for each in (rows.weight, rows.unit) if each is not None]
     order, fold = lexical_order((*some, rows.label, *keys)), np.empty(len(rows), dtype=np.int8)
     sorted_rows = rows if rows.unit is None else rows.take(order)
-    fold[order] = sorted_rows.places(Seed(seed).generator("amounts")) % FOLDS
+    fold[order] = sorted_rows.folds(Seed(seed).generator("amounts"))
     if all((np.diff(utilities.benefit(order[part.start : part.stop + 1])) >= 0).all() for part in runs(len(order))):
         # The amount is what a miss costs, so that one sort is enough.
         vars(utilities).setdefault("by_benefit", order[::-1].astype(index_type(len(rows))))
-    least = np.array(least_amounts(utilities, [fold != k for k in range(FOLDS)]))
+    least = np.array(least_amounts(utilities, fold, range(FOLDS)))
     return FlagByCost(np.concatenate([utilities.benefit(part) >= least[fold[part]] for part in runs(len(rows))]))
 
 
@@ -341,10 +347,13 @@ def need_rows_to_hold_out(rows: Rows) -> None:
         raise too_few() if len(rows) < FEWEST_ROWS else too_few(FOLDS, "clusters")
 
 
-def least_amounts(utilities: RowUtilities, parts: Sequence[NDArray[np.bool_]]) -> list[float]:
-    """The cost of a miss from which acting on every row of a part wins most, by part; infinity where it never wins."""
+def least_amounts(utilities: RowUtilities, fold: NDArray[Any], without: Sequence[int]) -> list[float]:
+    """The cost of a miss from which acting on every row wins most, without each of some folds.
+
+    fold: of each row, (T,). Infinity where acting never wins.
+    """
     order, weights = utilities.by_benefit, utilities.rows.units.weight
-    won, least = [0.0] * len(parts), [math.inf] * len(parts)
+    won, least = [0.0] * len(without), [math.inf] * len(without)
     most = list(won)
     for run in runs(len(order)):
         rows = order[run]
@@ -353,8 +362,9 @@ def least_amounts(utilities: RowUtilities, parts: Sequence[NDArray[np.bool_]]) -
         last = np.flatnonzero(np.append(amount[1:] != amount[:-1], True)[: len(rows)])
         amount = amount[: len(rows)]
         worth = weights[rows] * np.where(utilities.label[rows] > 0, amount, -utilities.cost(rows))
-        for k, part in enumerate(parts):
-            of_part = worth * part[rows]
+        fold_of_run = fold[rows]
+        for k, left_out in enumerate(without):
+            of_part = worth * (fold_of_run != left_out)
             of_part[0] += won[k]
             so_far = np.cumsum(of_part)
             won[k] = float(so_far[-1])

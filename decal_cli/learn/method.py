@@ -197,7 +197,7 @@ def folds_of(rows: Training) -> Ints:
     if rows.time is not None:
         return rows.block
     fold = np.empty(len(rows), dtype=np.int64)
-    fold[rows.order] = rows.take(rows.order).places(rows.generator(FOLDS)) % FOLDS
+    fold[rows.order] = rows.take(rows.order).folds(rows.generator(FOLDS))
     return fold
 
 

@@ -91,7 +91,7 @@ def build_regions(rows: Rows, *, seed: int, bins: int = BINS, loss_only: bool = 
         for values in (weight, weight * rows.label, effect * weight**2, weight * fit, weight * fit**2)
     )
     induced = np.maximum(second / n - (first / n) ** 2, 0.0)
-    half = _halves(number, rng) if rows.unit is None else rows.places(rng, 2) % 2
+    half = _halves(number, rng) if rows.unit is None else rows.folds(rng, 2)
     quarter = rng.random(len(number)) < 0.25
 
     def of_rows(grown: Mask) -> tuple[Leaves, Leaves]:
@@ -277,7 +277,7 @@ def hold_out(rows: Rows, *, seed: int) -> HeldOutRegions | None:
     if rows.too_few_to_hold_out:
         return None
     rng = np.random.default_rng([seed, FOLDS])
-    fold, region = rows.places(rng) % FOLDS, np.empty(len(rows))
+    fold, region = rows.folds(rng), np.empty(len(rows))
     for k in range(FOLDS):
         here = fold == k
         seen = _as_taught(rows, ~here, seed)

@@ -156,7 +156,7 @@ def with_recalibrated(rows: Training) -> tuple[ScoreColumn, Floats]:
     """
     # No more certain than the rule of succession is after as many rows of one label.
     column = ScoreColumn(Curve.fitted(rows.table), 1 / (len(rows) + 2))
-    fold = rows.places(rows.generator(FOLDS)) % FOLDS
+    fold = rows.folds(rows.generator(FOLDS))
     score = fits_of_other_folds(rows, fold)
     return column, np.column_stack((column.log_odds(score), float_columns(rows)))
 
@@ -494,7 +494,7 @@ def _folds(rows: Training) -> Ints:
     Clusters stay whole, whatever their labels.
     """
     if rows.unit is not None:
-        return rows.places(rows.generator(FOLDS, 2)) % FOLDS
+        return rows.folds(rows.generator(FOLDS, 2))
     order = rows.generator(FOLDS, 2).permutation(len(rows))
     fold = np.empty(len(rows), dtype=np.int64)
     fold[order[np.argsort(rows.label[order], kind="stable")]] = np.arange(len(rows)) % FOLDS

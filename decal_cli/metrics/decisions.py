@@ -365,15 +365,19 @@ class Recalibrating(Change):
     def of_table(cls, t: Table, task: Task, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
         """The change on scores of two classes. Errors: Undefined, where there are too few rows to hold some out."""
         held = held_out.of_table(t, seed, method)
-        (after,) = _by_scores(held.units, task, held.recalibrated)
-        now = np.searchsorted(task.decision_thresholds, held.score, side="right")
-        return cls(replace(after, action=now), after, WIDENED, lambda other: cls.of_table(t, task, seed, other))
+        # Units are many, and levels few.
+        (after,) = _by_scores(held.units, task, held.of_levels)
+        now: Any = np.searchsorted(task.decision_thresholds, held.levels, side="right").astype(np.int16)
+        then: Any = after.action.astype(np.int16)
+        before, after = (replace(after, action=action) for action in (now[held.level], then[held.fold, held.level]))
+        return cls(before, after, WIDENED, lambda other: cls.of_table(t, task, seed, other))
 
     @classmethod
     def of_rows(cls, u: RowStakes, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
         """The change on scores of two classes and rows with stakes of their own, in order of their content."""
         held = held_out.of_rows(u.rows, seed, method)
-        before, after = _by_scores(held.units, u, held.score, held.recalibrated)
+        now = np.tile(u.rows.score, len(held.units) // len(u.rows))
+        before, after = _by_scores(held.units, u, now, held.recalibrated)
         return cls(before, after, WIDENED, lambda other: cls.of_rows(u, seed, other))
 
     @classmethod
@@ -401,7 +405,7 @@ class Recalibrating(Change):
     @property
     def over_constant(self) -> Change:
         """The change from the best constant action to acting on the recalibrated score."""
-        always = np.full(len(self.before.units), self.before.best_constant)
+        always = np.broadcast_to(self.before.best_constant, len(self.before.units))
         return Change(replace(self.before, action=always), self.after, self.widened)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 from decal_cli.declarations.spec import Spec
@@ -17,7 +17,7 @@ from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.within_cells import within_cells
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
-from decal_cli.tables.threads import beside
+from decal_cli.tables.threads import beside, one_thread
 from decal_cli.tables.units import Estimate
 
 MetricSpec = Spec[Metric]
@@ -125,15 +125,16 @@ def measure_all(
         measure_rest(rest.pop)
 
     second, table = with_resamples, inputs.table
-    # Clusters set how many threads linear algebra has, so that no second thread may run beside them.
-    if table is not None and len(table) > intervals.MANY and not table.design.clustered:
-        for metric in (_form(spec, inputs) for spec in specs):
-            with suppress(Undefined):  # What they ask for is made beforehand, so that no two threads do.
-                inputs.all_of((*metric.needs, *metric.interval_needs))
-        second = beside(with_resamples)
-    # Two threads take from two ends, so that metrics that share a pass over the table come to one of them.
-    measure_rest(rest.popleft)
-    second()
+    # How many threads linear algebra has is one setting of the process: neither thread may set it for the other.
+    with one_thread() if (many := table is not None and len(table) > intervals.MANY) else nullcontext():
+        if many:
+            for metric in (_form(spec, inputs) for spec in specs):
+                with suppress(Undefined):  # What they ask for is made beforehand, so that no two threads do.
+                    inputs.all_of((*metric.needs, *metric.interval_needs))
+            second = beside(with_resamples)
+        # Two threads take from two ends, so that metrics that share a pass over the table come to one of them.
+        measure_rest(rest.popleft)
+        second()
     return {spec: results[spec] for spec in specs}
 
 

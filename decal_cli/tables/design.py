@@ -35,11 +35,11 @@ from decal_cli.tables.units import (
     Products,
     Sampling,
     Units,
+    begins_of,
     ones,
     runs,
     squares_about,
     squares_of,
-    starts_of,
     summed,
 )
 
@@ -54,6 +54,8 @@ MAX_DENSE = 1 << 24
 FEW_PRODUCTS, DENSE = 1 << 31, 30
 """Counts of clusters are multiplied as dense matrices up to FEW_PRODUCTS products, or DENSE times the pairs of rows
 within clusters; above both as sparse ones, which take longer for each product."""
+MAX_WHOLE = 1 << 24
+"""Whole numbers up to this one are exact in 32 bits, in which matrices are multiplied in half the time."""
 MAX_ROUNDING = 1e-9
 """A smaller part of a row is rounding: sums of floats are added up in several orders."""
 MAX_POINTS = 4
@@ -409,25 +411,24 @@ def count_rows(
     scores = [score[order] for score in scores]
     for score in scores:
         score += 0.0  # makes -0.0 the zero that it equals
-    label, starts, design = label[order].astype(np.int8), starts_of(scores), INDEPENDENT
+    label, begins, design = label[order].astype(np.int8, copy=False), begins_of(scores), INDEPENDENT
+    weight, rows = None if weight is None else weight[order], len(label)
     cell: Any
-    if len(starts) == len(label) and weight is None:
-        cell, n, pos = np.arange(len(label), dtype=np.int32), np.broadcast_to(np.int8(1), len(label)), label
+    if weight is None and begins.all():
+        cell, n, pos = np.arange(rows, dtype=np.int32), np.broadcast_to(np.int8(1), rows), label
     else:
-        cell, n = _cells(starts, len(label)), np.diff(starts, append=len(label))
-        pos = np.add.reduceat(label, starts, dtype=np.int64)
-    if weight is not None:
-        weight = weight[order]
-        positive = weight * label
-        n, pos, n2, pos2 = (np.add.reduceat(each, starts) for each in (weight, positive, weight**2, positive**2))
-        pos, design = np.minimum(pos, n), weighted(n2, pos2)
+        starts = np.flatnonzero(begins)
+        cell, scores = _cells(starts, rows), [score[starts] for score in scores]
+        n, pos = np.diff(starts, append=rows), np.add.reduceat(label, starts, dtype=np.int64)
+        if weight is not None:
+            positive = weight * label
+            n, pos, n2, pos2 = (np.add.reduceat(each, starts) for each in (weight, positive, weight**2, positive**2))
+            pos, design = np.minimum(pos, n), weighted(n2, pos2)
     if unit is not None:
-        each = ones(len(label)) if weight is None else weight
-        rows = RowsOfCells(cell, unit[order], label, each, squares_of(each), weight is not None)
-    if len(starts) < len(label):
-        scores = [score[starts] for score in scores]
-    if unit is not None:
-        design = Clustered.of_rows(rows, len(starts), scores[0] if len(scores) == 1 else np.mean(scores, axis=0))
+        each = ones(rows) if weight is None else weight
+        behind = RowsOfCells(cell, unit[order], label, each, squares_of(each), weight is not None)
+        score = scores[0] if len(scores) == 1 else np.mean(scores, axis=0)
+        design = Clustered.of_rows(behind, len(score), score)
     return scores, n, pos, design
 
 
@@ -545,8 +546,9 @@ class Clustered(Design):
             for part in runs(last, start=first):
                 value, square = rows.of_cells(of_cells, begin, part), self._squares(part)
                 rows.add_by_cluster(sums, part, rows.weight[part] * value)
-                powers = square, square * value, square * value**2
-                squares += np.transpose([np.bincount(rows.label[part], each, 2) for each in powers])
+                for label in (0, 1):
+                    of_label = square * (rows.label[part] == label)
+                    squares[label] += of_label.sum(), dot(of_label, value), dot(of_label * value, value)
             begin = end
         return Moments(first_sums, squares, sums, self._of_clusters, self.times)
 
@@ -650,9 +652,10 @@ class Clustered(Design):
         if self.gram is None:
             return joined([cells]).relabelled(cells, rng, chance)
         # The root of the covariance of positives less their chances is kept for the next draw.
-        if not np.array_equal(self._residuals[0], chance):
-            self._residuals = chance, root_of(residual_products(self.gram, chance))
-        root = self._residuals[1]
+        known, root = self._residuals
+        if not np.array_equal(known, chance):
+            root = root_of(residual_products(self.gram, chance))
+            self._residuals = chance, root
         # Not by the linear algebra library: in many small products its threads only wait for each other.
         off = np.einsum("ij,j->i", root, rng.standard_normal(len(root)))
         return np.clip(cells.n * chance + off, 0.0, cells.n), self
@@ -670,17 +673,29 @@ class Clustered(Design):
         if self.size > MAX_GRAM_CELLS:
             return None
         unit, clusters, size = self.rows.unit, len(self.times), 2 * self.size
-        # A cluster that was drawn several times counts by the root of it, so that products count by it.
-        root = np.sqrt(self.times)
         rows_of = summed(unit, lambda part: ones(part.stop - part.start)[None]).ravel()
         if clusters * size**2 > max(FEW_PRODUCTS, DENSE * dot(rows_of, rows_of)):
             from scipy.sparse import csr_matrix
 
-            weight = self.rows.weight * root[unit]
-            counts = csr_matrix((weight, (unit, self._place(slice(None)))), shape=(clusters, size))
+            every = slice(None)
+            counts = csr_matrix((self._rooted(every), (unit, self._place(every))), shape=(clusters, size))
             return np.asarray((counts.T @ counts).toarray())
+        whole = self._once and all((np.rint(w := self.rows.weight[part]) == w).all() for part in runs(len(unit)))
+        products = self._dense_products(np.float32) if whole else None
+        # No product of two cells is more than the most of one with itself.
+        exact = products is not None and products.max() < MAX_WHOLE
+        return products if exact else self._dense_products(np.float64)
+
+    def _rooted(self, some: Any) -> Floats:
+        """Weights of some rows, times the root of how often their cluster was drawn, so that products count by it."""
+        weight = self.rows.weight[some]
+        return weight if self._once else weight * np.sqrt(self.times)[self.rows.unit[some]]
+
+    def _dense_products(self, kind: type[np.floating[Any]]) -> Floats:
+        """`gram` of some clusters at a time, multiplied in numbers of this kind."""
+        unit, clusters, size = self.rows.unit, len(self.times), 2 * self.size
         products, step = np.zeros((size, size)), min(max(MAX_DENSE // size, 1), clusters)
-        space = np.empty(step * size)
+        space = np.empty(step * size, kind)
         for start in range(0, clusters, step):
             rows = min(step, clusters - start)
             sums = space[: rows * size]
@@ -690,7 +705,7 @@ class Clustered(Design):
                 if rows < clusters:
                     some = np.flatnonzero((unit[part] >= start) & (unit[part] < start + rows)) + part.start
                 place = (unit[some].astype(np.int64) - start) * size + self._place(some)
-                np.add.at(sums, place, self.rows.weight[some] * root[unit[some]])
+                np.add.at(sums, place, self._rooted(some).astype(kind, copy=False))
             with one_thread():
                 of_clusters = sums.reshape(rows, size)
                 products += of_clusters.T @ of_clusters

@@ -555,11 +555,16 @@ def runs_of(keys: Sequence[NDArray[Any]]) -> tuple[Ints, Ints]:
 
 def starts_of(keys: Sequence[NDArray[Any]]) -> Ints:
     """Where each run of rows with equal keys starts, of rows in order."""
+    return np.flatnonzero(begins_of(keys))
+
+
+def begins_of(keys: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
+    """Whether a run of rows with equal keys begins at each row, of rows in order."""
     new = np.zeros(len(keys[0]), dtype=bool)
     new[:1] = True
     for key in keys:
         new[1:] |= key[1:] != key[:-1]
-    return np.flatnonzero(new)
+    return new
 
 
 def index_type(rows: int) -> type[np.signedinteger[Any]]:

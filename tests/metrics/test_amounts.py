@@ -117,10 +117,9 @@ def test_the_least_amount_parts_no_rows_of_one_amount() -> None:
     label, amount = np.array([1, 0, 1, 0, 0, 1]), np.array([7.0, 7.0, 7.0, 3.0, 3.0, 0.5])
     rows = Rows(np.full(6, 0.5), label, amounts={"amount": amount})
     u = RowUtilities(rows, utilities_of(rows.amounts, 1.0, None, 1.0))
-    every = np.ones(6, dtype=bool)
-    assert least_amounts(u, [every, np.arange(6) > 1]) == [7.0, 7.0]
+    assert least_amounts(u, np.arange(6) > 1, [-1, 0]) == [7.0, 7.0]
     lost = Rows(np.full(2, 0.5), label[3:5], amounts={"amount": amount[3:5]})
-    assert least_amounts(RowUtilities(lost, utilities_of(lost.amounts, 1.0, None, 1.0)), [every[:2]]) == [np.inf]
+    assert least_amounts(RowUtilities(lost, utilities_of(lost.amounts, 1.0, None, 1.0)), np.zeros(2), [-1]) == [np.inf]
 
 
 def test_what_needs_one_task_says_so() -> None:

@@ -82,8 +82,8 @@ def test_bins_of_clusters_vary_together() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("MAX_DENSE", 1 << 24), ("MAX_DENSE", 100), ("FEW_PRODUCTS", 0)],
-    ids=["whole", "parts", "sparse"],
+    [("MAX_DENSE", 1 << 24), ("MAX_DENSE", 100), ("MAX_WHOLE", 0), ("FEW_PRODUCTS", 0)],
+    ids=["whole", "parts", "64 bits", "sparse"],
 )
 def test_products_of_counts_are_sums_over_clusters(
     name: str, value: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
@@ -95,6 +95,14 @@ def test_products_of_counts_are_sums_over_clusters(
     place = np.searchsorted(cells.score, rows.score) + len(cells) * rows.label
     counts = np.array([np.bincount(place, rows.weights * (rows.unit == g), 2 * len(cells)) for g in range(40)])
     assert cells.design.gram == pytest.approx(counts.T @ counts, abs=1e-9)
+
+
+@pytest.mark.parametrize("weight", [4097.0, 0.1])
+def test_products_that_32_bits_would_round_are_exact(weight: float) -> None:
+    each = np.full(2, weight)
+    rows = design.RowsOfCells(np.arange(2), np.zeros(2, dtype=int), np.array([0, 1]), each, each**2, False)
+    products = design.Clustered(rows, 2, np.ones(1), 1.0).gram
+    assert products[0].tolist() == [weight**2, 0.0, 0.0, weight**2]
 
 
 @pytest.mark.parametrize(
