@@ -376,9 +376,9 @@ class Recalibrating(Change):
     def of_rows(cls, u: RowStakes, seed: int, method: held_out.Method = "chosen") -> Recalibrating:
         """The change on scores of two classes and rows with stakes of their own, in order of their content."""
         held = held_out.of_rows(u.rows, seed, method)
-        now = np.tile(u.rows.score, len(held.units) // len(u.rows))
-        before, after = _by_scores(held.units, u, now, held.recalibrated)
-        return cls(before, after, WIDENED, lambda other: cls.of_rows(u, seed, other))
+        (after,) = _by_scores(held.units, u, held.recalibrated)
+        now = np.tile(u.response(u.rows.score), len(held.units) // len(u.rows))
+        return cls(replace(after, action=now), after, WIDENED, lambda other: cls.of_rows(u, seed, other))
 
     @classmethod
     def of_classes(cls, now: Decisions, stakes: ClassDecision | RowStakes, recalibrated: Recalibrated) -> Recalibrating:
