@@ -1,5 +1,6 @@
 """`python -m decal_cli`, and the `decal` command."""
 
+import gc
 import os
 import sys
 
@@ -13,6 +14,8 @@ def main() -> None:
         # A shell that starts a run in the background leaves Ctrl-C ignored.
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, _end)
+        # Modules are never garbage: a tenth of a short run would go into looking for some. Commands turn it on again.
+        gc.disable()
         from decal_cli.commands.app import run
 
         code = run(sys.argv[1:])

@@ -5,6 +5,7 @@ A command takes whole groups; their fields become the flat parameters that Typer
 
 from __future__ import annotations
 
+import gc
 import inspect
 import keyword
 import os
@@ -93,6 +94,10 @@ def flat(command: Callable[..., Any], panel: str) -> tuple[Callable[..., None], 
             from decal_cli.commands.writing import watched
 
             taken, blamed = _filled(kinds, own, offered, given)
+            if not gc.isenabled():
+                # Turned off where the process starts. What was imported until now stays.
+                gc.freeze()
+                gc.enable()
             with watched(), blamed():
                 code = command(**taken)
         if code is not None:

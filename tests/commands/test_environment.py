@@ -1,5 +1,6 @@
 """What surrounds a run: streams that are closed, full or not UTF-8, names that are not UTF-8, folders that are gone."""
 
+import gc
 import json
 import os
 import re
@@ -125,11 +126,24 @@ def test_an_interrupt_while_the_commands_are_imported(
                 raise KeyboardInterrupt
 
     monkeypatch.delitem(sys.modules, "decal_cli.commands.app")
+    monkeypatch.setattr(gc, "disable", lambda: None)
     monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 130
     assert capsys.readouterr().err == "decal: interrupted\n"
+
+
+def test_garbage_is_collected_from_the_imports_on(tmp_path: Path) -> None:
+    script = tmp_path / "collected.py"
+    script.write_text(
+        "import gc\n"
+        "from decal_cli.__main__ import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print(gc.isenabled(), gc.get_freeze_count() > 1000)\n"
+    )
+    code, out, error = shell(f"{sys.executable} {script} {GATE} -o {tmp_path}/out.json", ROOT)
+    assert (code, out.splitlines()[-1], error) == (0, "True True", "")
 
 
 def test_an_interrupt_where_python_loses_it(tmp_path: Path) -> None:
