@@ -542,9 +542,15 @@ def dealt(rows: Rows, seed: int) -> tuple[Ints, Mask]:
     if rows.class_table.effective_rows < 2 * FEWEST_ROWS:
         raise held_out.too_few(2 * FEWEST_ROWS)
     place = np.empty(len(rows), dtype=np.int64)
+    bare = replace(rows, groups={}, features=None)
+    order = bare.order
+    if rows.features is not None:
+        # Features change no fold, but rows that differ in them alone are not alike.
+        whole = replace(rows, groups={}).order
+        order = whole[bare.take(whole).order]
     # Only of clusters does it matter which rows they are.
-    ordered = rows if rows.unit is None else rows.take(rows.order)
-    place[rows.order] = ordered.places(Seed(seed).generator("classes"))
+    ordered = bare if rows.unit is None else bare.take(order)
+    place[order] = ordered.places(Seed(seed).generator("classes"))
     return place % FOLDS, place < MIN_TAUGHT * FOLDS // (FOLDS - 1)
 
 
@@ -554,13 +560,14 @@ MAX_CLASS_DEALS = 3
 
 def build_recalibrated(rows: Rows, *, seed: int) -> Recalibrated:
     """Cross-fitted scalings of rows of several classes, in any order. Errors: Undefined, where there are too few."""
+    rows = rows if rows.features is None else replace(rows, features=rows.typed)
     deals = int(np.clip(WORK // rows.score.size, 1, MAX_CLASS_DEALS))
     first, *others = (_one_deal_of(rows, seed + deal * N_SEEDS) for deal in range(deals))
     return replace(first, others=tuple(others))
 
 
 def _one_deal_of(rows: Rows, seed: int) -> Recalibrated:
-    fold, taught = dealt(_bare(rows), seed)
+    fold, taught = dealt(rows, seed)
     # Of many rows those that teach also choose: applying one scaling to all rows takes long enough.
     score, label, weight, of = rows.score[taught], rows.label[taught], rows.weights[taught], fold[taught]
     by_name: dict[str, list[ClassScaling]] = {}
@@ -574,11 +581,6 @@ def _one_deal_of(rows: Rows, seed: int) -> Recalibrated:
     chosen = [by_name[_least(losses, weight, of != k)][k] for k in range(FOLDS)]
     simplest = _least(losses, weight, np.ones(len(label), dtype=bool))
     return Recalibrated(of_folds(chosen, rows.score, fold), fold, simplest)
-
-
-def _bare(rows: Rows) -> Rows:
-    """The rows without what folds do not depend on."""
-    return rows if rows.features is None and not rows.groups else replace(rows, groups={}, features=None)
 
 
 def of_folds(scalings: Sequence[ClassScaling], score: Floats, fold: Ints) -> Floats:
@@ -669,7 +671,7 @@ def held_out_logits(rows: Rows, recalibrated: Floats, seed: int) -> tuple[Floats
 
     Also the fold of each row, (T,).
     """
-    fold, taught = dealt(_bare(rows), seed)
+    fold, taught = dealt(rows, seed)
     logits = np.empty(rows.score.shape)
     for k in range(FOLDS):
         learn, here = rows.take(taught & (fold != k)), rows.take(fold == k)

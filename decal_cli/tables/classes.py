@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from decal_cli.tables.estimate import counted_rows
 from decal_cli.tables.memo import Remembering, once
+from decal_cli.tables.order import stable_order
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
 from decal_cli.tables.units import Units, summed, units_of_rows
 
@@ -100,18 +101,27 @@ class ClassTable(Remembering):
         """Indices that sort the rows by their content alone, in whatever order the classes stand; then by keys.
 
         By the probability of the label; rows that share it by the highest and the lowest too, then by all in increasing
-        order. keys: (T,) each, the last one first.
+        order, and after the keys by which class has which. keys: (T,) each, the last one first.
         """
         first = self.of_label
-        order = np.argsort(first)
+        order = stable_order(first)
         ranked = first[order]
         same = ranked[1:] == ranked[:-1]
         tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
         if len(tied):
             rows = order[tied]
             each = np.sort(self.score[rows], axis=1).T
-            order[tied] = rows[np.lexsort((*(key[rows] for key in keys), *each, each[0], each[-1], first[rows]))]
+            classes = self._classes_by_content(rows)
+            of_classes = np.argsort(classes)[self.label[rows]], *self.score[rows][:, classes].T
+            others = (*of_classes, *(key[rows] for key in keys), *each)
+            order[tied] = rows[np.lexsort((*others, each[0], each[-1], first[rows]))]
         return order
+
+    def _classes_by_content(self, rows: Ints) -> list[int]:
+        """The classes by what some rows hold of them: labels, then probabilities; wherever the classes stand."""
+        counts = np.bincount(self.label[rows], minlength=len(self.classes)).tolist()
+        # Any order will do that hangs on the content alone, so that bytes need not sort as their numbers do.
+        return sorted(range(len(counts)), key=lambda k: (counts[k], np.sort(self.score[rows, k] + 0.0).tobytes()))
 
     @cached_property
     def _highest(self) -> tuple[Floats, Ints]:

@@ -1,6 +1,7 @@
 """Several classes: published numbers, scikit-learn, loops over rows; two classes give the numbers of a score."""
 
 from functools import cache
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
 from decal_cli.analysis.described import select_rows
 from decal_cli.errors import Undefined
+from decal_cli.learn.probe import build_class_probe, build_recalibrated
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, WorstCaseTask, interval_of, measure, parse, value_of
 from decal_cli.metrics.families import agents
 from decal_cli.tables.classes import ClassLevels, ClassTable
@@ -141,6 +143,23 @@ def with_places(rows: Rows, of_classes: ClassDecision) -> Inputs:
 
 
 OF_CLASSES = [spec for spec in METRICS.specs() if spec.declared.takes(True)]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0)])
+def test_folds_of_rows_that_share_rounded_probabilities_do_not_hang_on_any_order(order: tuple[int, ...]) -> None:
+    # Rows whose probabilities are the same ones at other classes, or that differ in their label alone, are not alike.
+    rng = np.random.default_rng(3)
+    score = np.array(list(permutations((0.2, 0.3, 0.5))) + [(0.4, 0.4, 0.2), (0.25, 0.5, 0.25)])[rng.integers(0, 8, 200)]
+    label = np.argmax(rng.random((200, 1)) < score.cumsum(axis=1) ** 2, axis=1)
+    rows = Rows(score, label, classes=THREE, features=rng.normal(size=(200, 1)))
+    names = tuple(rows.classes[k] for k in order)
+    other = Rows(score[:, order], np.argsort(order)[label], classes=names, features=rows.features)
+    found = []
+    for each in (rows, other.take(rng.permutation(200))):
+        recalibrated = build_recalibrated(each, seed=0)
+        probed = build_class_probe(each, recalibrated, seed=0).score[:200]
+        found.append([of[np.arange(200), each.label].mean() for of in (recalibrated.score, probed)])
+    assert found[1] == pytest.approx(found[0], abs=1e-6)
 
 
 @pytest.mark.parametrize("spec", OF_CLASSES, ids=lambda spec: spec.key)
