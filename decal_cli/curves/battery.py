@@ -340,7 +340,8 @@ def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[MetricCurve]
             # The metrics draw from the generator of their family, so one bracket serves them all.
             missed = grouping.missed(regions, probed, s.confidence)
             each = [grouping.bracket(regions, task, s.rng(), s.confidence, missed) for task in s.tasks]
-            ends = np.array(each).transpose(1, 2, 0)
+            low, high = np.array([bounds.shown for bounds in each]).transpose(2, 1, 0)
+            ends = np.stack((np.minimum(low, values), np.maximum(high, values)), axis=1)
     for number, name in enumerate(names):
         yield _of_ends(s, name, values[number], None if ends is None else ends[number])
 

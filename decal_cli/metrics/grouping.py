@@ -31,6 +31,11 @@ class Brackets(NamedTuple):
     upper: Interval
     sharp: Interval
 
+    @property
+    def shown(self) -> Brackets:
+        """From the low end of the lower bound on: noise adds to the upper bounds in every bin."""
+        return Brackets(*((self.lower[0], min(high, MOST_REGRET)) for _, high in self))
+
 
 def loss(regions: Regions, leaves: tuple[Leaves, Leaves] | None = None) -> MeanEstimate:
     """The mean over bins of the unclipped grouping loss, and its standard error."""

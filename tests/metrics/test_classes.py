@@ -149,7 +149,8 @@ OF_CLASSES = [spec for spec in METRICS.specs() if spec.declared.takes(True)]
 def test_folds_of_rows_that_share_rounded_probabilities_do_not_hang_on_any_order(order: tuple[int, ...]) -> None:
     # Rows whose probabilities are the same ones at other classes, or that differ in their label alone, are not alike.
     rng = np.random.default_rng(3)
-    score = np.array(list(permutations((0.2, 0.3, 0.5))) + [(0.4, 0.4, 0.2), (0.25, 0.5, 0.25)])[rng.integers(0, 8, 200)]
+    levels = np.array([*permutations((0.2, 0.3, 0.5)), (0.4, 0.4, 0.2), (0.25, 0.5, 0.25)])
+    score = levels[rng.integers(0, 8, 200)]
     label = np.argmax(rng.random((200, 1)) < score.cumsum(axis=1) ** 2, axis=1)
     rows = Rows(score, label, classes=THREE, features=rng.normal(size=(200, 1)))
     names = tuple(rows.classes[k] for k in order)

@@ -176,15 +176,13 @@ def _bound(regions: Regions, task: Task, bound: Bound) -> float:
 
 
 def _bracketed(bound: Bound) -> Callable[..., Interval]:
-    # Noise adds to the upper bounds in every bin: only the lower bound says how little it may be.
     def interval(regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float) -> Interval:
         if bound != "middle":
             grouping.need_seen(regions, probed, confidence)
         brackets = grouping.bracket(
             regions, task, seed.generator("regret"), confidence, grouping.missed(regions, probed, confidence)
         )
-        high = float(getattr(brackets, "sharp" if bound == "middle" else bound)[1])
-        ends = _scaled(task, (brackets.lower[0], min(high, grouping.MOST_REGRET)))
+        ends = _scaled(task, getattr(brackets.shown, "sharp" if bound == "middle" else bound))
         return holding(ends, _bound(regions, task, bound))
 
     return interval
