@@ -111,8 +111,10 @@ def plan_rows(
     for rule in rules:
         if rule.choice is not None:
             result = results[rule.key]
-            holds = result.value is not None and rule.holds(result.value, rule.number)
-            what = f"show that {rule.text} {'holds' if holds else 'fails'}"
+            if result.value is None:
+                what = f"show whether {rule.text} holds"
+            else:
+                what = f"show that {rule.text} {'holds' if rule.holds(result.value, rule.number) else 'fails'}"
             add(what, rule.choice, sampler.for_bound, rule.number, rule.at_most)
     if half_width is not None:
         for choice in named or [gain]:

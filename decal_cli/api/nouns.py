@@ -285,7 +285,7 @@ class Decision(Noun, panel="Decision"):
     utility_columns: Several = column("utility_columns")
     capacity: str | float | None = column("capacity")
     per: Values | None = column("per")
-    varied: str | Varied | None = option("What varies, of `sweep`: see `vary`.", key="vary", line=None)
+    varied: str | Varied | None = option("What varies, of `sweep`: see `vary`.", key="vary", line="")
     terms: StatedTerms = option("Of the amounts: see `in_terms`.", StatedTerms(), key="")
 
     @classmethod
@@ -392,8 +392,8 @@ class Costs(Noun, panel="Cost of post-training"):
         brief=True,
     )
     _: KW_ONLY
-    recalibrate: float | None = option("Cost of recalibration alone.", line=None)
-    post_train: float | None = option("Cost of post-training alone.", line=None)
+    recalibrate: float | None = option("Cost of recalibration alone.", line="")
+    post_train: float | None = option("Cost of post-training alone.", line="")
     satisfied_at: float | None = option("Expected utility per decision that is good enough.", metavar="EU")
     tolerance: float | None = option(
         "Gain per decision that is too small to matter.", metavar="U", shown="0.05 of what is at stake"

@@ -14,10 +14,23 @@ from typer.core import TyperGroup
 from decal_cli.commands import help
 from decal_cli.commands.line import flat
 from decal_cli.declarations.spec import docstring
-from decal_cli.errors import Exit
+from decal_cli.errors import DecalError, Exit
 
 F = TypeVar("F", bound=Callable[..., Any])
 JUDGE, ACT, EXPLAIN = "Judge scores", "Act on the advice", "Explain"
+
+
+class Line(help.Command):
+    """A command that refuses an option given twice, unless it is repeatable: Typer would take the last one silently."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        each: Any
+        for each in given:
+            times = given.count(each)
+            if times > 1 and not (each.multiple or each.is_flag or ctx.resilient_parsing):
+                raise DecalError(f"{each.opts[0]} takes one value and is given {times} times", "keep one of them")
+        return super().parse_args(ctx, args)
 
 
 @dataclass(eq=False)
@@ -42,7 +55,7 @@ class Declared:
         """The command with its options, as Typer makes it."""
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         spread, brief = flat(self.function, self.panel)
-        alone.command(self.name, cls=help.Command, help=self.help, rich_help_panel=self.rich_help_panel)(spread)
+        alone.command(self.name, cls=Line, help=self.help, rich_help_panel=self.rich_help_panel)(spread)
         command: Any = typer.main.get_command(alone)
         command.brief, command.decision = brief, self.decision
         return command

@@ -58,15 +58,7 @@ def scores_of(parts: Origin, model: ClassColumns, columns: Columns) -> Scores:
         return _class_scores(parts, model, columns)
     name, percentages = model.model, 0
     if may_be_text(columns) and any(is_text(part.type_of(name)) for part in parts):
-        texts = Texts(parts, name, missing=MISSING.__contains__)
-        known = [number_with_sign(text) for text in texts.values]
-        wrong = texts.each([each is None for each in known], False)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise not_a_number(parts.place(name, row), texts.values[texts.codes[row]])
-        signs = [(value / 100 if sign else value, sign) for value, sign in filter(None, known)]
-        values = texts.each([value for value, _ in signs], math.nan, float)
-        percentages = int(np.count_nonzero(texts.each([sign for _, sign in signs], False, bool)))
+        values, percentages = read_texts(parts, name)
     else:
         values = floats(parts, name)
     score, notes = checked_scores(values, name, parts, columns), []
@@ -74,9 +66,27 @@ def scores_of(parts: Origin, model: ClassColumns, columns: Columns) -> Scores:
         low, high = number(np.nanmin(values)), number(np.nanmax(values))
         notes.append(f"{name}: margins from {low} to {high} were rescaled to [0, 1]")
     if percentages:
-        of_rows = f"all {parts.n_rows:,}" if percentages == parts.n_rows else f"{percentages:,} of {parts.n_rows:,}"
-        notes.append(f"{name}: read {of_rows} values as percentages, such as 90% as 0.9")
+        notes.append(percentages_note(name, percentages, parts.n_rows))
     return score, notes
+
+
+def read_texts(parts: Origin, name: str) -> tuple[Floats, int]:
+    """Scores that are texts as numbers, each read by its own sign; and how many are percentages. Errors: DecalError."""
+    texts = Texts(parts, name, missing=MISSING.__contains__)
+    known = [number_with_sign(text) for text in texts.values]
+    wrong = texts.each([each is None for each in known], False)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise not_a_number(parts.place(name, row), texts.values[texts.codes[row]])
+    signs = [(value / 100 if sign else value, sign) for value, sign in filter(None, known)]
+    values = texts.each([value for value, _ in signs], math.nan, float)
+    return values, int(np.count_nonzero(texts.each([sign for _, sign in signs], False, bool)))
+
+
+def percentages_note(name: str, percentages: int, rows: int) -> str:
+    """The note on scores of which so many were read as percentages."""
+    of_rows = f"all {rows:,}" if percentages == rows else f"{percentages:,} of {rows:,}"
+    return f"{name}: read {of_rows} values as percentages, such as 90% as 0.9"
 
 
 def may_be_text(columns: Columns) -> bool:

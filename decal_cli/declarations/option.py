@@ -14,6 +14,8 @@ Check = Callable[[Any, Any], Any]
 """Takes Typer's context and a value; gives the value back, or raises DecalError before anything is read."""
 NUMBERS = {"int": int, "float": float, "list[float]": list[float]}
 """Annotations of fields whose values are read as numbers; any other value is a text, or what its default says."""
+AS_FIELD = "="
+"""A name that is the field's, or of an option on the line that of its key."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Option:
     """What help, parser, settings and Python know of a field.
 
     key: its name on the command line, in settings and in Python; by default the field's, "" where only Python has it.
-    line: its name on the line alone; None where that has no such option. brief: whether the first page of help has it,
+    line: its name on the line alone; "" where that has no such option. brief: whether the first page of help has it,
     with its first sentence. ranged: whether a number may be a text LOW:HIGH. shown: the default that help prints, where
     that is found later. settle: turns its value and the line, by key, into the value that is used.
     """
@@ -32,8 +34,8 @@ class Option:
     metavar: str = ""
     choices: tuple[str, ...] = ()
     name: str = ""
-    key: Any = None
-    line: Any = ""
+    key: str = AS_FIELD
+    line: str = AS_FIELD
     verbs: tuple[str, ...] = ()
     kind: Any = None
     panel: str = ""
@@ -51,8 +53,8 @@ class Option:
         # A module that does not put annotations off has the types themselves.
         text = annotation if isinstance(annotation, str) else formatannotation(annotation)
         usual = {bool: bool, tuple: list[str]}.get(type(self.default)) or NUMBERS.get(text.removesuffix(" | None"), str)
-        key = name if self.key is None else self.key
-        line = key if self.line == "" else self.line
+        key = name if self.key == AS_FIELD else self.key
+        line = key if self.line == AS_FIELD else self.line
         return replace(self, name=name, key=key, line=line, kind=self.kind or usual, panel=self.panel or panel)
 
 

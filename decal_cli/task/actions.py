@@ -296,7 +296,7 @@ class ClassTask:
     def for_classes(self, classes: Sequence[str]) -> ClassDecision:
         """The task for these classes. Errors: DecalError, where its columns are not one for each of them."""
         if not classes:
-            raise DecalError(
+            raise _of_task(
                 "the task has a utility for each of several classes, and the scores are of two",
                 f"name the class probabilities with {Hint('proba')}, or give a task of two classes",
             )
@@ -305,7 +305,7 @@ class ClassTask:
             return ClassDecision((*right, (1 - self.abstain,) * len(classes)), (*classes, ABSTAIN))
         width = len(self.utility[0])
         if width != len(classes):
-            raise DecalError(
+            raise _of_task(
                 f"the utility has {width} columns, and there are {len(classes)} classes: {few_names(classes)}",
                 "give it a column for each class, in this order or with the names of the classes in a first row",
             )
@@ -315,11 +315,18 @@ class ClassTask:
             if unknown or len(set(self.columns)) < width:
                 wrong = unknown[0] if unknown else next(n for n in self.columns if self.columns.count(n) > 1)
                 what = "is no class" if unknown else "is named twice"
-                raise DecalError(f"the utility: column {wrong!r} {what}", f"the classes are {few_names(classes)}")
+                raise _of_task(f"the utility: column {wrong!r} {what}", f"the classes are {few_names(classes)}")
             order = [self.columns.index(name) for name in classes]
         rows = tuple(tuple(row[k] for k in order) for row in self.utility)
         names = self.names or (tuple(classes) if len(rows) == width else tuple(map(str, range(len(rows)))))
         return ClassDecision(rows, names)
+
+
+def _of_task(problem: str, fix: str) -> DecalError:
+    """An error of what a task of several classes may be named by, so that it names the settings that hold the task."""
+    error = DecalError(problem, fix)
+    error.about |= {"utility", "cost_matrix", "abstain"}
+    return error
 
 
 @dataclass(frozen=True)

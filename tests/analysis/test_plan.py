@@ -70,6 +70,11 @@ def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) ->
     assert narrow == pytest.approx(2000 * (0.02245 / 0.01) ** 2, rel=0.1)
 
 
+def test_what_is_undefined_in_the_pilot_neither_holds_nor_fails(decal: Decal) -> None:
+    out = decal("plan", "--auc", "0.8", "--prevalence", "0.3", "-r", "net_benefit>=0.1").out
+    assert out.startswith("– show whether net_benefit>=0.1 holds: needs a task")
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_weights_and_clusters_of_the_pilot_take_more_rows(

@@ -150,6 +150,7 @@ def test_positive_is_text_whatever_toml_type_it_has(tmp_path: Path) -> None:
     [
         ("task = {threshold = 1.3}", (), "decal.toml: threshold 1.3 is not inside (0, 1)"),
         ("task = {cost_fp = 1}", (), "decal.toml: one cost alone does not make a task"),
+        ("task = {abstain = 0.2}", (), "decal.toml: the task has a utility for each of several classes"),
         ("task = {utility = [[0, 1], [1, 0]]}", (), "decal.toml: utility '0,1;1,0' has u_delta = -2"),
         ("task = {threshold = 1.3}", ("-t", "1.4"), "decal: threshold 1.4 is not inside (0, 1)"),
         ('capacity = "-1"', (), "decal.toml: --capacity -1 is not positive"),

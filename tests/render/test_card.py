@@ -1,5 +1,6 @@
 """The model card: its items, its numbers beside those of recommend, and every kind of rows and decision."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,36 @@ def card_of(folder: Path, *words: str) -> dict[str, Any]:
 def test_every_item_stands_once_in_a_section() -> None:
     items = [number for items in SECTIONS.values() for number, *_ in items]
     assert sorted(items) == sorted(NUMBERS) and len(NUMBERS) == 52
+
+
+def test_at_a_capacity_what_to_do_without_it_is_called_that(seeded: Path, decal: Decal) -> None:
+    line = (str(seeded / "rows.csv"), *TWO[1:], "--score", "q", "-t", "0.4")
+    assert "  do now  " in decal("recommend", *line).out
+    limited = decal("recommend", *line, "--capacity", "0.1").out
+    assert "  do without the limit  " in limited and "do now" not in limited
+    (said,) = [item["known"] for item in card_of(seeded, *TWO, "-t", "0.4")["items"] if item["tripod_ai"] == "25"]
+    assert " Do now: " in said
+    card = card_of(seeded, *TWO, "-t", "0.4", "--capacity", "0.1")
+    (said,) = [item["known"] for item in card["items"] if item["tripod_ai"] == "25"]
+    assert said.startswith("At capacity 0.1, ") and " Do without the limit: " in said and "Do now" not in said
+
+
+def test_a_constant_decision_wins_what_the_table_says(tmp_path: Path, decal: Decal) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("p,y,g\n" + "".join(f"{k % 10 / 10},{int(k % 4 > 0)},{'ab'[k % 2]}\n" for k in range(400)))
+    page = decal("recommend", str(path), "-s", "p", "-y", "y", "--group", "g", "-t", "0.3").out
+    won, *_ = re.findall(r"Always act: that wins (.*) per 1,000 decisions", page)
+    (row,) = [text for text in page.splitlines() if re.match("p +all rows", text)]
+    assert re.fullmatch(rf"p +all rows +always act +{re.escape(won)}  \w+", row)
+
+
+def test_bins_of_tiny_scores_are_told_apart(tmp_path: Path, decal: Decal) -> None:
+    rows = "".join(f"{k + 1}e-9,{int(k % 9 == 0)}\n" for k in range(300))
+    (tmp_path / "rows.csv").write_text(f"p,y\n{rows}")
+    done = decal("report", str(tmp_path / "rows.csv"), "-s", "p", "-y", "y", "--card", "-o", str(tmp_path / "card.md"))
+    assert done.code == 0
+    card = (tmp_path / "card.md").read_text(encoding="utf-8")
+    assert "| 1e-09 | 2e-08 | 20 | 1.05e-08 |" in card and "what was fitted" not in card
 
 
 QUICK = ("groups, weights, clusters", "several classes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,13 +14,17 @@ from decal_cli.data.check import (
     amounts_of,
     checked_scores,
     checked_weights,
+    holds_texts,
     labels_of,
+    may_be_text,
+    percentages_note,
+    read_texts,
     scores_of,
 )
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import InputCounts
 from decal_cli.data.formats.files import Source, Wanted, no_rows
-from decal_cli.data.parts import Origin, Part, Texts, floats
+from decal_cli.data.parts import Origin, Part, Texts, floats, is_text
 
 Progress = Callable[[int, int | None], None]
 """Takes how many rows are read, and how many there are, where that is known."""
@@ -34,7 +39,8 @@ def rows_in(sources: Sequence[Source]) -> int | None:
 class BatchReader:
     """Batches of files, checked; it knows which labels it has seen.
 
-    read_inputs: what every file holds, once all were read. progress: is told how far it is.
+    read_inputs: what every file holds, once all were read. notes: on how scores were read then. progress: is told how
+    far it is. as_texts: the scores that are texts, such as percentages.
     """
 
     def __init__(
@@ -47,6 +53,10 @@ class BatchReader:
         self.progress, self.total = progress, rows_in(sources)
         self.labels = Labels(chosen.label, chosen.positive)
         self.read_inputs: list[InputCounts] = []
+        self.notes: tuple[str, ...] = ()
+        scores = chosen.score if may_be_text(chosen) else ()
+        self.as_texts = {name for name in scores if any(holds_texts(source, name) for source in sources)}
+        self._percentages = Counter[str]()
 
     @property
     def schema(self) -> Any:
@@ -69,9 +79,11 @@ class BatchReader:
 
         read: list[InputCounts] = []
         before = 0
+        wanted = {**(wanted or self.chosen.read), **dict.fromkeys(self.as_texts, "typed")}
+        self._percentages.clear()
         for number, source in enumerate(self.sources):
             rows = ones = unlabelled = 0
-            for table in source.batches(wanted or self.chosen.read):
+            for table in source.batches(wanted):
                 if not table.num_rows:
                     continue
                 batch = self._checked(Part(source, table, 0, rows))
@@ -86,6 +98,7 @@ class BatchReader:
             read.append((rows, None if self.chosen.models else ones, unlabelled))
         self.labels.need_positive(self.sources[0].shown)
         self.read_inputs = read
+        self.notes = tuple(percentages_note(name, count, before) for name, count in (+self._percentages).items())
 
     def _checked(self, part: Part) -> Any:
         """The rows of a part of a file as a batch. Errors: DecalError."""
@@ -94,7 +107,12 @@ class BatchReader:
         origin, chosen = Origin([part]), self.chosen
         columns = {}
         for name in chosen.score:
-            columns[name] = checked_scores(floats([part], name), name, origin, chosen)
+            if name in self.as_texts and is_text(part.type_of(name)):
+                values, percentages = read_texts(origin, name)
+                self._percentages[name] += percentages
+            else:
+                values = floats([part], name)
+            columns[name] = checked_scores(values, name, origin, chosen)
         if chosen.weight is not None:
             columns[chosen.weight] = floats([part], chosen.weight)
             checked_weights(columns[chosen.weight], chosen.weight, origin, chosen)

@@ -59,7 +59,7 @@ def count_files(
         with files.errors():
             data = EngineRows(files, _DIALECT, shown, TABLE).counted(files.chosen, thresholds, pairs, called)
             rows = files.inputs()
-    return replace(data, inputs=digests.inputs(rows))
+    return replace(data, inputs=digests.inputs(rows), notes=(*files.reader.notes, *data.notes))
 
 
 def _called(chosen: Chosen, shown: str) -> dict[str, str]:

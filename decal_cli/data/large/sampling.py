@@ -141,12 +141,15 @@ def draw(
     for number, table, batch in reader.read(wanted):
         label = plain_array(batch.column(chosen.label).fill_null(-1))
         table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
+        for name in reader.as_texts:
+            table = table.set_column(table.schema.names.index(name), name, batch.column(name))
         part = number, _hashes(table, chosen, _is_written(sources[number])), table
         for code, stratum in enumerate(strata):
             stratum.add(part, label == code)
     counts = counts or [stratum.count for stratum in strata]
     kept = [stratum.least(quota, chosen.scores) for stratum, quota in zip(strata, quotas(counts), strict=True)]
-    return replace(_of_drawn(sources, kept, counts, chosen), inputs=digests.inputs(reader.read_inputs))
+    data = _of_drawn(sources, kept, counts, chosen)
+    return replace(data, inputs=digests.inputs(reader.read_inputs), notes=(*reader.notes, *data.notes))
 
 
 def _of_drawn(

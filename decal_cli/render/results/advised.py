@@ -89,9 +89,10 @@ class AdvisedModel:
 
     def wins(self, factor: float) -> str:
         """What that wins, after costs, times the factor of a page."""
-        now = self.advice.act_now
+        now, constant = self.advice.act_now, self.advice.constant
         if now.action == "done":
-            return ""
+            won = constant is not None and constant.gain > 0 and constant
+            return within(factor * won.gain, times(won.interval, factor)) if won else ""
         ends, cost = self.report.results[GAINS[now.action]].interval, (self.advice.gain or now.gain) - now.gain
         return within(factor * now.gain, ends and times((ends[0] - cost, ends[1] - cost), factor))
 
@@ -430,8 +431,8 @@ def advice_table(advised: Sequence[AdvisedModel], terms: StatedTerms) -> b.TextT
         [
             (left("model", wraps=True), "report.model"),
             not all(each.report.of_all_rows for each in advised)
-            and (left("group", wraps=True), lambda each: each.report.group or ""),
-            (left("do now", wraps=True), "todo"),
+            and (left("group", wraps=True), lambda each: each.report.group or "all rows"),
+            (left("do without the limit" if any(each.ranks_now for each in advised) else "do now", wraps=True), "todo"),
             (b.Column(f"wins {scale.heading}", breaks=(16,)), lambda each: each.wins(scale.factor)),
             (left("how sure"), "advice.certainty"),
         ],

@@ -40,7 +40,7 @@ UNKNOWN = "Not known to decal"
 """What stands before that which the authors of a card have to fill in."""
 SOURCES = (
     "Sections are those of model cards (Mitchell et al. 2019, doi:10.1145/3287560.3287596); numbers are the items of "
-    "TRIPOD+AI (Collins et al. 2024, doi:10.1136/bmj-2023-078378), in words of ours."
+    "TRIPOD+AI (Collins et al. 2024, doi:10.1136/bmj-2023-078378), in our words."
 )
 SHOWN = {
     "Calibration": (
@@ -184,10 +184,10 @@ class Card(WrittenResult):
                 yield table(
                     bins,
                     [
-                        ("score from", "low"),
-                        ("to", "high"),
+                        ("score from", lambda each: plain(each.low)),
+                        ("to", lambda each: plain(each.high)),
                         ("rows", lambda each: counted(each.rows)),
-                        ("mean score", "score"),
+                        ("mean score", lambda each: plain(each.score)),
                         ("frequency of label 1", lambda each: number(each.rate, each.interval)),
                     ],
                 )
@@ -281,6 +281,8 @@ def _columns(role: str, text: str) -> Callable[[Card], str]:
 
 
 def _analyses(card: Card) -> str:
+    if card.recommendation is None:
+        return "Every measure is of all these rows."
     later = [f"{over_time.rows:,}" for _, over_time in having(card.models, GainsOverTime)]
     judged = f"{_judged(card)} ({', '.join(later)} rows)" if later else _judged(card)
     return f"Every measure is of all these rows; what was fitted was judged {judged}."
@@ -311,7 +313,8 @@ def _updates(card: Card) -> str:
 
 
 def _advice(each: AdvisedModel) -> str:
-    return f"{' '.join(each.lead())} Do now: {each.todo}; how sure that is: {each.advice.certainty}."
+    when = "Do now" if each.ranks_now is None else "Do without the limit"
+    return f"{' '.join(each.lead())} {when}: {each.todo}; how sure that is: {each.advice.certainty}."
 
 
 def _limits(card: Card) -> str:

@@ -50,6 +50,30 @@ def test_a_file_that_is_counted_is_the_input_that_it_is_where_it_is_held(
     ]
 
 
+@pytest.mark.parametrize("write", ["to_csv", "to_parquet", "to_feather"])
+@pytest.mark.parametrize("features", [None, "x"])
+def test_percentages_are_read_where_rows_are_counted_or_sampled_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str, features: str | None
+) -> None:
+    rng = np.random.default_rng(0)
+    score, path = rng.integers(0, 101, 300), tmp_path / "rows"
+    # Percentages begin after the first batch.
+    data = pd.DataFrame({"p": [f"{each}%" if at > 99 else f"{each / 100}" for at, each in enumerate(score)]})
+    data = data.assign(y=(rng.integers(0, 101, 300) < score).astype(int), x=rng.normal(size=300))
+    getattr(data, write)(path, **({"index": False} if write == "to_csv" else {}))
+    asked = {"score": "p", "label": "y", "features": features, "metrics": ("brier", "regret_grouping")}
+    held = decal.evaluate(path, threshold=0.3, **asked).to_dict()
+    counted(monkeypatch)
+    monkeypatch.setattr(reading, "HELD_SHARE_OF_MEMORY", 0)
+    large = decal.evaluate(path, threshold=0.3, **asked).to_dict()
+    assert large["metrics"]["brier"]["value"] == pytest.approx(held["metrics"]["brier"]["value"], rel=1e-12)
+    note = "p: read 200 of 300 values as percentages, such as 90% as 0.9"
+    assert [each["notes"].count(note) for each in (held, large)] == [1, 1]
+    data.assign(p=data.p.replace("0.5", "150%").replace("50%", "150%")).to_csv(path, index=False)
+    with pytest.raises(DecalError, match=r"column 'p', row \d+ \(line \d+\): score 1.5 is outside"):
+        decal.evaluate(path, threshold=0.3, **asked)
+
+
 def test_progress_counts_the_rows_of_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted(monkeypatch)
     for name in ("a", "b"):
@@ -101,7 +125,7 @@ def test_a_folder_is_one_input_and_its_paths_name_groups(tmp_path: Path, monkeyp
         (lambda d: d.assign(p=d["p"].where(d.index != 130)), "score missing in 1 of"),
         (lambda d: d.assign(y=d["y"].where(d.index != 130, "ugly")), "and the column has 3 values: bad, good, ugly"),
         (lambda d: d.assign(w=d["w"].where(d.index != 130, -1.0)), "row 131: weight -1 is not positive"),
-        (lambda d: d.assign(p=d["p"].astype(str)), "is a number stored as text"),
+        (lambda d: d.assign(w=d["w"].astype(str)), "is a number stored as text"),
         (lambda d: d.drop(columns="p"), "no column 'p'"),
         (lambda d: d[:0], "has a header but no rows"),
     ],
