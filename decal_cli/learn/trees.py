@@ -150,10 +150,6 @@ class Forest:
         blocks = (features[first : first + step] for first in range(0, max(len(features), 1), step))
         return np.concatenate([values[self.nodes.descend(rows, self.starts)].sum(axis=1) for rows in blocks])
 
-    def __len__(self) -> int:
-        """Number of trees."""
-        return len(self.starts)
-
     @classmethod
     def of_trees(cls, trees: list[Tree], scale: float = 1.0) -> Self:
         """The forest of these trees, with their values multiplied by the scale."""

@@ -219,16 +219,6 @@ class DecisionChange:
         return DecisionChange(*(factor * count for count in astuple(self)))
 
     @property
-    def started(self) -> float:
-        """Rows newly decided 1."""
-        return self.started_positive + self.started_negative
-
-    @property
-    def stopped(self) -> float:
-        """Rows no longer decided 1."""
-        return self.stopped_positive + self.stopped_negative
-
-    @property
     def true_positives(self) -> float:
         """True positives more; as many false negatives fewer."""
         return self.started_positive - self.stopped_positive

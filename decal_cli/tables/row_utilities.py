@@ -77,12 +77,6 @@ class RowStakes:
         """The class of each row, shape (T,)."""
         return whole_numbers(self.rows.label)
 
-    @property
-    def actions(self) -> tuple[str, ...]:
-        """The names of the actions: those of the classes, where there is one for each of several, else numbers."""
-        classes = self.rows.classes
-        return classes if len(classes) == len(self.utility) else tuple(map(str, range(len(self.utility))))
-
     def expected_each(self, score: Floats) -> Floats:
         """What each action is expected to be worth on each row, if these scores are right, shape (A, T)."""
         return self.utility.expected((1 - score, score) if score.ndim == 1 else score.T)

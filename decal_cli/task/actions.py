@@ -55,11 +55,6 @@ class ClassDecision:
         return 2 * sum(max(column) - min(column) for column in zip(*self.utility, strict=True)) / len(self.utility[0])
 
     @property
-    def operated_at_best(self) -> ClassDecision:
-        """This decision: it has no threshold besides its utilities."""
-        return self
-
-    @property
     def limited(self) -> tuple[int, ...]:
         """The actions that need one of a limited number of places: abstaining, if one may; () for all but the first."""
         classes = len(self.utility[0])

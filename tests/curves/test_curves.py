@@ -165,7 +165,7 @@ def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
     score, label, x = curve_rows()
     t, featured = tabulate(score, label), featured_of(score, label, x)
     path = tmp_path / "weights.csv"
-    path.write_text("threshold,weight\n0.4,3\n0.2,1\n")
+    path.write_text("weight,threshold\n3,0.4\n1,0.2\n")
     grid = Grid(np.array([0.2, 0.3, 0.4]), parse_prior(str(path)))
     for name, curve in curves_of(t, featured, grid).items():
         if name in ("threshold_adjusted", "loss_ratio") or curve.kind.block == "ranking":

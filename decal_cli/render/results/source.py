@@ -272,12 +272,15 @@ def _acts(task: Task) -> str:
     return f"{first}; {'; '.join(starts)}"
 
 
+def _rows_where(what: str, count: int) -> str:
+    return f"; {count:,} row{'' if count == 1 else 's'} where {what}" if count else ""
+
+
 def row_task_line(by_row: ByRow) -> str:
     """Utilities of rows in words."""
     if not by_row.to_act_or_not:
         actions, classes = by_row.shape
-        settled = by_row.never + by_row.always
-        rows = f"; {settled:,} rows where one action is best whatever the class" if settled else ""
+        rows = _rows_where("one action is best whatever the class", by_row.never + by_row.always)
         said = f"the action worth most by the score and the utilities of the row, of {actions} at {classes} classes"
         return f"{said}{rows} (mean u_delta = {plain(by_row.u_delta)})"
     thresholds, follows = "no row has a threshold between 0 and 1", "from its four utilities"
@@ -287,8 +290,7 @@ def row_task_line(by_row: ByRow) -> str:
     if "utility_columns" not in by_row.columns:
         alarm, miss = costs_of_rows(by_row)
         follows = f"{alarm} / ({alarm} + {miss})"
-    never = f"; {by_row.never:,} rows where acting never pays" if by_row.never else ""
-    always = f"; {by_row.always:,} rows where acting always pays" if by_row.always else ""
+    never, always = _rows_where("acting never pays", by_row.never), _rows_where("acting always pays", by_row.always)
     said = f"act when score >= t* of the row, {follows}: {thresholds}{never}{always}"
     return f"{said} (mean u_delta = {plain(by_row.u_delta)})"
 
