@@ -206,6 +206,8 @@ class ClassTable(Remembering):
         The cell of most rows is split first, until there are `most` cells, or no cell has more than one level.
         """
         levels, number, rows = self._levels
+        # Of classes that are spread equally wide, the first one by content is split, wherever it stands.
+        levels = levels[:, self._classes_by_content(np.arange(len(self)))]
         cell, count = np.empty(len(levels), dtype=np.int64), 0
         left, added = [(-len(self), 0, np.arange(len(levels)))], 0
         while left:

@@ -146,7 +146,7 @@ OF_CLASSES = [spec for spec in METRICS.specs() if spec.declared.takes(True)]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0)])
-def test_folds_of_rows_that_share_rounded_probabilities_do_not_hang_on_any_order(order: tuple[int, ...]) -> None:
+def test_folds_and_cells_of_rounded_probabilities_do_not_hang_on_any_order(order: tuple[int, ...]) -> None:
     # Rows whose probabilities are the same ones at other classes, or that differ in their label alone, are not alike.
     rng = np.random.default_rng(3)
     levels = np.array([*permutations((0.2, 0.3, 0.5)), (0.4, 0.4, 0.2), (0.25, 0.5, 0.25)])
@@ -160,6 +160,7 @@ def test_folds_of_rows_that_share_rounded_probabilities_do_not_hang_on_any_order
         recalibrated = build_recalibrated(each, seed=0)
         probed = build_class_probe(each, recalibrated, seed=0).score[:200]
         found.append([of[np.arange(200), each.label].mean() for of in (recalibrated.score, probed)])
+        found[-1].append(each.class_table.in_cells(5).score.max(axis=1).sum())
     assert found[1] == pytest.approx(found[0], abs=1e-6)
 
 
