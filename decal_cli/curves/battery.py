@@ -6,7 +6,7 @@ expected under a prior is a weighted sum of these estimates, and has an interval
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,14 +19,15 @@ from decal_cli.curves.kinds import CURVE_KINDS, Expectation, MetricCurve
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
-from decal_cli.learn.held_out import WIDENED, Weights, smoothed
+from decal_cli.learn.held_out import WIDENED
 from decal_cli.learn.probe import Judge, Probed
 from decal_cli.learn.regions import HeldOutRegions, Regions
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import grouping
-from decal_cli.metrics.confidence import bias_corrected, quantile
+from decal_cli.metrics.confidence import bias_corrected
 from decal_cli.metrics.decisions import Acting
 from decal_cli.metrics.families import scores
+from decal_cli.metrics.families.regret import threshold_adjusted
 from decal_cli.metrics.families.task import (
     expected_utility,
     external_regret,
@@ -36,12 +37,10 @@ from decal_cli.metrics.families.task import (
     ppv,
     sensitivity,
 )
-from decal_cli.metrics.gaps import at_levels
-from decal_cli.metrics.regret_cells import ScoreRegrets, SwitchGains
+from decal_cli.metrics.regret_cells import ScoreCells, ScoreRegrets
 from decal_cli.tables import resample as draw
 from decal_cli.tables.design import Design
 from decal_cli.tables.estimate import one_missed, ratio
-from decal_cli.tables.isotonic import pool
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Table
@@ -54,12 +53,10 @@ OfDecisions = Callable[[Acting], Estimate]
 
 MAX_ONE_THREAD = 1 << 14
 """Up to so many levels a second thread costs more than it saves."""
-N_REPLAY_CELLS = 128
-"""Equal-mass cells, besides those that begin at a threshold, on which the cross-fit is replayed."""
 
 
 class Setup(NamedTuple):
-    """What the curves of one table are computed from; segments: the table merged at every t* and every bin."""
+    """What the curves of one table are computed from; segments: the table merged at every t*."""
 
     table: Table
     segments: Table
@@ -67,9 +64,9 @@ class Setup(NamedTuple):
     confidence: float | None
     seed: int
 
-    def rng(self) -> np.random.Generator:
-        """The generator of the metrics of regret, for the same folds and draws."""
-        return Seed(self.seed).generator("regret")
+    def rng(self, family: str = "regret") -> np.random.Generator:
+        """The generator of the metrics of a family, for the same draws."""
+        return Seed(self.seed).generator(family)
 
     def point(self, each: Estimate, interval: Callable[[Estimate, float], Interval]) -> tuple[float, ...]:
         """A value, and the ends of its interval if they are asked for."""
@@ -113,13 +110,10 @@ def curves_of(
 ) -> dict[str, MetricCurve]:
     """Every curve by name, for the unit task (u_delta = 1) of each t*; without intervals where confidence is None.
 
-    Means over rows have normal intervals from their standard error, with isotonic fit, levels and regions held fixed;
-    threshold_adjusted has a normal one from 100 replays of the procedure that all t* share; all others have those of
-    `evaluate`. Intervals are pointwise: each holds at its own t*.
+    Metrics have the intervals of `evaluate`. The Brier curves of the isotonic fit and of regions have normal ones, with
+    fit and regions held fixed. Intervals are pointwise: each holds at its own t*.
     """
-    cut = np.searchsorted(t.score, grid.at, side="left")
-    cells = np.arange(len(t)) if len(t) <= 2 * N_REPLAY_CELLS else t.bin_starts(N_REPLAY_CELLS)
-    starts = np.unique(np.concatenate((cut, t.bin_starts(), cells)))
+    starts = np.unique(np.append(np.searchsorted(t.score, grid.at, side="left"), 0))
     setup = Setup(t, t.merge_levels(starts[starts < len(t)]), grid, confidence, seed)
     curves = {curve.name: curve for curve in _without_features(setup)}
     if featured is not None:
@@ -139,15 +133,14 @@ def _without_features(s: Setup) -> Iterator[MetricCurve]:
     gain = recalibrated()
     yield gain
     yield _loss_ratio(now.value, gain)
-    yield _threshold_adjusted(s, gain.reason is None)
+    yield _threshold_adjusted(s)
     yield _of_decisions(s, "net_benefit", segments, net_benefit)
     yield _of_decisions(s, "net_benefit_all", segments._replace(key=np.full(len(segments.key), np.inf)), net_benefit)
     yield _of_decisions(s, "interventions_avoided", segments, interventions_avoided)
     yield _of_decisions(s, "v_regret", segments, lambda d: 2 * external_regret(d))
-    levels = at_levels(s.table, "auto")
-    best = levels_of(levels, known, levels.pos / levels.n)
-    yield _of_estimates(s, "cfdl", gains(best.units, np.tile(levels.score, 2), best.key, s.grid.at, learned=False))
-    yield _calibration_regret(s)
+    regrets = [ScoreRegrets(s.table, task) for task in s.tasks]
+    yield _lost_in_cells(s, "cfdl", "task", [each.levels("auto") for each in regrets])
+    yield _lost_in_cells(s, "regret_calibration", "regret", [each.bins(BINS) for each in regrets])
     yield _rate(s, "sensitivity", segments, sensitivity)
     yield _rate(s, "false_positive_rate", segments, false_positive_rate)
     precision = _rate(s, "ppv", segments, ppv)
@@ -229,16 +222,21 @@ def _recalibration(s: Setup) -> MetricCurve:
     return _of_estimates(s, "gain_recalibration", gains(held.units, held.score, held.recalibrated, s.grid.at))
 
 
-def _threshold_adjusted(s: Setup, learned: bool) -> MetricCurve:
-    """The adjusted threshold at each t*, with an interval where there are enough rows to learn from."""
-    t, at, shown = s.table, s.grid.at, s.grid.shown
-    value = np.append(t.score[t.pools], np.nan)[np.searchsorted(t.isotonic.pos / t.isotonic.n, at, side="left")][shown]
-    reason = "the isotonic fit does not reach t*: decide 0" if np.isnan(value).any() else None
-    points = [value]
-    if s.confidence is not None and learned:
-        half_width = quantile(s.confidence) * threshold_error(s.segments, at, s.rng())[shown]
-        points += [value - half_width, value + half_width]
-    return MetricCurve.of(CURVE_KINDS["threshold_adjusted"], points, reason)
+def _threshold_adjusted(s: Setup) -> MetricCurve:
+    """The adjusted threshold at each t*; without an interval where there are too few rows for one."""
+    points, reason = np.full((3, len(s.grid.shown)), np.nan), None
+    for k, shown in enumerate(s.grid.shown):
+        try:
+            each = threshold_adjusted(s.table, s.tasks[shown])
+        except Undefined:
+            reason = "the isotonic fit does not reach t*: decide 0"
+            continue
+        points[0, k] = each.value
+        if s.confidence is not None:
+            with suppress(Undefined):
+                points[1:, k] = each.interval(s.confidence, Seed(s.seed))
+    known = 1 if np.isnan(points[1:]).all() else 3
+    return MetricCurve.of(CURVE_KINDS["threshold_adjusted"], points[:known], reason)
 
 
 def _loss_ratio(loss: Floats, gain: MetricCurve) -> MetricCurve:
@@ -250,23 +248,20 @@ def _loss_ratio(loss: Floats, gain: MetricCurve) -> MetricCurve:
     return MetricCurve.of(CURVE_KINDS["loss_ratio"], points, None if (loss > 0).all() else "nothing is lost as it is")
 
 
-def _calibration_regret(s: Setup) -> MetricCurve:
-    """The calibration regret on equal-mass bins at each t*."""
-    cells = [ScoreRegrets(s.table, task).bins(BINS) for task in s.tasks]
-    value = np.array([each.value for each in cells])
+def _lost_in_cells(s: Setup, name: str, family: str, at_each: Sequence[ScoreCells]) -> MetricCurve:
+    """What acting on the label shares of cells would add at each t*, in cells that all t* share."""
+    value = np.array([each.value for each in at_each])
     if s.confidence is None:
-        return _of_ends(s, "regret_calibration", value, None)
-    ends = np.array([each.interval(s.rng(), s.confidence) for each in cells]).T
-    curve = _of_ends(s, "regret_calibration", value, ends)
+        return _of_ends(s, name, value, None)
+    curve = _of_ends(s, name, value, np.array([each.interval(s.rng(family), s.confidence) for each in at_each]).T)
     if s.grid.weight is None or curve.expectation is None:
         return curve
-    # All t* share the draws of the rows of each bin; the share of a bin below a t* is the same in every draw.
-    bins, at, weight, rng = s.table.bins(BINS), s.grid.at[:, None], s.grid.weight[:, None], s.rng()
-    joint = SwitchGains(*(np.concatenate(each) for each in zip(*(each.parts for each in cells), strict=True)))
-    neg, pos = (_drawn(rng, *each) for each in zip(bins.of_labels, bins.squares_of_labels, strict=True))
-    total = np.maximum((neg + pos).sum(axis=1), 1e-300)[:, None, None]
-    gain = (pos[:, None] - at * (neg + pos)[:, None]) / total
-    lost = joint._replace(up=weight * joint.up, down=weight * joint.down).lost(gain)
+    # All t* share the draws of the rows of each cell; the share of a cell below a t* is the same in every draw.
+    cells, rng = at_each[0].cells, s.rng(family)
+    neg, pos = (_drawn(rng, *each) for each in zip(cells.of_labels, cells.squares_of_labels, strict=True))
+    total, lost = np.maximum((neg + pos).sum(axis=1), 1e-300)[:, None], np.zeros(len(pos))
+    for each, at, weight in zip(at_each, s.grid.at, s.grid.weight, strict=True):
+        lost += weight * each.parts.lost(((pos - at * (neg + pos)) / total)[:, None])
     low, high = bias_corrected(curve.expectation.value, lost, s.confidence)
     return replace(curve, expectation=replace(curve.expectation, interval=(max(low, 0.0), max(high, 0.0))))
 
@@ -346,22 +341,16 @@ def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[MetricCurve]
         yield _of_ends(s, name, values[number], None if ends is None else ends[number])
 
 
-N_REPLICATES = 100
+def gains(units: Units, now: Floats, then: Floats, at: Floats, judge: Judge | None = None) -> Iterator[Estimate]:
+    """What acting on the held-out scores `then` wins over acting on the scores `now`, at each t* (u_delta 1).
 
-
-def gains(
-    units: Units, now: Floats, then: Floats, at: Floats, judge: Judge | None = None, learned: bool = True
-) -> Iterator[Estimate]:
-    """What acting on the scores `then` wins over acting on the scores `now`, at each t* (u_delta 1).
-
-    learned: whether `then` are held-out scores. Errors are then those of metrics.decisions, widened, and count one more
-    row whose decision might have changed, as far as labels judge. Else `then` is taken as fixed, and a row that could
-    have been missed is one that changes. judge: its probability of label 1 counts by half, and the label by half.
+    Errors are those of metrics.decisions, widened, and count one more row whose decision might have changed, as far as
+    labels judge. judge: its probability of label 1 counts by half, and the label by half.
     """
     one_row = float(one_missed(1.0 if judge is None else 0.25, units.effective_rows))
     # Units that differ in how many thresholds the two scores reach; no two rows have the same judge.
-    size, tie = len(at) + 1, TIE if learned else 0.0
-    key = np.searchsorted(at, now, side="right") * size + np.searchsorted(at * (1 - tie), then, side="right")
+    size = len(at) + 1
+    key = np.searchsorted(at, now, side="right") * size + np.searchsorted(at * (1 - TIE), then, side="right")
     reduced, key = units.by(key) if judge is None else (units, key)
     before, after = key // size, key % size
     label = reduced.label.astype(float)
@@ -369,34 +358,5 @@ def gains(
     for k, t in enumerate(at):
         changed = (after > k).astype(float) - (before > k)
         gain = reduced.mean(changed * (positive - t))
-        if learned:
-            moved = 0.0 if judge is None else judge.moved(changed) / (2 * reduced.total)
-            yield replace(gain, adds=WIDENED * (gain.influence + moved), extra=t * (1 - t) * one_row, missed=0.0)
-        else:
-            most = max(t, 1 - t) if changed.any() else 0.0
-            yield replace(gain, missed=(most + abs(gain.value)) ** 2)
-
-
-def _cuts(neg: Weights, pos: Weights, at: Floats) -> Ints:
-    """The first level whose isotonic fit reaches each t*, of a batch of counts, (batch, m) each; shape (batch, K)."""
-    batch, m = neg.shape
-    n = (neg + pos).ravel()
-    filled = np.flatnonzero(n > 0)
-    lift, n = 2 * (filled // m), n[filled]
-    starts, n, pos = pool(filled, n, pos.ravel()[filled] + lift * n)
-    start_of = np.append(starts, batch * m)
-    wanted = 2.0 * np.arange(batch)[:, None] + at - TIE
-    first = start_of[np.searchsorted(pos / n, wanted, side="left")]
-    return np.minimum(first - m * np.arange(batch)[:, None], m)
-
-
-def threshold_error(cells: Table, at: Floats, rng: np.random.Generator) -> Floats:
-    """Standard error of the adjusted threshold at each t*, shape (K,), on labels drawn from the smoothed curve."""
-    curve = smoothed(cells)
-    rows = np.asarray(cells.n / cells.unit)
-    counts = (draw.poisson(rng, np.tile(rows * chance, N_REPLICATES)) for chance in (1 - curve, curve))
-    neg, pos = (values.astype(int).reshape(N_REPLICATES, -1) for values in counts)
-    cut = _cuts(neg, pos, at)
-    score = np.append(cells.score, 1.0)
-    width = (np.append(score[1:], 1.0) - score)[np.median(cut, axis=0).astype(int)]
-    return np.sqrt(score[cut].var(axis=0) + width**2 / 12)
+        moved = 0.0 if judge is None else judge.moved(changed) / (2 * reduced.total)
+        yield replace(gain, adds=WIDENED * (gain.influence + moved), extra=t * (1 - t) * one_row, missed=0.0)

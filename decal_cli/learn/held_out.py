@@ -444,9 +444,7 @@ class _World:
         need_rows(t)
         key = "grid", tuple(decision_thresholds), cells
         self.cells = t.cached(key, lambda table: _grid(table, decision_thresholds, cells))
-        # Few levels are their own cells, the same for every decision.
-        self.same = self.cells is t
-        self.curve = self.cells.cached("smoothed", smoothed) if self.same else smoothed(self.cells)
+        self.curve = self.cells.cached("smoothed", smoothed)
 
     def true(self, threshold: float) -> Floats:
         """Worth under the curve."""
@@ -462,8 +460,7 @@ class _World:
         def drawn(cells: Table) -> tuple[Counts, Counts, float]:
             return cells.design.replicates(cells, self.curve, REPLICATES, seed.generator(purpose))
 
-        key = "drawn", seed, purpose
-        neg, pos, unit = self.cells.cached(key, drawn) if self.same else drawn(self.cells)
+        neg, pos, unit = self.cells.cached(("drawn", seed, purpose), drawn)
         of_row = unit / self.cells.total
         return lambda threshold: from_top((pos * (1 - threshold) - neg * threshold) * of_row)
 
@@ -509,7 +506,8 @@ def threshold_range(t: Table, threshold: float, seed: Seed, confidence: float) -
     it does, where the truth is known, at the true crossing. Ends of levels between which no row lies act the same; what
     acts on every row reaches down to 0, and what acts on none up to 1.
     """
-    world = _World(t, [threshold], N_FINE_CELLS)
+    # The same cells and draws serve every t*.
+    world = _World(t, (), N_FINE_CELLS)
     drawn = world.drawn(seed, "regret")(threshold)
     short = drawn.max(axis=-1) - drawn[:, highest(world.true(threshold))]
     cells = world.cells

@@ -221,6 +221,7 @@ def training_rows(model: Predictions, task: Decision | None, seed: int) -> Train
         rows.label if rows.classes else rows.label.astype(np.float64),
         rows.weight,
         rows.cluster,
+        rows.period,
         groups=rows.groups,
         amounts=rows.amounts,
         features=None if rows.features is None else rows.typed,

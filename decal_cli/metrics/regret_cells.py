@@ -221,7 +221,7 @@ class ScoreRegrets(Regrets):
         below = [sides(self.table, cells, step)[0] * self.table.total for step in self.task.steps]
         return ScoreCells(cells, np.array(below), self.task)
 
-    def levels(self, levels: Levels) -> Cells:
+    def levels(self, levels: Levels) -> ScoreCells:
         cells = at_levels(self.table, levels)
         at = np.array(self.task.decision_thresholds)[:, None]
         return ScoreCells(cells, np.where(cells.score < at, cells.n, 0.0), self.task)

@@ -193,7 +193,7 @@ class Rows(Unlabelled):
         """Indices that sort the rows by their content alone: score, label, weight, features, and all else."""
         keys = [np.asarray(values, dtype=str) for values in self.groups.values()]
         keys += [column for values in self.amounts.values() for column in np.atleast_2d(values.T)]
-        keys += [each for each in (self.time, self.unit) if each is not None]
+        keys += [each for each in (self.time, self.period, self.unit) if each is not None]
         keys += [] if self.features is None else [row_hashes(self.typed)]
         keys += [] if self.weight is None else [self.weight]
         if self.score.ndim > 1:

@@ -195,7 +195,8 @@ class Table(Counted, Remembering):
     @property
     def one_row_each(self) -> bool:
         """Whether every level is one row."""
-        return not self.weighted and self.total == len(self)
+        # Weights that are drawn may sum to the number of levels as well.
+        return not self.weighted and self.total == len(self) and bool(self.n.min() == 1)
 
     def _score_of_row(self, rows: Floats) -> Floats:
         if self.one_row_each:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import decal_cli as decal_api
@@ -27,6 +28,20 @@ def test_per_is_the_column_of_days_and_a_time_stands_with_the_decisions(decal: D
     assert "decisions a year are --decisions 100000/year" in refusal(decal("recommend", "rows.csv", "-t", "0.3"))
     (tmp_path / "decal.toml").write_text(f'per = "group"\ncapacity = "5"\n{named}')
     assert "capacity 5 for each value of group" in decal("evaluate", "rows.csv", "-m", "capture").text
+
+
+def test_who_recalibration_gives_the_places_of_a_day_does_not_depend_on_the_order_of_rows() -> None:
+    """Rows of one score and label that are of other days are dealt into folds by their day."""
+    rng = np.random.default_rng(0)
+    score = rng.integers(1, 6, 150) / 6
+    rows = {"p": score, "y": (rng.random(150) < score**2).astype(int), "day": rng.integers(0, 12, 150)}
+    decision = decal_api.Decision(0.4).at_capacity(3, per="day")
+    orders = (np.arange(150), *(rng.permutation(150) for _ in range(3)))
+    shown = [
+        decal_api.recommend({name: of[order] for name, of in rows.items()}, decision).to_dict() for order in orders
+    ]
+    utilities = [[each["utility"] for each in one["at_capacity"]] for one in shown]
+    assert utilities[1:] == [pytest.approx(utilities[0], abs=1e-12)] * 3
 
 
 @pytest.mark.parametrize("capacity", [None, 50, 400])

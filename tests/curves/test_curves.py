@@ -84,7 +84,7 @@ def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weight
     assert curves["brier"].value[k] == pytest.approx(-report.results["expected_utility"].value, abs=1e-12)
     # Signed: below 0 where the score beats the base rate.
     assert curves["v_regret"].value[k] == pytest.approx(2 * report.results["external_regret"].value, abs=1e-12)
-    for name in sorted(set(SAME) - {"threshold_adjusted", "cfdl"}):
+    for name in SAME:
         ends = report.results[name].interval
         assert (curves[name].low[k], curves[name].high[k]) == pytest.approx(ends, abs=1e-9), name
     low, high = report.results["expected_utility"].interval
@@ -124,23 +124,6 @@ def test_brier_curves_by_brute_force_with_their_areas(rows: list[tuple[int, int,
         assert 2 * brier_area(key, label, weight) == pytest.approx(brier, abs=1e-12)
     mcb = value_of("corp_mcb", t)
     assert curves["brier"].brier - curves["brier_calibrated"].brier == pytest.approx(mcb, abs=1e-12)
-
-
-@pytest.mark.parametrize("unit", [1, 0.5])
-def test_the_cuts_of_a_batch_are_those_of_isotonic_fits(unit: float) -> None:
-    """Of counts, and of weights."""
-    from sklearn.isotonic import IsotonicRegression
-
-    rng = np.random.default_rng(0)
-    neg, pos = rng.poisson(1.1, (6, 40)) * unit, rng.poisson(0.9, (6, 40)) * unit
-    at = np.array([0.111, 0.333, 0.571, 0.9])
-    cuts = battery._cuts(neg, pos, at)
-    for k in range(6):
-        levels = np.flatnonzero(neg[k] + pos[k])
-        n = (neg + pos)[k, levels]
-        fit = IsotonicRegression().fit(levels, pos[k, levels] / n, sample_weight=n).predict(levels)
-        first = [min([i for i, f in zip(levels, fit, strict=True) if f >= t], default=40) for t in at]
-        assert cuts[k].tolist() == first
 
 
 @pytest.mark.parametrize(

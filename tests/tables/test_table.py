@@ -194,11 +194,17 @@ def test_features_are_read_and_cut_only_when_they_are_needed() -> None:
 
 
 def test_the_order_depends_on_content_alone() -> None:
-    rows = some(200)
-    shuffled = rows.take(np.random.default_rng(1).permutation(200))
+    rows = replace(some(3000), amounts={})  # which tie nowhere, so that no other column would decide
+    shuffled = rows.take(np.random.default_rng(1).permutation(3000))
     for name, values in arrays(rows.in_order()).items():
         np.testing.assert_array_equal(arrays(shuffled.in_order())[name], values, err_msg=name)
-    np.testing.assert_array_equal(np.lexsort((rows.in_order().label, rows.in_order().score)), np.arange(200))
+    np.testing.assert_array_equal(np.lexsort((rows.in_order().label, rows.in_order().score)), np.arange(3000))
+
+
+def test_weights_that_sum_to_the_number_of_levels_are_not_one_row_each() -> None:
+    t = Table(np.array([0.2, 0.4, 0.6]), np.array([0.75, 1.5, 0.75]), np.array([0.75, 0.75, 0.0]))
+    assert t.isotonic.n.tolist() == [3.0] and t.isotonic.pos.tolist() == [1.5]
+    assert t.merge_levels(np.array([0, 2])).n.tolist() == [2.25, 0.75]
 
 
 def test_equal_rows_have_equal_hashes_whatever_their_type_and_sign_of_zero() -> None:
