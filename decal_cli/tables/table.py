@@ -192,7 +192,7 @@ class Table(Counted, Remembering):
         # As numpy interpolates, so that edges agree with numpy's quantiles to the last bit.
         return np.where(part >= 0.5, above - step * (1 - part), below + step * part)
 
-    @property
+    @cached_property
     def one_row_each(self) -> bool:
         """Whether every level is one row."""
         # Weights that are drawn may sum to the number of levels as well.
