@@ -11,25 +11,25 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperGroup
 
-from decal_cli.commands import help
+from decal_cli.commands import help, streams
 from decal_cli.commands.line import flat
 from decal_cli.declarations.spec import docstring
-from decal_cli.errors import DecalError, Exit
+from decal_cli.errors import Exit
 
 F = TypeVar("F", bound=Callable[..., Any])
 JUDGE, ACT, EXPLAIN = "Judge scores", "Act on the advice", "Explain"
 
 
 class Line(help.Command):
-    """A command that refuses an option given twice, unless it is repeatable: Typer would take the last one silently."""
+    """A command that says where an option of one value is given twice: the last one counts, as everywhere."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         each: Any
-        for each in given:
+        for each in dict.fromkeys(given):
             times = given.count(each)
             if times > 1 and not (each.multiple or each.is_flag or ctx.resilient_parsing):
-                raise DecalError(f"{each.opts[0]} takes one value and is given {times} times", "keep one of them")
+                streams.say(f"decal: {each.opts[0]} takes one value and is given {times} times; the last one counts")
         return super().parse_args(ctx, args)
 
 
