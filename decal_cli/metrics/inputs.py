@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -65,6 +66,7 @@ class Inputs:
         self.decision = decision
         self.seed = seed
         self._made: dict[type, Any] = {}
+        self._locks: dict[type, threading.RLock] = {}
         self._source = self
 
     @classmethod
@@ -114,11 +116,13 @@ class Inputs:
 
     def get(self, kind: type[T]) -> T:
         """The part of this kind. Errors: Undefined, with what the user did not give, or why there is none."""
-        if kind not in self._made:
-            part = INPUT_KINDS[kind]
-            source = self if part.decides else self._source
-            self._made[kind] = part.make(self) if source is self else source.get(kind)
-        return self._made[kind]
+        # Two threads that measure ask for the same parts: the later one waits until the part is made.
+        with self._locks.setdefault(kind, threading.RLock()):
+            if kind not in self._made:
+                part = INPUT_KINDS[kind]
+                source = self if part.decides else self._source
+                self._made[kind] = part.make(self) if source is self else source.get(kind)
+            return self._made[kind]
 
     def find(self, kind: type[T]) -> T | None:
         """The part of this kind; None where there is none."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
@@ -17,7 +17,7 @@ from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.within_cells import within_cells
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
-from decal_cli.tables.threads import beside, one_thread
+from decal_cli.tables.threads import from_both_ends, one_thread
 from decal_cli.tables.units import Estimate
 
 MetricSpec = Spec[Metric]
@@ -108,33 +108,27 @@ def measure_all(
     specs = list(specs)
     if confidence is None:
         return {spec: measure(spec, inputs) for spec in specs}
-    resampled = [spec for spec in specs if _form(spec, inputs).interval == "bootstrap"]
-    rest = deque(spec for spec in specs if spec not in resampled)
+    forms = {spec: _form(spec, inputs) for spec in specs}
+    resampled = [spec for spec in specs if forms[spec].interval == "bootstrap"]
     results: dict[MetricSpec, Result] = {}
 
-    def measure_rest(take: Callable[[], MetricSpec]) -> None:
-        while True:
-            try:
-                spec = take()
-            except IndexError:  # The other thread has taken the last one.
-                return
-            results[spec] = measure(spec, inputs, confidence)
+    def measured(spec: MetricSpec) -> None:
+        results[spec] = measure(spec, inputs, confidence)
 
     def with_resamples() -> None:
         results.update(_measured_by_resampling(resampled, inputs, confidence))
-        measure_rest(rest.pop)
 
-    second, table = with_resamples, inputs.table
+    measuring: list[Callable[[], None]] = [
+        *(partial(measured, spec) for spec in specs if spec not in resampled),
+        with_resamples,
+    ]
     # How many threads linear algebra has is one setting of the process: neither thread may set it for the other.
-    with one_thread() if (many := table is not None and len(table) > intervals.MANY) else nullcontext():
-        if many:
-            for metric in (_form(spec, inputs) for spec in specs):
-                with suppress(Undefined):  # What they ask for is made beforehand, so that no two threads do.
-                    inputs.all_of((*metric.needs, *metric.interval_needs))
-            second = beside(with_resamples)
+    with one_thread() if (many := (t := inputs.table) is not None and len(t) > intervals.MANY) else nullcontext():
+        if many:  # What metrics ask for is made before they are measured, so that no two threads make it.
+            needs = dict.fromkeys(need for each in forms.values() for need in (*each.needs, *each.interval_needs))
+            from_both_ends([partial(inputs.find, need) for need in needs], worth=True)
         # Two threads take from two ends, so that metrics that share a pass over the table come to one of them.
-        measure_rest(rest.popleft)
-        second()
+        from_both_ends(measuring, worth=many)
     return {spec: results[spec] for spec in specs}
 
 

@@ -27,7 +27,7 @@ from decal_cli.errors import Undefined
 from decal_cli.limits import MIN_RISK
 from decal_cli.tables import resample as draw
 from decal_cli.tables.estimate import CellRun, counted_rows, dot, ratio
-from decal_cli.tables.threads import one_thread
+from decal_cli.tables.threads import MANY, meanwhile, one_thread
 from decal_cli.tables.units import (
     Floats,
     Independent,
@@ -408,11 +408,13 @@ def count_rows(
     # Sorted by label and weight as well: sums of floats depend on their order, and must not depend on that of the rows.
     within = () if weight is None else (weight, label)
     order = np.lexsort((*within, *scores[::-1])) if order is None else order
+    others: list[Any] = [label.astype(np.int8, copy=False), weight, unit]
+    in_order: Any = meanwhile(lambda: [None if each is None else each[order] for each in others], len(order) > MANY)
     scores = [score[order] for score in scores]
     for score in scores:
         score += 0.0  # makes -0.0 the zero that it equals
-    label, begins, design = label[order].astype(np.int8, copy=False), begins_of(scores), INDEPENDENT
-    weight, rows = None if weight is None else weight[order], len(label)
+    begins, design, rows = begins_of(scores), INDEPENDENT, len(order)
+    label, weight, unit = in_order()
     cell: Any
     if weight is None and begins.all():
         cell, n, pos = np.arange(rows, dtype=np.int32), np.broadcast_to(np.int8(1), rows), label
@@ -426,7 +428,7 @@ def count_rows(
             pos, design = np.minimum(pos, n), weighted(n2, pos2)
     if unit is not None:
         each = ones(rows) if weight is None else weight
-        behind = RowsOfCells(cell, unit[order], label, each, squares_of(each), weight is not None)
+        behind = RowsOfCells(cell, unit, label, each, squares_of(each), weight is not None)
         score = scores[0] if len(scores) == 1 else np.mean(scores, axis=0)
         design = Clustered.of_rows(behind, len(score), score)
     return scores, n, pos, design

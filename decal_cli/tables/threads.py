@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
+from contextvars import copy_context
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")
-_MANY = 1 << 20
-"""Numbers from which on sorting them in two threads saves time."""
+MANY = 1 << 20
+"""Numbers from which on sorting them, or putting them in order, in two threads saves time."""
 
 _WORTH_THREADS = 50_000
 """Rows from which on trees are grown in several threads."""
@@ -46,10 +48,11 @@ def beside(work: Callable[[], T]) -> Callable[[], T]:
     """Start work in a second thread, for which no process waits; what is returned waits for its result."""
     done: list[T] = []
     failed: list[BaseException] = []
+    context = copy_context()  # in which errors are worded, for a shell or for Python
 
     def run() -> None:
         try:
-            done.append(work())
+            done.append(context.run(work))
         except BaseException as error:
             failed.append(error)
 
@@ -69,9 +72,26 @@ def meanwhile(work: Callable[[], T], worth: bool) -> Callable[[], T]:
     return beside(work) if worth else work
 
 
+def from_both_ends(work: Iterable[Callable[[], object]], worth: bool) -> None:
+    """Do all of this work in order; where that is worth it, a second thread takes from the end meanwhile."""
+    left = deque(work)
+
+    def take(next_one: Callable[[], Callable[[], object]]) -> None:
+        while True:
+            try:
+                each = next_one()
+            except IndexError:  # the other thread has taken the last one
+                return
+            each()
+
+    second = meanwhile(partial(take, left.pop), worth)
+    take(left.popleft)
+    second()
+
+
 def sort(values: NDArray[np.uint64]) -> None:
     """Sort in place. Of many, the halves are sorted at once, and a sort that knows runs merges them."""
-    if len(values) < _MANY:
+    if len(values) < MANY:
         values.sort()
         return
     half = len(values) // 2

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import decal_cli as decal
 from decal_cli.declarations.spec import Spec
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, confidence, interval_of, measure_all, parse
+from decal_cli.tables import design, threads
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 
@@ -58,6 +60,21 @@ def test_two_threads_measure_the_same_as_one(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(confidence, "MANY", 10)
     two_threads = measure_all(specs, inputs(beta_table(400)), 0.9)
     assert list(two_threads) == specs and two_threads == one_thread
+
+
+@pytest.mark.parametrize("kind", ["clusters", "costs of each row", "clusters and weights"])
+def test_two_threads_evaluate_rows_as_one_does(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    p = rng.beta(1, 2, 600)
+    y, cost = rng.random(600) < p, rng.integers(1, 30, 600)
+    data = decal.Data((p, y), weight=cost if "weights" in kind else None)
+    data = data.clustered(rng.integers(90, size=600)) if "clusters" in kind else data
+    decision = decal.Decision.per_row(fn=cost, fp=10) if "costs" in kind else decal.Decision(0.3)
+    one_thread = decal.evaluate(data, decision, metrics="all").to_dict()
+    monkeypatch.setattr(confidence, "MANY", 10)
+    for module in (threads, design):
+        monkeypatch.setattr(module, "MANY", 2)
+    assert decal.evaluate(data, decision, metrics="all").to_dict() == one_thread
 
 
 def test_a_metric_undefined_on_most_draws_has_no_interval() -> None:

@@ -1,6 +1,7 @@
 """The table against brute force: rows to levels, bins, merging, resampling, and large tables in blocks."""
 
 from dataclasses import fields, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -235,7 +236,7 @@ def test_a_kind_of_rows_stays_what_it_is() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 1000])
 def test_two_threads_sort_as_one(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_MANY", 2)
+    monkeypatch.setattr(threads, "MANY", 2)
     values = np.random.default_rng(count).integers(500, size=count).astype(np.uint64)
     expected = np.sort(values)
     threads.sort(values)
@@ -246,6 +247,17 @@ def test_what_is_wrong_beside_is_raised_where_it_is_waited_for() -> None:
     result = threads.beside(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         result()
+
+
+@pytest.mark.parametrize("worth", [False, True])
+def test_work_taken_from_both_ends_is_all_done_and_its_errors_are_raised(worth: bool) -> None:
+    done: list[int] = []
+    threads.from_both_ends([partial(done.append, k) for k in range(50)], worth)
+    assert sorted(done) == list(range(50)) and (worth or done == sorted(done))
+    for at in (0, 49):
+        wrong = [list[int]().pop if k == at else partial(done.append, k) for k in range(50)]
+        with pytest.raises(IndexError, match="pop from empty list"):
+            threads.from_both_ends(wrong, worth)
 
 
 def test_cells_of_many_rows_vary_as_their_rows_do_over_deals() -> None:
