@@ -36,7 +36,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from decal_cli.analysis.compare import NO_LIMIT, Baseline, Circumstances, compare, drops, first_changed, same_rows
+from decal_cli.analysis.baseline import NO_LIMIT, Baseline, Circumstances, drops, first_changed, same_rows
+from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Evaluation, MetricReport, Plan, Progress, evaluate, with_lists
 from decal_cli.analysis.packs import compare_groups
 from decal_cli.data import Dataset, Predictions, on_same_rows

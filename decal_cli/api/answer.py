@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from decal_cli.analysis.compare import Baseline, Comparison
+    from decal_cli.analysis.baseline import Baseline
+    from decal_cli.analysis.compare import Comparison
     from decal_cli.analysis.flowchart import Advice
     from decal_cli.analysis.gate import GateRow
     from decal_cli.analysis.online.judged import Judged
@@ -294,7 +295,8 @@ class CompareAnswer(ReportsAnswer):
     @property
     def spliced(self) -> Mapping[str, Any] | None:
         """Columns of the spliced scores (row, label, p_splice), None where there is no splice, or rows were counted."""
-        from decal_cli.analysis.compare import Splice, spliced
+        from decal_cli.analysis.compare import spliced
+        from decal_cli.analysis.splice import Splice
 
         some = isinstance(self.comparison.splice, Splice) and not self.paired.counted
         return spliced(self.paired, self.comparison) if some else None
@@ -539,7 +541,7 @@ ROWS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson")
 
 def earlier(given: Any, asked: Asked, plan: Plan) -> Baseline | None:
     """What a gate compares with: a report, as a path, as `to_dict()` gives it or an answer; or rows, in any form."""
-    from decal_cli.analysis.compare import baseline_of, read_baseline
+    from decal_cli.analysis.baseline import baseline_of, read_baseline
     from decal_cli.analysis.evaluate import evaluate
 
     if given is None:

@@ -12,18 +12,14 @@ from scipy.stats import binomtest
 
 from decal_cli.analysis.compare import (
     Comparison,
-    Cut,
-    NoSplice,
-    Splice,
     SwapPart,
-    best_cut,
     compare,
     disagreements,
     exact_sign_test,
-    splice,
     swap,
 )
 from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.splice import Cut, NoSplice, Splice, best_cut, splice
 from decal_cli.curves.crossings import BrierDifference, Crossing, band, brier_difference, error_of
 from decal_cli.data import Dataset, from_arrays
 from decal_cli.errors import Undefined

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from decal_cli.analysis.compare import Baseline, baseline_of
+from decal_cli.analysis.baseline import Baseline, baseline_of
 from decal_cli.analysis.evaluate import MetricReport, Result
 from decal_cli.analysis.gate import GateRow, judge, outcome, parse_rule
 from decal_cli.data import Input

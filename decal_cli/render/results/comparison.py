@@ -12,12 +12,11 @@ from decal_cli.analysis.compare import (
     Difference,
     Disagreements,
     ModelComparison,
-    NoSplice,
-    Splice,
     Swap,
     Thresholds,
 )
 from decal_cli.analysis.evaluate import resampled_cells
+from decal_cli.analysis.splice import NoSplice, Splice
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Positive, Share, Size, Some, Two
 from decal_cli.metrics import Result, parse
