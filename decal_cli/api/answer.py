@@ -90,7 +90,7 @@ class Answer:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the answer to a file, in the format that its suffix names: .html, .json, .csv, .md and others."""
         name = os.fspath(path)
-        write_whole(name, as_bytes(self.result, format_for(None, name, faces_of(self.result))), "output")
+        write_whole(name, as_bytes(self.result, format_for(None, name, offered(faces_of(self.result)))), "output")
 
     def __str__(self) -> str:
         return self.to_text()
@@ -459,7 +459,9 @@ class FitAnswer(Answer):
         """Write the model as readable JSON, for `apply` and `decal apply`."""
         from decal_cli.learn.model_file import to_text
 
-        write_whole(os.fspath(path), to_text(self.model).encode(), "model file")
+        name = os.fspath(path)
+        format_for(None, name, ["json"], "model file")
+        write_whole(name, to_text(self.model).encode(), "model file")
 
 
 @dataclass(eq=False, repr=False)

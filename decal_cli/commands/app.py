@@ -52,7 +52,7 @@ from decal_cli.declarations.option import argument, keys_of, option
 from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
 from decal_cli.hints import Hint
 from decal_cli.render.format import Face
-from decal_cli.render.formats import DEFAULT, FORMATS, as_bytes, format_for
+from decal_cli.render.formats import FORMATS, as_bytes, format_for, offered
 from decal_cli.roles import DECLARATIONS
 from decal_cli.task import SPELLINGS, parse_varied
 from decal_cli.version import __version__
@@ -270,6 +270,7 @@ def gate_formats(named: list[str], output: str | None, baseline: str | None) -> 
 
     files: dict[str, str] = {}
     if baseline is not None:
+        format_for(None, baseline, ["json"], "baseline")
         check_writable(baseline, "baseline")
     for text in named:
         name, equals, path = text.partition("=")
@@ -278,11 +279,11 @@ def gate_formats(named: list[str], output: str | None, baseline: str | None) -> 
         check_writable(path, f"--format {name}")
         if path in (*files, output, baseline):
             raise DecalError(f"--format {text}: {path} is named twice", "name a file of its own for each format")
-        files[path] = format_for(name, path, RULED)
+        files[path] = format_for(name, path, offered(RULED))
     alone = [text for text in named if "=" not in text]
     if len(alone) > 1:
         raise DecalError(f"several formats for one output: {', '.join(alone)}", f"give files: --format {alone[1]}=FILE")
-    return format_for(alone[0] if alone else None, output, RULED), files
+    return format_for(alone[0] if alone else None, output, offered(RULED)), files
 
 
 @under(JUDGE, "Plan")
@@ -539,7 +540,7 @@ def online(
     began = time.perf_counter()
     to_file = output is not None and PurePath(output).suffix.lower() == ".parquet"
     page = None if to_file else output
-    form = format_for(format, page, RULED)
+    form = format_for(format, page, offered(RULED))
     if FORMATS[form].reads == "checks" and not rule:
         raise DecalError(f"--format {form} writes rules, and there is none", "give --rule 'e_calibration<20'")
     check_plot(plot)
@@ -605,13 +606,12 @@ def report(
     Example: decal report preds.parquet --score p --threshold 0.3 --card -o card.md
     """
     if card:
-        form = format_for(None if output else "markdown", output, ("blocks", "data"))
-        form = "markdown" if form == DEFAULT else form
+        form = format_for(None, output, ["markdown", "html", "json"])
         emit(decal_cli.model_card(data, decision, costs=costs, statistics=statistics).result, form, output)
         return
     if output is None:
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
-    form = format_for("html", output, ["blocks"])
+    form = format_for(None, output, ["html"])
     pictures_possible()
     emit(decal_cli.report(data, decision, costs=costs, statistics=statistics).result, form, output)
 
@@ -731,6 +731,7 @@ def fit(
             f"{method} is a file, and the method comes first",
             f"name one: decal fit isotonic {file_word(method)}",
         )
+    format_for(None, model, ["json"], "model file")
     check_new(model, "model file", force)
     tests: Any = data.test or []
     check_not_read(model, tests)

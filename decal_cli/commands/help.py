@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
+from textwrap import wrap
 from typing import Any
 
 from typer.core import TyperCommand
@@ -69,7 +70,13 @@ def write_sections(formatter: Any, sections: dict[str, Rows]) -> None:
     width = max(len(left) for rows in sections.values() for left, _ in rows if len(left) <= MAX_LEFT)
     for title, rows in sections.items():
         with formatter.section(title):
-            formatter.write_dl([(left.ljust(width), text) for left, text in rows], col_max=width)
+            margin = " " * formatter.current_indent
+            column = f"{margin}{'':{width}}  "
+            for left, text in rows:
+                if len(left) > width:
+                    formatter.write(f"{margin}{left}\n")
+                begins = column if len(left) > width else f"{margin}{left:{width}}  "
+                _write_wrapped(formatter, text, begins, column)
 
 
 def write_text(formatter: Any, command: Any) -> None:
@@ -77,7 +84,7 @@ def write_text(formatter: Any, command: Any) -> None:
     with formatter.indentation():
         for paragraph in description(command):
             formatter.write_paragraph()
-            formatter.write_text(paragraph)
+            _write_wrapped(formatter, paragraph, *[" " * formatter.current_indent] * 2)
     if lines := examples(command):
         with formatter.section("Example" if len(lines) == 1 else "Examples"):
             for line in lines:
@@ -136,6 +143,12 @@ def examples(command: Any) -> list[str]:
 def paragraphs(text: str | None) -> list[str]:
     """Paragraphs, each on one line."""
     return [" ".join(part.split()) for part in (text or "").split("\n\n")]
+
+
+def _write_wrapped(formatter: Any, text: str, first: str, later: str) -> None:
+    """A text in lines that begin so; no flag is broken, as Typer would break it at a hyphen."""
+    lines = wrap(text, formatter.width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
+    formatter.write("\n".join(lines or [first.rstrip()]) + "\n")
 
 
 def _positional(parameter: Any) -> bool:

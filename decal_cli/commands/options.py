@@ -53,18 +53,18 @@ def format_option(
             check_format(each.partition("=")[0] if several else each, faces, f"`{context.command_path}`")
         return value
 
-    ends = ", ".join(suffixes(faces))
+    names = offered(faces)
     return option(
         text,
         () if several else None if by_suffix else DEFAULT,
         "-f",
-        metavar="|".join(offered(faces)),
+        metavar="|".join(names),
         brief=True,
-        complete=beginning(lambda: offered(faces)),
+        complete=beginning(lambda: names),
         check=check,
         panel=OUTPUT,
-        shown=f"by the suffix of --output ({ends}), else {DEFAULT}" if by_suffix else None,
-        settle=(lambda value, line: format_for(value, line["output"], faces)) if by_suffix and settled else None,
+        shown=f"by the suffix of --output ({suffixes(names)}), else {DEFAULT}" if by_suffix else None,
+        settle=(lambda value, line: format_for(value, line["output"], names)) if by_suffix and settled else None,
     )
 
 

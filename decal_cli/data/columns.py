@@ -194,10 +194,11 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
         for name in by_role[role]:
             before = role_of.setdefault(name, role)
             if before != role and before not in declared.shares:
-                raise DecalError(
-                    f"{shown}: column {quote(name)} is taken both as {before} and as {role}",
-                    f"name another column for {role}",
-                )
+                fix = f"name another column for {role}"
+                for unnamed, other in ((before, role), (role, before)):
+                    if not columns.names(unnamed):
+                        fix = f"name the {unnamed} with {Hint(unnamed)}, or another column for {other}"
+                raise DecalError(f"{shown}: column {quote(name)} is taken both as {before} and as {role}", fix)
     values: dict[str, Any] = {name: getattr(columns, name) for name in DECLARATIONS}
     values |= {role: chosen if several(role) else next(iter(chosen), None) for role, chosen in by_role.items()}
     guessed = tuple(role for role in ROLES if by_role[role] and not columns.names(role))
@@ -265,9 +266,9 @@ def _picked(given: Sequence[str], names: Sequence[str], shown: str, others: set[
 
 
 def _usual(role: str, free: Sequence[str], names: Sequence[str], shown: str) -> str:
-    """The one free column that has a usual name of the role."""
+    """The one column that has a usual name of the role: a free one, or where all are taken the one that is."""
     usual = ROLES[role].usual
-    hits = [name for name in free if called_so(name, usual)]
+    hits = [name for name in free if called_so(name, usual)] or [name for name in names if called_so(name, usual)]
     if len(hits) == 1:
         return hits[0]
     if not hits:

@@ -43,7 +43,7 @@ def test_help_fits_a_screen_begins_with_the_decision_and_says_how_many_more_opti
     shared = [heading for heading in headings if heading in help.SHARED]
     assert shared == sorted(shared, key=help.SHARED.index)
     options = {flag for each in COMMANDS[name].params for flag in each.opts if flag.startswith("-")}
-    assert options <= set(re.findall(r"--?[a-z][a-z-]*", whole))
+    assert options <= set(re.findall(r"--?[a-z][a-z-]*", whole)) and not re.search(r"\w-$", whole + brief, re.MULTILINE)
     more = re.search(r"^(\d+) more options: decal (\w+) --help-all, or man decal-\2$", brief, re.MULTILINE)
     assert n_whole - n_brief == (0 if more is None else int(more[1]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -29,26 +29,27 @@ def offered(faces: Collection[Face]) -> list[str]:
     return [name for name, each in FORMATS.items() if each.reads in faces]
 
 
-def suffixes(faces: Collection[Face]) -> list[str]:
-    """The file suffixes of the formats that a result with these faces can be written in."""
-    return [FORMATS[name].suffix for name in offered(faces) if FORMATS[name].suffix]
+def suffixes(names: Collection[str]) -> str:
+    """The endings of the files of these formats, as they are listed: '.csv, .html'."""
+    return ", ".join(each for each in (FORMATS[name].suffix for name in names) if each)
 
 
-def format_for(asked: str | None, path: str | None, faces: Collection[Face]) -> str:
-    """The format of a result with these faces: as asked, else by the suffix of its file, else the default.
+def format_for(asked: str | None, path: str | None, names: Sequence[str], what: str = "output") -> str:
+    """One of these formats: as asked, else by the ending of its file; the first where no file or ending says another.
 
-    A DecalError where these two contradict each other, or the suffix is that of a format that the result lacks.
+    A DecalError where these two contradict each other, or the ending alone decides and is that of none of them.
     """
     end = "" if path is None else PurePath(path).suffix.lower()
     by_suffix = next((name for name, each in FORMATS.items() if each.suffix == end), None) if end else None
-    if by_suffix is None:
-        return asked or DEFAULT
+    if not end or (asked and by_suffix is None):
+        return asked or names[0]
     if asked not in (None, by_suffix):
         fix = f"name a file that ends in {FORMATS[asked].suffix}" if FORMATS[asked].suffix else "keep one of the two"
-        raise DecalError(f"output {path}: ends in {end}, which is {by_suffix}, and the format is {asked}", fix)
-    if by_suffix not in offered(faces):
-        ends = ", ".join(suffixes(faces))
-        raise DecalError(f"output {path}: this result cannot be written as {by_suffix}", f"end it in one of {ends}")
+        raise DecalError(f"{what} {path}: ends in {end}, which is {by_suffix}, and the format is {asked}", fix)
+    if by_suffix is None or by_suffix not in names:
+        ends = suffixes(names)
+        fix = f"end it in one of {ends}" if "," in ends else f"end it in {ends}"
+        raise DecalError(f"{what} {path}: this result cannot be written as {end}", fix)
     return by_suffix
 
 

@@ -30,6 +30,7 @@ class Text(BlockFormat[None]):
     """Text for the terminal, laid out for its width."""
 
     name = "table"
+    suffix = ".txt"
 
     def __init__(self, page: Page) -> None:
         import io
