@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.gate import OPERATORS, Bounded, Rule, look, parse_rule
 from decal_cli.analysis.plan import POWERS, RowsNeeded, made_up_pilot, plan_rows
+from decal_cli.analysis.rules import OPERATORS, Rule, parse_rule
 from decal_cli.data import from_arrays
 from decal_cli.metrics import Inputs, measure_all
+from decal_cli.sequential.betting import Bounded, look
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.units import quantile
 from decal_cli.task import BinaryTask

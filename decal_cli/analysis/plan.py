@@ -17,7 +17,7 @@ import numpy as np
 from decal_cli.analysis.described import Clusters
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
 from decal_cli.analysis.flowchart import TOLERANCE
-from decal_cli.analysis.gate import Rule, choices_of
+from decal_cli.analysis.rules import Rule, choices_of
 from decal_cli.data import Dataset
 from decal_cli.declarations.document import Count, Positive, Share
 from decal_cli.errors import DecalError

@@ -81,7 +81,7 @@ def names_in(*homes: str, also: tuple[str, ...] = ()) -> Complete:
     return beginning(names)
 
 
-rule_names = names_in("metrics.METRICS", "analysis.gate.COUNTED", also=("gain_recalibration", "drop(", "upper(drop("))
+rule_names = names_in("metrics.METRICS", "analysis.rules.COUNTED", also=("gain_recalibration", "drop(", "upper(drop("))
 OF_STREAM = ("label", "score", "group", "cluster", "time", "positive", "logit", "missing")
 """What can be said of rows over time."""
 

@@ -247,17 +247,18 @@ def gate(
     True
     """
     from decal_cli.analysis import gate as gating
+    from decal_cli.analysis import rules as ruling
     from decal_cli.render.results.gates import Gated
 
     given = asked(data, decision, statistics, fields, rules if isinstance(rules, Rules) else Rules(rules))
     (kept,) = given.others
-    parsed = [gating.parse_rule(text) for text in names_of("rules", kept.rules)]
-    example = gating.example_rule(given.plan.decision is not None)
+    parsed = [ruling.parse_rule(text) for text in names_of("rules", kept.rules)]
+    example = ruling.example_rule(given.plan.decision is not None)
     if not parsed:
         raise DecalError("there is no rule to judge by", f"give for example {Hint('rule', repr(example))}")
     plan = replace(
         given.plan,
-        choices=gating.choices_of(parsed),
+        choices=ruling.choices_of(parsed),
         intervals=given.plan.intervals or any(rule.needs_interval for rule in parsed),
     )
     undecided: Any = kept.undecided and one_of("undecided", kept.undecided, get_args(gating.Undecided))

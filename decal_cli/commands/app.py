@@ -220,7 +220,8 @@ def gate(
 
     Example: decal gate preds.parquet --score p --threshold 0.3 --rule 'gain_recalibration<=0.01'
     """
-    from decal_cli.analysis.gate import example_rule, outcome
+    from decal_cli.analysis.gate import outcome
+    from decal_cli.analysis.rules import example_rule
     from decal_cli.data.output import check_not_read, write_all
     from decal_cli.render.results.evaluation import Evaluated
 
@@ -318,8 +319,8 @@ def plan(
 
     Example: decal plan --auc 0.8 --prevalence 0.05 --threshold 0.1
     """
-    from decal_cli.analysis.gate import parse_rule
     from decal_cli.analysis.plan import made_up_pilot, plan_rows
+    from decal_cli.analysis.rules import parse_rule
     from decal_cli.api.asking import asked
     from decal_cli.api.words import computing
     from decal_cli.render.results.planned import PlannedRows

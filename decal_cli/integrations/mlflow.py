@@ -22,7 +22,7 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 
 import decal_cli as decal
-from decal_cli.analysis.gate import parse_rule
+from decal_cli.analysis.rules import parse_rule
 from decal_cli.errors import DecalError
 
 PAGE = "decal_report.html"

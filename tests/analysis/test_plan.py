@@ -11,8 +11,8 @@ from pyarrow import csv as pacsv
 from scipy.special import stdtrit
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.gate import parse_rule
 from decal_cli.analysis.plan import POWERS, made_up_pilot, plan_rows
+from decal_cli.analysis.rules import parse_rule
 from decal_cli.data import from_arrays
 from decal_cli.metrics import Inputs, measure_all
 from decal_cli.tables.rows import Rows

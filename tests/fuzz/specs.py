@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from decal_cli.analysis.gate import parse_rule
+from decal_cli.analysis.rules import parse_rule
 from decal_cli.api.asking import preferences_of
 from decal_cli.api.nouns import Costs
 from decal_cli.curves.grid import parse_prior, parse_thresholds

@@ -9,7 +9,8 @@ from decal_cli.analysis.compare import compare
 from decal_cli.analysis.described import ReliabilityBin
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.fit import fit
-from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
+from decal_cli.analysis.gate import GateOutcome, judge
+from decal_cli.analysis.rules import parse_rule
 from decal_cli.analysis.study_summary import summarise
 from decal_cli.analysis.sweep import swept
 from decal_cli.curves.grid import Grid, parse_prior, parse_thresholds

@@ -15,8 +15,9 @@ import pytest
 
 import decal_cli
 from decal_cli.analysis.described import ActionCounts
-from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
+from decal_cli.analysis.gate import GateOutcome, judge
 from decal_cli.analysis.recommend import Ranked
+from decal_cli.analysis.rules import parse_rule
 from decal_cli.metrics import Result
 from decal_cli.numbers import (
     alike,

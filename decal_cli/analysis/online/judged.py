@@ -21,9 +21,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.gate import ANSWERS, OPERATORS, OVER_TIME, GateRow
+from decal_cli.analysis.gate import ANSWERS, GateRow
 from decal_cli.analysis.online.plan import AS_IT_IS, BASE_RATE, FROZEN
 from decal_cli.analysis.online.replay import Replay, utility_of
+from decal_cli.analysis.rules import OPERATORS, OVER_TIME
 from decal_cli.data.times import NS_PER_DAY
 from decal_cli.declarations.document import Hidden, Positive, Share, Words
 from decal_cli.errors import DecalError
