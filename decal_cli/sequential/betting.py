@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from decal_cli.metrics.confidence import Interval
+from decal_cli.numbers import Interval
 from decal_cli.tables.table import Floats, Ints
 
 MOST = 0.5
