@@ -10,7 +10,7 @@ from decal_cli.declarations.option import beginning, option
 from decal_cli.render.format import Face
 from decal_cli.render.formats import DEFAULT, check_format, format_for, offered, suffixes
 
-INPUT, DECISION, STATISTICS, OUTPUT = "Input", "Decision", "Statistics", "Output"
+INPUT, DECISION, STATISTICS, OUTPUT, ARGUMENTS = "Input", "Decision", "Statistics", "Output", "Arguments"
 INPUT_FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; - reads standard input."
 DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite", "mysql")
 """The dialects of SQL that a statement can be written in."""
@@ -19,6 +19,11 @@ PICTURES = (
     "all",
 )
 """The pictures that a sweep can draw."""
+
+RULED: tuple[Face, ...] = ("blocks", "data", "rows", "checks")
+"""The faces that a format may need of a result with rules."""
+WITHOUT_TERMS = dict.fromkeys(("unit", "decisions", "names"))
+"""Removes the options on amounts from a command that prints none."""
 
 
 def column_names(incomplete: str) -> list[str]:

@@ -72,7 +72,7 @@ class TestSeveralFormats:
 
     def test_a_file_that_is_read_is_not_written(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "rows.csv").write_bytes(BINARY.read_bytes())
-        asked = ("rows.csv", "--score", "p", "--label", "y", "--rule", "brier<=1", "--write-baseline", "rows.csv")
+        asked = ("rows.csv", "--score", "p", "--label", "y", "--rule", "brier<=1", "--format", "csv=rows.csv")
         assert "one of the files to be read" in refusal(decal("gate", *asked))
 
 

@@ -18,7 +18,7 @@ from unittest.mock import patch
 import jsonschema
 import pytest
 
-from decal_cli.commands import app
+from decal_cli.commands import writing
 from decal_cli.commands.app import run
 from decal_cli.render.format import Page
 from decal_cli.render.formats import write
@@ -67,9 +67,9 @@ class Decal:
 
     def text_and_json(self, *arguments: object) -> tuple[Done, dict[str, Any]]:
         """A run, and what JSON says of the result that it prints: half the time of two runs."""
-        with patch.object(app, "emit", wraps=app.emit) as emit:
+        with patch.object(writing, "write", wraps=write) as written:
             done = self(*arguments)
-        return done, valid_json(str(write(emit.call_args.args[0], "json", Page())))
+        return done, valid_json(str(write(written.call_args.args[0], "json", Page())))
 
 
 def run_here(
