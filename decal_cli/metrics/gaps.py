@@ -21,8 +21,9 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.tables.classes import MIN_LEVEL_ROWS, ClassLevels, ClassTable
 from decal_cli.tables.design import residual_products
+from decal_cli.tables.memo import once
 from decal_cli.tables.resample import TIE, as_whole
-from decal_cli.tables.table import BINS, Counts, Floats, Ints, Mask, Table
+from decal_cli.tables.table import BINS, Counts, Floats, Ints, Mask, Strategy, Table
 from decal_cli.tables.units import run_of_each
 
 F = TypeVar("F")
@@ -125,11 +126,10 @@ def null_draws(t: Table, statistic: Callable[[Table], float], rng: Generator) ->
     return np.array([statistic(t.null(rng)) for _ in range(N_NULL_DRAWS)])
 
 
-def coarse(t: Table, bins: int, most: int = MAX_NULL_LEVELS) -> Table:
-    """The table on which the labels of a calibrated model are drawn for this many bins."""
+def most_cells(t: Table, bins: int, most: int = MAX_NULL_LEVELS) -> int:
+    """On how many cells the labels of a calibrated model are drawn at most, for this many bins."""
     # The labels of clusters vary together, which takes the covariance of every two cells.
-    cells = 16 * bins if t.design.clustered else max(most, 16 * bins)
-    return t if len(t) <= cells else t.bins(cells)
+    return 16 * bins if t.design.clustered else max(most, 16 * bins)
 
 
 def central(draws: Floats, confidence: float) -> Interval:
@@ -292,6 +292,16 @@ def cells(t: Table, most: int = MAX_ERROR_CELLS) -> Table:
     return t if len(t) <= most else t.bins(most)
 
 
+@once
+def cells_of_bins(t: Table, most: int, bins: int, strategy: Strategy) -> tuple[Table, Ints]:
+    """The table on which chance is drawn for bins, each of which is a run of its cells, and the first cell of each."""
+    starts = t.bin_starts(bins, strategy)
+    if len(t) <= most:
+        return t, starts
+    cuts = np.union1d(t.bin_starts(most), starts)
+    return t.merge_levels(cuts), np.searchsorted(cuts, starts)
+
+
 def worlds(levels: Table, rng: Generator) -> Worlds:
     """Sums of label - score over T of each level, with draws of rows and labels about the frequencies of bins."""
     chance, unit = _frequency(levels), levels.n / levels.rows_of_cells
@@ -311,14 +321,13 @@ def worlds(levels: Table, rng: Generator) -> Worlds:
     return Worlds(gap, less, noise, (calibrated / max(drawn, 1e-300), bend / max(drawn, 1e-300)))
 
 
-def worlds_of(t: Table, used: Table, rng: Generator) -> tuple[Table, Table, Worlds]:
-    """The table that chance is drawn on, the exact levels or bins that are used, and the worlds of their gaps.
+def worlds_of(t: Table, used: Table, rng: Generator) -> tuple[Table, Worlds]:
+    """The table that chance is drawn on, and the worlds of the gaps of the levels that are used.
 
     used: the table itself where exact levels are used; else bins are.
     """
-    drawn_on = t if used is t else cells(t)
-    starts = np.arange(len(t)) if used is t else drawn_on.bin_starts()
-    return drawn_on, drawn_on.merge_levels(starts), worlds(drawn_on, rng).summed(starts)
+    drawn_on, starts = (t, np.arange(len(t))) if used is t else cells_of_bins(t, MAX_ERROR_CELLS, BINS, "mass")
+    return drawn_on, worlds(drawn_on, rng).summed(starts)
 
 
 def _frequency(levels: Table) -> Floats:

@@ -90,7 +90,10 @@ class ClassTable(Remembering):
     @property
     def effect(self) -> float:
         """The design effect of squared weights: how many rows say as much as one by itself."""
-        return 1.0 if self.unit is None else self.top.design.effect
+        if self.unit is None:
+            return 1.0
+        # Of two classes it is that of their score, as where one column holds it.
+        return (self.one_vs_rest(1) if len(self.classes) == 2 else self.top).design.effect
 
     @cached_property
     def of_label(self) -> Floats:

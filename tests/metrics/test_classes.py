@@ -2,12 +2,14 @@
 
 from functools import cache
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
+import decal_cli
 from decal_cli.analysis.described import select_rows
 from decal_cli.errors import Undefined
 from decal_cli.learn.probe import build_class_probe, build_recalibrated
@@ -19,6 +21,7 @@ from decal_cli.tables.selection import Capacity
 from decal_cli.task import ClassDecision
 from tests.helpers.command import FIXTURES, Decal
 from tests.helpers.paper_examples import EPOCHS_18
+from tests.helpers.seeded import seeded_columns
 from tests.helpers.worlds import fixture_columns
 
 THREE = ("0", "1", "2")
@@ -305,6 +308,18 @@ def test_published_values_of_agents() -> None:
     assert rows.class_table.n_levels == 66
     assert agent_value("u_cal", rows) == pytest.approx(0.06, abs=SOLVED)
     assert agent_value("cdl(levels=exact)", rows) == pytest.approx(0.0605185185, abs=SOLVED)
+
+
+def test_two_classes_in_clusters_have_the_intervals_of_a_score() -> None:
+    columns: dict[str, Any] = {**seeded_columns(200)}
+    columns |= {"m:0": 1 - np.array(columns["p"]), "m:1": columns["p"]}
+    # Rows of a cluster share what the score misses.
+    columns["c"] = np.argsort(np.argsort(columns["x2"], kind="stable")) // 5
+    metrics = ["expected_utility", "external_regret", "log_loss", "swap_regret"]
+    given = {"label": "y", "weight": "w", "cluster": "c", "utility": [[1.5, -2.0], [-0.25, 1.0]], "metrics": metrics}
+    of_one, of_two = (decal_cli.evaluate(columns, **given, **each) for each in ({"score": "p"}, {"proba": "m:*"}))
+    for name in metrics:
+        assert of_two[name].interval == pytest.approx(of_one[name].interval, rel=1e-9), name
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -10,11 +10,27 @@ from hypothesis import given
 from decal_cli.metrics import Inputs, measure, parse
 from decal_cli.metrics.confidence import one_sided, quantile, wilson
 from decal_cli.metrics.families.calibration import range_above
+from decal_cli.metrics.gaps import MAX_ERROR_CELLS, cells_of_bins, worlds_of
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Table
+from decal_cli.tables.table import BINS, Strategy, Table
 from decal_cli.tables.units import units_of_rows
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import any_rows, interval_of, known_rows, rows_by_level, value_of
+
+
+@pytest.mark.parametrize("strategy", ["mass", "width"])
+def test_chance_is_drawn_on_cells_that_make_the_bins_of_the_value(strategy: Strategy) -> None:
+    """A row on the other side of an edge moves the error that the interval is made about."""
+    rng = np.random.default_rng(3)
+    score = rng.uniform(0.01, 0.8, 723)
+    t = Rows(score, (rng.random(723) < score).astype(int)).table
+    cells, starts = cells_of_bins(t, MAX_ERROR_CELLS, BINS, strategy)
+    bins, expected = cells.merge_levels(starts), t.bins(BINS, strategy)
+    assert MAX_ERROR_CELLS <= len(cells) < len(t)
+    np.testing.assert_array_equal((bins.n, bins.pos), (expected.n, expected.pos))
+    assert bins.score == pytest.approx(expected.score, rel=1e-12)
+    seen = worlds_of(t, t.bins(), rng)[1].gap
+    assert float(np.abs(seen).sum()) == pytest.approx(value_of("ece", t), rel=1e-12)
 
 
 def test_its_moments_are_fellers() -> None:

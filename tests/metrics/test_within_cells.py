@@ -10,7 +10,7 @@ import pytest
 import decal_cli as decal
 from decal_cli.errors import DecalError
 from decal_cli.metrics import METRICS
-from decal_cli.metrics.gaps import coarse, levels_used
+from decal_cli.metrics.gaps import cells, levels_used, most_cells
 from decal_cli.metrics.within_cells import of_curves
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.rows import Rows
@@ -178,8 +178,8 @@ def test_levels_are_exact_where_the_median_one_holds_thirty_rows() -> None:
 
 def test_calibrated_labels_are_drawn_on_all_levels_or_on_sixteen_cells_for_each_bin() -> None:
     t = Table(np.arange(1, 50) / 50, np.arange(1, 50), np.arange(1, 50) // 2)
-    assert coarse(t, bins=1, most=49) is t and coarse(t, bins=4, most=10) is t
-    assert len(coarse(t, bins=3, most=10)) <= 48 and len(coarse(t, bins=1, most=40)) <= 40
+    assert cells(t, most_cells(t, 1, 49)) is t and cells(t, most_cells(t, 4, 10)) is t
+    assert len(cells(t, most_cells(t, 3, 10))) <= 48 and len(cells(t, most_cells(t, 1, 40))) <= 40
 
 
 def test_a_level_counts_its_effective_rows() -> None:

@@ -13,6 +13,7 @@ import decal_cli
 from decal_cli.errors import Undefined
 from decal_cli.learn import probe, scaling
 from decal_cli.metrics import METRICS, Inputs, measure_all, parse
+from decal_cli.metrics.confidence import wilson
 from decal_cli.metrics.families import smooth
 from decal_cli.metrics.families.scores import squared
 from decal_cli.metrics.gaps import noise, variance_terms
@@ -24,6 +25,7 @@ from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask, ClassDecision
 from tests.helpers.frozen import flattened
 from tests.helpers.seeded import seeded_columns
+from tests.helpers.worlds import interval_of
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
@@ -59,6 +61,19 @@ def test_the_error_of_a_mean_over_levels_is_the_sandwich(clusters: int, weighted
     acts = table.score >= 0.3
     won = units.mean(np.concatenate((acts * -0.3, acts * 0.7)))
     assert won.error == pytest.approx(sandwich((rows.score >= 0.3) * (rows.label - 0.3), rows.weights, unit), rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_base_rate_behind_corp_unc_varies_between_clusters_however_well_scores_tell_them_apart(
+    weighted: bool,
+) -> None:
+    rows = clustered(weighted=weighted)
+    table, rate = rows.table, float(rows.weights @ rows.label / rows.weights.sum())
+    error = sandwich(rows.label.astype(float), rows.weights, rows.unit)
+    ends = wilson(rate, rate * (1 - rate) / error**2, 0.95)
+    low, high = sorted(end * (1 - end) for end in ends)
+    expected = low, 0.25 if ends[0] < 0.5 < ends[1] else high
+    assert interval_of("corp_unc", table) == pytest.approx(expected, rel=1e-9)
 
 
 def test_bins_of_clusters_vary_together() -> None:

@@ -453,13 +453,13 @@ def _over_levels(t: Table, kinks: int, levels: Levels) -> Measured:
     def interval(confidence: float, seed: Seed) -> Interval:
         if used is t:
             need_rows(t)
-        _, bins, worlds = gaps.worlds_of(t, used, seed.generator("agents"))
-        if len(bins) > _MAX_DENSE_LEVELS:
+        if len(used) > _MAX_DENSE_LEVELS:
             raise Undefined(f"no interval above {_MAX_DENSE_LEVELS} levels")
+        _, worlds = gaps.worlds_of(t, used, seed.generator("agents"))
 
         def norm(gap: Floats) -> Floats:
-            rate = np.clip(bins.score + gap * (bins.total / bins.n), 0.0, 1.0)
-            return losses_of_levels(bins.score, bins.n * 1.0, bins.n * rate, kinks)
+            rate = np.clip(used.score + gap * (used.total / used.n), 0.0, 1.0)
+            return losses_of_levels(used.score, used.n * 1.0, used.n * rate, kinks)
 
         return gaps.interval(value, worlds.searched, norm, confidence)
 

@@ -60,8 +60,8 @@ def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
     value = float((levels.n / levels.total * np.abs(gaps.observed(levels))).sum())
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        cells = gaps.cells(t, max(gaps.MAX_ERROR_CELLS, 16 * bins))
-        worlds = gaps.worlds(cells, seed.generator("bins")).summed(cells.bin_starts(bins, strategy))
+        cells, starts = gaps.cells_of_bins(t, max(gaps.MAX_ERROR_CELLS, 16 * bins), bins, strategy)
+        worlds = gaps.worlds(cells, seed.generator("bins")).summed(starts)
         return gaps.interval(value, worlds, gaps.total, confidence, least_high=gaps.whole(cells, confidence))
 
     return Measured(value, interval)
@@ -70,8 +70,7 @@ def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
 @once
 def ece_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
     """The ECE of labels drawn from the scores, shape (N_NULL_DRAWS,)."""
-    cells = gaps.coarse(t, bins)
-    starts = cells.bin_starts(bins, strategy)
+    cells, starts = gaps.cells_of_bins(t, gaps.most_cells(t, bins), bins, strategy)
     merged = cells.merge_levels(starts)
     expected = merged.score * merged.n
 

@@ -196,7 +196,7 @@ def concavity_gap_null(t: Table, seed: Seed) -> Floats:
 
     Labels are drawn from the scores, 400 times; above 4,096 distinct scores, on that many equal-mass cells.
     """
-    return gaps.null_draws(gaps.coarse(t, BINS), scores.concavity_gap, seed.generator("sufficiency"))
+    return gaps.null_draws(gaps.cells(t, gaps.most_cells(t, BINS)), scores.concavity_gap, seed.generator("sufficiency"))
 
 
 Correlation = Callable[[Floats, Floats, Floats], float]

@@ -109,6 +109,11 @@ def corp_parts(t: Table, name: LossName) -> CorpParts:
     return CorpParts(max(t.mean_of(loss).value - refined, 0.0), max(unc - refined, 0.0), unc, refined)
 
 
+def _label(score: Floats) -> Floats:
+    """The label itself: 0 and 1 at each score, shape (2, k)."""
+    return np.repeat([[0.0], [1.0]], len(score), axis=1)
+
+
 def constant_loss(rate: float, loss: Loss) -> float:
     """The loss of always saying the base rate."""
     at0, at1 = loss(np.array([rate]))[:, 0]
@@ -121,7 +126,7 @@ Part = Literal["mcb", "dsc", "refined", "lower", "upper"]
 @once
 def _replays(t: Table, name: LossName, seed: Seed) -> dict[Part, Floats]:
     """Parts and bounds in draws of a smoothed world, less those of that world, (draws,) each: what chance adds."""
-    cells, rng = gaps.coarse(t, BINS, _CELLS), seed.generator("loss")
+    cells, rng = gaps.cells(t, gaps.most_cells(t, BINS, _CELLS)), seed.generator("loss")
     chance = gaps.smoothed(cells)
     if name == "log":
         # Scores of 0 and 1 are right as far as is seen: wrong ones would cost without end.
@@ -388,11 +393,8 @@ def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> Measured:
     """
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        rate = t.base_rate
-        neg2, pos2 = t.unit_of_labels * (t.negatives, t.positives)
-        squares = pos2 * (1 - rate) ** 2 + neg2 * rate**2
-        rows = rate * (1 - rate) * t.total**2 / squares if squares > 0 else t.effective_rows
-        low, high = intervals.wilson(rate, rows, confidence)
+        # As one level, whose share of label 1 varies between rows or clusters whatever their scores are.
+        low, high = t.merge_levels(np.array([0])).mean_of(_label).wilson(confidence)
         ends = [constant_loss(rate, LOSSES[loss]) for rate in (low, high)]
         # It is largest at one half, and falls to either side.
         return max(min(ends), 0.0), _MAX_LOSS[loss] if low < 0.5 < high else max(ends)
@@ -717,12 +719,12 @@ def rule_cfdl(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5, levels: 
             need_rows(t)
         if rule == "log" and (used.score[0] == 0 or used.score[-1] == 1):
             raise Undefined("the loss of a certain score has no bound")
-        cells, bins, worlds = gaps.worlds_of(t, used, seed.generator("rules"))
-        share = bins.n / bins.total
+        cells, worlds = gaps.worlds_of(t, used, seed.generator("rules"))
+        share = used.n / used.total
 
         def norm(gap: Floats) -> Floats:
-            rate = np.clip(bins.score + gap / share, 0.0, 1.0)
-            return np.asarray((divergence(bins.score, rate, rule, kink) * share).sum(axis=-1))
+            rate = np.clip(used.score + gap / share, 0.0, 1.0)
+            return np.asarray((divergence(used.score, rate, rule, kink) * share).sum(axis=-1))
 
         least_high = _LEAST_BEND[rule] * gaps.whole(cells, confidence) ** 2
         return gaps.interval(value, worlds, norm, confidence, least_high=least_high, most=_MOST[rule])
