@@ -16,6 +16,7 @@ from decal_cli.api import asking
 from decal_cli.commands import settings
 from decal_cli.curves.grid import parse_prior, parse_thresholds
 from decal_cli.data.columns import check_utilities, class_columns
+from decal_cli.data.large.engines.statement import DIFFERENCES, SIDES, SQUARES, SUMS
 from decal_cli.data.words import first_line, listed, number, quote
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError
@@ -95,6 +96,49 @@ def counted(levels: tuple[tuple[float, ...], ...]) -> object:
     names = ("score", "n", "pos", "n2", "pos2", "rows", "rows_pos")[: len(levels[0])]
     table = {name: list(column) for name, column in zip(names, zip(*levels, strict=True), strict=True)}
     return decal.evaluate(table, aggregated=True, metrics="brier", intervals=False)
+
+
+def a_cell(changed: dict[str, Any]) -> object:
+    """Two rows of a label, by default 0 on the low edge of the cell from 0.25 to 0.5; with n2 their weights are 1."""
+    score, label = np.full(2, changed.get("min_score", 0.25)), changed.get("label", 0)
+    loss = -np.log(score if label == 1 else 1 - score)
+    sums = [float((of**k).sum()) for of, powers in ((score, range(5)), (loss, (1, 2))) for k in powers]
+    cell: dict[str, Any] = {"cell": 0, "low": 0.25, "high": 0.5, "label": label, "rows": 2}
+    for names in (SUMS, SQUARES) if "n2" in changed else (SUMS,):
+        cell |= dict(zip(names, sums, strict=True))
+    return of_cell(decal.evaluate, cell | changed)
+
+
+def a_pair(changed: dict[str, float]) -> object:
+    """One row of label 0 with two scores of 0.25; d, e: what B loses more than A, of which sums are known."""
+    sums = [*(0.25**k for k in range(1, 5)), *((-math.log(0.75)) ** k for k in (1, 2))]
+    side = dict(zip(SUMS[1:], sums, strict=True)) | {"cell": 0, "low": 0.25, "high": 0.5}
+    sides = {name + end: value for name, value in side.items() for end in SIDES}
+    return of_cell(
+        decal.compare, {"n": 1, "rows": 1, "label": 0, **sides, **dict.fromkeys(DIFFERENCES, 0.0), **changed}
+    )
+
+
+def of_cell(verb: Callable[..., object], cell: dict[str, float]) -> object:
+    return verb({name: [value] for name, value in cell.items()}, aggregated=True, metrics="brier", intervals=False)
+
+
+def at_score(at: float, **changed: float) -> dict[str, float]:
+    return {"min_score": at, "max_score": at, **changed}
+
+
+def moved(share: float) -> list[dict[str, float]]:
+    """Rows at either end of their cell, with a sum of the powers of their scores moved outwards by a share."""
+    ends, weighted = ((0.25, 1 - share), (BELOW_HALF, 1 + share)), {"n2": 2.0}
+    of = [(SUMS, {}), (SQUARES, weighted)]
+    return [
+        at_score(at, **{names[k]: 2 * at**k * by}, **n2) for names, n2 in of for at, by in ends for k in range(1, 5)
+    ]
+
+
+BELOW_HALF = math.nextafter(0.5, 0)
+MOST_LOST = {"l1": 2 * 745, "l2": 2 * 745**2}
+ENDLESS = {"k1": math.inf, "n2": 2.0}
 
 
 LIMITS = {
@@ -203,6 +247,31 @@ LIMITS = {
             *(((0.5, 2, 1, 2, 2.1, 2, 1),), ((0.5, 2, 1, 2, -1, 2, 1),), ((0.5, 2, 1, 2, 1, 2, 0),)),
             *(((0.5, 2, 0, 2, 0, 2, 1),), ((0.5, 3, 1, 5, 0.9, 2, 1),), ((0.5, 3, 1, 5, 1.1, 2, 1),)),
             *(((0.5, 3, 2, 5, 5, 2, 2),), ((0.5, 3, 3, 5, 5, 2, 1),)),
+        ),
+    ),
+    "counted cells": Limit(
+        a_cell,
+        (
+            *({}, {"n2": 2.0}, at_score(0.25), at_score(BELOW_HALF), at_score(1.0, low=1.0, high=1.0, label=1)),
+            *({"low": 0.0}, at_score(0.0, low=0.0), {"high": 1.0}, MOST_LOST, {"l1": 0.0, "l2": 0.0}, *moved(1e-10)),
+            *({"l1": math.inf, "l2": math.inf}, {"l1": 1.0, "l2": math.inf}, {**ENDLESS, "k2": math.inf}),
+        ),
+        (
+            *({"low": BELOW_0}, {"low": ABOVE_1}, {"low": 0.5}, {"high": 0.25}, {"high": ABOVE_1}, {"high": 0.2}),
+            *({"label": 2}, {"label": 0.5}, {"n": 1.9}, {"n": -2.0}, {"rows": 3}),
+            *({"rows": 0, "n": 0}, {"rows": 1.5, "n": 1.5}, {"n2": 1.99}, {"n2": 4.01}, {"n2": 0.0}),
+            *(at_score(math.nextafter(0.25, 0)), at_score(0.5), at_score(0.3, max_score=math.nextafter(0.3, 0))),
+            *(at_score(0.3, max_score=0.5), *moved(1e-8), {"l1": -1e-9, "l2": 0.0}, {"l1": math.inf}, ENDLESS),
+            *({**MOST_LOST, "l1": 2 * 745.1}, {**MOST_LOST, "l2": 2.1 * 745**2}, {"l1": 1.0, "l2": 0.4999}),
+            *({"n2": 2.0, "k1": -1e-9, "k2": 0.0},),
+        ),
+    ),
+    "counted pairs": Limit(
+        a_pair,
+        ({}, {"d1": -1.0, "d2": 1.0}, {"d2": 1.0}, {"e1": 0.5, "e2": 0.25}, {"d1": 1.0, "d2": 1 - 1e-10}),
+        (
+            *({"d1": 1.0, "d2": 1 - 1e-8}, {"d1": -1.0}, {"e1": 0.5, "e2": 0.2499}, {"d1": math.inf, "d2": math.inf}),
+            *({"e2": math.inf}, {"e1": math.nan}, {"s1_b": 0.6}, {"l1_a": -1.0}),
         ),
     ),
     "nested JSON": Limit(

@@ -628,13 +628,14 @@ def _share_of_recalibration(evidence: Evidence) -> str:
     """The share of the whole gain that recalibration alone wins, with its interval within 0 and 1.
 
     By the delta method for independent parts; empty where a part is undefined or negative.
+    They are not both 0: there is a gain.
     """
     one, other = evidence.item(RECALIBRATION), evidence.item(BEYOND)
     if one.value is None or other.value is None or one.interval is None or other.interval is None:
         return ""
-    both = one.value + other.value
-    if min(one.value, other.value) < 0 or both <= 0:
+    if min(one.value, other.value) < 0:
         return ""
+    both = one.value + other.value
     of_one, of_other = ((high - low) / 2 for low, high in (one.interval, other.interval))
     share, half = one.value / both, math.hypot(other.value * of_one, one.value * of_other) / both**2
     low, high = max(share - half, 0.0), min(share + half, 1.0)

@@ -50,6 +50,19 @@ def test_an_answer_is_short_to_look_at_and_whole_on_request(verb: str, tmp_path:
     assert json.loads((tmp_path / "answer.json").read_text(encoding="utf-8")) == answer.to_dict()
 
 
+@pytest.mark.usefixtures("undrawn")
+def test_a_page_and_a_card_say_in_one_line_what_they_are() -> None:
+    asked: dict[str, Any] = {"score": "p", "label": "y"}
+    decided, measured = (decal.report(FRAME, **asked, **more).one_line for more in ({"threshold": 0.3}, {}))
+    assert decided == "p, 2,000 rows. Cannot tell yet; 4 pictures"
+    assert measured.startswith("p, 2,000 rows, 99 metrics: brier 0.1970, auc 0.7429") and measured.endswith(
+        "; 2 pictures"
+    )
+    card = decal.model_card(FRAME, **asked)
+    known = sum(each["known"] is not None for each in card.to_dict()["items"])
+    assert card.one_line == f"Model card: p; {known} of 52 items say something"
+
+
 def notebook() -> str:
     """The notebook of the page, without how its frame is read; what stands in comments must be so."""
     text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")

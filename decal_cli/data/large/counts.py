@@ -290,9 +290,8 @@ class DistinctScores(Counts):
         if not self.weighted:
             return
         n, pos, n2, pos2 = (self.columns[name] for name in ("n", "pos", "n2", "pos2"))
-        self.need(n > 0, "n", "is not positive")
-        self.need((pos >= 0) & (pos <= n * (1 + ROUNDING)), "pos", "is not between 0 and n")
         self.need_squares()
+        self.need((pos >= 0) & (pos <= n * (1 + ROUNDING)), "pos", "is not between 0 and n")
         self.need((pos2 >= 0) & (pos2 <= n2 * (1 + ROUNDING)), "pos2", "is not between 0 and n2")
         self.need((ones > 0) == (pos > 0), "rows_pos", "does not agree with pos")
         zeros, zeros2, left = n - pos, n2 - pos2, rows - ones
@@ -440,13 +439,12 @@ class CellCounts(Counts):
         self.need((greatest >= least) & (greatest <= highest), ENDS[1], f"is not between {ENDS[0]} and high")
         self.need((of["label"] == 0) | (of["label"] == 1), "label", "is not 0 or 1")
         self.need_counts("rows", 1)
-        self.need(of["n"] > 0, "n", "is not positive")
-        if not self.weighted:
-            self.need(of["n"] == of["rows"], "n", "is not rows, and there is no n2 of weighted rows")
-        self._need_moments(SUMS)
         if self.weighted:
             self.need_squares()
             self._need_moments(SQUARES)
+        else:
+            self.need(of["n"] == of["rows"], "n", "is not rows, and there is no n2 of weighted rows")
+        self._need_moments(SUMS)
 
     def _need_moments(self, names: Sequence[str]) -> None:
         """Raise a DecalError where sums of powers are not between those of the ends, or sums of losses do not agree."""

@@ -91,8 +91,6 @@ class Ranged(WrittenResult):
             wins = f"; it wins {won} at {most.best.at:g}"
         if len(stretches) == 1:
             return f"{what} at every {self.called} from {most.low:g} to {most.high:g}{wins}."
-        if not wins:
-            return f"Use the model as it is at every {self.called} {self._range}."
         return (
             f"What to do depends on the costs. Most is won by this: {what[0].lower()}{what[1:]}, for a {self.called} "
             f"{_span(most)}{wins}."
