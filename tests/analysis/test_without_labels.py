@@ -11,6 +11,8 @@ import pytest
 
 import decal_cli as decal
 from decal_cli.analysis.described import WithoutLabels
+from decal_cli.render.results.sections import without_labels_text
+from decal_cli.render.terms import PLAIN
 from tests.helpers.page import printed_as
 
 ROWS, MISSING = 60, 4
@@ -93,6 +95,20 @@ def test_how_scores_differ_is_the_auc_of_having_no_label() -> None:
     assert unknown.above == pytest.approx(roc_auc_score(frame["y"].isna(), frame["p"]))
     assert unknown.interval[0] < unknown.above < unknown.interval[1]
     assert unknown.expected_utility is None and unknown.gain_recalibration is None
+
+
+@pytest.mark.parametrize(
+    ("above", "interval", "way"),
+    [
+        *((0.5, None, "not clearly another one"), (0.51, None, "higher"), (0.49, None, "lower")),
+        *((0.6, (0.5, 0.7), "not clearly another one"), (0.4, (0.3, 0.5), "not clearly another one")),
+        *((0.6, (0.51, 0.7), "higher"), (0.4, (0.3, 0.49), "lower")),
+    ],
+)
+def test_scores_differ_clearly_where_the_interval_leaves_out_one_half(above: float, interval: Any, way: str) -> None:
+    report = decal.evaluate(decal.Data(table(8), score="p", label="y", missing="drop")).reports[0]
+    said = without_labels_text(WithoutLabels(4, above, interval, None, None), report, False, PLAIN, False).text
+    assert f"Their score is {way}:" in said and ("its inverse" in said) == (way in ("higher", "lower"))
 
 
 def test_rows_that_lack_more_than_a_label_are_not_counted() -> None:

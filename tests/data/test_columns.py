@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 
 from decal_cli.data import Columns, from_arrays, read
+from decal_cli.data.columns import ClassColumns, class_columns
 from decal_cli.data.parts import encoded
 from decal_cli.data.words import file_word, quote, shell_word
+from decal_cli.errors import DecalError
 from tests.helpers.files import FOUR_ROWS, every_format, reading_error, write_columns, write_text
 
 
@@ -107,6 +109,29 @@ def test_two_values_are_labels(tmp_path: Path, values: Any, positive: str | None
     for form in ("csv", "parquet", "feather", "jsonl"):
         path = write_columns(tmp_path, {"p": [0.5] * len(values), "y": values}, form)
         assert read([path], Columns(positive=positive)).models[0].rows.label.tolist() == expected, form
+
+
+@pytest.mark.parametrize("positive", [None, "0", "1", "2"])
+def test_labels_do_not_depend_on_where_a_column_is_cut(positive: str | None) -> None:
+    """The first chunk may hold one value alone."""
+
+    def read_as(label: Any) -> object:
+        try:
+            data = from_arrays(pa.table({"p": [0.5] * 3, "y": label}), "y", columns=Columns(positive=positive))
+        except DecalError as error:
+            return str(error)
+        return data.models[0].rows.label.tolist()
+
+    for values in map(list, itertools.product(range(3), repeat=3)):
+        cuts = (pa.chunked_array([values[:k], values[k:]]) for k in (1, 2))
+        assert [*map(read_as, cuts)] == [read_as(pa.array(values))] * 2, values
+
+
+@pytest.mark.parametrize("pattern", ["p:*", "*:p", "p:*.q", "p*", "*p"])
+def test_a_star_is_the_class_wherever_it_stands(pattern: str) -> None:
+    names = tuple(pattern.replace("*", name) for name in ("a", "bb", "c:d"))
+    (model,) = class_columns((pattern,), (*names, pattern.replace("*", ""), "y"), "a file")
+    assert model == ClassColumns(pattern.replace("*", "").strip(":"), names, ("a", "bb", "c:d"))
 
 
 def test_labels_are_coded_over_all_files_together(tmp_path: Path) -> None:

@@ -127,7 +127,13 @@ def test_a_stray_text_among_many_numbers_is_an_error(tmp_path: Path) -> None:
     assert "column 'x', row 7 (line 8): '?' is not a number, as the column's 39 other values are" in str(caught.value)
     assert "leave the cell empty if the value is missing" in str(caught.value)
     # Codes of which some are numbers are categories.
-    assert of_csv(tmp_path, [*cells, "V1", "V2", "V3"]).kinds == ("category",)
+    for numbers, words, stray in ((20, 1, True), (19, 1, False), (38, 2, True), (37, 2, False)):
+        cells = [*map(str, range(numbers)), *"?!"[:words]]
+        if not stray:
+            assert of_csv(tmp_path, cells).kinds == ("category",)
+            continue
+        with pytest.raises(DecalError, match=f"column's {numbers} other values"):
+            of_csv(tmp_path, cells)
 
 
 def test_the_kind_is_that_of_all_files(tmp_path: Path) -> None:

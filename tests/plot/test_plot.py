@@ -12,8 +12,9 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
 
+from decal_cli.analysis.described import ActionCounts
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.sweep import Sweep, ladder_results, swept
+from decal_cli.analysis.sweep import Positions, Sweep, ladder_results, swept
 from decal_cli.curves.grid import Grid, parse_thresholds
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
@@ -22,7 +23,7 @@ from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
 from decal_cli.plot import page
 from decal_cli.plot.page import ready
-from decal_cli.plot.panels import _mark_changes, _reach, _Step
+from decal_cli.plot.panels import MAX_WRITTEN, _mark_changes, _reach, _Step, confusion, worth
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
 from decal_cli.plot.sweeps import PICTURES, canvas, draw, draw_text, panels_of, rows_of
 from decal_cli.render.format import Page
@@ -214,6 +215,32 @@ def test_the_axis_of_gains_shows_what_lies_within_its_width() -> None:
     assert _reach(0.0, [1.0, -1.1], [limit._replace(gain=1.6)]) == (0.0, 1.0)
     assert _reach(0.2, [0.2, -0.5], [limit._replace(start=0.2, gain=0.0, estimated=True)]) == (0.0, 0.4)
     assert _reach(0.2, [0.1], [limit._replace(start=0.2, gain=0.2, interval=(0.1, 0.3), estimated=True)]) == (0.1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("classes", "size"), [(2, 8), (5, 8), (6, 6), (8, 6), (9, 5), (MAX_WRITTEN, 5), (MAX_WRITTEN + 1, None)]
+)
+def test_cells_of_more_classes_are_written_smaller_and_of_very_many_not_at_all(classes: int, size: int | None) -> None:
+    names, axes = tuple(map(str, range(classes))), matplotlib.figure.Figure().add_subplot()
+    rows, utility = (tuple(map(tuple, each)) for each in (np.ones((classes, classes)), np.eye(classes)))
+    confusion(axes, ActionCounts(names, names, rows, utility), "m")
+    written = [(text.get_fontsize(), text.get_text()) for text in axes.texts]
+    lost = f"1\n-{short(1000 / classes**2, 1)}"
+    expected = [(size, "1" if k % (classes + 1) == 0 else lost) for k in range(classes**2)]
+    assert written == (expected if size is not None else [])
+    assert [each.get_rotation() for each in axes.get_xticklabels()] == [90.0 if classes > 4 else 0.0] * classes
+
+
+def test_what_ways_win_is_drawn_from_one_end_of_the_axis_to_the_other() -> None:
+    sweep = swept(from_arrays(SCORE, LABEL), Plan((), None), Grid(parse_thresholds("0.2:0.6:0.1")))
+    left, right = 0.2, 0.6
+    for _ in range(2):
+        axes, none = matplotlib.figure.Figure().add_subplot(), np.zeros(7)
+        at = np.array([left / 2, left, *np.linspace(left, right, 5)[1:-1], right, (1 + right) / 2])
+        worth(axes, sweep, [Positions(at, 1.0, 1.0, none, none, none, None, None)], 1.0, "")
+        left, right = axes.get_xlim()
+    assert 0 < left < right < 1
+    assert {tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) > 2} == {tuple(at[1:-1])}
 
 
 def test_nothing_but_a_picture_loads_matplotlib() -> None:
