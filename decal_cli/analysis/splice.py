@@ -72,12 +72,11 @@ def best_cut(curves: BrierDifference, crossings: Sequence[Crossing] | None = Non
     else:
         at = np.array([crossing.threshold for crossing in crossings])
         a_below = np.array([crossing.below == curves.names[0] for crossing in crossings])
-    inside = (at > 0) & (at < 1)
-    if not inside.any():
+    if not len(at):
         return None
     to, whole = curves.areas_to(at), curves.area[-1]
     # Beside A alone: A below z and B above adds what D has from z on; B below z adds what it has up to there.
-    costs = np.where(inside, np.where(a_below, whole - to, to), np.inf)
+    costs = np.where(a_below, whole - to, to)
     best = int(np.argmin(costs))
     return None if costs[best] >= min(0.0, whole) - 1e-15 else Cut(float(at[best]), "a" if a_below[best] else "b")
 

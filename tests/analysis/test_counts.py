@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import decal_cli
-from decal_cli.analysis.described import DecisionCounts, count_decisions
+from decal_cli.analysis.described import Decided, DecisionCounts, count_decisions
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.decisions import DecisionChange
+from decal_cli.render.results.ways import Way, of_thousand
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.command import BINARY, FOX, Decal
@@ -103,3 +104,13 @@ def test_the_actions_have_the_names_that_the_user_gives(decal: Decal, tmp_path: 
     settled = decal("recommend", *asked)
     assert "always 'accept'" in settled.out and "EUR a day" in settled.out
     assert decal.json("recommend", *asked)["counts"]["names"] == ["reject", "accept"]
+
+
+@pytest.mark.parametrize(
+    ("least", "shown"),
+    [*((1.0, "1"), (0.95, "1"), (0.94, "0.9"), (0.095, "0.1"), (0.094, "0.09"), (0.02, "0.02"), (0.0, "0"))],
+)
+def test_rows_of_a_thousand_are_whole_where_the_fewest_are_one(least: float, shown: str) -> None:
+    way = Way("now", "", 0.0, None, Decided(500.0, 0.0, least, 500.0 - least))
+    decimals = len(shown.partition(".")[2])
+    assert of_thousand([way], 1000.0) == {way: [f"{500:.{decimals}f}", f"{0:.{decimals}f}", shown]}

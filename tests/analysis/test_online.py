@@ -14,7 +14,7 @@ from scipy.stats import t
 from decal_cli.analysis.gate import MEANS, bounded_rows, holm
 from decal_cli.analysis.online.judged import Judged, _prior_shift
 from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, online_plan, unasked_period
-from decal_cli.analysis.online.replay import Replay
+from decal_cli.analysis.online.replay import Replay, digests_of
 from decal_cli.data import Stream
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.sequential import ONLINE
@@ -133,6 +133,22 @@ def acts_and_result(stream: Stream) -> tuple[dict[str, np.ndarray], Judged]:
     acts = {name: each >= 0.4 for name, each in replay.advance(stream).items()}
     replay.close()
     return acts, Judged(replay)
+
+
+def test_rows_that_hold_the_same_have_the_same_digest_and_no_others() -> None:
+    """0 and -0 are one score; files may write either."""
+    rows = [
+        (0.0, 0, "a", "b"),
+        (0.5, 0, "a", "b"),
+        (0.0, 1, "a", "b"),
+        (0.0, 0, "b", "b"),
+        (0.0, 0, "a", "a"),
+        (-0.0, 0, "a", "b"),
+    ]
+    score, label, *texts = (np.array(column) for column in zip(*rows, strict=True))
+    digests = digests_of(score, label, *texts).tolist()
+    assert digests[-1] == digests[0] and len(set(digests)) == len(rows) - 1
+    assert digests[0] not in digests_of(score, label, texts[0], None).tolist()
 
 
 def test_sums_are_those_of_the_rows() -> None:

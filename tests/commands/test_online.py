@@ -304,6 +304,11 @@ def test_rows_without_labels_are_scored_as_the_replay_later_does(decal: Decal, t
     assert done.code == 0, done.err
     assert "after 400 rows" in done.err and "no prediction" not in done.err
     assert (tmp_path / "state.json").read_bytes() == before
+    named = ("apply", "state.json", "new.csv", "-o", "named.parquet", "--name", "v")
+    assert "names one column, and the state has" in refusal(decal(*named))
+    assert decal("online", first, *line, "--method", "online-platt", "--state", "one.json").code == 0
+    assert decal(named[0], "one.json", *named[2:]).code == 0
+    assert pq.read_schema(tmp_path / "named.parquet").names == [*new, "v"]
     assert decal("online", later, "-y", "y", "--state", "state.json", "-o", "replayed.parquet").code == 0
     scored, replayed = pq.read_table(tmp_path / "scored.parquet"), pq.read_table(tmp_path / "replayed.parquet")
     assert scored.column_names == [*new, *(name for name in replayed.column_names if name.startswith("p_"))]

@@ -250,3 +250,18 @@ def test_of_all_rows_of_an_engine_there_is_no_note_on_how_they_differ(tmp_path: 
     asked = {"score": "p", "label": "y", "features": "x", "metrics": ["brier", "grouping_loss"]}
     notes = decal.evaluate(f"duckdb:{tmp_path}/file.db?table=preds", **asked).to_dict()["notes"]
     assert not [note for note in notes if "sample" in note or "drawn" in note]
+
+
+@pytest.mark.parametrize(
+    ("counts", "drawn"),
+    [
+        *(((60, 40), (60, 40)), ((50, 51), (50, 50)), ((300, 100), (75, 25)), ((900, 100), (90, 10))),
+        *(((901, 99), (75, 25)), ((99_990, 10), (90, 10)), ((101, 0), (100, 0)), ((101,), (100,)), ((99,), (99,))),
+    ],
+)
+def test_of_a_rare_label_a_quarter_of_the_sample_is_drawn_whichever_it_is(
+    monkeypatch: pytest.MonkeyPatch, counts: tuple[int, ...], drawn: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(sampling, "N_SAMPLE_ROWS", 100)
+    assert sampling.quotas(counts) == drawn
+    assert sampling.quotas(counts[::-1]) == drawn[::-1]
