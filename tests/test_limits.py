@@ -127,7 +127,7 @@ def at_score(at: float, **changed: float) -> dict[str, float]:
     return {"min_score": at, "max_score": at, **changed}
 
 
-def moved(share: float) -> list[dict[str, float]]:
+def sums_off(share: float) -> list[dict[str, float]]:
     """Rows at either end of their cell, with a sum of the powers of their scores moved outwards by a share."""
     ends, weighted = ((0.25, 1 - share), (BELOW_HALF, 1 + share)), {"n2": 2.0}
     of = [(SUMS, {}), (SQUARES, weighted)]
@@ -253,7 +253,7 @@ LIMITS = {
         a_cell,
         (
             *({}, {"n2": 2.0}, at_score(0.25), at_score(BELOW_HALF), at_score(1.0, low=1.0, high=1.0, label=1)),
-            *({"low": 0.0}, at_score(0.0, low=0.0), {"high": 1.0}, MOST_LOST, {"l1": 0.0, "l2": 0.0}, *moved(1e-10)),
+            *({"low": 0.0}, at_score(0.0, low=0.0), {"high": 1.0}, MOST_LOST, {"l1": 0.0, "l2": 0.0}, *sums_off(1e-10)),
             *({"l1": math.inf, "l2": math.inf}, {"l1": 1.0, "l2": math.inf}, {**ENDLESS, "k2": math.inf}),
         ),
         (
@@ -261,7 +261,7 @@ LIMITS = {
             *({"label": 2}, {"label": 0.5}, {"n": 1.9}, {"n": -2.0}, {"rows": 3}),
             *({"rows": 0, "n": 0}, {"rows": 1.5, "n": 1.5}, {"n2": 1.99}, {"n2": 4.01}, {"n2": 0.0}),
             *(at_score(math.nextafter(0.25, 0)), at_score(0.5), at_score(0.3, max_score=math.nextafter(0.3, 0))),
-            *(at_score(0.3, max_score=0.5), *moved(1e-8), {"l1": -1e-9, "l2": 0.0}, {"l1": math.inf}, ENDLESS),
+            *(at_score(0.3, max_score=0.5), *sums_off(1e-8), {"l1": -1e-9, "l2": 0.0}, {"l1": math.inf}, ENDLESS),
             *({**MOST_LOST, "l1": 2 * 745.1}, {**MOST_LOST, "l2": 2.1 * 745**2}, {"l1": 1.0, "l2": 0.4999}),
             *({"n2": 2.0, "k1": -1e-9, "k2": 0.0},),
         ),

@@ -4,7 +4,9 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +48,15 @@ def test_help_fits_a_screen_begins_with_the_decision_and_says_how_many_more_opti
     assert options <= set(re.findall(r"--?[a-z][a-z-]*", whole)) and not re.search(r"\w-$", whole + brief, re.MULTILINE)
     more = re.search(r"^(\d+) more options: decal (\w+) --help-all, or man decal-\2$", brief, re.MULTILINE)
     assert n_whole - n_brief == (0 if more is None else int(more[1]))
+
+
+def test_the_left_column_is_as_wide_as_the_longest_that_it_can_hold() -> None:
+    """What is longer stands on a line of its own."""
+    formatter = Mock(section=lambda title: nullcontext())
+    for sizes, width in (((9, 7), 9), ((9, help.MAX_LEFT), help.MAX_LEFT), ((9, help.MAX_LEFT + 1), 9)):
+        help.write_sections(formatter, {"A": [("x" * size, "text") for size in sizes]})
+        written = [("x" * size + " " * (width - size), "text") for size in sizes]
+        formatter.write_dl.assert_called_with(written, col_max=width)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

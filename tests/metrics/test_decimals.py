@@ -19,6 +19,9 @@ def test_by_hand() -> None:
     assert shortest_between(0.99994, 0.999957) == "0.99995"
     assert shortest_between(-np.inf, 0.0) == "0"
     assert shortest_between(0.1, np.nextafter(0.1, 1)) == "0.10000000000000002"
+    # 17 decimals at most, and else all of the float.
+    assert shortest_between(0.012300000000000002, 0.012300000000000012) == "0.01230000000000001"
+    assert shortest_between(0.0012300000000000004, 0.0012300000000000013) == "0.0012300000000000013"
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
