@@ -52,11 +52,14 @@ def test_help_fits_a_screen_begins_with_the_decision_and_says_how_many_more_opti
 
 def test_the_left_column_is_as_wide_as_the_longest_that_it_can_hold() -> None:
     """What is longer stands on a line of its own."""
-    formatter = Mock(section=lambda title: nullcontext())
-    for sizes, width in (((9, 7), 9), ((9, help.MAX_LEFT), help.MAX_LEFT), ((9, help.MAX_LEFT + 1), 9)):
+    most = help.MAX_LEFT
+    for sizes, width in (((9, 7), 9), ((9, most), most), ((9, most + 1), 9)):
+        formatter = Mock(section=lambda title: nullcontext(), current_indent=2, width=60)
         help.write_sections(formatter, {"A": [("x" * size, "text") for size in sizes]})
-        written = [("x" * size + " " * (width - size), "text") for size in sizes]
-        formatter.write_dl.assert_called_with(written, col_max=width)
+        written = "".join(call.args[0] for call in formatter.write.call_args_list).splitlines()
+        (first, second), alone = sizes, [f"  {'x' * (most + 1)}"] * (sizes[1] > most)
+        last = "" if alone else "x" * second
+        assert written == [f"  {'x' * first:{width}}  text", *alone, f"  {last:{width}}  text"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
