@@ -78,6 +78,11 @@ def percent(share: float) -> str:
     return f"{settled(100 * share):.3g} %"
 
 
+def many(count: float, noun: str) -> str:
+    """'1 row', '1,234 rows'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def chance_words(chance: float) -> str:
     """A probability as '83 %', and as 'over 99 %' where it is not sure."""
     if chance < 0.005:

@@ -36,7 +36,7 @@ from decal_cli.metrics.families.classes import row_brier
 from decal_cli.metrics.inputs import row_stakes, stakes_on
 from decal_cli.metrics.label_shift import N_BINS, ReferenceScores, binned, label_shift, psi
 from decal_cli.metrics.measure import measure
-from decal_cli.numbers import Estimated, plain
+from decal_cli.numbers import Estimated, many, plain
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.design import FEW_CLUSTERS, MIN_CLUSTERS, Clustered, design_effect
@@ -514,7 +514,7 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
         if clusters is None:
             yield f"{where}every cluster has one row, so that rows are independent"
             continue
-        how_many = f"{clusters.count:,} clusters"
+        how_many = many(clusters.count, "cluster")
         if clusters.effective <= 0.95 * clusters.count or clusters.effective < MIN_CLUSTERS <= clusters.count:
             # Not rounded up: 4.97 are fewer than 5.
             how_many += f", which say as much as {math.floor(100 * clusters.effective) / 100:.2f} alike"

@@ -18,7 +18,7 @@ from decal_cli.data.output import write_whole
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Result, parse
-from decal_cli.numbers import Interval, plain, rounded, short, times
+from decal_cli.numbers import Interval, many, plain, rounded, short, times
 from decal_cli.render.format import Page
 from decal_cli.render.formats import as_bytes, faces_of, format_for, offered, write
 from decal_cli.render.results.evaluation import Evaluated
@@ -128,11 +128,11 @@ class ReportsAnswer(Answer):
     def one_line(self) -> str:
         """Which reports there are, and of a single one a few metrics."""
         first = self.reports[0]
-        metrics = "1 metric" if len(self) == 1 else f"{len(self)} metrics"
+        metrics = many(len(self), "metric")
         if len(self.reports) > 1:
             models = len({report.model for report in self.reports})
             groups = len({report.group for report in self.reports} - {None})
-            parts = [f"{models} model{'s' if models > 1 else ''}", *([f"{groups} groups"] if groups else [])]
+            parts = [many(models, "model"), *([many(groups, "group")] if groups else [])]
             return f"{len(self.reports)} reports ({', '.join(parts)}), {metrics} each"
         values = {key: first.results[key].value for key in (*IN_GIST, *first.results) if key in first.results}
         some = [f"{key} {short(value, 4)}" for key, value in values.items() if value is not None][:3]

@@ -21,6 +21,7 @@ from decal_cli.data.output import write_whole
 from decal_cli.declarations.defaults import SEED, WARM_UP
 from decal_cli.errors import DecalError
 from decal_cli.hints import GIVE_TASK
+from decal_cli.numbers import many
 from decal_cli.render.results.online import Replayed
 from decal_cli.sequential import forecaster_of, parse
 
@@ -111,7 +112,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     notes = stream.notes
     if state is not None:
         write_whole(state.path, state_text(replay).encode(), "state")
-        notes += (f"state {state.path}: had {before:,} rows, and has {replay.rows:,} now",)
+        notes += (f"state {state.path}: had {many(before, 'row')}, and has {replay.rows:,} now",)
     plan = replace(plan, decision=replay.plan.task)
     evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
     return OnlineAnswer(

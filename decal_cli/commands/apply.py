@@ -18,6 +18,7 @@ from decal_cli.data.output import STANDARD_OUTPUT, check_new, standard_output, w
 from decal_cli.errors import DecalError
 from decal_cli.learn.method import DECISION, THRESHOLD
 from decal_cli.learn.model_file import Saved, from_text
+from decal_cli.numbers import many
 from decal_cli.render.results.source import shares_text
 
 Part: TypeAlias = tuple[Batch, Mapping[str, Any]]
@@ -78,7 +79,7 @@ def _write(output: str, parts: Iterable[Part], what: str, told: Callable[[list[s
             n_scored, n_all, names = n_scored + len(batch.rows), n_all + len(batch.known), list(added)
             progress(f"{n_scored:,} rows")
         writer.close()
-    unscored = f"; {n_all - n_scored:,} rows have no {what} (missing score)" if n_all > n_scored else ""
+    unscored = f"; no {what} for {many(n_all - n_scored, 'row')} (missing score)" if n_all > n_scored else ""
     where = "standard output" if output == STANDARD_OUTPUT else output
     say(f"wrote {where}: {n_all:,} rows; added {told(names)}{unscored}")
     return n_scored

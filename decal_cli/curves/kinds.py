@@ -112,7 +112,10 @@ _ALL = (
     ),
     _of_metric("regret_grouping_lower", "grouping regret, at least", "regret"),
     _of_metric("regret_grouping_upper", "grouping regret, at most (as published)", "regret"),
-    _of_metric("regret_grouping_upper_sharp", "grouping regret, at most", "regret"),
+    _of_metric(
+        *("regret_grouping_upper_sharp", "grouping regret, at most", "regret"),
+        says="as far as trees of five leaves see it; a better model can win more",
+    ),
     _of_metric("gain_beyond", "gain beyond recalibration", "regret"),
     _of_metric("gain_post_training", "gain of post-training", "regret"),
     _NET_BENEFIT,

@@ -15,6 +15,7 @@ from decal_cli.data.formats.files import Wanted
 from decal_cli.data.words import label_text, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
+from decal_cli.numbers import many
 from decal_cli.roles import ALL_COLUMNS, DECLARATIONS, ROLES, ROW_UTILITIES, Columns, several
 
 MAX_CLASSES = 10_000
@@ -66,7 +67,7 @@ def _one_model(pattern: str, names: Sequence[str], shown: str) -> ClassColumns:
     classes = tuple(label_text(name[len(start) : len(name) - len(end)]) or "" for name in columns)
     if not 2 <= len(columns) <= MAX_CLASSES:
         raise DecalError(
-            f"{shown}: {len(columns)} columns match {option}, not 2 to {MAX_CLASSES:,}",
+            f"{shown}: {option} matches {many(len(columns), 'column')}, not 2 to {MAX_CLASSES:,}",
             f"a column for each class; columns: {listed(names)}",
         )
     twice = next((name for at, name in enumerate(classes) if name in classes[:at] or not name), None)

@@ -32,6 +32,7 @@ from decal_cli.declarations.document import Count, Hidden, Limit, Positive
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MIN_PREVALENCE
+from decal_cli.numbers import many
 from decal_cli.roles import ROLES, Columns
 from decal_cli.tables.aggregated import CountedData, needs_rows
 from decal_cli.tables.cells import CellTable
@@ -367,8 +368,8 @@ def in_population(dataset: Dataset, columns: Columns) -> Dataset:
     rows = dataset.models[0].rows
     population = _of_classes(rows, columns) if dataset.classes else _of_ones(rows, columns)
     left_out = [
-        f"{model.name}: nothing is said of the {len(model.without_label):,} rows with a score and no label: which "
-        "share of the population they are is not known"
+        f"{model.name}: nothing is said of the {many(len(model.without_label), 'row')} with a score and no label: "
+        "which share of the population they are is not known"
         for model in dataset.models
         if model.without_label is not None
     ]

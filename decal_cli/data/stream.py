@@ -19,6 +19,7 @@ from decal_cli.data.times import Clock, shown_time, times_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_STREAM_GROUPS
+from decal_cli.numbers import many
 from decal_cli.roles import Columns
 from decal_cli.tables.rows import of_rows
 from decal_cli.tables.table import Floats, Ints
@@ -100,13 +101,15 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, 
         if gap.any() and columns.missing == "error":
             raise DecalError(
                 f"{parts.place(chosen.label, int(gap.argmax()))}: the label is missing, and later rows have one"
-                f" ({int(gap.sum()):,} such row{'s' if gap.sum() > 1 else ''})",
+                f" ({many(int(gap.sum()), 'such row')})",
                 "labels may be missing only at the end, where they are not known yet; fill them in, or "
                 f"{Hint('missing', 'drop')}",
             )
         drop(gap, "missing label before later labels")
         if labelled < parts.n_rows:
-            notes.append(f"the labels of the last {parts.n_rows - labelled:,} rows are not known yet")
+            unknown = parts.n_rows - labelled
+            which = "label of the last row is" if unknown == 1 else f"labels of the last {unknown:,} rows are"
+            notes.append(f"the {which} not known yet")
         label = np.where(label == MISSING_LABEL, 0, label).astype(np.uint8)
     if chosen.cluster is not None:
         cluster = group(parts, chosen.cluster)

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
 from decal_cli.declarations.document import Size
 from decal_cli.declarations.spec import Declaration, Registry, parameters_of
 from decal_cli.metrics.at_capacity import WorthAtCapacity
-from decal_cli.metrics.confidence import POPULATION, Interval
+from decal_cli.metrics.confidence import POPULATION, Interval, holding
 from decal_cli.metrics.decisions import Change, Decisions
 from decal_cli.metrics.gaps import central
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets
@@ -307,7 +307,8 @@ def null_of(name: str, title: str, source: str = "parametric bootstrap") -> Call
         @wraps(draws)
         def mean(*given: Any, **parameters: Any) -> Measured:
             drawn = draws(*given, **parameters)
-            return Measured(float(drawn.mean()), lambda confidence, _: central(drawn, confidence))
+            value = float(drawn.mean())
+            return Measured(value, lambda confidence, _: holding(central(drawn, confidence), value))
 
         return computed_null_of(name, title, source)(mean)
 
@@ -325,7 +326,7 @@ def computed_null_of(name: str, title: str, source: str, **others: Any) -> Calla
         "estimand": f"no quantity: the central range of {name} over samples of these scores from a perfectly "
         "calibrated model, of which a new sample's lies inside as often as the confidence says",
     }
-    given = {"size_free": False, "shown": of.shown, "interval": "own", **texts, **others}
+    given = {"size_free": False, "shown": of.shown, "interval": "own", "noisy": True, **texts, **others}
     return metric(title, "neither", of.unit, source, (0, 1), **given)
 
 

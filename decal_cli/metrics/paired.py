@@ -14,7 +14,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.at_capacity import AtCapacity
-from decal_cli.metrics.confidence import Interval, bootstrapped, within
+from decal_cli.metrics.confidence import Interval, bootstrapped, holding, within
 from decal_cli.metrics.decisions import Acting, Decisions
 from decal_cli.metrics.declare import METRICS, Metric
 from decal_cli.metrics.inputs import Inputs
@@ -82,7 +82,7 @@ def intervals(
     by_draws = bootstrapped(rest, drawn, pairs.cells.tables, pairs.cells, confidence, a.seed)
     for spec, each in by_draws.items():
         low, high = spec.declared.form(a.of_classes).bounds(a.task)
-        intervals[spec] = within(each, (low - high, high - low))
+        intervals[spec] = holding(within(each, (low - high, high - low)), rest[spec])
     return intervals
 
 

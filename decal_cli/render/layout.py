@@ -87,19 +87,34 @@ class Layout:
         """Whether these columns have room beside each other."""
         return sum(self.width(k, wrapped) for k in columns) + self.gap * (len(columns) - 1) <= width
 
-    def rich(self, columns: Sequence[int]) -> RichTable:
-        """These columns beside each other."""
+    def widths(self, columns: Sequence[int], page: int) -> dict[int, int]:
+        """Characters of each of these columns on a page of this width.
+
+        A column whose text may go on in the next line gets its longest word, and then of the room that is left what it
+        can use, the one that lacks least first.
+        """
+        widths = {k: self.width(k, wrapped=True) for k in columns}
+        room = max(page - sum(widths.values()) - self.gap * (len(columns) - 1), 0)
+        lacking = {k: self.width(k) - widths[k] for k in columns}
+        for k in sorted(lacking, key=lacking.__getitem__):
+            more = min(lacking[k], room)
+            widths[k], room = widths[k] + more, room - more
+        return widths
+
+    def rich(self, columns: Sequence[int], page: int) -> RichTable:
+        """These columns beside each other, on a page of this width."""
         from rich.table import Table as RichTable
         from rich.text import Text
 
         table = RichTable(box=None, padding=(0, self.gap, 0, 0), pad_edge=False, header_style="bold")
+        widths = self.widths(columns, page)
         for k in columns:
             column = self.table.columns[k]
             table.add_column(
                 Text(self.title(column, _widest(self.lines(k)))),
                 justify="left" if column.words else "right",
                 no_wrap=not column.wraps,
-                max_width=column.most,
+                width=widths[k],
             )
         section = ""
         for number, row in enumerate(self.shown):
@@ -144,9 +159,9 @@ def banks(table: TextTable, width: int) -> list[RichTable]:
         # A text goes on in the next line before more of the numbers do, and no word is cut where there is another way.
         wrapped = not table.keys and way.breaks > 0 and way is tightest[way.breaks]
         if way.fits(way.kept, width) or (wrapped and way.fits(way.kept, width, wrapped)):
-            return [way.rich(way.kept)]
+            return [way.rich(way.kept, width)]
     if not table.keys:
-        return [way.rich(way.kept)]
+        return [way.rich(way.kept, width)]
     # What was the last resort against a cut is not needed beside one.
     way = ways[max(len(ways) - 2, 0)]
     keys, rest = way.kept[: table.keys], way.kept[table.keys :]
@@ -155,8 +170,8 @@ def banks(table: TextTable, width: int) -> list[RichTable]:
         parts = [[*keys, *rest[k : k + size]] for k in range(0, len(rest), size)]
         fits = all(sum(widths[k] for k in part) + way.gap * (len(part) - 1) <= width for part in parts)
         if size == 1 or fits:
-            return [way.rich(part) for part in parts]
-    return [way.rich(way.kept)]
+            return [way.rich(part, width) for part in parts]
+    return [way.rich(way.kept, width)]
 
 
 def side_by_side(table: TextTable, width: int) -> list[tuple[str, str]]:

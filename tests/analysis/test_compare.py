@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -18,7 +19,7 @@ from decal_cli.analysis.compare import (
     exact_sign_test,
     swap,
 )
-from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.analysis.splice import Cut, NoSplice, Splice, best_cut, splice
 from decal_cli.curves.crossings import BrierDifference, Crossing, band, brier_difference, error_of
 from decal_cli.data import Dataset, from_arrays
@@ -184,6 +185,19 @@ def two_models(a: np.ndarray, b: np.ndarray, label: np.ndarray, **more: object) 
 PLAN = Plan(
     tuple(map(parse, ("brier", "auc", "ece", "spiegelhalter_z", "eu_never", "corp_mcb"))), BinaryTask.of_threshold(0.3)
 )
+
+
+@pytest.mark.parametrize("decimals", [1, 2, 3])
+def test_every_interval_of_a_difference_holds_it(decimals: int) -> None:
+    """A is so rounded that its levels have rows, of B every row has a level of its own."""
+    rng = np.random.default_rng(0)
+    chance = rng.random(600)
+    dataset = two_models(chance.round(decimals), chance**1.3, (rng.random(600) < chance).astype(np.uint8))
+    comparison = compare(dataset, replace(PLAN, choices=all_choices()))
+    held = {key: each.difference for key, each in comparison.contests[0].differences.items()}
+    held = {key: each for key, each in held.items() if each.interval is not None}
+    assert len(held) > 30
+    assert not [key for key, each in held.items() if not each.interval[0] <= each.value <= each.interval[1]]
 
 
 def test_a_model_is_the_same_as_itself() -> None:

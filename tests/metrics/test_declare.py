@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from decal_cli.declarations.spec import Spec
@@ -10,8 +11,10 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Inputs, parse
 from decal_cli.metrics import value_of as value_of_spec
 from decal_cli.metrics.decisions import Acting, Decisions
+from decal_cli.metrics.measure import measure
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from tests.helpers.worlds import known_rows, value_of
@@ -105,3 +108,10 @@ def test_a_metric_draws_from_the_seed_it_is_given() -> None:
     assert METRICS["ece_null"].needs == (Table, Seed)
     assert value_of("ece_null", ties, seed=1) == value_of("ece_null", ties, seed=1)
     assert value_of("ece_null", ties, seed=1) != value_of("ece_null", ties, seed=2)
+
+
+def test_the_range_of_what_chance_shows_holds_its_mean() -> None:
+    """Of 300 sure rows and a nearly sure one, fewer than 1 draw in 40 is off by more than the others."""
+    rows = Rows(np.array([0.0] * 150 + [0.001] + [1.0] * 150), np.repeat([0, 1], [151, 150]))
+    shown = measure(Spec(METRICS["ece_null"]), Inputs.of(rows.table), 0.95)
+    assert 0 < shown.interval[0] <= shown.value <= shown.interval[1]

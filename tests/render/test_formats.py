@@ -218,6 +218,20 @@ def test_fewer_decimals_are_the_last_resort_against_a_cut() -> None:
     assert banks[1].count("1234567.12345") == 2, "beside a cut there is room again"
 
 
+def test_where_texts_go_on_in_the_next_line_no_word_is_cut() -> None:
+    heads = ("metric", "higher", "lower")
+    columns = (*(Column(head, words=True, wraps=True) for head in heads), Column("gap"))
+    gap, lower = Cell(("0.1055", "[-0.0157,", "0.2356]")), Cell(("Other (343)",))
+    table = TextTable(columns, (row("Positive predictive value", Cell(("Afro-American (1,506)",)), lower, gap),))
+    assert lines_of(table, 49) == [
+        "metric      higher         lower              gap",
+        "Positive    Afro-American  Other (343)     0.1055",
+        "predictive  (1,506)                     [-0.0157,",
+        "value                                     0.2356]",
+    ]
+    assert max(map(len, lines_of(table, 30))) == 43
+
+
 def test_columns_go_in_their_order() -> None:
     columns = (Column("method", words=True), Column("kind", words=True, drops=2), Column("seconds", drops=1))
     table = TextTable(columns, (row("isotonic", Cell(("recalibration",)), Cell(("0.1",))),))

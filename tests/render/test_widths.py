@@ -8,7 +8,7 @@ from tests.helpers.command import BINARY, FOX, Decal
 P = (BINARY, "-s", "p", "-y", "y")
 TABLES = {
     "every metric": (("evaluate", *P, "-t", "0.3", "--all", "--no-intervals"), "\nmetric ", "\nworst agent"),
-    "regimes": (("evaluate", *P, "-t", "0.3", "--features", "x*", "--regimes"), "from, to ", "\na regret is"),
+    "regimes": (("evaluate", *P, "-t", "0.3", "--features", "x*", "--regimes"), "from, to ", "\nc: the"),
     "range": (("recommend", *P, "--cost-fp", "3:8", "--cost-fn", "5"), "\nfalse alarm", "\nActing pays"),
     "plan": (
         ("plan", "--auc", "0.8", "--prevalence", "0.3", "-t", "0.3", "-r", "expected_utility>=-0.15"),
@@ -19,7 +19,17 @@ TABLES = {
     "comparison": (
         ("compare", FOX, "-s", "p_profanity", "-s", "p_hatesonar", "-y", "y", "-t", "0.3"),
         "\nmetric ",
-        "\nDecisions of both",
+        "\ndecal:",
+    ),
+    "comparison of every metric": (
+        ("compare", BINARY, "-s", "p", "-s", "q", "-y", "y", "-t", "0.3", "--all"),
+        "\nmetric ",
+        "\ndecal:",
+    ),
+    "few places": (
+        ("recommend", FOX, "-s", "p_hatesonar", "-y", "y", "-t", "0.3", "--capacity", "50"),
+        "\nwith",
+        "\n1.",
     ),
 }
 

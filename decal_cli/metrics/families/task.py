@@ -366,7 +366,7 @@ def _by_rows(t: Table) -> Table:
 
 
 @metric(
-    "Kolmogorov-Smirnov statistic",
+    "KS statistic",
     "higher",
     "share",
     "Kolmogorov-Smirnov distance of two samples",

@@ -87,7 +87,7 @@ class Markdown(BlockFormat[list[str]]):
     def answered_questions(self, block: b.AnsweredQuestions) -> list[str]:
         lines = []
         for step in block.items:
-            lines += [_strong(f"{step.number}. {step.question}  {step.answer}"), "", _line(step.reason)]
+            lines += [_strong(f"{step.number}. {step.question} {step.answer}"), "", _line(step.reason)]
             lines += [*_items(step.evidence), ""]
         return lines[:-1]
 

@@ -105,9 +105,8 @@ class Text(BlockFormat[None]):
         for number, table in enumerate(banks(block, self.page.width)):
             if number:
                 self.console.print()
-            if not any(column.wraps for column in block.columns):
-                # Wider than the page rather than cut off: names and intervals are there to be read.
-                self.console.width = max(self.page.width, width_of(table))
+            # Wider than the page rather than cut off: names and intervals are there to be read.
+            self.console.width = max(self.page.width, width_of(table))
             self.console.print(table)
             self.console.width = self.page.width
 

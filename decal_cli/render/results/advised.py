@@ -361,6 +361,7 @@ class LimitedModel(AdvisedModel):
                     if getattr(ranked[0], of) is not None
                 ),
             ],
+            keys=1,
         )
         yield from reasons((each.method or "", each.reason) for each in ranked)
 

@@ -15,7 +15,7 @@ from decal_cli.data.words import grouped, quote
 from decal_cli.declarations.document import Limit, Some, Words
 from decal_cli.hints import Verb
 from decal_cli.metrics import named
-from decal_cli.numbers import DASH, bracketed, percent, plain
+from decal_cli.numbers import DASH, bracketed, many, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import counted, left, number, table
 from decal_cli.render.results.advised import AdvisedModel, advice_table, advised_in
@@ -31,6 +31,7 @@ from decal_cli.render.results.source import (
     shares_text,
     shortened,
     source_lines,
+    without_limit_lines,
 )
 from decal_cli.render.schema import Document, data_of, of
 from decal_cli.render.terms import PLAIN, StatedTerms
@@ -178,6 +179,8 @@ class Card(WrittenResult):
                 yield b.Paragraph("", strong=heading)
                 of_these = [replace(each, results={key: each.results[key] for key in defined}) for each in reports]
                 yield metric_table(of_these)
+                if lines := [*without_limit_lines(self.evaluation, defined)]:
+                    yield b.Notes(lines)
         for report, bins in zip(self.evaluation.reports, self.bins, strict=True):
             if report.of_all_rows and bins:
                 yield b.Paragraph("", strong=f"Bins of the score: {report.name}")
@@ -218,10 +221,10 @@ def _rows(report: Report) -> str:
     by_class = report.find(ByClass)
     if not by_class:
         ones = report.positives or 0
-        return f"{report.rows:,} rows, {ones:,} with label 1 ({percent(ones / report.rows)})"
+        return f"{many(report.rows, 'row')}, {ones:,} with label 1 ({percent(ones / report.rows)})"
     classes = [f"{each.name}: {counted(each.rows)}" for each in by_class.classes]
     more = ", …" if len(classes) > MAX_NAMES else ""
-    return f"{report.rows:,} rows of {len(classes)} classes ({', '.join(classes[:MAX_NAMES])}{more})"
+    return f"{many(report.rows, 'row')} of {len(classes)} classes ({', '.join(classes[:MAX_NAMES])}{more})"
 
 
 def _missing(card: Card) -> str:

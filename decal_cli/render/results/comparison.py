@@ -20,7 +20,7 @@ from decal_cli.analysis.splice import NoSplice, Splice
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Positive, Share, Size, Some, Two
 from decal_cli.metrics import Result, parse
-from decal_cli.numbers import Interval, alike, bracketed, counts, pieces, plain, rounded, short, sized
+from decal_cli.numbers import Interval, alike, bracketed, counts, many, pieces, plain, rounded, short, sized
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Notes, Points, TextTable, Tone
 from decal_cli.render.cells import better, by_words, counted, left, metric_name, number, reasons, table, texts, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
@@ -31,6 +31,7 @@ from decal_cli.render.results.source import (
     WrittenResult,
     ends_of,
     source_lines,
+    without_limit_lines,
     worst_first,
     worst_of_each,
 )
@@ -146,14 +147,14 @@ class Compared(WrittenResult):
         plan = evaluation.plan
         level = f"{100 * plan.confidence:g} % paired" if plan.intervals else "no"
         sides = "A = {}, B = {}, {:,} rows; B - A with {} intervals".format(*self.models, self.whole.rows, level)
-        yield Notes((*source_lines(evaluation), sides))
+        yield Notes((*source_lines(evaluation), *without_limit_lines(evaluation, self.whole.differences), sides))
         yield Points(self.summary())
         several = len(self.groups) > 0
         if several:
             yield self._group_table(worst)
         for contest in (self.whole, *worst):
             if several:
-                yield Heading("all rows" if contest.of_all_rows else f"{contest.group}, {contest.rows:,} rows")
+                yield Heading("all rows" if contest.of_all_rows else f"{contest.group}, {many(contest.rows, 'row')}")
             yield self._metric_table(contest, close=several)
             if contest.disagreements is not None:
                 of_apart = _pairs_table if contest.positives is None else self._disagreements_table
@@ -248,10 +249,10 @@ class Compared(WrittenResult):
         return "undefined" if each is None else who_wins(each, self.models).text or otherwise
 
     def _group_sentence(self) -> str:
-        places, many = [], len(self.groups) > MAX_GROUPS
+        places, several = [], len(self.groups) > MAX_GROUPS
         of = grouped((self._winner(contest, "the same"), str(contest.group)) for contest in self.groups)
         for won, groups in of.items():
-            places.append(f"{won}: {f'{len(groups):,} groups' if many else ', '.join(groups)}")
+            places.append(f"{won}: {many(len(groups), 'group') if several else ', '.join(groups)}")
         return f"by {parse(self.key).declared.title.lower()}, {'; '.join(places)}."
 
     def _splice_sentence(self, splice: Splice | NoSplice) -> str:
@@ -279,17 +280,18 @@ class Compared(WrittenResult):
     def _disagreements_sentence(self, each: Disagreements) -> str:
         """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
         first, second = self.models
+        rows = f"{counted(each.apart)} row{'s' * (each.apart != 1)}"
         if self.whole.positives is None:
             same, note = "take the same action for every row", ""
             text = (
-                f"for {counted(each.apart)} rows the two take different actions: that of {first} is worth more for "
+                f"for {rows} the two take different actions: that of {first} is worth more for "
                 f"{counted(each.a_better)}, that of {second} for {counted(each.b_better)}"
             )
             test = "sign test over clusters, p" if each.clustered else "exact sign test, p"
         else:
             same, note = "decide every row alike", "; it counts both errors alike"
             text = (
-                f"on {counted(each.apart)} rows the two decide differently: {first} is right on "
+                f"on {rows} the two decide differently: {first} is right on "
                 f"{counted(each.a_better)}, {second} on {counted(each.b_better)}"
             )
             test = "McNemar's p, over clusters," if each.clustered else "McNemar's exact p"
@@ -394,6 +396,7 @@ class Compared(WrittenResult):
                 (left("who is right"), lambda by: right.get(by, "both, or neither")),
             ],
             title=f"Decisions of both models, {counted(sum(map(sum, cells.values())))} rows",
+            keys=2,
         )
 
 
@@ -445,7 +448,7 @@ def who_wins(each: Difference, names: tuple[str, str]) -> Cell:
     side = names.index(each.better)
     how, *sure = ("ahead,", "could be chance") if each.by_chance else ("better,", "not by chance")
     if each.by_chance is None:
-        how, *sure = ("ahead,", "no interval") if each.difference.interval is None else ("nearer the ideal",)
+        how, *sure = ("ahead,", "no interval") if each.difference.interval is None else ("nearer", "the ideal")
     parts, short = ((f"{name} {how}", *sure) for name in (names[side], "AB"[side]))
     return Cell(parts, short, tone=_TONES[each.by_chance])
 

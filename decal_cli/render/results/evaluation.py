@@ -48,6 +48,7 @@ from decal_cli.render.results.source import (
     one_or_several,
     shortened,
     source_lines,
+    without_limit_lines,
 )
 from decal_cli.render.schema import Document, Records, View, data_of, of
 from decal_cli.task import utility_text
@@ -271,6 +272,7 @@ def metric_notes(evaluation: Evaluation, listed: bool = True) -> list[Block]:
     worst = [*_worst_lines(reports)] if listed else []
     quiet = [*_within_lines(reports), *_places_lines(evaluation), *_part_lines(reports)]
     if listed:
+        quiet += without_limit_lines(evaluation, reports[0].results)
         quiet += [*undefined_reasons(reports), *unknown_lines(evaluation)]
     else:
         quiet += undefined_reasons(reports, SHORT if len(reports) == 1 else COLUMNS, _NOT_GIVEN)

@@ -12,7 +12,14 @@ from decal_cli.errors import DecalError
 from decal_cli.numbers import plain, rounded, short
 from decal_cli.render.blocks import Blocks, Check, Checks, Notes
 from decal_cli.render.results.evaluation import Evaluated
-from decal_cli.render.results.source import Order, WrittenResult, ends_of, source_lines, worst_of_each
+from decal_cli.render.results.source import (
+    Order,
+    WrittenResult,
+    ends_of,
+    source_lines,
+    without_limit_lines,
+    worst_of_each,
+)
 from decal_cli.render.schema import Document, Records, data_of, keys_of
 
 DIGITS = 4
@@ -47,7 +54,8 @@ class Gated(WrittenResult):
         """The rules, each with its outcome."""
         evaluation = self.evaluation
         rows, notes = worst_of_each(self.outcome.rows, _by_outcome, lambda row: f"{row.rule}, {row.model}")
-        yield Notes(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes))))
+        source = source_lines(replace(evaluation, notes=(*evaluation.notes, *notes)))
+        yield Notes((*source, *without_limit_lines(evaluation, evaluation.reports[0].results)))
         yield Checks(checks_of(rows), places=len(evaluation.reports) > 1)
 
     def data(self) -> Document:

@@ -16,7 +16,7 @@ from decal_cli.analysis.online.replay import StreamClusters, Window
 from decal_cli.data import shown_time
 from decal_cli.declarations.document import Absent, Count, Inside, Positive, Share, Some, Words
 from decal_cli.hints import Verb
-from decal_cli.numbers import Interval, decimals_for, decimals_of, percent, plain, short, times
+from decal_cli.numbers import Interval, decimal, decimals_for, decimals_of, many, percent, plain, short, times
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import amount, left, table
 from decal_cli.render.results.gates import checks_of
@@ -170,7 +170,7 @@ class Replayed(WrittenResult):
         elif delay.text == "0":
             known = "before the next row" if self.plan.clock == "rows" else "at any later time"
         else:
-            known = f"after {int(delay.text):,} more rows"
+            known = f"after {many(int(delay.text), 'more row')}"
         if self.judged.clusters is None:
             return known
         return f"{'when' if delay.text == '0' else f'{known}, and not before'} the next cluster comes"
@@ -190,6 +190,11 @@ class Replayed(WrittenResult):
             """What the first of these wins, or wins over the second."""
             return lambda window: self._amount(reduce(sub, (utility(window, of) for of in signed)), None, decimals)
 
+        def share(name: str) -> Callable[[Window], str]:
+            """A share of rows, with as many decimals in all windows."""
+            decimals = decimals_of(min(max(100 * getattr(window, name) for window in shown), 99.0))
+            return lambda window: f"{decimal(100 * getattr(window, name), decimals)} %"
+
         dropped = len(judged.windows) - len(shown)
         earlier = f"; {dropped:,} earlier ones are not shown" if dropped else ""
         return table(
@@ -200,8 +205,8 @@ class Replayed(WrittenResult):
                     lambda window: plan.every.name(window.place, window.rows),
                 ),
                 ("n", lambda window: f"{window.rows:,}"),
-                ("base rate", lambda window: percent(window.base_rate)),
-                ("mean score" if plan.score else "forecast", lambda window: percent(window.mean_score)),
+                ("base rate", share("base_rate")),
+                ("mean score" if plan.score else "forecast", share("mean_score")),
                 (b.Column(first.title, wraps=True), won(first)),
                 beside is not None and (b.Column(beside.title, wraps=True), won(beside)),
                 beside is not None and ("gain", won(beside, first)),

@@ -19,7 +19,7 @@ from decal_cli.analysis.sweep import PLACES, WAYS, Positions
 from decal_cli.data.words import grouped
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import parse
-from decal_cli.numbers import DASH, decimals_of, percent, plain
+from decal_cli.numbers import DASH, decimals_of, many, percent, plain
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, table, words
 from decal_cli.render.results.advised import AdvisedModel, LimitedModel, advised_in
@@ -371,7 +371,7 @@ class ReportPage(WrittenResult):
 def decision_words(evaluation: Evaluation, report: Report, terms: StatedTerms) -> str:
     """The decision in a sentence: how many rows, how many of label 1, and what errors cost."""
     task = evaluation.plan.binary
-    rows = f"{report.rows:,} rows"
+    rows = many(report.rows, "row")
     places = _places_words(evaluation)
     if report.positives is not None:
         rows += f", {percent(report.positives / report.rows)} with label 1"

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from operator import attrgetter
 from typing import TypeVar
 
@@ -28,7 +29,7 @@ from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data.words import grouped
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.metrics.label_shift import N_BINS
-from decal_cli.numbers import DASH, alike, decimals_for, percent, plain, short, times, within
+from decal_cli.numbers import DASH, alike, counts, decimals_for, percent, plain, short, times, within
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Lines, Notes, Paragraph, Row, TextTable
 from decal_cli.render.cells import amount, by_words, counted, left, number, table, texts, words
 from decal_cli.render.results.source import lowest_first
@@ -45,9 +46,9 @@ MAX_PAIRS = 10
 MAX_CLASSES_SHOWN, N_LOWEST = 30, 20
 """Most classes that the table of classes shows; where there are more, how many of the lowest recall it shows."""
 REGIMES_EXPLAINED = (
-    "a regret is what the bin adds to the metric of that name, the grouping regret between its lower and its sharp "
-    "upper bound; a grouping loss up to Vmin may change no decision, one above it does; larger: the larger of the two "
-    "regrets"
+    "c: the frequency of label 1; a regret is what the bin adds to the metric of that name, the grouping regret "
+    "between its lower and its sharp upper bound; a grouping loss up to Vmin may change no decision, one above it "
+    "does; larger: the larger of the two regrets"
 )
 
 
@@ -237,11 +238,12 @@ def class_blocks(report: Report, by_class: ByClass, named: bool) -> Blocks:
 
 def action_tables(report: Report, done: ActionCounts, whose: str = "") -> Iterator[TextTable]:
     """A row for each action and a column for each class: rows, and what they lose."""
-    lost = [[round(1000 * loss, 2) for loss in row] for row in done.loss]
+    lost = [[1000 * loss for loss in row] for row in done.loss]
     of_rows, limit = "class" if report.of_classes else "label", " without the limit" if report.find(Places) else ""
     title = f"{whose}what each loses against the best action for the {of_rows}, per 1,000 rows"
     for cells, above in ((done.rows, f"{whose}actions taken{limit}, by {of_rows}: rows"), (lost, title)):
-        rows = [(action, *map(counted, row)) for action, row in zip(done.actions, cells, strict=True)]
+        written = iter(counts([cell for row in cells for cell in row]))
+        rows = [(action, *islice(written, len(done.classes))) for action in done.actions]
         yield texts(("action", *done.classes), rows, title=above, keys=1)
 
 
@@ -303,11 +305,14 @@ def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
         [gap for of_metric in by_metric.values() for gap in of_metric[:MAX_PAIRS]],
         [
             len({gap.column for gap in gaps}) > 1 and (left("column"), "column"),
-            (left("metric"), lambda gap: pack.measures[gap.metric]),
-            (left("higher (rows)"), lambda gap: f"{gap.high} ({counted(gap.high_rows)})"),
-            (left("lower (rows)"), lambda gap: f"{gap.low} ({counted(gap.low_rows)})"),
-            ("gap", lambda gap: number(gap.difference, gap.interval)),
-            (left("beyond noise"), lambda gap: "unknown" if gap.interval is None else "yes" if gap.clear else "no"),
+            (left("metric", wraps=True), lambda gap: pack.measures[gap.metric]),
+            (left("higher (rows)", wraps=True), lambda gap: f"{gap.high} ({counted(gap.high_rows)})"),
+            (left("lower (rows)", wraps=True), lambda gap: f"{gap.low} ({counted(gap.low_rows)})"),
+            ("gap", lambda gap: by_words(number(gap.difference, gap.interval).text)),
+            (
+                left("beyond noise", wraps=True),
+                lambda gap: "unknown" if gap.interval is None else "yes" if gap.clear else "no",
+            ),
         ],
     )
 

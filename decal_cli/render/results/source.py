@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import methodcaller
 from typing import Annotated, Any, Literal, TypeVar
 
 from decal_cli.analysis.described import ByRow
-from decal_cli.analysis.evaluate import Evaluation, Report, resampled_cells
+from decal_cli.analysis.evaluate import CAPACITY_FAMILIES, Evaluation, Report, resampled_cells
 from decal_cli.data import Input
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share, Some
 from decal_cli.hints import Hint, said
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import RESAMPLES
-from decal_cli.numbers import Interval, percent, plain
+from decal_cli.numbers import Interval, many, percent, plain
 from decal_cli.render.blocks import Block, Blocks, Lines, Signature
 from decal_cli.render.schema import Document, View, of
 from decal_cli.render.terms import PLAIN, StatedTerms
@@ -166,7 +166,7 @@ def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -
         if positives is not None and labels:
             of = f" of {labels:,} with a label" if item.unlabelled else ""
             share = f", {positives:,} positive{of} ({100 * positives / labels:.1f} %)"
-        yield f"{item.path}: {item.rows:,} rows{share}"
+        yield f"{item.path}: {many(item.rows, 'row')}{share}"
     if evaluation.columns:
         yield "; ".join(
             f"{role} {listed(names)}{' (found by its usual name)' * (role in evaluation.guessed)}"
@@ -199,6 +199,20 @@ def _capacity_line(evaluation: Evaluation) -> str:
     below = "" if task is None else f"; a row below {plain(task.decision_threshold)} is not, even if places are free"
     first = "with the highest scores" if evaluation.by_row is None else "where acting is expected to win most"
     return f"{text}: the rows {first} are acted on{below}"
+
+
+def without_limit_lines(evaluation: Evaluation, keys: Iterable[str]) -> Lines:
+    """Which of these metrics are of decisions without the limit, where so many rows can be acted on only."""
+    if evaluation.capacity is None:
+        return
+    metrics = {key: parse(key).declared for key in keys}
+    limited = [key for key, each in metrics.items() if each.family in CAPACITY_FAMILIES]
+    by_row, classes = evaluation.plan.by_row, evaluation.reports[0].of_classes
+    others = [key for key, each in metrics.items() if key not in limited and each.on(classes, by_row).decides]
+    if others:
+        but = f", but for {', '.join(limited)}" if limited else ""
+        which = ", ".join(others) if len(others) <= MAX_NAMES else f"metrics that depend on the decision{but}"
+        yield f"{which}: of decisions without the limit of {evaluation.limit}"
 
 
 def limited_actions(evaluation: Evaluation) -> str | None:
@@ -273,7 +287,7 @@ def _acts(task: Task) -> str:
 
 
 def _rows_where(what: str, count: int) -> str:
-    return f"; {count:,} row{'' if count == 1 else 's'} where {what}" if count else ""
+    return f"; {many(count, 'row')} where {what}" if count else ""
 
 
 def row_task_line(by_row: ByRow) -> str:

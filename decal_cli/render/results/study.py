@@ -26,7 +26,7 @@ from decal_cli.analysis.study_summary import (
     without_each_file,
 )
 from decal_cli.declarations.document import Absent, Positive, Some
-from decal_cli.numbers import DASH, Interval, bracketed, rounded, times
+from decal_cli.numbers import DASH, Interval, bracketed, many, rounded, times
 from decal_cli.render.blocks import Blocks, Column, Heading, Notes, Picture, TextTable
 from decal_cli.render.cells import texts
 from decal_cli.render.schema import Document, Records, View, data_of, of
@@ -314,7 +314,7 @@ def study_lines(summary: Summary) -> list[str]:
         few = [f"Too few scores for intervals: they need at least {MIN_CLUSTERS} files or {MIN_CLUSTERS} scores."]
     if not points.enough(np.ones(len(points.threshold), dtype=bool)):
         few.append(f"{DASH}: fewer than {MIN_POINTS} points in a halving, too few for a correlation.")
-    *parts, points_in_all = [f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in counts.items()]
+    *parts, points_in_all = [many(count, name) for name, count in counts.items()]
     halves = "Estimates come from the half that methods are fitted to, gains from the other; utilities per u_delta."
     bounds = f" {GROUPING}" if any(estimate == "regret_grouping" for estimate, _ in summary.relations) else ""
     return [f"{', '.join(parts)}: {points_in_all}", halves + bounds, *few, *listed_reasons(summary.reasons)]
