@@ -133,6 +133,45 @@ def test_a_whole_weight_counts_as_that_many_rows(rows: Rows, task: BinaryTask) -
             assert_same(metric, *(value_or_reason(metric, Inputs.of(table, task)) for table in tables))
 
 
+SYMMETRIC = (
+    "brier",
+    "log_loss",
+    "auc",
+    "corp_unc",
+    "calibration_slope",
+    "accuracy",
+    "expected_utility",
+    "external_regret",
+)
+SYMMETRIC_BUT_FOR_DRAWS = (
+    *("corp_mcb", "corp_dsc", "refinement_lower", "refinement_upper", "concavity_gap", "spiegelhalter_z", "u_cal"),
+    *("v_cal", "k2", "ece_exact", "sm_cal", "sm_ece", "c_emp", "atb", "ks", "swap_regret"),
+)
+EXCHANGED = {"sensitivity": "specificity", "ppv": "npv", "eu_never": "eu_always"}
+
+
+@given(rows=any_rows(least=2))
+def test_labels_and_scores_may_be_mirrored_with_their_costs(rows: Rows) -> None:
+    """y -> 1 - y, p -> 1 - p, t* -> 1 - t*, which is no score. Of drawn intervals only the value is compared."""
+    mirrored = replace(rows, score=1 - rows.score, label=1 - rows.label)
+    here, there = (
+        Inputs.of(each.table, BinaryTask.of_threshold(at)) for each, at in ((rows, 0.3127), (mirrored, 0.6873))
+    )
+    exchanged = EXCHANGED | {other: name for name, other in EXCHANGED.items()}
+    for key in (*SYMMETRIC, *SYMMETRIC_BUT_FOR_DRAWS, *exchanged):
+        spec, other = parse(key), parse(exchanged.get(key, key))
+        value, expected = value_or_reason(spec.declared, here), value_or_reason(other.declared, there)
+        if isinstance(value, str) or isinstance(expected, str):
+            assert isinstance(value, str) and isinstance(expected, str), key
+            continue
+        assert value == pytest.approx(expected, rel=1e-6, abs=1e-9), key
+        if key not in SYMMETRIC_BUT_FOR_DRAWS:
+            ends = interval_of(spec, here, 0.9)
+            assert ends == (
+                None if ends is None else pytest.approx(interval_of(other, there, 0.9), rel=1e-6, abs=1e-9)
+            ), key
+
+
 def test_a_large_table_gives_what_a_small_one_would(monkeypatch: pytest.MonkeyPatch) -> None:
     """10^5 distinct scores are walked in four blocks: as one block they must come to the same.
 

@@ -22,10 +22,11 @@ from decal_cli.metrics.regret_cells import ClassRegrets
 from decal_cli.tables import classes, design, isotonic, table, units
 from decal_cli.tables.design import design_effect
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask, ClassDecision
 from tests.helpers.frozen import flattened
 from tests.helpers.seeded import seeded_columns
-from tests.helpers.worlds import interval_of
+from tests.helpers.worlds import interval_of, value_of
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
@@ -74,6 +75,25 @@ def test_the_base_rate_behind_corp_unc_varies_between_clusters_however_well_scor
     low, high = sorted(end * (1 - end) for end in ends)
     expected = low, 0.25 if ends[0] < 0.5 < ends[1] else high
     assert interval_of("corp_unc", table) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["scores tell clusters apart", "scores miss what clusters share"])
+def test_parts_of_a_loss_vary_as_clusters_make_them_vary(known: bool) -> None:
+    """The errors of labels do not say how: labels vary by themselves in the one world, and together in the other."""
+    keys = ["refinement_loss", "refinement_lower", "refinement_upper", "corp_dsc", "corp_dsc(loss=log)"]
+
+    def world(seed: int) -> Table:
+        rng = np.random.default_rng(seed)
+        unit, shared = np.repeat(np.arange(60), 20), rng.normal(size=60)
+        own = rng.normal(size=1200)
+        of_score = 1.2 * shared[unit] - 2 if known else 1.5 * own - 1
+        label = rng.random(1200) < expit(of_score if known else own - 1 + shared[unit])
+        return Rows(np.round(expit(of_score), 6), label.astype(np.uint8), None, unit).table
+
+    varied = np.std([[value_of(key, world(seed)) for key in keys] for seed in range(100)], axis=0)
+    ends = np.array([[interval_of(key, world(seed)) or (0.0, 0.0) for key in keys] for seed in range(5)])
+    times = np.diff(ends).mean(axis=0)[:, 0] / (2 * 1.96 * varied)
+    assert ((times > 0.95) & (times < 1.75)).all(), dict(zip(keys, times.tolist(), strict=True))
 
 
 def test_bins_of_clusters_vary_together() -> None:

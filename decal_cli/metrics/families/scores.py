@@ -26,7 +26,7 @@ from decal_cli.tables.logistic import climb, expit, log_odds, separated
 from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Loss, Table
-from decal_cli.tables.units import Estimate
+from decal_cli.tables.units import Estimate, run_of_each
 
 LossName = Literal["brier", "log"]
 
@@ -35,6 +35,8 @@ _CELLS = 2048
 """Above this many levels the parts are replayed on this many equal-mass cells."""
 _WIDENED = 1.15
 """Factor on the errors of parts: samples vary so much more than draws of the smoothed world (docs/simulation.md)."""
+_FLAT = 1e-12
+"""Losses that vary no more than this are all alike but for rounding."""
 _SMALL = 2.0**-10
 _MIN_FLOAT = 5e-324
 """The smallest positive float: it keeps 0 out of a logarithm and changes no score."""
@@ -145,8 +147,45 @@ def _replays(t: Table, name: LossName, seed: Seed) -> dict[Part, Floats]:
     rate, own = t.base_rate, float((cells.n * chance).sum()) / cells.total
     wider = math.sqrt(max(rate * (1 - rate), 1e-300) / max(own * (1 - own), 1e-300))
     middle = errors.mean(axis=0)
-    errors = middle + (errors - middle) * min(max(wider, 0.5), 2.0)
+    errors = middle + (errors - middle) * min(max(wider, 0.5), 2.0) * _between(cells, name)
     return dict(zip(get_args(Part), errors.T, strict=True))
+
+
+def _between(t: Table, name: LossName) -> Floats:
+    """How many times as much parts vary in clusters as in as many rows as the errors of labels count, (parts,).
+
+    Where the scores tell clusters apart, label less score varies within clusters alone, and losses between them too. To
+    first order a part is the mean of a loss by the fit. `mcb` is of second order where the score is calibrated: 1.
+    """
+    if not t.design.clustered:
+        return np.ones(1)
+    pools, loss = t.isotonic, LOSSES[name]
+    fit, pool = pools.pos / pools.n, run_of_each(t.pools, len(t))
+    cut = fit[_first_highest(_lower_curve(pools))]
+    # The first pool on either side of the event that explains most.
+    sides = np.array([0, _first_highest(_explained(pools)) + 1][: len(pools)])
+    event = pools.merge_levels(sides)
+    of_event = (event.pos / event.n)[run_of_each(sides, len(pools))]
+    refined = loss(fit)
+    parts = (
+        loss(np.array([t.base_rate])) - refined,
+        refined,
+        np.stack((cut * (fit >= cut), (1 - cut) * (fit < cut))),
+        squared(of_event),
+    )
+    return np.array([1.0, *(_times_as_much(t, values[:, pool].ravel()) for values in parts)])
+
+
+def _first_highest(values: Floats) -> int:
+    """The place of the highest value, the first of those that are equal but for rounding; 0 where there is none."""
+    return int(np.argmax(values >= values.max() * (1 - _FLAT))) if len(values) else 0
+
+
+def _times_as_much(t: Table, values: Floats) -> float:
+    """The error of a mean of values of each label and level, by clusters, over that of as many rows by themselves."""
+    mean, square = t.units.mean(values), np.concatenate(t.squares_of_labels)
+    alone = math.sqrt(dot(square, (values - mean.value) ** 2)) / t.total
+    return mean.seen / alone if alone > _FLAT else 1.0
 
 
 def _all(t: Table, name: LossName) -> tuple[float, ...]:
@@ -175,24 +214,29 @@ def lower_refinement(t: Table) -> float:
 
     The curve of a calibrated fit is concave with its kinks at the fitted values, so one of these attains it.
     """
-    pools = t.isotonic
+    return float(_lower_curve(t.isotonic).max())
+
+
+def _lower_curve(pools: Table) -> Floats:
+    """The Brier curve at the fitted value of each pool, (k,)."""
     fit = pools.pos / pools.n
     missed = gaps.running(pools.pos)[:-1]
     negatives = pools.n - pools.pos
     alarms = negatives.sum(dtype=np.float64) - gaps.running(negatives)[:-1]
-    return float((((1 - fit) * missed + fit * alarms) / t.total).max())
+    return np.asarray(((1 - fit) * missed + fit * alarms) / pools.total)
 
 
 def upper_refinement(t: Table) -> float:
     """b (1 - b) (1 - corr^2) for the event {score >= cut} of pools that correlates best with the label."""
     base = t.base_rate
-    pools = t.isotonic
-    if len(pools) < 2:
-        return base * (1 - base)
-    rows = (t.total - np.cumsum(pools.n, dtype=np.float64)[:-1]) / t.total
-    hits = (t.positives - np.cumsum(pools.pos, dtype=np.float64)[:-1]) / t.total
-    explained = np.maximum(hits - rows * base, 0.0) ** 2 / (rows * (1 - rows))
-    return max(base * (1 - base) - float(explained.max()), 0.0)
+    return max(base * (1 - base) - float(_explained(t.isotonic).max(initial=0.0)), 0.0)
+
+
+def _explained(pools: Table) -> Floats:
+    """The variance of labels that the event of scoring above each pool but the last explains, (k - 1,)."""
+    rows = (pools.total - np.cumsum(pools.n, dtype=np.float64)[:-1]) / pools.total
+    hits = (pools.positives - np.cumsum(pools.pos, dtype=np.float64)[:-1]) / pools.total
+    return np.asarray(np.maximum(hits - rows * pools.base_rate, 0.0) ** 2 / (rows * (1 - rows)))
 
 
 def concavity_gap(t: Table) -> float:
