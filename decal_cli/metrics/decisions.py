@@ -166,7 +166,7 @@ class Decisions:
         if (len(self.stakes), self.stakes.classes) == (2, 2):
             one = self._mean_of(_at_threshold)
         else:
-            one = (self._most_of(lambda utilities: reduce(np.maximum, utilities.apart)) / 2) ** 2
+            one = (self._most_of(lambda utilities: reduce(np.maximum, utilities.undominated.apart)) / 2) ** 2
         return float(one_missed(one, self.units.effective_rows))
 
 

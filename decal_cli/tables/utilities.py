@@ -122,6 +122,14 @@ class Utilities:
         return [reduce(np.maximum, self._at_class(k)) for k in range(self.classes)]
 
     @property
+    def undominated(self) -> Utilities:
+        """Without actions that are worth no more than another at any class, and less at one, where units share them."""
+        if self.own:
+            return self
+        no_better = (self.shared[:, None] <= self.shared).all(axis=2)
+        return Utilities(self.shared[~np.any(no_better & ~no_better.T, axis=1)])
+
+    @property
     def apart(self) -> list[Any]:
         """What the best action is worth more than the worst, by class."""
         worst = [reduce(np.minimum, self._at_class(k)) for k in range(self.classes)]

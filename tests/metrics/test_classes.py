@@ -365,6 +365,18 @@ def test_the_worst_agent_loses_what_was_said(case: str, key: str) -> None:
     assert result.worst_case_task.loss == pytest.approx(result.value, abs=SOLVED)
 
 
+@pytest.mark.parametrize(
+    ("key", "by_draws"), [("swap_regret", 0.005), ("gain_recalibration", 1e-9), ("gain_over_constant", 1e-9)]
+)
+def test_an_action_that_is_worse_for_every_class_changes_no_interval(key: str, by_draws: float) -> None:
+    rows = known().take(np.arange(300))
+    without, with_it = (
+        interval_of(parse(key), Inputs(rows, decision=decision(utility)), 0.95)
+        for utility in (COSTS, (*COSTS, (-30.0, -30.0, -30.0)))
+    )
+    assert without is not None and with_it == pytest.approx(without, rel=by_draws)
+
+
 def test_an_agent_keeps_only_the_actions_that_it_needs() -> None:
     rows = of_levels(7, 20, 4)
     levels = rows.class_table.at_levels()
