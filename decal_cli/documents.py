@@ -24,24 +24,26 @@ def read_document(path: str, place: str, fix: str, most: int = MAX_DOCUMENT_BYTE
             with open(path, "rb") as file:
                 content = file.read(most + 1)
             if len(content) > most:
-                raise ValueError(f"holds more than {most // MIB} MiB, the most that decal reads of such a file")
+                raise DecalError(
+                    f"{place} holds more than {most // MIB} MiB, the most that decal reads of such a file", fix
+                )
             return content.decode("utf-8-sig")
         except OSError as error:
-            raise ValueError(error.strerror or error) from None
+            raise DecalError(f"{place}: {error.strerror or error}", fix) from None
         except UnicodeDecodeError:
-            raise ValueError("is not UTF-8 text") from None
+            raise DecalError(f"{place} is not UTF-8 text", fix) from None
 
 
 def json_of(text: str, place: str, fix: str, constants: bool = False) -> Any:
     """What a JSON text holds; constants: whether NaN and Infinity are numbers. Errors: DecalError."""
     n_values = text.count(",") + text.count("[") + text.count("{")
     if n_values > MAX_VALUES:
-        raise DecalError(f"{place}: holds more than {MAX_VALUES:,} values, the most that decal reads of one file", fix)
+        raise DecalError(f"{place} holds more than {MAX_VALUES:,} values, the most that decal reads of one file", fix)
     with _refused(place, fix):
         try:
             return _shallow(json.loads(text, parse_constant=None if constants else _no_constant))
         except ValueError as error:
-            raise ValueError(f"is not JSON ({_json_reason(error)})") from None
+            raise DecalError(f"{place} is not JSON ({_json_reason(error)})", fix) from None
 
 
 def toml_of(text: str, place: str, fix: str) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def toml_of(text: str, place: str, fix: str) -> dict[str, Any]:
         try:
             return _shallow(tomllib.loads(text))
         except ValueError as error:
-            raise ValueError(f"is not valid TOML: {' '.join(str(error).split())}") from None
+            raise DecalError(f"{place} is not valid TOML: {' '.join(str(error).split())}", fix) from None
 
 
 @contextmanager
@@ -66,8 +68,6 @@ def _refused(place: str, fix: str) -> Iterator[None]:
     except RecursionError:
         deep = f"lists, objects or keys are nested deeper than {MAX_DEPTH}"
         raise DecalError(f"{place}: {deep}", fix) from None
-    except ValueError as error:
-        raise DecalError(f"{place}: {error}", fix) from None
 
 
 def _no_constant(name: str) -> Any:

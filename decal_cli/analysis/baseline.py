@@ -19,6 +19,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Verb
 from decal_cli.metrics import MetricSpec, Result, parse
 from decal_cli.metrics.confidence import Interval
+from decal_cli.numbers import many
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import limit_text
 from decal_cli.task import ClassDecision, Task, task_of_rows, utility_text
@@ -220,7 +221,7 @@ def _call_text(name: str, parameters: Mapping[str, Any]) -> str:
 def _data_text(inputs: Sequence[Input]) -> str:
     def text(given: Input) -> str:
         positives = "" if given.positives is None else f", {given.positives:,} positive"
-        return f"{given.path} ({given.rows:,} rows{positives})"
+        return f"{given.path} ({many(given.rows, 'row')}{positives})"
 
     return ", ".join(map(text, inputs))
 

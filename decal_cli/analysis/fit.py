@@ -39,7 +39,7 @@ from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.decisions import Change
 from decal_cli.metrics.inputs import decisions_on
-from decal_cli.numbers import short
+from decal_cli.numbers import many, short
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
@@ -104,7 +104,7 @@ def test_set(test: Dataset, data: Dataset) -> Dataset:
     for item in one_model(test).inputs:
         if item.sha256 in known:
             raise DecalError(
-                f"{Hint('test', f'{printable(item.path)}')}: holds the rows that the model is fitted to",
+                f"{Hint('test', f'{printable(item.path)}')} holds the rows that the model is fitted to",
                 f"name a file that it was not fitted to, or drop {Hint('test')} to evaluate it by cross-fitting",
             )
     return test
@@ -189,7 +189,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
         if len(both):
             raise DecalError(
                 f"{Hint('test', test.inputs[0].path)}: cluster {printable(repr(str(both[0])))} is in the training "
-                f"file as well ({len(both):,} such cluster{'s' if len(both) > 1 else ''})",
+                f"file as well ({many(len(both), 'such cluster')})",
                 f"split by cluster, or drop {Hint('test')} to evaluate by cross-fitting, which keeps clusters whole",
             )
     if len(training.columns) < len(dataset.classes):
@@ -255,7 +255,7 @@ def _need_same_kinds(training: Predictions, test: Dataset) -> None:
     at = mismatch(have, want)
     if at is not None:
         raise DecalError(
-            f"{where}, column {training.feature_names[at]!r}: holds {PLURALS[have[at]]}, where the training file holds "
+            f"{where}, column {training.feature_names[at]!r} holds {PLURALS[have[at]]}, where the training file holds "
             f"{PLURALS[want[at]]}",
             "store the column in the same way in both files",
         )
@@ -336,7 +336,7 @@ def saved_model(
 def how_judged(fitting: Fitting) -> str:
     """Which rows the figures are of, in words: never those that the model was fitted to."""
     judged = fitting.judged.reports[0].rows
-    rows = f"{judged:,} rows"
+    rows = many(judged, "row")
     if fitting.cross_fitted and fitting.training.rows.time is not None:
         return (
             f"on {judged:,} of {len(fitting.training.rows):,} rows, those after the first block: each row is scored by "

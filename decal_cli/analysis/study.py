@@ -373,10 +373,10 @@ def folder_of(path: str) -> Path:
     """The folder of a study. Errors: DecalError where it is a file, or holds other files."""
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
-        raise DecalError(f"{path}: is a file", "name a folder for the study: -o FOLDER")
+        raise DecalError(f"{path} is a file", "name a folder for the study: -o FOLDER")
     names = sorted(item.name for item in folder.iterdir()) if folder.exists() else []
     if names and NAME not in names:
-        raise DecalError(f"{path}: holds files, and no study ({names[0]}, ...)", "name a new folder: -o FOLDER")
+        raise DecalError(f"{path} holds files, and no study ({names[0]}, ...)", "name a new folder: -o FOLDER")
     return folder
 
 

@@ -33,6 +33,7 @@ from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import score_rows
 from decal_cli.learn.models import Applied
 from decal_cli.metrics import parse as parse_metric
+from decal_cli.numbers import many
 from decal_cli.roles import Columns
 from decal_cli.task import need_two_actions
 
@@ -152,7 +153,7 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         rows = Columns(missing="drop")
         read = from_arrays(np.full(len(label), WITHOUT_TASK), label, cluster=cluster, columns=rows)
         if missing := read.models[0].dropped:
-            raise DecalError(f"the cluster of {missing:,} rows is missing", "name the cluster of every row")
+            raise DecalError(f"the cluster of {many(missing, 'row')} is missing", "name the cluster of every row")
         number = read.models[0].rows.cluster
         names = read.clusters
         assert number is not None and names is not None  # they were given

@@ -53,10 +53,9 @@ def run(model: str, file: str, missing: Any, output: str, name: str | None, forc
     if "prevalence" in saved.fitted_on:
         say(f"The model is calibrated for a population with {shares_text(saved.fitted_on['prevalence'])}.")
     if n_unseen:
-        say(
-            f"{n_unseen:,} of {n_scored:,} rows have a category that the model was not fitted on: it counts as a "
-            "rare one."
-        )
+        has = "has" if n_unseen == 1 else "have"
+        rows_with = f"{n_unseen:,} of {many(n_scored, 'row')} {has}"
+        say(f"{rows_with} a category that the model was not fitted on: it counts as a rare one.")
     if rows.source.raw.sha256() in (each["sha256"] for each in saved.fitted_on.get("inputs", ())):
         say(
             "The model was fitted to these rows: metrics computed on them are optimistic "
@@ -81,7 +80,7 @@ def _write(output: str, parts: Iterable[Part], what: str, told: Callable[[list[s
         writer.close()
     unscored = f"; no {what} for {many(n_all - n_scored, 'row')} (missing score)" if n_all > n_scored else ""
     where = "standard output" if output == STANDARD_OUTPUT else output
-    say(f"wrote {where}: {n_all:,} rows; added {told(names)}{unscored}")
+    say(f"wrote {where}: {many(n_all, 'row')}; added {told(names)}{unscored}")
     return n_scored
 
 
@@ -120,4 +119,4 @@ def _apply_state(replay: Replay, rows: NewRows, model: str, output: str, name: s
     ends = np.cumsum([len(batch.rows) for batch in batches])[:-1]
     columns = {added: np.split(predictions[method], ends) for method, added in names.items()}
     parts = ((batch, {added: each[k] for added, each in columns.items()}) for k, batch in enumerate(batches))
-    _write(output, parts, "prediction", lambda added: f"{', '.join(added)} after {replay.rows:,} rows")
+    _write(output, parts, "prediction", lambda added: f"{', '.join(added)} after {many(replay.rows, 'row')}")

@@ -18,6 +18,7 @@ from typing import Any
 
 from decal_cli.api.words import Count, Progress, RowsRead
 from decal_cli.errors import DecalError, Exit, masked, printable
+from decal_cli.numbers import many
 
 _GONE = (errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
 N_BYTES = 1 << 30
@@ -122,7 +123,7 @@ def spinner() -> Iterator[Progress]:
 def announce(finished: int, total: int, before: int) -> None:
     """One line for the log when a run of units begins."""
     if finished == before:
-        say(f"decal: {total} {'unit' if total == 1 else 'units'} to measure, {before} of them measured before")
+        say(f"decal: {many(total, 'unit')} to measure, {before} of them measured before")
 
 
 @contextmanager

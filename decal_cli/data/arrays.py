@@ -42,7 +42,7 @@ def from_arrays(
     if is_table(data_or_score) and label is not None and not isinstance(label, str) and not columns.score:
         columns = replace(columns, score=tuple(_columns_of(data_or_score, "data")))
     if not table:
-        raise DecalError(f"{SHOWN}: has no columns", "give scores and labels")
+        raise DecalError(f"{SHOWN} has no columns", "give scores and labels")
     source = ArraySource(table)
     if columns.aggregated:
         return as_used(aggregates([source.only(source.names)], columns), columns)
@@ -209,7 +209,7 @@ def _column(value: Any, name: str) -> Any:
             several = "for several classes give a frame with a column for each, such as 'p:cat', and proba='p:*'"
             raise DecalError(f"scores have shape {array.shape}", one if array.shape[1] <= 2 else several)
         if array.ndim != 1:
-            raise DecalError(f"{SHOWN}, column {quote(name)}: has shape {array.shape}", "give one dimension")
+            raise DecalError(f"{SHOWN}, column {quote(name)} has shape {array.shape}", "give one dimension")
         return _numbers(array) if array.dtype.kind in "fiu" else _objects(array)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.columns import Chosen, ClassColumns
+from decal_cli.data.columns import Chosen, ClassColumns, class_pattern
 from decal_cli.data.formats.files import Source
 from decal_cli.data.parts import Origin, Part, Texts, floats, is_list, is_text, lists_of, part_floats, part_texts, plain
 from decal_cli.data.words import (
@@ -31,6 +31,7 @@ from decal_cli.data.words import (
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_UTILITY, MIN_SHARE_OF_MEAN
+from decal_cli.numbers import many
 from decal_cli.roles import ROW_UTILITIES, Columns
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.table import BLOCK, Floats
@@ -85,8 +86,8 @@ def read_texts(parts: Origin, name: str) -> tuple[Floats, int]:
 
 def percentages_note(name: str, percentages: int, rows: int) -> str:
     """The note on scores of which so many were read as percentages."""
-    of_rows = f"all {rows:,}" if percentages == rows else f"{percentages:,} of {rows:,}"
-    return f"{name}: read {of_rows} values as percentages, such as 90% as 0.9"
+    of_rows = "all " if percentages == rows > 1 else f"{percentages:,} of "
+    return f"{name}: read {of_rows}{many(rows, 'value')} as percentages, such as 90% as 0.9"
 
 
 def may_be_text(columns: Columns) -> bool:
@@ -217,7 +218,7 @@ def _class_scores(parts: Origin, model: ClassColumns, columns: Columns) -> Score
         for part in parts:
             if not is_list(part.type_of(first)):
                 raise DecalError(
-                    f"{part.source.shown}, column {quote(first)}: holds no lists ({part.type_of(first)})",
+                    f"{part.source.shown}, column {quote(first)} holds no lists ({part.type_of(first)})",
                     f"name a list-valued column, or drop {Hint('classes')} and name a column for each class",
                 )
         problem = f"holds {{}} numbers, and {Hint('classes')} names {{}}"
@@ -276,10 +277,13 @@ class Labels:
         if not self.natural and len(texts) > 2:
             odd = next(t for t in [*(t for t in texts if t not in NATURAL), *texts] if np.any(codes == self.codes[t]))
             row = int((codes == self.codes[odd]).argmax())
+            pattern = class_pattern(parts[0].source.names, texts)
             raise DecalError(
                 f"{parts.place(self.name, row)}: label is {quote(odd)}, and the column has {len(texts)} values:"
                 f" {listed(texts)}",
-                "a label has two; correct it or name another column",
+                "a label has two; correct it or name another column"
+                if pattern is None
+                else f"for several classes name their columns with {Hint('proba', quote(pattern))}",
             )
         if self.positive is None and not self.natural:
             if len(texts) == 1:
@@ -365,10 +369,10 @@ def _class_labels(parts: Origin, name: str, columns: Columns, classes: Sequence[
         raise DecalError(
             f"{Hint('logit')}, {Hint('margin')} and {Hint('positive')} are for scores of two classes", "drop them"
         )
-    number_of = {text: k for k, text in enumerate(classes)}
+    many = {text: k for k, text in enumerate(classes)}
     texts = Texts(parts, name, missing=lambda text: label_text(text) is None)
     known = [label_text(text) or "" for text in texts.values]
-    label = texts.each([number_of.get(text, -2) for text in known], -1, np.int64)
+    label = texts.each([many.get(text, -2) for text in known], -1, np.int64)
     unknown = label == -2
     if unknown.any():
         row = int(unknown.argmax())

@@ -153,6 +153,13 @@ class Chosen(Columns):
         return tuple(dict.fromkeys(name for role in roles for name in self.names(role)))
 
 
+def class_pattern(names: Sequence[str], classes: Sequence[str]) -> str | None:
+    """The first pattern, such as 'lr:*', that has a column for each of these classes."""
+    stems = (name.removesuffix(classes[0]) for name in names if name.endswith(classes[0]))
+    in_all = (stem for stem in stems if stem[-1:] in (*":_-. ",) and {stem + each for each in classes} <= {*names})
+    return next((f"{stem}*" for stem in in_all), None)
+
+
 def called_so(name: str, patterns: Sequence[str]) -> bool:
     """Whether a name, in lower case, matches one of these patterns."""
     return any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
@@ -231,7 +238,7 @@ def same_columns(chosen: Chosen, first: str, names: Sequence[str], columns: Colu
     for role in (role for role, declared in ROLES.items() if declared.globs):
         if extra := [name for name in other.names(role) if name not in chosen.names(role)]:
             raise DecalError(
-                f"{shown}: has column {quote(extra[0])}, which {first} lacks",
+                f"{shown} has column {quote(extra[0])}, which {first} lacks",
                 "files given together need the same columns; name the columns instead of a pattern",
             )
 
@@ -273,9 +280,12 @@ def _usual(role: str, free: Sequence[str], names: Sequence[str], shown: str) -> 
     if len(hits) == 1:
         return hits[0]
     if not hits:
+        fix = f"name it with {Hint(role)}"
+        stems = Counter(name.partition(":")[0] for name in names if ":" in name)
+        if role == "score" and stems and max(stems.values()) > 1:
+            fix += f", or a column for each class with {Hint('proba', repr(f'{max(stems, key=stems.__getitem__)}:*'))}"
         raise DecalError(
-            f"{shown}: no {role} column (none is called {', '.join(usual)})",
-            f"name it with {Hint(role)}; columns: {listed(names)}",
+            f"{shown}: no {role} column (none is called {', '.join(usual)})", f"{fix}; columns: {listed(names)}"
         )
     fix = f"name one, such as {Hint(role, quote(hits[0]))}"
     for glob in (pattern for pattern in usual if "*" in pattern):

@@ -142,7 +142,8 @@ class Dataset:
         if self.classes:
             raise DecalError(
                 f"decal {verb} takes scores of two classes, and {Hint('proba')} names {len(self.classes)} classes",
-                f"other commands take them; for one class against the rest name its column with {Hint('score')}",
+                f"other commands take them; for one class against the rest name its column with {Hint('score')}, and "
+                f"one that is 1 where it is the class with {Hint('label')}",
             )
 
     def need_rows(self, verb: str) -> None:
@@ -325,7 +326,7 @@ def as_used(dataset: Dataset, columns: Columns) -> Dataset:
         )
     if columns.per is None and capacity.among is None and capacity.places > rows:
         raise DecalError(
-            f"{Hint('capacity', capacity.text)} is more than the {rows:,} rows",
+            f"{Hint('capacity', capacity.text)} is more than the {many(rows, 'row')}",
             f"give a smaller count or a share, or the column of days with {Hint('per')}",
         )
     return replace(dataset, capacity=capacity)

@@ -20,6 +20,7 @@ from decal_cli.data.formats.jsonlines import JsonLinesSource
 from decal_cli.data.parts import NotNumbers, Origin, Part, Texts, chunk_floats, is_list, is_text, lists_of, part_floats
 from decal_cli.data.words import NO_LABEL, NUMBER, listed, number, quote
 from decal_cli.errors import DecalError
+from decal_cli.numbers import many
 from decal_cli.tables.features import CODED, MISSING_CODE, PLURALS, Features, Kind, kinds_text, names_of
 from decal_cli.tables.raw_texts import MAX_CHARACTERS
 
@@ -214,7 +215,7 @@ class FeatureReader:
         if self.known.plain and set(self.known.kinds) <= {"number"} and not self.all_columns and not nothing:
             return ()
         gaps = int(self.known.gaps.sum()) + int((self.known.codes == MISSING_CODE).any(axis=0).sum())
-        columns = f"{gaps:,} column{'s' if gaps > 1 else ''}"
+        columns = many(gaps, "column")
         note = f"features: {kinds_text(self.known.kinds)}" + (f"; {columns} with missing values" if gaps else "")
         if nothing:
             note += f"; nothing can be learned from {listed(nothing)}: each row has its own value, or all have one"
@@ -282,7 +283,7 @@ class FeatureReader:
 
     def _other_kind(self, name: str, have: str, want: Kind) -> DecalError:
         return DecalError(
-            f"{self.origin.shown}, column {quote(name)}: holds {have}; the model was fitted on {PLURALS[want]}",
+            f"{self.origin.shown}, column {quote(name)} holds {have}; the model was fitted on {PLURALS[want]}",
             "give the same features, or fit the model again",
         )
 

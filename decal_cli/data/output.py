@@ -42,7 +42,7 @@ def check_writable(path: str, what: str) -> None:
     if target.is_dir():
         raise DecalError(f"{what} {path} is a directory", "name a file")
     if target.exists() and not os.access(path, os.W_OK):
-        raise DecalError(f"{what} {path}: is not writable", "write elsewhere")
+        raise DecalError(f"{what} {path} is not writable", "write elsewhere")
     try:
         if _is_written_through(path):
             return
@@ -62,7 +62,7 @@ def check_not_read(output: str | None, paths: Sequence[str]) -> None:
         return
     for path in paths:
         if os.path.exists(path) and os.path.samefile(path, output):
-            raise DecalError(f"output {output}: is one of the files to be read", "write elsewhere")
+            raise DecalError(f"output {output} is one of the files to be read", "write elsewhere")
 
 
 def check_new(path: str, what: str, force: bool) -> None:
@@ -70,7 +70,7 @@ def check_new(path: str, what: str, force: bool) -> None:
     check_writable(path, what)
     if os.path.lexists(path) and not _is_written_through(path) and not force:
         raise DecalError(
-            f"{what} {path}: is there already", f"add {Hint('force')} to write over it, or name another file"
+            f"{what} {path} is there already", f"add {Hint('force')} to write over it, or name another file"
         )
 
 
@@ -307,7 +307,7 @@ class Writer:
         except pa.ArrowException as error:
             reason = first_line(error).rstrip(".")
             raise DecalError(
-                f"{self.path}: cannot hold all of the columns ({reason})", "leave one out, or convert it"
+                f"{self.path} cannot hold all of the columns ({reason})", "leave one out, or convert it"
             ) from None
         self.begun = True
 

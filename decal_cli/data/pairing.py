@@ -16,6 +16,7 @@ from decal_cli.data.reading import read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
+from decal_cli.numbers import many
 from decal_cli.roles import DEFAULTS, ROLES, Columns
 from decal_cli.tables.aggregated import APART, needs_rows
 from decal_cli.tables.table import Ints
@@ -86,7 +87,7 @@ def on_same_rows(dataset: Dataset) -> Dataset:
         replace(model, rows=rows, dropped=dropped, row_numbers=shared)
         for model, rows in zip(dataset.models, taken, strict=True)
     )
-    note = f"compared on the {len(shared):,} rows of {count:,} that both models have"
+    note = f"compared on the {many(len(shared), 'row')} of {count:,} that both models have"
     notes = dataset.notes if first.dropped == second.dropped == dropped else (*dataset.notes, note)
     return replace(dataset, models=models, notes=notes)
 
@@ -159,7 +160,7 @@ def _say(notes: list[str], id_column: str, drop: bool, where: str, ids: np.ndarr
     if not count:
         return
     example = "" if ids[0] == NO_GROUP else f" {quote(str(ids[0]))}"
-    rows = f" ({count:,} such row{'s' if count > 1 else ''}{', dropped' if drop else ''})"
+    rows = f" ({many(count, 'such row')}{', dropped' if drop else ''})"
     problem = f"{where}, column {quote(id_column)}: id{example} {what}{rows if count > 1 or drop else ''}"
     if not drop:
         raise DecalError(problem, f"correct the files, or drop such rows with {Hint('missing', 'drop')}")

@@ -87,7 +87,7 @@ class _Deferred:
     def _check(self, rows: int) -> None:
         """Raise a DecalError where a column has not as many rows as the metadata says, as in a damaged file."""
         if rows != self.num_rows:
-            raise DecalError(f"{self.source.shown}: has not the rows that it says", "write or copy it again")
+            raise DecalError(f"{self.source.shown} does not have the rows that it says", "write or copy it again")
 
 
 class Origin(list[Part]):
@@ -369,7 +369,7 @@ def part_texts(part: Part, name: str, chunk: Any) -> tuple[list[str | None], np.
             return encoded(chunk)
     except NotNumbers as error:
         place = f"{part.source.shown}, column {quote(name)}"
-        raise DecalError(f"{place}: holds lists or structures ({error})", "name a column of plain values") from None
+        raise DecalError(f"{place} holds lists or structures ({error})", "name a column of plain values") from None
 
 
 class Texts:

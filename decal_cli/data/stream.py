@@ -130,7 +130,7 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, 
         groups = group(parts, chosen.group[0])
         if len(np.unique(groups)) > MAX_STREAM_GROUPS:
             raise DecalError(
-                f"{parts.of_column(chosen.group[0])}: has more than {MAX_STREAM_GROUPS:,} groups",
+                f"{parts.of_column(chosen.group[0])} has more than {MAX_STREAM_GROUPS:,} groups",
                 "name a column of fewer: every group has forecasters of its own",
             )
     of_files = inputs, chosen.roles(), chosen.guessed, tuple(notes), clock

@@ -33,7 +33,7 @@ def times_of(parts: Origin, name: str) -> tuple[NDArray[Any], Clock]:
     texts = FeatureTexts(typed, name) if None in kinds or len(kinds) > 1 else None
     kind = kinds.pop() if texts is None else texts.kind
     if kind not in ("date", "number", "missing"):
-        raise DecalError(f"{parts.of_column(name)}: is neither a time nor a number", "name another column")
+        raise DecalError(f"{parts.of_column(name)} is neither a time nor a number", "name another column")
     time: NDArray[Any] = np.empty(parts.n_rows, dtype=np.int64 if kind == "date" else np.float64)
     missing = np.zeros(parts.n_rows, dtype=bool)
     try:

@@ -192,11 +192,11 @@ def _checked(text: str, shown: str) -> dict[str, Any]:
     """The document, unchanged since it was written and of this version."""
     document = json_of(text, shown, _OURS)
     if not isinstance(document, dict) or "decal_model" not in document:
-        raise DecalError(f"{shown}: is not a model file of decal", _OURS)
+        raise DecalError(f"{shown} is not a model file of decal", _OURS)
     version = document["decal_model"]
     if type(version) is not int or version != VERSION:
         found = f"version {str(version)[:20]}" if type(version) is int else "a version that is no number"
-        raise DecalError(f"{shown}: is a model file of {found}; this decal reads version {VERSION}", _AGAIN)
+        raise DecalError(f"{shown} is a model file of {found}; this decal reads version {VERSION}", _AGAIN)
     digest = document.pop("sha256", None)
     try:
         unchanged = digest == digest_of(document) and canonical_json({**document, "sha256": digest}) == text
@@ -204,7 +204,7 @@ def _checked(text: str, shown: str) -> dict[str, Any]:
         # What decal writes is no half character.
         unchanged = False
     if not unchanged:
-        raise DecalError(f"{shown}: was changed after it was written (its checksum does not match)", _AGAIN)
+        raise DecalError(f"{shown} was changed after it was written (its checksum does not match)", _AGAIN)
     return document
 
 

@@ -194,7 +194,7 @@ def _csv_rows(text: str, where: str, fix: str) -> list[list[str]]:
     try:
         return [row for row in csv.reader(text.splitlines()) if row]
     except csv.Error as error:
-        raise DecalError(f"{where}: is not CSV ({error})", fix) from None
+        raise DecalError(f"{where} is not CSV ({error})", fix) from None
 
 
 _FILE_READERS: dict[str, Callable[[str, str, str], Any]] = {

@@ -45,7 +45,7 @@ def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
         (
             "decal evaluate - <&-",
             2,
-            "decal: standard input: is empty; give a file with a header and at least one row\n",
+            "decal: standard input is empty; give a file with a header and at least one row\n",
         ),
         (f"decal {GATE} -o out.json >&- 2>&-", 0, ""),
         ("decal gate nowhere.csv -r 'brier<=1' 2>/dev/full", 2, ""),

@@ -106,7 +106,7 @@ class TestApply:
         again = ("apply", folder / "isotonic.json", "new.parquet", "-o", "new.parquet")
         pq.write_table(pa.table({"p": [0.1, 0.5, 0.9], "id": ["a", "b", "c"]}), tmp_path / "new.parquet")
         before = (tmp_path / "new.parquet").read_bytes()
-        assert "output new.parquet: is there already; add --force" in refusal(decal(*again))
+        assert "output new.parquet is there already; add --force" in refusal(decal(*again))
         assert (tmp_path / "new.parquet").read_bytes() == before
         assert decal(*again, "--force").code == 0
         back = pq.read_table(tmp_path / "new.parquet")

@@ -142,7 +142,7 @@ def test_rows_that_come_again_count_once(decal: Decal, tmp_path: Path, time: Seq
     for start, end in ((0, 450), (450, 600)):
         code, text = sent(start, end, name="again.csv")
         assert (
-            code == 0 and "again.csv: was taken before, and is skipped" in text and "had 600 rows, and has 600" in text
+            code == 0 and "again.csv was taken before, and is skipped" in text and "had 600 rows, and has 600" in text
         )
         assert (tmp_path / "s.json").read_bytes() == before
     for start, end, words in (

@@ -82,7 +82,7 @@ def test_more_than_one_at_sign_is_refused_before_anyone_is_asked(decal: Decal) -
 @pytest.mark.parametrize(
     "line",
     [
-        "https://host:8080/x.csv: cannot be read",
+        "https://host:8080/x.csv cannot be read",
         "postgresql://me@host:5432/db: failed; see docs",
         "s3://bucket/a.csv, column 'e': 'a@b.org' is no number",
         "abfs://container@account.dfs.core.windows.net/rows: no such object",
@@ -97,7 +97,7 @@ def test_what_is_no_secret_stays(line: str) -> None:
     ("line", "shown"),
     [
         ("postgresql://me:pa@ss@host:5432/db: no table", "postgresql://me:***@host:5432/db: no table"),
-        ("https://token@host/x.csv: cannot be read", "https://***@host/x.csv: cannot be read"),
+        ("https://token@host/x.csv cannot be read", "https://***@host/x.csv cannot be read"),
         ("https://me:pa:ss@host/x.csv?token=abc&a=1", "https://me:***@host/x.csv?token=***&a=1"),
         ("abfs://me:@account/rows", "abfs://me:@account/rows"),
         ("a://u:p b://v:q@host c", "a://u:***@host c"),

@@ -50,14 +50,14 @@ NAMED = ("-s", "p", "-y", "y")
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (("evaluate", "unreadable.csv", *NAMED), "unreadable.csv: cannot be opened (Permission denied)"),
-        (("evaluate", "hidden/rows.csv", *NAMED), "hidden/rows.csv: cannot be opened (Permission denied)"),
+        (("evaluate", "unreadable.csv", *NAMED), "unreadable.csv cannot be opened (Permission denied)"),
+        (("evaluate", "hidden/rows.csv", *NAMED), "hidden/rows.csv cannot be opened (Permission denied)"),
         (("evaluate", "rows.csv", *NAMED, "-o", "fixed/x.json"), "folder fixed is not writable"),
-        (("evaluate", "rows.csv", *NAMED, "-o", "fixed.json"), "fixed.json: is not writable"),
+        (("evaluate", "rows.csv", *NAMED, "-o", "fixed.json"), "fixed.json is not writable"),
         (("evaluate", "rows.csv", *NAMED, "-o", "hidden/x.json"), "hidden/x.json: Permission denied"),
         (
             ("gate", "rows.csv", *NAMED, "-r", "brier<=1", "--baseline", "unreadable.csv"),
-            "unreadable.csv: cannot be opened",
+            "unreadable.csv cannot be opened",
         ),
         (("apply", "unreadable.csv", "rows.csv", "-o", "o.csv"), "model file unreadable.csv: Permission denied"),
         (("study", "rows.csv", *NAMED, "-o", "fixed/study"), "fixed/study: Permission denied"),

@@ -19,6 +19,7 @@ from decal_cli.data import Clock, Stream, shown_time
 from decal_cli.documents import canonical_json, consistent, digest_of, json_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, Verb
+from decal_cli.numbers import many
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
@@ -70,16 +71,16 @@ def replay_of(text: str, shown: str) -> Replay:
     """The replay of a file's text; shown: the file, for messages. Errors: DecalError, one line."""
     document = json_of(text, shown, _OURS)
     if not isinstance(document, dict) or KEY not in document:
-        raise DecalError(f"{shown}: is not a state of `{Verb('online')}`", _OURS)
+        raise DecalError(f"{shown} is not a state of `{Verb('online')}`", _OURS)
     version = document[KEY]
     if version != STATE_VERSION:
         raise DecalError(
-            f"{shown}: is a state of version {str(version)[:20]}; this decal reads version {STATE_VERSION}", _ANEW
+            f"{shown} is a state of version {str(version)[:20]}; this decal reads version {STATE_VERSION}", _ANEW
         )
     try:
         digest = document.pop("sha256", None)
         if digest != digest_of(document) or canonical_json({**document, "sha256": digest}) != text:
-            raise DecalError(f"{shown}: was changed after it was written (its checksum does not match)", _ANEW)
+            raise DecalError(f"{shown} was changed after it was written (its checksum does not match)", _ANEW)
         replay = Replay(_plan(document))
         replay.restore(document["state"])
         replay.files = tuple(map(str, document["files"]))
@@ -133,7 +134,7 @@ def check_same(plan: OnlinePlan, given: Mapping[str, Any], shown: str) -> None:
             what = "kind of time" if name == "clock" else name.replace("_", "-")
             other = {"task": "another decision", "methods": "other forecasters"}
             raise DecalError(
-                f"{shown}: was begun with {other.get(name, f'{what} {texts[0]}, not {texts[1]}')}",
+                f"{shown} was begun with {other.get(name, f'{what} {texts[0]}, not {texts[1]}')}",
                 f"leave {Hint(name)} as it was, or {_ANEW}",
             )
 
@@ -146,7 +147,7 @@ def check_goes_on(replay: Replay, stream: Stream, shown: str) -> None:
     if replay.last_time is None or clock == "rows" or not len(stream) or stream.time[0] >= replay.last_time:
         return
     raise DecalError(
-        f"{shown}: has rows up to {shown_time(replay.last_time, clock)}, and the first row here is of"
+        f"{shown} has rows up to {shown_time(replay.last_time, clock)}, and the first row here is of"
         f" {shown_time(stream.time[0], clock)}: time goes back",
         "give only rows that the state does not have",
     )
@@ -168,7 +169,7 @@ def unknown_rows(stream: Stream, replay: Replay, skip: bool, shown: str) -> Stre
     for number, each in enumerate(stream.inputs):
         if each.sha256 in replay.files:
             kept &= of_file != number
-            stream = replace(stream, notes=(*stream.notes, f"{each.path}: was taken before, and is skipped"))
+            stream = replace(stream, notes=(*stream.notes, f"{each.path} was taken before, and is skipped"))
         else:
             replay.files = (*replay.files, each.sha256)[-MAX_FILES:]
     stream = stream if kept.all() else stream.only(kept)
@@ -184,7 +185,7 @@ def unknown_rows(stream: Stream, replay: Replay, skip: bool, shown: str) -> Stre
     if not skip:
         which = "these" if known == stream.labelled else f"the first {known:,} of these"
         raise DecalError(
-            f"{shown}: has {which} {stream.labelled:,} rows already",
+            f"{shown} has {which} {many(stream.labelled, 'row')} already",
             f"leave them out, or {Hint('skip_known')} takes the rest",
         )
     note = f"skipped the first {known:,} of {len(stream):,} rows, which the state has"

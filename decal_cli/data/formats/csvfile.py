@@ -67,7 +67,7 @@ class CsvSource(Source):
                     pass
         command = f"iconv -f WINDOWS-1252 -t UTF-8 {file_word(self.raw.path)} > utf8.csv"
         raise DecalError(
-            f"{self.shown}: is neither UTF-8 text nor a format decal reads",
+            f"{self.shown} is neither UTF-8 text nor a format decal reads",
             f"give CSV, Parquet, Arrow or JSON Lines; text in another encoding can be converted: {command}",
         )
 
@@ -85,7 +85,7 @@ class CsvSource(Source):
                     return names, skip, stream.read()
         except csv.Error as error:
             raise DecalError(f"{self.shown}: the header is not CSV ({error})", "check the file") from None
-        raise DecalError(f"{self.shown}: is empty", "give a file with a header and at least one row")
+        raise DecalError(f"{self.shown} is empty", "give a file with a header and at least one row")
 
     def load(self, wanted: Wanted) -> Any:
         try:

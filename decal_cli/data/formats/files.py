@@ -211,7 +211,7 @@ def _bounded(shown: str, stream: BinaryIO, start: bytes = b"") -> bytes:
         content.write(piece)
         if content.tell() > MAX_STREAM_BYTES:
             raise DecalError(
-                f"{shown}: holds more than {MAX_STREAM_BYTES // MIB:,} MiB, the most that is held in memory",
+                f"{shown} holds more than {MAX_STREAM_BYTES // MIB:,} MiB, the most that is held in memory",
                 "write it to a file that is not compressed, and name that",
             )
     return content.getvalue()
@@ -226,7 +226,7 @@ def raw(path: str, stdin: BinaryIO | None) -> Raw:
     else:
         source = Raw(path, path, _pipe(path))
     if not source.start:
-        raise DecalError(f"{source.shown}: is empty", "give a file with a header and at least one row")
+        raise DecalError(f"{source.shown} is empty", "give a file with a header and at least one row")
     return source
 
 
@@ -236,7 +236,7 @@ def _pipe(path: str) -> BinaryIO | None:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
             raise DecalError(
-                f"{path}: is a directory", f"name the files in it, such as {os.path.join(path, '*.parquet')}"
+                f"{path} is a directory", f"name the files in it, such as {os.path.join(path, '*.parquet')}"
             )
         if stat.S_ISREG(mode):
             with open(path, "rb"):
@@ -253,7 +253,7 @@ def _pipe(path: str) -> BinaryIO | None:
         raise DecalError(f"{path}: no such file", fix) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise DecalError(f"{path}: cannot be opened ({reason})", "check the name and its permissions") from None
+        raise DecalError(f"{path} cannot be opened ({reason})", "check the name and its permissions") from None
 
 
 @contextmanager
@@ -273,12 +273,12 @@ def translated(shown: str, kind: str) -> Iterator[None]:
                 f"{shown}: does not fit in memory as {kind}", "give fewer rows; it may also be corrupt"
             ) from None
         fix = "it may be truncated or corrupt: write or copy it again" if kind in BINARY else "correct it there"
-        raise DecalError(f"{shown}: cannot be read as {kind}: {first_line(error).rstrip('.')}", fix) from None
+        raise DecalError(f"{shown} cannot be read as {kind}: {first_line(error).rstrip('.')}", fix) from None
 
 
 def no_rows(shown: str) -> DecalError:
     """The error for a file that has columns and no rows."""
-    return DecalError(f"{shown}: has a header but no rows", "give at least one row")
+    return DecalError(f"{shown} has a header but no rows", "give at least one row")
 
 
 def refuse_other_encodings(raw: Raw, head: bytes) -> None:
@@ -292,12 +292,12 @@ def refuse_other_encodings(raw: Raw, head: bytes) -> None:
                 name = guess
         if name is None:
             raise DecalError(
-                f"{raw.shown}: is binary, and not a format decal reads",
+                f"{raw.shown} is binary, and not a format decal reads",
                 "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)",
             )
     if name is not None:
         raise DecalError(
-            f"{raw.shown}: is {name} text, not UTF-8",
+            f"{raw.shown} is {name} text, not UTF-8",
             f"convert it: iconv -f {name} -t UTF-8 {file_word(raw.path)} > utf8.csv",
         )
 
@@ -356,11 +356,11 @@ def _store_of(path: str) -> tuple[Any, str]:
     try:
         parts = urlsplit(path)
     except ValueError as error:
-        raise DecalError(f"{path}: is not an address ({error})", "name bucket and object") from None
+        raise DecalError(f"{path} is not an address ({error})", "name bucket and object") from None
     scheme = parts.scheme.lower()
     if (scheme == "s3" and "@" in parts.netloc) or ":" in parts.netloc or parts.query:
         raise DecalError(
-            f"{masked(path).partition('?')[0]}: holds credentials or options",
+            f"{masked(path).partition('?')[0]} holds credentials or options",
             "name bucket and object alone, and put credentials in the environment",
         )
     with _reached(path):
@@ -401,5 +401,5 @@ def _reached(path: str) -> Iterator[None]:
             if len(value) > 3 and _SECRET.search(name):
                 text = text.replace(value, "***")
         raise DecalError(
-            f"{path}: cannot be read ({text})", "check its name, the network, and the credentials in the environment"
+            f"{path} cannot be read ({text})", "check its name, the network, and the credentials in the environment"
         ) from None

@@ -55,7 +55,7 @@ class JsonLinesSource(Source):
             for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), 1):
                 if len(line) > MAX_LINE_BYTES:
                     raise DecalError(
-                        f"{self.shown}, line {number}: holds more than {MAX_LINE_BYTES // MIB} MiB",
+                        f"{self.shown}, line {number} holds more than {MAX_LINE_BYTES // MIB} MiB",
                         "write one whole object a line",
                     )
                 line = line.removeprefix(b"\xef\xbb\xbf")
@@ -72,11 +72,11 @@ class JsonLinesSource(Source):
                     elif isinstance(error, UnicodeDecodeError):
                         reason = "no UTF-8 text"
                     raise DecalError(
-                        f"{self.shown}, line {number}: is not JSON ({reason})", "write one whole object a line"
+                        f"{self.shown}, line {number} is not JSON ({reason})", "write one whole object a line"
                     ) from None
                 if not isinstance(value, dict):
                     raise DecalError(
-                        f"{self.shown}, line {number}: is not an object", 'write one {"column": value} a line'
+                        f"{self.shown}, line {number} is not an object", 'write one {"column": value} a line'
                     )
                 yield number, value
 
@@ -203,7 +203,7 @@ class JsonLinesSource(Source):
     def _text(self, name: str, value: Any, row: int) -> str | None:
         if not isinstance(value, (list, dict)):
             return text_of(value)
-        raise DecalError(f"{self._place(name, row)}: holds a list or an object", "name a column of plain values")
+        raise DecalError(f"{self._place(name, row)} holds a list or an object", "name a column of plain values")
 
     def _place(self, name: str, row: int) -> str:
         return f"{self.shown}, column {quote(name)}, row {row + 1}"

@@ -65,7 +65,7 @@ def of_lm_eval(raw: Raw) -> LogSource:
     for number, line in lines:
         lacking = [key for key in ("doc_id", "filter", "filtered_resps", "target", "metrics") if key not in line]
         if lacking:
-            problem = f"{raw.shown}, line {number}: is not a sample of lm-eval 0.4: it lacks {lacking[0]!r}"
+            problem = f"{raw.shown}, line {number} is not a sample of lm-eval 0.4: it lacks {lacking[0]!r}"
             raise DecalError(problem, f"give samples_*.jsonl as `lm_eval {Hint('log')}_samples` writes them")
     filters = list(dict.fromkeys(str(line["filter"]) for _, line in lines))
     kept = [(number, line) for number, line in lines if str(line["filter"]) == filters[0]]
@@ -169,7 +169,7 @@ def of_inspect(raw: Raw) -> LogSource:
     with translated(raw.shown, "a log of Inspect"), raw.open() as stream:
         content = stream.read(MAX_STREAM_BYTES + 1)
     if len(content) > MAX_STREAM_BYTES:
-        raise DecalError(f"{raw.shown}: is too large for a log", "write fewer samples to a log")
+        raise DecalError(f"{raw.shown} is too large for a log", "write fewer samples to a log")
     try:
         if content.startswith(b"PK"):
             with zipfile.ZipFile(BytesIO(content)) as archive:
@@ -186,10 +186,10 @@ def of_inspect(raw: Raw) -> LogSource:
             samples = list(header.get("samples") or [])
     except (ValueError, KeyError, TypeError, RecursionError, OSError, zipfile.BadZipFile, NotImplementedError) as error:
         reason = str(error).splitlines()[0][:60] if str(error) else type(error).__name__
-        raise DecalError(f"{raw.shown}: is not a whole log of Inspect ({reason})", fix) from None
+        raise DecalError(f"{raw.shown} is not a whole log of Inspect ({reason})", fix) from None
     if header.get("version") != VERSION:
         raise DecalError(
-            f"{raw.shown}: is version {header.get('version')!r} of Inspect's logs, not {VERSION}",
+            f"{raw.shown} is version {header.get('version')!r} of Inspect's logs, not {VERSION}",
             "convert it: inspect log convert",
         )
     notes = []

@@ -73,7 +73,7 @@ def opened(path: str, stdin: BinaryIO | None) -> list[Source]:
     if not files and is_remote(path):
         raise DecalError(f"{path}: there is no such object, and none below it", "check its name, and who may read it")
     if not files:
-        raise DecalError(f"{path}: is a directory without files", "name another folder, or files")
+        raise DecalError(f"{path} is a directory without files", "name another folder, or files")
     # What the folders 'column=value' of each path say.
     named = [[part.split("=", 1) for part in file.split(os.sep)[:-1] if "=" in part] for file in below]
     partitions = [
@@ -104,7 +104,7 @@ def columns_in(path: str) -> list[str]:
 
 def _files(folder: str) -> Iterator[str]:
     def stop(error: OSError) -> None:
-        raise DecalError(f"{error.filename}: cannot be opened ({error.strerror})", "check its permissions") from None
+        raise DecalError(f"{error.filename} cannot be opened ({error.strerror})", "check its permissions") from None
 
     for place, folders, names in os.walk(folder, onerror=stop):
         folders[:] = [name for name in folders if not _hidden(name)]
@@ -124,17 +124,17 @@ def _recognised(source: Raw) -> Source:
     for engine, (name, at, magic) in DATABASES.items():
         if head[at:].startswith(magic) and b"\0" in head:
             fix = f"name a table of it: {Hint('engine', repr(f'{engine}:{source.shown}?table=NAME'))}"
-            raise DecalError(f"{source.shown}: is a {name} database", fix)
+            raise DecalError(f"{source.shown} is a {name} database", fix)
     for magic, kind in FOREIGN.items():
         if head.startswith(magic) and (b"\0" in head or not head.isascii()):
             if magic == ZIP and source.path.endswith(".eval"):
-                raise DecalError(f"{source.shown}: is a log of Inspect", f"add {Hint('from')} inspect")
-            raise DecalError(f"{source.shown}: is {kind}", "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)")
+                raise DecalError(f"{source.shown} is a log of Inspect", f"add {Hint('from')} inspect")
+            raise DecalError(f"{source.shown} is {kind}", "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)")
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start:
-        raise DecalError(f"{source.shown}: is empty", "give a file with a header and at least one row")
+        raise DecalError(f"{source.shown} is empty", "give a file with a header and at least one row")
     if start.startswith((b"[{", b"[\n", b"[\r", b"[ ")):
-        raise DecalError(f"{source.shown}: is a JSON array", "write one object a line: jq -c '.[]' in.json > out.jsonl")
+        raise DecalError(f"{source.shown} is a JSON array", "write one object a line: jq -c '.[]' in.json > out.jsonl")
     return JsonLinesSource(source, head) if start.startswith(b"{") else CsvSource(source, head)
 
 

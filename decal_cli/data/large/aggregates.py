@@ -35,6 +35,7 @@ from decal_cli.data.words import listed, number, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import HELD_BYTES_OF_ROW, MAX_COUNTED_ROWS, MAX_IN_MEMORY_BYTES
+from decal_cli.numbers import many
 from decal_cli.roles import ROW_UTILITIES, Columns
 from decal_cli.tables.rows import Rows
 
@@ -255,11 +256,11 @@ def _both_models(columns: Columns, named: Sequence[np.ndarray], shown: str) -> t
         known.append(str(names[0]))
     if columns.score and known and tuple(known) != columns.score:
         raise DecalError(
-            f"{shown}: counts rows by the scores {listed(known)}, and {Hint('score')} names {listed(columns.score)}",
+            f"{shown} counts rows by the scores {listed(known)}, and {Hint('score')} names {listed(columns.score)}",
             f"drop {Hint('score')}",
         )
     if len(columns.score) not in (0, 2):
-        raise DecalError(f"{shown}: counts rows by two scores, and {Hint('score')} names 1", "name two, or none")
+        raise DecalError(f"{shown} counts rows by two scores, and {Hint('score')} names 1", "name two, or none")
     return tuple(known) or columns.score or ("score_a", "score_b")
 
 
@@ -334,8 +335,7 @@ def _error(
     column = model or names.get(problem.role)
     place = shown if column is None else f"{shown}, column {quote(column)}"
     if not problem.text:
-        lacking = f"{count:,} rows" if count > 1 else "1 row"
-        return DecalError(f"{place}: {problem.role} missing in {lacking}", missing_fix(problem.role))
+        return DecalError(f"{place}: {problem.role} missing in {many(count, 'row')}", missing_fix(problem.role))
     values = [str(each[VALUE]) for each in bad_rows if each.get(VALUE) is not None]
     value = "missing" if not values else quote(min(values)) if problem.role == "label" else _number(values[0])
     times = f" ({count:,} such rows)" if count > 1 else ""

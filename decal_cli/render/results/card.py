@@ -298,7 +298,8 @@ def _imbalance(card: Card) -> str:
 
 
 def _inputs(card: Card) -> str:
-    return "; ".join(f"{each.path}, {each.rows:,} rows, SHA-256 {each.sha256}" for each in card.evaluation.inputs) + "."
+    inputs = (f"{each.path}, {many(each.rows, 'row')}, SHA-256 {each.sha256}" for each in card.evaluation.inputs)
+    return f"{'; '.join(inputs)}."
 
 
 def _needed(each: AdvisedModel) -> str:

@@ -28,7 +28,7 @@ from decal_cli.hints import Hint
 from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import Result, WorstCaseTask, parse
 from decal_cli.metrics.declare import Side, Within
-from decal_cli.numbers import DASH, MAX_DECIMALS, Interval, counts, plain, rounded, times, within
+from decal_cli.numbers import DASH, MAX_DECIMALS, Interval, counts, many, plain, rounded, times, within
 from decal_cli.render.blocks import Block, Blocks, Cell, Column, Lines, Notes, TextTable
 from decal_cli.render.cells import Columns, better, left, metric_name, number, table, written
 from decal_cli.render.results.opening import COLUMNS, SHORT, Opening, is_amount
@@ -381,7 +381,8 @@ def _places_lines(evaluation: Evaluation) -> Lines:
             begins = f"{what} of {low} on" if low == high else f"{what} between {low} and {high} on, depending on {per}"
             every = f"; every place is taken in {places.full:,} of {places.lists:,} values of {per}" if per else ""
             text = (
-                f"{acted} of {report.rows:,} rows are acted on, from {begins}; {reaching} would be without the limit, "
-                f"so that {without} have no place{every}"
+                f"{acted} of {many(report.rows, 'row')} {'is' if acted == '1' else 'are'} acted on, from "
+                f"{begins}; {reaching} would be without the limit, so that {without} "
+                f"{'has' if without == '1' else 'have'} no place{every}"
             )
         yield f"{'' if len(evaluation.models) == 1 else f'{report.model}: '}{text}"

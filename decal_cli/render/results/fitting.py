@@ -11,7 +11,7 @@ from decal_cli.hints import Verb
 from decal_cli.learn.method import Kind
 from decal_cli.learn.models import note_of
 from decal_cli.metrics import parse
-from decal_cli.numbers import Interval, bracketed
+from decal_cli.numbers import Interval, bracketed, many
 from decal_cli.render.blocks import Blocks, Facts, Notes, Paragraph
 from decal_cli.render.cells import better, left, reasons, table
 from decal_cli.render.results.comparison import difference_cell
@@ -71,7 +71,7 @@ class FittedPage(WrittenResult):
         """The data, what was written, and the metrics before and after on rows that the model has not seen."""
         fitting = self.fitting
         yield Notes(source_lines(fitting.judged))
-        method, rows = fitting.chosen.declared, f"{len(fitting.training.rows):,} rows"
+        method, rows = fitting.chosen.declared, many(len(fitting.training.rows), "row")
         written = "" if self.path is None else f", written to {self.path}"
         yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}{written}", strong=method.title)
         population, calibrated, differences = fitting.judged.population, "", fitting.differences

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from decal_cli.analysis.gate import GateOutcome, GateRow
 from decal_cli.errors import DecalError
-from decal_cli.numbers import plain, rounded, short
+from decal_cli.numbers import many, plain, rounded, short
 from decal_cli.render.blocks import Blocks, Check, Checks, Notes
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.source import (
@@ -126,14 +126,15 @@ def _finding(row: GateRow) -> str:
 
 def _shown(row: GateRow) -> str:
     """What the rows show of it, and how many would show more."""
-    if row.shown is None:
+    if row.shown is None or row.rows is None:
         return ""
     if row.since is not None:
         return f", clearly so from row {row.since:,} on"
+    rows = many(row.rows, "row")
     if row.shown:
-        return f", and {row.rows:,} rows show it"
+        return f", and {rows} {'shows' if row.rows == 1 else 'show'} it"
     needed = f" about {row.rows_needed:,} would" if row.rows_needed else ""
     if row.answer == "passed":
-        return f", which {row.rows:,} rows do not show{needed and ';'}{needed}"
+        return f", which {rows} {'does' if row.rows == 1 else 'do'} not show{needed and ';'}{needed}"
     counts = ", and counts as passed" if row.passed else ""
-    return f"; not shown with {row.rows:,} rows{needed and f',{needed} show it'}{counts}"
+    return f"; not shown with {rows}{needed and f',{needed} show it'}{counts}"

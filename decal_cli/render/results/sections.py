@@ -154,7 +154,8 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) ->
     for name, after in lasting.items():
         lasts = "is not above 0 on the rows that follow a fit"
         if after is not None:
-            far = f"up to {within(after)} {'days' if days else 'units of time'} after a fit"
+            s = "" if after == 1 else "s"
+            far = f"up to {within(after)} {f'day{s}' if days else f'unit{s} of time'} after a fit"
             lasts = f"is above 0 {far}, and not in the next block"
             if after == over_time.ages[-1].after:
                 lasts = f"stays above 0 as far as these rows show: {far}"

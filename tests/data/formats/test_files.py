@@ -46,7 +46,7 @@ def test_files_that_do_not_go_together(tmp_path: Path) -> None:
     two = write_columns(tmp_path, {"p_b": [0.1], "y": [0]}, "csv", "two")
     three = write_columns(tmp_path, {"p_a": [0.1], "p_b": [1.1], "y": [0]}, "csv", "three")
     assert f"{two}: no column 'p_a', which {one} has" in reading_error(one, two)
-    assert f"{three}: has column 'p_b', which {one} lacks" in reading_error(one, three, columns=Columns(score=("p_*",)))
+    assert f"{three} has column 'p_b', which {one} lacks" in reading_error(one, three, columns=Columns(score=("p_*",)))
     four = write_columns(tmp_path, {"p_a": [0.1, 7.0], "y": [0, 1]}, "parquet", "four")
     assert f"{four}, column 'p_a', row 2: score 7" in reading_error(one, four)
     assert "named twice" in reading_error("-", "-", stdin=io.BytesIO(b""))
@@ -175,7 +175,7 @@ def test_of_a_file_with_more_rows_than_it_says_none_beyond_them_is_handed_on() -
     batches = [pa.record_batch({"p": [0.1, 0.2]}), pa.record_batch({"p": [0.3, 0.4]})]
     source = SimpleNamespace(schema=batches[0].schema, count=3, shown="x", batches=lambda wanted: batches)
     seen = []
-    with pytest.raises(DecalError, match="x: has not the rows that it says"):
+    with pytest.raises(DecalError, match="x does not have the rows that it says"):
         for at, piece in parts._Deferred(source).pieces("p", 10):
             seen.append((at, len(piece)))
     assert seen == [(10, 2)]

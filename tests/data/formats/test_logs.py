@@ -122,7 +122,7 @@ def test_bad_logs_are_one_line(decal: Decal, tmp_path: Path) -> None:
         *(("inspect", cut, "is not a whole log of Inspect") for cut in (whole[:100], whole[: len(whole) // 2])),
         ("inspect", Path(JSON).read_bytes()[:5000], "is not a whole log of Inspect"),
         ("inspect", (tmp_path / "other.zip").read_bytes(), "it has no header.json"),
-        ("lm-eval", f"{first}\n{first[:100]}", "line 2: is not JSON"),
+        ("lm-eval", f"{first}\n{first[:100]}", "line 2 is not JSON"),
         ("lm-eval", silent, "no answer states a confidence"),
         ("lm-eval", f"{first}\n{silent}", "score missing in 1 of 2 rows"),
         ("lm-eval", ungraded, "no metric says whether the answer is right"),

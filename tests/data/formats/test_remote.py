@@ -73,8 +73,8 @@ def test_the_path_names_groups(store: str) -> None:
     ("path", "problem"),
     [
         ("s3://bucket/none.parquet", "s3://bucket/none.parquet: there is no such object"),
-        ("s3://bucket/forbidden.parquet", "s3://bucket/forbidden.parquet: cannot be read"),
-        ("s3://bucket/text.parquet", "s3://bucket/text.parquet: cannot be read as Parquet"),
+        ("s3://bucket/forbidden.parquet", "s3://bucket/forbidden.parquet cannot be read"),
+        ("s3://bucket/text.parquet", "s3://bucket/text.parquet cannot be read as Parquet"),
         ("s3://name-of-tests:secret-of-tests@bucket/whole.parquet", "holds credentials"),
         ("s3://bucket/whole.parquet?secret=secret-of-tests", "holds credentials or options"),
     ],

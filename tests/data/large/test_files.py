@@ -153,7 +153,7 @@ def test_a_corrupt_file_among_many_is_named(tmp_path: Path, monkeypatch: pytest.
     content[40:400] = b"\xff" * 360
     path.write_bytes(bytes(content))
     counted(monkeypatch)
-    with pytest.raises(DecalError, match=r"part-2\.parquet: cannot be read as Parquet"):
+    with pytest.raises(DecalError, match=r"part-2\.parquet cannot be read as Parquet"):
         ask(tmp_path, group=())
 
 

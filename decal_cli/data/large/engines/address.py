@@ -45,9 +45,9 @@ def is_address(text: str) -> bool:
 def refuse_as_file(path: str) -> None:
     """Raise a DecalError where what is given as a file is an address."""
     if is_address(path):
-        raise DecalError(f"{path}: is the address of an engine, and no file", f"give it with {Hint('engine')}")
+        raise DecalError(f"{path} is the address of an engine, and no file", f"give it with {Hint('engine')}")
     if re.match(r"[a-z][a-z0-9+.-]*:/", path, re.IGNORECASE):
-        raise DecalError(f"{path}: is an address that decal does not read", "download it, and name the file")
+        raise DecalError(f"{path} is an address that decal does not read", "download it, and name the file")
 
 
 def address_of(text: str) -> Address:

@@ -167,7 +167,7 @@ def _check_file(address: Address, engine: str) -> None:
     except OSError as error:
         raise DecalError(f"{address.shown}: {error.strerror or error}", f"name a {name} file") from None
     if found != magic:
-        raise DecalError(f"{address.shown}: is not a {name} database", f"give a file of rows without {Hint('engine')}")
+        raise DecalError(f"{address.shown} is not a {name} database", f"give a file of rows without {Hint('engine')}")
 
 
 class DuckDB(Connection):

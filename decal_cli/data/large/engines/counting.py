@@ -177,7 +177,7 @@ class EngineRows(NamedTuple):
 
     def _need_rows(self, table: Any) -> None:
         if not table.num_rows:
-            raise DecalError(f"{self.shown}: has no rows", "name another table or query")
+            raise DecalError(f"{self.shown} has no rows", "name another table or query")
 
     def _may_be_few(self, request: CountRequest) -> bool:
         """Whether there may be few enough distinct scores to count each, judging by the first rows."""
