@@ -84,6 +84,8 @@ def plan_rows(
         raise DecalError(
             f"a plan is for one score, and there are {len(dataset.models)}", f"name it with {Hint('score')}"
         )
+    if half_width is not None and not 0 < half_width < math.inf:
+        raise DecalError(f"{Hint('half_width', f'{half_width:g}')} is no width above 0", "give for example 0.01")
     for rule in rules:
         if rule.over or rule.change or rule.baseline or rule.counted or rule.scope:
             raise DecalError(

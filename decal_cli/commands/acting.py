@@ -70,7 +70,7 @@ def fit(
     format_for(None, model, ["json"], "model file")
     check_new(model, "model file", force)
     tests: Any = data.test or []
-    check_not_read(model, tests)
+    check_not_read(model, tests, "model file")
     answer = decal_cli.fit(data, decision, method=method, costs=costs, statistics=statistics)
     answer.save_model(model)
     answer.result.path = model

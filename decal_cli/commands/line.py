@@ -248,7 +248,7 @@ def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
     for path in paths:
         refuse_as_file(path)
     for key in ("output", "state", "write_splice"):
-        check_not_read(line.get(key), paths)
+        check_not_read(line.get(key), paths, key.replace("_", " "))
     return paths
 
 

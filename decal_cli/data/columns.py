@@ -178,6 +178,8 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
     """
     if repeated := [n for n, times in Counter(names).items() if n and times > 1]:
         raise DecalError(f"{shown}: duplicate column {listed(repeated)}", "rename one of the two")
+    if columns.classes and not columns.proba:
+        raise DecalError(f"{Hint('classes')} names the classes of a list", f"name its column with {Hint('proba')}")
     named = {name for role in ROLES for name in columns.names(role)}
     by_role: dict[str, tuple[str, ...]] = {}
     models: tuple[ClassColumns, ...] = ()
@@ -284,8 +286,9 @@ def _usual(role: str, free: Sequence[str], names: Sequence[str], shown: str) -> 
         stems = Counter(name.partition(":")[0] for name in names if ":" in name)
         if role == "score" and stems and max(stems.values()) > 1:
             fix += f", or a column for each class with {Hint('proba', repr(f'{max(stems, key=stems.__getitem__)}:*'))}"
+        only = ", the only one: a CSV file is cut at commas, semicolons or tabs" if len(names) == 1 else ""
         raise DecalError(
-            f"{shown}: no {role} column (none is called {', '.join(usual)})", f"{fix}; columns: {listed(names)}"
+            f"{shown}: no {role} column (none is called {', '.join(usual)})", f"{fix}; columns: {listed(names)}{only}"
         )
     fix = f"name one, such as {Hint(role, quote(hits[0]))}"
     for glob in (pattern for pattern in usual if "*" in pattern):

@@ -27,7 +27,7 @@ from decal_cli.data.features import FeatureReader
 from decal_cli.data.formats.files import Source, Wanted
 from decal_cli.data.parts import Origin, Part, Texts, floats, loaded_parts
 from decal_cli.data.times import times_of
-from decal_cli.data.words import label_text, listed, quote
+from decal_cli.data.words import label_text, listed, number_with_sign, quote
 from decal_cli.declarations.document import Count, Hidden, Limit, Positive
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -446,11 +446,9 @@ def _shares(text: str, classes: Sequence[str]) -> Shares:
 
 def _share(text: str, shown: str, example: float) -> float:
     """The share that a text is. shown: the text with its option. Errors: DecalError."""
-    try:
-        share = float(text)
-    except ValueError:
-        share = math.nan
-    if not MIN_PREVALENCE <= share <= 1 - MIN_PREVALENCE:
-        fix = f"did you mean {share / 100:g}?" if 1 < share < 100 else f"give for example {example:g}"
+    share, percent = number_with_sign(text) or (math.nan, False)
+    if percent or not MIN_PREVALENCE <= share <= 1 - MIN_PREVALENCE:
+        of_100 = (0 if percent else 1) < share < 100
+        fix = f"did you mean {share / 100:g}?" if of_100 else f"give for example {example:g}"
         raise DecalError(f"{shown} is not a share between 0 and 1", fix)
     return share

@@ -37,7 +37,8 @@ SUFFIXES = (".csv", ".parquet")
 def check_writable(path: str, what: str) -> None:
     """Raise a DecalError where a file cannot be written."""
     if path in ("", "-"):
-        raise DecalError(f"{what} {path!r} is not the name of a file", "name one, such as -o result.txt")
+        fix = "name one, such as -o result.txt, or leave it out to print" if what == "output" else "name one"
+        raise DecalError(f"{what} {path!r} is not the name of a file", fix)
     target = Path(path)
     if target.is_dir():
         raise DecalError(f"{what} {path} is a directory", "name a file")
@@ -56,13 +57,13 @@ def check_writable(path: str, what: str) -> None:
         raise DecalError(f"{what} {path}: folder {folder} is not writable", "write elsewhere")
 
 
-def check_not_read(output: str | None, paths: Sequence[str]) -> None:
+def check_not_read(output: str | None, paths: Sequence[str], what: str = "output") -> None:
     """Raise a DecalError where a result would take the place of what it is made from."""
     if output is None or not os.path.exists(output):
         return
     for path in paths:
         if os.path.exists(path) and os.path.samefile(path, output):
-            raise DecalError(f"output {output} is one of the files to be read", "write elsewhere")
+            raise DecalError(f"{what} {output} is one of the files to be read", "write elsewhere")
 
 
 def check_new(path: str, what: str, force: bool) -> None:

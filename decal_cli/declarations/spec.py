@@ -12,6 +12,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 
 
 class Between(NamedTuple):
@@ -186,9 +187,11 @@ class Registry(dict[str, D]):
         """'ece(bins=20)' -> Spec; a DecalError names the near match or the parameters there are."""
         match = _CALL.fullmatch(text)
         if match is None:
-            raise DecalError(
-                f"{self.noun} {text!r} does not parse", f"write a name, or name(parameter=value): '{self.example}'"
-            )
+            names = tuple(map(str.strip, text.split(",")))
+            fix = f"write a name, or name(parameter=value): '{self.example}'"
+            if all(name in self for name in names):
+                fix = f"give {Hint(self.noun, names)}"
+            raise DecalError(f"{self.noun} {text!r} does not parse", fix)
         declared = self.named(match["name"])
         known = {parameter.name: parameter for parameter in declared.parameters}
         given: dict[str, Any] = {}

@@ -240,7 +240,7 @@ def test_a_kind_that_changed_is_refused(tmp_path: Path, values: Any, kind: Kind,
     rows = NewRows(path, Columns(score=("p",), features=("x",)), (kind,), None)
     with pytest.raises(DecalError) as caught:
         list(rows.batches())
-    assert f"column 'x': {words}" in str(caught.value) and str(caught.value).isprintable()
+    assert f"column 'x' {words}" in str(caught.value) and str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize(

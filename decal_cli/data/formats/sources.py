@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 from urllib.parse import unquote
@@ -12,6 +13,7 @@ import numpy as np
 from decal_cli.data.formats.csvfile import CsvSource
 from decal_cli.data.formats.files import Held, Raw, RemoteRaw, Source, Wanted, is_remote, objects_in, raw, translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
+from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_HELD_BYTES
@@ -91,9 +93,10 @@ def opened(path: str, stdin: BinaryIO | None) -> list[Source]:
 
 
 def named_once(paths: Sequence[str]) -> Sequence[str]:
-    """The paths, by default that of standard input. Errors: DecalError, where that is named twice."""
-    if list(paths).count("-") > 1:
-        raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
+    """The paths, by default that of standard input. Errors: DecalError, where a file is named twice."""
+    times = Counter(map(os.path.abspath, paths))
+    if twice := [path for path in paths if times[os.path.abspath(path)] > 1]:
+        raise DecalError(f"{quote(twice[-1])} is named twice", "name it once: its rows would count twice")
     return paths or ["-"]
 
 

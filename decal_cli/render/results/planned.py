@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from decal_cli.analysis.plan import POWERS, RowPlan, RowsNeeded
 from decal_cli.declarations.document import Some
-from decal_cli.numbers import DASH, percent
+from decal_cli.numbers import DASH, many, percent
 from decal_cli.render.blocks import Bar, Bars, Blocks, Column, Notes, Paragraph
 from decal_cli.render.cells import by_words, left, reasons, table
 from decal_cli.render.results.opening import told
@@ -74,4 +74,4 @@ def _sentence(first: RowsNeeded) -> str:
     sure = ""
     if first.curve:
         sure = f" in {percent(POWERS[0])} of samples, {most:,} for {percent(POWERS[-1])}"
-    return f"Collect {least:,} rows to {first.what}{sure}."
+    return f"Collect {many(least, 'row')} to {first.what}{sure}."

@@ -167,7 +167,7 @@ def test_a_large_parquet_file_is_read_column_by_column(tmp_path: Path, monkeypat
 
         with monkeypatch.context() as patch:
             patch.setattr(ParquetSource, "__init__", damaged)
-            assert "has not the rows that it says" in reading_error(path)
+            assert "does not have the rows that it says" in reading_error(path)
 
 
 def test_of_a_file_with_more_rows_than_it_says_none_beyond_them_is_handed_on() -> None:
