@@ -65,12 +65,10 @@ class Gain:
 class Fitting:
     """A fitted model and how it did.
 
-    columns: what applying the model adds to rows, the new score first. shared: how many test rows are training rows as
-    well, None where that cannot be told.
-    scores: the rows that it is judged on, with the score as it is and the new one: those it was fitted to, each scored
-    by a model that other folds fitted (cross_fitted), or those of a test file. judged: their evaluation. differences:
-    metrics of the score as it is and of the new one, empty where the model moves the threshold and leaves the score.
-    gain: None without a task. why: what `auto` compared, where it took another method than the advice names.
+    columns: what applying it adds, the new score first. shared: how many test rows are training rows; None: unknown.
+    scores: the rows that judge it, with both scores: those it was fitted to, scored by other folds (cross_fitted), or
+    those of a test file. judged: their evaluation. differences: metrics before and after; empty where only the
+    threshold moves. gain: None without a task. why: what `auto` compared, where it left the advised method.
     """
 
     chosen: MethodSpec

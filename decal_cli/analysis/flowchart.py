@@ -1,15 +1,8 @@
 """The evaluation procedure of [R, appendix A] as data: evidence in, the answers on the way and the action out.
 
-Every rule is statistical. A gain exists ("yes") where its interval lies above 0, it does not matter ("no") where its
-interval reaches above 0 by no more than the tolerance and does not lie above 0, and is unknown otherwise. Where there
-is a sign of the gain (the best threshold is clearly another one, or the features clearly say more than the score), it
-does not matter within half, or a third, of the tolerance only. A clear gain within the tolerance is "yes" and marked
-small. All gains are estimated on held-out rows; the plug-in regrets of [R] are positive by noise alone, so nothing is
-decided on them.
-
-Where the user gave costs, an interval that cannot tell a gain from its cost does not stop the walk: the action with the
-largest estimated gain after its cost is taken, because waiting has a price as well. Where question 1 says no, a cost
-changes nothing.
+A gain exists ("yes") where its interval lies above 0. It does not matter ("no") where its interval does not lie above 0
+and reaches above it by no more than the tolerance. Otherwise it is unknown. A clear gain within the tolerance is "yes"
+and marked small. Gains are of held-out rows: plug-in regrets are positive by noise.
 """
 
 from __future__ import annotations
@@ -143,17 +136,18 @@ class Constant:
         return " ".join((adverb, {"act": "acting", "decide": "deciding"}[verb], *name))
 
 
+# Where there is a sign of the gain (the best threshold is clearly another one, or the features clearly say more than
+# the score), it does not matter within half, or a third, of the tolerance only. Where the user gave costs, an interval
+# that cannot tell a gain from its cost does not stop the walk: the action with the largest estimated gain after its
+# cost is taken, because waiting has a price as well. Where question 1 says no, a cost changes nothing.
 @dataclass(frozen=True)
 class Evidence:
     """All that the flowchart looks at. Utilities, tolerance and costs are per decision, in the user's unit.
 
-    items: by metric, EVIDENCE_KEYS; a missing one counts as undefined. costs: by action, "recalibrate" and
-    "post-train". satisfied_at: the expected utility that is good enough. features: whether the user named any.
-    acts_from: the score from which decisions are 1 now; None where it is not looked at. counted: whether rows were
-    counted before, so that no feature of them can be named. best_constant: the name of the best constant action, where
-    there are more than two. confidence: of the intervals. fits: the method that each action names on these rows. say:
-    how amounts are written; names: of the decisions 0 and 1, () where the user gave none. unlearnable: the features of
-    which nothing can be learned as they are.
+    items: by metric, EVIDENCE_KEYS; a missing one is undefined. costs, fits: cost and method by action. satisfied_at:
+    the expected utility that is enough. features: whether any are named; unlearnable: those that teach nothing.
+    acts_from: the score from which decisions are 1 now, if looked at. counted: whether rows were counted before.
+    best_constant: its name, of three or more actions. say: writes amounts. names: of decisions 0 and 1.
     """
 
     items: Mapping[str, Item]

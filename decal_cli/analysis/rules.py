@@ -8,13 +8,6 @@ scope   = { @model=NAME | @group=NAME }
 NAME    = as it is | "quoted as in JSON"
 bound   = number | baseline [ (+ | -) number ]
 op      = <= | < | >= | >
-
-delta is the metric of the second of exactly two models minus that of the first, on the rows that both have; its
-interval is the paired one. It goes without a model, a baseline, max and gap. drop is what a model lost since the
-baseline, above 0 where it became worse; it goes without max and gap, and its bound is a number. gap is the largest
-difference between two groups of a column, of those that have 30 rows in the denominator of the metric; its interval
-holds whichever pair has it. rows and positives are the rows of a model and group, and those of label 1; they stand
-alone, with a scope. A name in quotes may hold anything; one without ends at the next @, and loses spaces at its ends.
 """
 
 from __future__ import annotations
@@ -52,6 +45,12 @@ _QUOTING = 'write it as JSON does: @group="a@b"; \\" is a quotation mark, \\\\ a
 _RULE = re.compile(r"(?P<side>.+?)\s*(?P<op><=|>=|<|>)\s*(?P<bound>[^<>=]+)")
 _QUOTED = re.compile(r'(@\s*(?:model|group)\s*=\s*)("(?:[^"\\]|\\.)*")', re.DOTALL)
 _SIDE = re.compile(r"(?P<over>upper|lower|max|gap)\s*\((?P<inner>.*)\)")
+# delta is the metric of the second of exactly two models minus that of the first, on the rows that both have; its
+# interval is the paired one. It goes without a model, a baseline, max and gap. drop is what a model lost since the
+# baseline, above 0 where it became worse; it goes without max and gap, and its bound is a number. gap is the largest
+# difference between two groups of a column, of those that have 30 rows in the denominator of the metric; its interval
+# holds whichever pair has it. rows and positives are the rows of a model and group, and those of label 1; they stand
+# alone, with a scope. A name in quotes may hold anything; one without ends at the next @, and loses spaces at its ends.
 _CHANGE = re.compile(r"\s*(?P<change>delta|drop)\s*\((?P<metric>.*)\)\s*")
 _BOUND = re.compile(r"(?P<baseline>baseline)?\s*(?P<number>[+-]?\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)?")
 

@@ -1,20 +1,8 @@
 """Brier curves on the same rows: where each model wins, where the curves cross, and how certain that is.
 
-B(t) is the cost-weighted loss of deciding 1 iff score >= t (Tasche 2021, def. 5.1). Between neighbouring scores of
-either model both curves are straight lines, so their difference D(t) = B_b(t) - B_a(t) is known exactly from its
-coefficients on these segments, its zeros and jumps are the crossings, and its standard error comes from the rows on
-which the two decide differently. Curves of samples cross many times by noise alone: a crossing counts where a model
-that was ahead beyond chance gives way to the other that is ahead beyond chance. Noise is assessed at all thresholds at
-once: whoever looks at hundreds of them finds some where one model is ahead at any one of them.
-
-Of several models, the lowest curve is that of the isotonic fits, at the thresholds of a grid. A model whose calibrated
-curve lies above another's at some threshold is not sufficient: the other knows something of the label that it does not
-(Tasche 2021, thm. 3.4, cor. 3.5). Whether chance explains a difference is judged by fits to other rows: a fit to the
-same rows bends to them.
-
-ROC curves, what they become (Brier curves, and back), and where the isotonic fit of a calibrated model lies need no
-calibration: a ROC curve only orders the rows. Its upper hull and the Brier curve of the calibrated score hold the same
-(Tasche 2021, remarks 5.3 and 5.4).
+B(t) is the cost-weighted loss of deciding 1 iff score >= t (Tasche 2021, def. 5.1). Curves of samples cross many times
+by noise alone. So a crossing counts only where a model that was ahead beyond chance gives way to the other that is
+ahead beyond chance, and chance is assessed at all thresholds at once.
 """
 
 from __future__ import annotations
@@ -72,13 +60,16 @@ class Crossing:
     below: str
 
 
+# Between neighbouring scores of either model both curves are straight lines. So their difference D(t) = B_b(t) - B_a(t)
+# is known exactly from its coefficients on these segments, and its zeros and jumps are the crossings. Its standard
+# error comes from the rows on which the two decide differently.
 @dataclass(frozen=True, eq=False)
 class BrierDifference:
     """The difference of two Brier curves, D(t) = alpha + beta t for t in (edge[k], edge[k + 1]].
 
-    edge: (s + 1,), from 0 to 1. alpha, beta: (s,). squares: (s, 2), sums of squared weights of the rows with label 1
-    and with label 0 on which the two decide differently; signed: each square with the sign of what B loses there.
-    count: (s,), effective rows of these. total, total2: summed weights and squares. names: of A and B.
+    edge: (s + 1,), from 0 to 1. alpha, beta: (s,). squares: (s, 2), sums of squared weights of the rows of label 1 and
+    of 0 on which the two decide differently; signed: each square with the sign of what B loses there. count: (s,),
+    effective rows of these. total, total2: summed weights and squares. names: of A and B.
     """
 
     edge: Floats
@@ -254,6 +245,10 @@ def _spread(values: Floats, first: Ints, last: Ints, edges: int) -> Floats:
     return np.cumsum(steps)[:-1]
 
 
+# Of several models, the lowest curve is that of the isotonic fits, at the thresholds of a grid. A model whose
+# calibrated curve lies above another's at some threshold is not sufficient: the other knows something of the label that
+# it does not (Tasche 2021, thm. 3.4, cor. 3.5). Whether chance explains a difference is judged by fits to other rows: a
+# fit to the same rows bends to them.
 @dataclass(frozen=True)
 class Rival:
     """A model beside the others: refinement_loss is twice the area under its calibrated Brier curve; gap: its largest
@@ -350,6 +345,8 @@ def _advantage(a: Floats, b: Floats, rows: Rows, at: Floats) -> Floats:
     return np.where(apart.count[k] >= MIN_DIFFERENT_ROWS, -value / error, 0.0)
 
 
+# A ROC curve needs no calibration: it only orders the rows. Its upper hull and the Brier curve of the calibrated score
+# hold the same (Tasche 2021, remarks 5.3 and 5.4).
 @dataclass(frozen=True, eq=False)
 class Roc:
     """Points of a ROC curve, shape (k,) each, of a population in which this share has label 1.

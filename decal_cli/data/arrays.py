@@ -28,13 +28,12 @@ def from_arrays(
     columns: Columns = Columns(),  # noqa: B008  (frozen)
     **roles: Any,
 ) -> Dataset:
-    """Check arrays, or the columns of a table, as `read` checks files.
+    """Check arrays, or a table, as `read` checks files.
 
-    data_or_score: (T,) scores, or a mapping or data frame (pandas, polars, also lazy, pyarrow). With label given as an
-    array its columns are scores, each one model (those of columns.score, if named); else all roles are looked up in it
-    by `columns` and the usual names. label: (T,) or the name of a column; so are the other roles of one column, such as
-    weight=. A role of several, such as group=, takes (T,), a mapping or frame of such, or column name(s); features=
-    also (T, d). Errors: DecalError.
+    data_or_score: (T,) scores, or a mapping or data frame (pandas, polars, also lazy, pyarrow). Where label is an
+    array, its columns are scores, each one model; else roles are looked up in it by `columns` and the usual names.
+    label, and others of one column: (T,) or a name. Of several, such as group=: (T,), a mapping or frame of such, or
+    names; features= also (T, d). Errors: DecalError.
     """
     if unknown := sorted(roles.keys() - ROLES.keys()):
         raise TypeError(f"unexpected argument {unknown[0]!r}")

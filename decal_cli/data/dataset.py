@@ -62,11 +62,10 @@ class Input:
 class Predictions:
     """One model of a data set, with the rows that it is evaluated on, checked.
 
-    columns: those that hold its scores, one for a binary label. rows: arrays may be read-only views of the file; labels
-    are uint8, features are read when they are needed, once for all models. feature_names: the feature columns (one name
-    where it is one list-valued column). dropped: rows of the data set that are not among them. row_numbers: int64 (T,),
-    which rows of the data set they are, from 0; None: all. without_label: the dropped rows that lack a label
-    and nothing else, with label 0; None where there are none, or where rows are counted and not read.
+    columns: those of its scores. rows: arrays may be read-only views of the file; features are read when needed.
+    feature_names: feature columns, or one list-valued column. dropped: rows of the data set that are not among them.
+    row_numbers: int64 (T,), their places in it, from 0; None: all. without_label: rows that lack a label alone, with
+    label 0; None: none, or rows were counted.
     """
 
     name: str

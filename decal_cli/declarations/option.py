@@ -22,10 +22,10 @@ AS_FIELD = "="
 class Option:
     """What help, parser, settings and Python know of a field.
 
-    key: its name on the command line, in settings and in Python; by default the field's, "" where only Python has it.
-    line: its name on the line alone; "" where that has no such option. brief: whether the first page of help has it,
-    with its first sentence. ranged: whether a number may be a text LOW:HIGH. shown: the default that help prints, where
-    that is found later. settle: turns its value and the line, by key, into the value that is used.
+    key: its name on the line, in settings and in Python, by default the field's; "" where only Python has it. line: its
+    name on the line alone; "" for none. brief: whether the first page of help has its first sentence. ranged: whether a
+    number may be LOW:HIGH. shown: the default that help prints. settle: turns its value and the line, by key, into the
+    value used.
     """
 
     help: str = ""

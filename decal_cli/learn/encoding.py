@@ -1,19 +1,8 @@
-"""Features as numbers: what some rows teach about categories and missing values, applied to others.
+"""Features as numbers: what some rows teach about categories, texts and missing values, applied to others.
 
-A category column becomes an indicator for each of its frequent categories, one for all others together, and one number:
-the log-odds of label 1 among the rows of the category, drawn towards those of all rows. A row that teaches takes this
-number from the rows before it in a random order alone (ordered target statistics, Prokhorenkova et al. 2018), so that
-no label has a part in its own row's features. Missing is a category like any other; one that no row taught counts as
-one of the others.
-
-A column of raw texts becomes one number: what its n-grams add to the log-odds of label 1 beyond the score, by a
-logistic regression on them (tf-idf) and on the score. A row that teaches takes the number from a regression on other
-folds, so that its own label has no part in it; of several classes there is a number for each frequent one.
-
-Numbers stay what they are, with an indicator of where they are missing; missing values stay NaN. Trees take that side
-of a split that suits these rows best, linear models take the mean.
-
-Features that are numbers without gaps need no encoder and are not touched.
+No label has a part in the features of its own row. A row that teaches takes the log-odds of its category from the rows
+before it in a random order, and the number of its text from a regression on other folds. Numbers stay what they are,
+and missing ones stay NaN. Numbers without gaps need no encoder.
 """
 
 from __future__ import annotations
@@ -59,6 +48,10 @@ R = TypeVar("R", bound=Rows)
 Weights = NDArray[np.float32]
 
 
+# A category column becomes an indicator for each of its frequent categories, one for all others together, and one
+# number: the log-odds of label 1 among the rows of the category, drawn towards those of all rows (ordered target
+# statistics, Prokhorenkova et al. 2018). Missing is a category like any other; one that no row taught counts as one of
+# the others.
 @model()
 class CategoryColumn:
     """One column of categories as numbers.
@@ -101,6 +94,8 @@ class CategoryColumn:
         return self._places(codes, names) == len(self.names) + 1
 
 
+# A column of raw texts becomes one number: what its n-grams add to the log-odds of label 1 beyond the score, by a
+# logistic regression on them (tf-idf) and on the score. Of several classes there is a number for each frequent one.
 @model()
 class TextColumn:
     """One column of raw texts as numbers.
@@ -140,6 +135,8 @@ class TextColumn:
         return (grams @ weight).T / np.where(length > 0, length, 1.0)
 
 
+# A number that is missing somewhere gets an indicator. Trees take that side of a split that suits these rows best,
+# linear models take the mean.
 @model()
 class Encoder:
     """Typed features as numbers.

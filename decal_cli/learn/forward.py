@@ -1,8 +1,8 @@
 """What fits on earlier rows make of later ones: what methods would have won, had they been fitted as time went by.
 
-Rows are cut by their time into blocks of about as many rows each. A recalibrator, and where there are features the
-method `blend`, are fitted to all rows up to the end of each block, and give new scores to every block after it. So a
-row has a score from a fit of every age: fitted just before its block, or some blocks earlier.
+Rows are cut by time into blocks of about as many rows. A recalibrator, and with features the method `blend`, are fitted
+to all rows up to the end of each block and score every later block. So a row has a score from a fit of every age: from
+just before its block, or some blocks earlier.
 """
 
 from __future__ import annotations

@@ -1,23 +1,9 @@
 """What post-training on the features would still win beyond recalibration, before any method is named.
 
-The probe is `blend` in small: a logistic regression and boosted trees, both on the score and the features, whose
-log-odds and those of the recalibrated score are weighted by how well they predict rows that they have not seen. The two
-learners are small enough to be fitted once for every fold, and good enough to predict what `blend` wins. Everything is
-cross-fitted: a row's two probabilities, the probe's and that of isotonic regression of the score, come from models that
-have not seen it; its four weights have, by half. Nothing here knows t*: one call serves every task.
-
-The gain at t* is the mean of two estimates of the same thing. One takes the held-out labels for what changed decisions
-are worth: unbiased, noisy. The other takes a probability for it: less noisy, but the probe would be judge of its own
-decisions, so the judge is a logistic curve, with four parameters, of the probe and of both recalibrated scores. It is
-fitted to the same labels, and how they move it is part of the gain's error.
-
-What a probe wins at t* grows slowly with the rows, and long before it is clear the probe may show that there is
-something to learn: among rows of nearly the same score, does the label go with what was learned without it?
-Where the features say nothing more, the sum of the products of both residuals has mean 0, whatever the probe learned.
-That is the generalised covariance measure of Shah and Peters, with what the probe learned in place of a feature: the
-mean of its two learners, since its weights know the labels.
-
-How the probe was chosen, and how well it predicts what methods win on real data, stands in docs/probe.md.
+The probe is a small `blend`: a logistic regression and boosted trees on the score and the features, weighted with the
+recalibrated score by how well they predict unseen rows. A row's probabilities come from models that have not seen it,
+and its four weights from the other half. Nothing here knows t*. docs/probe.md says how it was chosen and how well it
+predicts.
 """
 
 from __future__ import annotations
@@ -200,6 +186,10 @@ JUDGE_PENALTY = 0.5
 """Penalty of the judge's squared parameters."""
 
 
+# The gain at t* is the mean of two estimates. One takes the held-out labels for what changed decisions are worth:
+# unbiased, noisy. The other takes a probability in their place, and is less noisy. The probe would judge its own
+# decisions, so the judge is a logistic curve of the probe and of both recalibrated scores, with four parameters. It is
+# fitted to the same labels, and how they move it is part of the error of the gain.
 class Judge(NamedTuple):
     """What the decisions of a probe are judged by, in each of some deals of the rows, and what moves it.
 
@@ -470,6 +460,11 @@ TINY = 1e-300
 """The variance that stands in place of 0."""
 
 
+# What a probe wins at t* grows slowly with the rows. Long before it is clear, the probe may show that there is
+# something to learn: among rows of nearly the same score, does the label go with what was learned without it? Where the
+# features say nothing more, the sum of the products of both residuals has mean 0, whatever the probe learned. That is
+# the generalised covariance measure of Shah and Peters, with what the probe learned in place of a feature: the mean of
+# its two learners, because its weights know the labels.
 def no_signal(probed: Probed) -> float:
     """Probability of so clear a signal, or a clearer one, where the features say nothing beyond the score."""
     if not len(probed.probe):

@@ -1,11 +1,8 @@
 """Regions: parts of the feature space where the true probability may differ from what the score alone can say.
 
-Two uses, two partitions. Grouping loss is estimated on bins of the score times leaves of an honest tree within each bin
-(Perez-Lebel et al. 2023 and 2025): grown on one half of the bin's rows, counted on the other, halves swapped. The Brier
-curve of deciding per region is evaluated on held-out rows: each fold's rows use regions grown on the other folds.
-
-Rows are first put into an order that depends on their content alone, so that halves and folds, and with them every
-number, are the same however the rows came.
+Grouping loss is estimated on bins of the score times leaves of an honest tree within each bin (Perez-Lebel et al. 2023
+and 2025): grown on one half of its rows, counted on the other, halves swapped. Decisions per region are judged on
+held-out rows. Rows are first ordered by their content, so that no number depends on their order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Recalibration of the probabilities of several classes by a linear map of their logarithms.
 
 All scalings are one map: p' = softmax(W log p + b). Temperature scaling has W = s I and b = 0; vector scaling has a
-diagonal W; matrix scaling a full one. The structured ones begin at the scaled temperature and pay for what they move
-away from it: little for the diagonal and b, more for what lies beside the diagonal, so that few rows move it little.
+diagonal W; matrix scaling a full one. Structured ones begin at temperature scaling and pay for what they move away from
+it: little for the diagonal and b, more beside the diagonal, so that few rows move it little.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """New models on the features: the last layer fitted again, models stacked on the score, their blend, and probing.
 
-The sizes of trees were chosen by log loss, which is nobody's utility, on eleven text data sets (32 features, 1,000 to
-12,000 rows, two scores each; one half to fit, the other to evaluate), among about ten settings that take less than a
-second at 3,000 rows. Mean log loss on these sets: boosting 0.418, 0.473 with scikit-learn's defaults; forests 0.438,
-0.448 with the defaults; refit 0.421, 0.428 in the features' own units; stack 0.421; probing 0.420.
-
 For several classes a regression is multinomial, and trees see the classes in an order by rows and mean probability, so
-that their order in the file changes nothing."""
+that their order in the file changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -358,6 +354,10 @@ def stack_forest(
     return ClassForest(forest, values, order)
 
 
+# The sizes of trees were chosen by log loss, which is nobody's utility, on eleven text data sets (32 features, 1,000 to
+# 12,000 rows, two scores each; one half to fit, the other to evaluate), among about ten settings that take less than a
+# second at 3,000 rows. Mean log loss on these sets: boosting 0.418, 0.473 with scikit-learn's defaults; forests 0.438,
+# 0.448 with the defaults; refit 0.421, 0.428 in the features' own units; stack 0.421; probing 0.420.
 def grown_forest(columns: Narrow, label: NDArray[Any], rows: Training, trees: int, sizes: str) -> Any:
     """A fitted RandomForestClassifier of so many trees; columns, label: of the rows as it sees them."""
     from sklearn.ensemble import RandomForestClassifier

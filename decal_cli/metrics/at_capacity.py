@@ -1,8 +1,8 @@
 """Sums over the rows that are acted on under a limited capacity, and what every row adds to them to first order.
 
-Where a list is full, one more row that is acted on takes the place of the row that was next: what it adds is its own
-value less the value of that row. That is how the choice of the threshold enters the errors. Where places are free, and
-in a part of the rows, whose threshold is given by the others, it adds its own value.
+Where a list is full, one more row that is acted on takes the place of the next one: it adds its own value less that of
+the next. So the threshold enters the errors. Where places are free, and in a part of the rows whose threshold the
+others give, it adds its own value.
 """
 
 from __future__ import annotations

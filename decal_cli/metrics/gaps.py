@@ -1,10 +1,8 @@
 """Gaps between label frequency and mean score on given levels, the gaps that chance makes, and intervals of errors.
 
-A calibration error is never negative, and noise alone makes it positive. A bootstrap lays noise on noise, and near
-calibration its interval misses the truth; so does a normal interval. Here chance is drawn in worlds on two paths away
-from calibration: gaps that are the observed ones times a factor, and gaps that are the observed ones less so many of
-their standard errors, since small ones may be nothing but noise. The interval holds the errors of the worlds in which
-the observed one is none of the extreme ones, and the observed one itself.
+Noise alone makes a calibration error positive, so a bootstrap or normal interval misses the truth near calibration.
+Here chance is drawn in worlds on two paths from calibration: the observed gaps times a factor, and less so many
+standard errors. The interval holds the observed error, and those of the worlds in which it is none of the extreme ones.
 """
 
 from __future__ import annotations
@@ -160,9 +158,9 @@ def debiased_interval(levels: Table, confidence: float) -> Interval:
 def variance_terms(levels: Table) -> tuple[float, float]:
     """Variance of the debiased square where the true one is theta: slope * max(theta, 0) + floor.
 
-    A bin's (d + e)^2 - v, e of variance v, has variance 4 d^2 v + 2 v^2. The floor sums the second term, all there is
-    for a calibrated model; the slope is the mean of 4 share v over bins, each by its part in the squared gaps.
-    v = h (1 - h) / (rows - 1), rows the effective ones; of clusters, bins vary together.
+    A bin's (d + e)^2 - v, e of variance v, has variance 4 d^2 v + 2 v^2. The floor sums 2 v^2; the slope is the mean of
+    4 share v over bins, each by its part in the squared gaps. v = h (1 - h) / (rows - 1), rows the effective ones; of
+    clusters, bins vary together.
     """
     some, variance, covariance = noise(levels)
     if not some.any():

@@ -236,9 +236,9 @@ class Facts(Block):
 class Picture(Block):
     """A picture: an SVG file's bytes, or a name of a file beside the page, or lines of characters.
 
-    caption: what it shows, or what to see in it where a title says what it shows. finding: what it comes to, for those
-    who do not see it. kind: of picture. frame: where its axes are, as shares of its width and height from the lower
-    left corner (left, right, bottom, top), and their ends (x, then y); () where nothing is shown to move in it.
+    caption: what it shows, or what to see in it below a title. finding: what it comes to, for those who do not see it.
+    kind: of picture. frame: where its axes are, as shares of its width and height from the lower left corner (left,
+    right, bottom, top), and their ends (x, then y); () where nothing moves in it.
     """
 
     caption: str

@@ -1,15 +1,8 @@
 """Statistics that may be looked at after every row: confidence sequences, and an alarm of miscalibration.
 
-What is covered is the running mean of the conditional expectations of a difference, given all rows before: it needs no
-assumption on how the rows depend on each other. Empirical Bernstein sequences (Howard et al. 2021, Choe and Ramdas
-2024) with the boundary of the gamma-exponential mixture.
-
-The alarm is an e-process of bets against the score. Null hypothesis: given every score and label of the rows before,
-the label of a row with score p is 1 with probability p. A bet is another calibration curve q(p); its capital is the
-likelihood ratio of q to p. Under the null hypothesis capital has no tendency to grow, and the chance that a mixture of
-capitals that starts at 1 ever reaches 1/alpha is at most alpha (Ville 1939). Henzi et al. 2024 bet on an isotonic q
-that they learn; here a mixture of fixed ones bets, and some capital is kept for bets that start later. Labels enter in
-the order of the rows, whenever they arrive: when they arrive may depend on what they are.
+A sequence covers the running mean of the conditional expectations of a difference, given all rows before, however the
+rows depend on each other. It is an empirical Bernstein sequence (Howard et al. 2021, Choe and Ramdas 2024) with the
+boundary of the gamma-exponential mixture. The alarm is an e-process of bets against the score.
 """
 
 from __future__ import annotations
@@ -259,6 +252,12 @@ N_BINS = 5
 """Bins of the score, of equal width, for bets that the score is off in one of them only."""
 
 
+# Null hypothesis of the alarm: given every score and label of the rows before, the label of a row with score p is 1
+# with probability p. A bet is another calibration curve q(p); its capital is the likelihood ratio of q to p. Under the
+# null hypothesis capital has no tendency to grow, and the chance that a mixture of capitals that starts at 1 ever
+# reaches 1/alpha is at most alpha (Ville 1939). Henzi et al. 2024 bet on an isotonic q that they learn; here a mixture
+# of fixed ones bets, and some capital is kept for bets that start later. Labels enter in the order of the rows,
+# whenever they arrive: when they arrive may depend on what they are.
 @dataclass(frozen=True)
 class Bet:
     """A bet that the log-odds are slope * logit p + shift, where the score lies in this bin (None: everywhere).

@@ -41,11 +41,10 @@ class Guarantee(NamedTuple):
 class Forecaster(Resumable, ABC):
     """Predicts rows one after the other, and learns labels in the order of the rows.
 
-    It has a `replay` of its own, or a `predict_one`: each of them is made of the other.
-
-    title: its name for users. randomised: whether its predictions rest on random numbers, of its `seed`. needs_score:
-    whether it looks at the score at all. uses_horizon: whether it is made for a number of rows, its `horizon`. on_grid:
-    whether it predicts the points of a grid, so that many rows have the same prediction.
+    It has a `replay` of its own or a `predict_one`; each is made of the other. title: for users. randomised: whether
+    predictions rest on random numbers, of its `seed`. needs_score: whether it looks at the score. uses_horizon: whether
+    it is made for a number of rows, its `horizon`. on_grid: whether it predicts points of a grid, so that many rows
+    have the same prediction.
     """
 
     title: ClassVar[str]

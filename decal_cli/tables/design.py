@@ -1,14 +1,9 @@
-"""How rows were sampled. A design alone knows what follows from it: resamples, folds, errors.
+"""How rows were sampled, and what follows: resamples, folds, errors.
 
-A table or a table of pairs holds cells, each with its rows and positives, and the design of these rows. Every table
-made from another (its bins, a fold, a resample) carries its design along, because each of them has its own standard
-errors and may be resampled itself. That is why the design is a part of the table and not something beside it.
-
-Rows are each sampled by itself, or in clusters: the visits of a patient, the answers to a question. Then the cluster is
-the unit that is independent. Errors of means sum over clusters (sandwich, no small-sample factor), resamples draw
-clusters, and folds keep them whole. What else there is of intervals rests on effective rows, which are the rows over
-the design effect of label less score: how much larger the variance of its mean is than that of as many independent
-rows.
+A design is a part of its table: every table made from another (bins, a fold, a resample) has errors of its own. Rows
+are sampled each by itself, or in clusters, such as visits of a patient. Errors of means sum over clusters (sandwich, no
+small-sample factor), resamples draw them, folds keep them whole. Other intervals count rows over the design effect of
+label less score.
 """
 
 from __future__ import annotations

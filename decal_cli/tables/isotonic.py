@@ -1,11 +1,8 @@
 """Isotonic regression by pooling adjacent violators, on arrays of any length without a Python loop over them.
 
-Pooling may happen in any order, so whole runs of violators are pooled at once, and at the end one linear scalar pass
-takes the few pools that remain. Start-up is why this does not call a library: the one that has it takes as long to
-import as a small file takes to evaluate.
-
-Whole numbers are pooled on their cumulative sums: dropping a point between two pools merges them, exactly, several
-times faster than adding. Weights are added, because differences of their long sums would not be exact.
+Whole runs of violators are pooled at once, and one linear scalar pass takes the few pools that remain. Whole numbers
+are pooled on their cumulative sums, exactly and faster; weights are added, because differences of their long sums would
+not be exact. No library is called, since importing it takes as long as evaluating a small file.
 """
 
 from __future__ import annotations

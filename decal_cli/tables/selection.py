@@ -1,9 +1,8 @@
 """Limited capacity: which rows are acted on where one can act on so many of them only.
 
-Rows are acted on from the highest rank down, until the places are taken. They rank by their score, or by what acting
-on them is expected to win where that differs for other reasons. The rows of a level that has fewer places than rows
-share them: each is acted on with the same chance, and everything is counted in expectation. A row below the threshold
-of the decision is not acted on, even if places are free. Every period, such as a day, has a list of its own.
+Rows are acted on from the highest rank down: by score, or by what acting is expected to win. Rows that tie for the last
+places share them with equal chance, and all is counted in expectation. A row below the threshold of the decision is not
+acted on, even if places are free. Every period has its own list.
 """
 
 from __future__ import annotations

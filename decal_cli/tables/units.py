@@ -1,9 +1,8 @@
 """Units: the rows, or what a GROUP BY leaves of them. An estimate is a value and what each unit adds to it.
 
-A unit stands for rows that agree in all that a number depends on: one row, or all rows of one action and label. Any
-number that is a smooth function of means over units has an influence, what one more unit of weight would add to it;
-sums, differences, products and ratios of estimates follow by the delta method. Only the sampling of the units knows how
-they vary: weights, clusters, a share of labels that is known (Deville 1999, linearised variables).
+A unit stands for rows that agree in what a number depends on. A smooth function of means has an influence: what one
+more unit of weight would add to it. Sums, products and ratios follow by the delta method. Only the sampling knows how
+units vary: weights, clusters, known shares of labels (Deville 1999, linearised variables).
 """
 
 from __future__ import annotations
@@ -440,12 +439,12 @@ class Influence:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A value, and what one more unit of weight of each unit would add to it, shape (m,).
+    """A value, and what one more unit of weight of each unit would add to it.
 
-    adds: the latter, or a function that computes it. low, high: the range of the value. extra: variance that the units
-    do not show to first order. missed: squared distance of a row that could have been missed, nan: of the farthest
-    kind. rows: effective rows behind a share of 0 or 1, nan: of all units. known: the variance that the units show,
-    nan: from the influence. of_rows: whether it is a share of rows.
+    adds: the latter, (m,), or a function for it. low, high: range of the value. extra: variance that units do not show
+    to first order. missed: squared distance of a row that could have been missed; nan: the farthest kind. rows:
+    effective rows behind a share of 0 or 1; nan: all. known: variance that units show; nan: from influence. of_rows:
+    whether it is a share.
     """
 
     value: float

@@ -1,9 +1,8 @@
 """Tasks: utilities of actions at two outcomes, and the thresholds between them; of several classes; of each row.
 
-Any task of two outcomes is a sum of tasks of two actions. Over the scores from 0 to 1, the best of several actions is
-the upper envelope of their lines (1 - p) U[a][0] + p U[a][1]. Each of its kinks is the threshold of one step, from an
-action to the next: a task of two actions. Whatever a decision is worth more than the first action on the envelope is
-the sum of what the steps are worth, so that regrets and gains are sums over steps too.
+Over the scores from 0 to 1, the best of several actions is the upper envelope of their lines
+(1 - p) U[a][0] + p U[a][1]. Each kink is the threshold of a step to the next action: a task of two actions. So any task
+of two outcomes is a sum of such tasks, and its regrets are sums over steps.
 """
 
 from __future__ import annotations

@@ -48,9 +48,9 @@ class Varied:
 class TaskSeries:
     """Tasks by the value of what varies. title: what that is, in words; own: its value in the user's task, if any.
 
-    kind: the price of abstention, one entry of the utility, the share of label 1, the rows that can be acted on, or a
-    factor on the cost of a false positive in every row; the task is the same at every share of label 1 and capacity.
-    entry: the numbers of its action and class. counted: whether capacities are counts of rows, not shares.
+    kind: the price of abstention, an entry of the utility, the share of label 1, a capacity, or a factor on the cost of
+    a false positive in every row; share and capacity leave the task as it is. entry: the numbers of its action and
+    class. counted: whether capacities are counts of rows, not shares.
     """
 
     kind: Kind

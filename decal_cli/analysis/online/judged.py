@@ -1,14 +1,11 @@
 """A replay, judged: what each forecaster is worth, what is advised, and gate rules that may be looked at at any time.
 
-A rule is `side op number`:
-
+rule    = side op number
 side    = [lower | upper] ( gain ) | gain | e_calibration | rows
 gain    = gain | gain@method=NAME
 op      = <= | < | >= | >
 
-e_calibration is the e-value after the last row, or 1 over the p-value where labels come late. gain is what a method won
-over the first one, per decision, with the ends of its confidence sequence; without a name it is that of the
-recalibrator whose lower end is highest, at the level that allows for looking at all of them.
+e_calibration is the e-value after the last row, or 1 over the p-value where labels come late.
 """
 
 from __future__ import annotations
@@ -85,10 +82,9 @@ class OnlineAdvice:
 def advised(replay: Replay) -> OnlineAdvice:
     """A method is advised where its sequence is above 0 at alpha over the number of methods compared.
 
-    The one that won most is taken. Where it is the frozen recalibration, which is one threshold for all time, the
-    threshold is to be moved. Where the base rate, which looks at no score, wins as much as that, the score is worth
-    nothing any more, and the model is to be retrained. Beside the action stand its gain over acting on the score as it
-    is, per row, its sequence at that level, and the row after which that was first above 0.
+    The one that won most is taken. If it is the frozen recalibration, the threshold is to be moved. If the base rate,
+    which looks at no score, wins as much, the model is retrained. With the action come its gain per row over the score
+    as it is, its sequence, and the row after which that was first above 0.
     """
     plan = replay.plan
     if plan.baseline != AS_IT_IS or not plan.candidates:
@@ -248,6 +244,9 @@ _RULE = re.compile(
 _EXAMPLE = "write for example 'e_calibration<20', 'lower(gain)<0.01' or 'upper(gain@method=online-platt)>=0'"
 
 
+# The gain of a rule is what a method won over the first one, per decision, with the ends of its confidence sequence.
+# Without a name it is the gain of the recalibrator whose lower end is highest, at the level that allows for looking at
+# all of them.
 @dataclass(frozen=True)
 class OnlineRule:
     """One rule. end: 'lower', 'upper', or '' for the value. method: whose gain; '' for the best recalibrator's."""

@@ -2,11 +2,6 @@
 
 A row is drawn where the hash of its scores, features and costs is among the least; of two labels, among the least of
 its label. Where one label is rare, more of it is drawn, and rows have weights.
-
-The hash takes whole numbers and powers of two only, which are exact in any order, so that files and every engine, in
-SQL, compute it alike. A number x is cut in three pieces of 31 bits, from x / 2^20 downwards; a text counts as the first
-28 bits of its MD5; missing values and anything else count as 0. The hash is (sum of pieces times factors mod P)^5 mod
-P: a sum alone would leave near rows near.
 """
 
 from __future__ import annotations
@@ -77,6 +72,10 @@ def factor(column: int, piece: int = 0) -> int:
     return pow(48_271, N_PIECES * column + piece + 1, PRIME) % (1 << 22) | 1
 
 
+# The hash takes whole numbers and powers of two only, which are exact in any order, so that files and every engine, in
+# SQL, compute it alike. A number x is cut in three pieces of 31 bits, from x / 2^20 downwards; a text counts as the
+# first 28 bits of its MD5; missing values and anything else count as 0. The hash is (sum of pieces times factors mod
+# P)^5 mod P: a sum alone would leave near rows near.
 def pieces_of(numbers: Floats) -> Iterator[Ints]:
     """Whole numbers in [0, 2^31] of each number, shape (k,); 0 of NaN."""
     missing = np.isnan(numbers)

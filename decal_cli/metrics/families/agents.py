@@ -1,19 +1,8 @@
 """The largest loss of an agent with payoffs in [0, 1] that acts on the scores, over all decision tasks at once.
 
-Two classes have closed forms, from the loss of every two-action agent as a curve over its threshold:
-A proper decision rule with payoffs in [0, 1] is a measure nu >= 0 of kinks with int mu dnu <= 1 and
-int (1 - mu) dnu <= 1, and its loss is int curve dnu. One kink may weigh 1 / max(mu, 1 - mu); over all measures the
-supremum is twice the upper concave envelope of the curve at 1/2. A curve here is linear between scores but for convex
-kinks, and jumps at scores, so only the one-sided limits at the scores matter, and the point 1/2 for one kink.
-
-More classes take a linear program, solved by cuts; it takes seconds, and is solved where these metrics are named, or
-every metric is asked for.
-A rule with payoffs in [0, 1] gives every point q of the simplex a vector s_q, and is proper where q.s_q >= q.s_r for
-all points q and r (Kleinberg et al. 2023, theorem 17; Hu and Wu 2024, theorem 3.11). Of these m^2 constraints few bind:
-the program begins with those between neighbours, and adds those that its solution violates until there are none.
-
-A solution is tied at many points, and ties are broken for the worst. A last program asks for a margin between payoffs
-that differ, so that an agent who chooses its best action chooses the one that loses.
+Of two classes it has a closed form: it follows from the loss of every two-action agent as a curve over its threshold.
+More classes take a linear program, which takes seconds, and is solved only where these metrics are named, or every
+metric is asked for.
 """
 
 from __future__ import annotations
@@ -63,6 +52,10 @@ class Worst(NamedTuple):
 _ENDS = (Kink(0.0, 0.0, 1), Kink(1.0, 0.0, -1))
 
 
+# A proper decision rule with payoffs in [0, 1] is a measure nu >= 0 of kinks with int mu dnu <= 1 and
+# int (1 - mu) dnu <= 1, and its loss is int curve dnu. One kink may weigh 1 / max(mu, 1 - mu); over all measures the
+# supremum is twice the upper concave envelope of the curve at 1/2. A curve here is linear between scores but for convex
+# kinks, and jumps at scores. So only the one-sided limits at the scores matter, and the point 1/2 for one kink.
 class LossCurve:
     """loss(mu) = (sum over scores <= mu of (pos - mu n) + convex(mu)) / T, at the scores and at 1/2.
 
@@ -258,6 +251,11 @@ class WorstRule(NamedTuple):
     utility: Floats
 
 
+# A rule with payoffs in [0, 1] gives every point q of the simplex a vector s_q, and is proper where q.s_q >= q.s_r for
+# all points q and r (Kleinberg et al. 2023, theorem 17; Hu and Wu 2024, theorem 3.11). Few of these m^2 constraints
+# bind: the program begins with those between neighbours, and adds those that its solution violates until there are
+# none. A solution is tied at many points, and ties are broken for the worst: a last program asks for a margin between
+# payoffs that differ, so that an agent who chooses its best action chooses the one that loses.
 class _Program:
     """max sum gain * s over proper rules s. points, gain: (m, K); pairs: the constraints that are looked at, (m, m).
 

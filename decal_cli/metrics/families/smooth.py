@@ -1,21 +1,8 @@
 """Calibration errors that are continuous in the scores: no bins, and a small change of scores changes them little.
 
-The smooth ECE smooths residuals by a Gaussian reflected at 0 and 1, at the width that equals the error it gives.
-The reflected kernel is the heat kernel of [0, 1], so smoothing damps cosine modes: mode k by exp(-(k pi width)^2 / 2).
-
-Smooth calibration is a monotone regression, here on arrays of any length without a Python loop over them.
-max sum w_i z_i over |z| <= 1, |z_i - z_(i+1)| <= d_i matches positive with negative mass at a cost of d per unit;
-unmatched mass costs 1. Distances are below 2, so no pair stays unmatched: the unmatched mass is |W_m|, of one sign
-(W: the prefix sums of w), and the rest costs min over monotone g from 0 to W_m of sum d_i |g_i - W_i|. That is isotonic
-median regression of a walk, solved by splitting at a value: where the best two-valued fit steps up, every best fit is
-below the value on the left and above it on the right. All parts are split at once.
-
-The lower distance to calibration comes from below, by test functions that no calibrated coupling can use.
-The distance is the least E|p - g| over all couplings of (p, y) with a g in [0, 1] such that E[y - g | g] = 0. Take two
-functions u_0, u_1 on [0, 1] with slopes within [-1, 1] and (1 - g) u_0(g) + g u_1(g) <= 0 everywhere. Then
-E u_y(p) <= E u_y(g) + E|p - g| <= E|p - g|: every such pair bounds the distance from below, and the best one attains it
-(Blasiok, Gopalan, Hu, Nakkiran 2023, by duality). A linear program finds functions that are linear between nodes; the
-violation in between is computed and subtracted, so that the bound holds for any output of the program.
+The smooth ECE smooths residuals by a Gaussian reflected at 0 and 1, of the width that equals the error it gives. This
+is the heat kernel of [0, 1]: it multiplies the cosine mode k by exp(-(k pi width)^2 / 2). Smooth calibration is a
+monotone regression, and the lower distance to calibration a linear program over test functions.
 """
 
 from __future__ import annotations
@@ -175,6 +162,12 @@ _FAR = 1e6
 """Above any prefix sum."""
 
 
+# Smooth calibration, max sum w_i z_i over |z| <= 1 and |z_i - z_(i+1)| <= d_i, matches positive with negative mass at a
+# cost of d per unit; unmatched mass costs 1. Distances are below 2, so no pair stays unmatched. With the prefix sums W
+# of w, the unmatched mass is |W_m|, of one sign, and the rest costs the minimum of sum d_i |g_i - W_i| over monotone g
+# from 0 to W_m. That is isotonic median regression of a walk. It is solved by splitting at a value: where the best
+# two-valued fit steps up, every best fit is below the value on the left and above it on the right. All parts are split
+# at once, without a Python loop over rows.
 def unmatched_and_matched(score: Floats, gap: Floats) -> tuple[Floats, Floats]:
     """|W_m| and the cost of matching the rest, (draws,) each; scores of shape (m,), their gaps w of (draws, m)."""
     walk = np.cumsum(gap, axis=-1)
@@ -276,6 +269,12 @@ _MAX_OWN_NODES = 256
 """Up to this many levels, each level is a node."""
 
 
+# The distance to calibration is the least E|p - g| over all couplings of (p, y) with a g in [0, 1] such that
+# E[y - g | g] = 0. Take two functions u_0, u_1 on [0, 1] with slopes within [-1, 1] and (1 - g) u_0(g) + g u_1(g) <= 0
+# everywhere. Then E u_y(p) <= E u_y(g) + E|p - g| <= E|p - g|: every such pair bounds the distance from below, and the
+# best one attains it (Blasiok, Gopalan, Hu, Nakkiran 2023, by duality). A linear program finds functions that are
+# linear between nodes. Their violation in between is computed and subtracted, so that the bound holds for any output of
+# the program.
 class TestFunctions(NamedTuple):
     """Two functions by their values at nodes from 0 to 1, shape (k,) each."""
 

@@ -20,13 +20,10 @@ _PART = r'"(?:[^"]|"")+"|[^".]+'
 class Dialect:
     """What differs between engines.
 
-    mark: what stands around a name. escapes: whether a backslash in a text or between backticks escapes what follows.
-    nan: the condition that a number is NaN. cast: a value as a number; of what is none an error, or what no score can
-    be. infinity: what is above all scores and weights. least, greatest: functions of two numbers. collation: what
-    follows a text, so that texts that differ are told apart. distinct: about how many distinct values a column has.
-    first_bits: 28 of the MD5 of a text, as a whole number; empty where no rows are drawn. written: a part of a
-    statement that several columns of the next are made of, so that it is computed once. read_again: a part that is read
-    twice, so that it is not written down. experimental: no server has run it.
+    mark: around a name. escapes: whether a backslash escapes. nan: whether a number is NaN. cast: a value as a number,
+    else an error or what no score can be. infinity: above all scores and weights. least, greatest: of two numbers.
+    collation: tells texts apart. distinct: counts values roughly. first_bits: 28 of the MD5 of a text; empty where no
+    rows are drawn. written, read_again: parts used more than once. experimental: no server has run it.
     """
 
     double: str

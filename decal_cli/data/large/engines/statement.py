@@ -1,28 +1,8 @@
 """The statement that counts scores where the rows are: plain SQL, which finds what is wrong with rows as well.
 
-Its result is an aggregate, which `decal evaluate FILE --aggregated` reads after anyone exported it. Its columns, in
-this order:
-
-- the columns of groups, and that of clusters, as texts, under their own names;
-- `model`, the name of the score column, where there are several; of pairs `model_a` and `model_b`, of A and of B;
-- levels, one row for each (groups, cluster, model, score): `score`, `n`, `pos`, and where weighted `n2`, `pos2` (sums
-  of squared weights; n and pos are then sums of weights) and `rows`, `rows_pos` (numbers of rows); levels of pairs have
-  `score_a` and `score_b`;
-- or cells, one row for each (groups, model, cell, label): `cell`, `low`, `high`, `label`, `rows`, `n`, `s1` to `s4`,
-  `l1`, `l2`, where weighted `n2`, `q1` to `q4`, `k1`, `k2`, and `min_score`, `max_score`, the least and the greatest
-  score of these rows. n = sum w, s_k = sum w s^k, l_k = sum w loss^k with the log loss of the row, and n2, q_k, k_k the
-  same with w^2. cell = floor(65536 s) + how many of the thresholds s reaches: it grows with the score, and every
-  threshold is an edge. low and high are the edges of the cell, and s < high unless both are 1. l1 and l2 are Infinity
-  where a score of 0 or 1 is wrong;
-- with clusters, cells are followed by the same of each cluster, in coarse cells: `by_cluster` is 1 there, and 0, with
-  NULL for the cluster, in the cells themselves;
-- or cells of pairs, one row for each (groups, cell of A, cell of B, label): the same for each side, as `cell_a`, `s1_a`
-  and so on, of 256 cells a side; and `d1`, `d2`, sums of what the squared loss of B is above that of A and of its
-  square, `e1`, `e2` the same of the log loss (0 where one of the two is infinite), and where weighted `g1`, `g2`, `f1`,
-  `f2` the same with w^2;
-- `bad` and `value`. In rows that count scores they are NULL. What is wrong with other rows is counted by rows of its
-  own, where the score or the cell is NULL: `bad` is one of the texts in `PROBLEMS`, `value` an example, and
-  `rows`, or without weights in levels `n`, how many they are. `aggregates.sound` takes them out, or raises the error.
+Its result is an aggregate, which `decal evaluate FILE --aggregated` reads. The columns are groups and cluster, as
+texts; `model`, where there are several scores; then levels, one row for each score, or cells, one row for each cell and
+label; then `bad` and `value`. The constants below say what each column holds, and docs/large-data.md says it for users.
 """
 
 from __future__ import annotations
@@ -37,6 +17,16 @@ from decal_cli.hints import Hint
 from decal_cli.tables.cells import GRID, MAX_SPLITS
 from decal_cli.tables.pairs import PAIR_GRID
 
+# Levels have a row for each (groups, cluster, model, score), and cells one for each (groups, model, cell, label). n is
+# a sum of weights, and rows a number of rows. The cell of a score s is floor(65536 s) plus the number of thresholds
+# that s reaches: it grows with the score, and every threshold is an edge. low and high are its edges, and s < high
+# unless both are 1. l1 and l2 are Infinity where a score of 0 or 1 is wrong. With clusters the same columns come again
+# for each cluster in coarse cells; the cells themselves have NULL for the cluster. Pairs have 256 cells a side; sums of
+# the difference in log loss are 0 where one of the two losses is infinite.
+#
+# Rows that count scores have NULL in `bad` and `value`. Rows that are wrong are counted in rows of their own, where the
+# score or the cell is NULL: `bad` is a text of PROBLEMS, `value` an example, and `rows`, or without weights in levels
+# `n`, says how many they are. `aggregates.sound` takes them out, or raises the error.
 SIDES = ("_a", "_b")
 """The ends of the names of the columns of A and of B."""
 ENDS = ("min_score", "max_score")
@@ -144,11 +134,9 @@ def types_of(names: Sequence[str]) -> dict[str, str]:
 class CountRequest:
     """What is counted: the rows of a table, or of a query, by score. Errors: DecalError, where it cannot be put.
 
-    positive: the label that counts as 1, None where labels are 0/1 or true/false. thresholds: edges of cells, whether
-    cells are asked for or not. pairs: whether rows are counted by both of two scores at once.
-    logit: whether scores are log-odds. splits: how fine the coarse cells are by which clusters are counted.
-    whole_labels: whether labels are whole numbers, 0 and 1 if they are sound, so that no text is looked at. by_weight:
-    whether rows are counted by their weight too, so that those of one level have one weight.
+    positive: the label that counts as 1; None: labels are 0/1 or true/false. thresholds: edges of cells. pairs: whether
+    rows are counted by two scores at once. logit: whether scores are log-odds. splits: how fine the coarse cells of
+    clusters are. whole_labels: labels are whole numbers, and no texts. by_weight: the rows of a level have one weight.
     """
 
     score: tuple[str, ...]
