@@ -26,6 +26,7 @@ from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Mask, Table
+from decal_cli.tables.units import runs
 
 Side = Literal["a", "b"]
 MAX_GAP = 0.05
@@ -93,7 +94,11 @@ class BrierDifference:
         t = np.stack([self.edge[:-1], self.edge[1:]], axis=1).ravel()
         value = self.alpha[k] + self.beta[k] * t
         value[np.abs(value) <= _ROUNDING] = 0.0
-        return t, value, error_of(t, value, self.signed[k].T, self.squares[k].T, self.total, self.total2)
+        error = np.empty(len(t))
+        for part in runs(len(t)):
+            of_rows = self.signed[k[part]].T, self.squares[k[part]].T, self.total, self.total2
+            error[part] = error_of(t[part], value[part], *of_rows)
+        return t, value, error
 
     @cached_property
     def zeros(self) -> Floats:

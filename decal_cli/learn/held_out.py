@@ -326,12 +326,13 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> FlagByCost:
     need_rows_to_hold_out(rows)
     keys = [column for values in rows.amounts.values() for column in np.atleast_2d(values.T)]
     some = [each for each in (rows.weight, rows.unit) if each is not None]
-    order, fold = lexical_order((*some, rows.label, *keys)), np.empty(len(rows), dtype=np.int8)
+    order = lexical_order((*some, rows.label, *keys)).astype(index_type(len(rows)))
+    fold = np.empty(len(rows), dtype=np.int8)
     sorted_rows = rows if rows.unit is None else rows.take(order)
     fold[order] = sorted_rows.folds(Seed(seed).generator("amounts"))
     if all((np.diff(utilities.benefit(order[part.start : part.stop + 1])) >= 0).all() for part in runs(len(order))):
         # The amount is what a miss costs, so that one sort is enough.
-        vars(utilities).setdefault("by_benefit", order[::-1].astype(index_type(len(rows))))
+        vars(utilities).setdefault("by_benefit", order[::-1])
     least = np.array(least_amounts(utilities, fold, range(FOLDS)))
     return FlagByCost(np.concatenate([utilities.benefit(part) >= least[fold[part]] for part in runs(len(rows))]))
 
