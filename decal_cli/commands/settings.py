@@ -175,9 +175,10 @@ def _read(path: Path, table: Mapping[str, Any], kinds: Mapping[str, _Kind], pref
     for key in table:
         if key in kinds:
             continue
-        if not prefix and key in SPELLINGS:
-            fix = f"it belongs to the task: task = {{{key} = ...}}"
-        elif near := nearest(key.replace("-", "_"), tuple(kinds)):
+        name = key.replace("-", "_")
+        if not prefix and name in SPELLINGS:
+            fix = f"it belongs to the task: task = {{{name} = ...}}"
+        elif near := nearest(name, tuple(kinds)):
             fix = f"did you mean {near!r}?"
         else:
             fix = "the keys are " + ", ".join(kinds)

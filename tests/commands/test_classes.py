@@ -72,7 +72,7 @@ def test_a_list_in_each_row_is_what_columns_are(decal: Decal, tmp_path: Path) ->
     assert valid_json(one.out)["metrics"] == valid_json(other.out)["metrics"]
     listed, named = ("--proba", "m"), ("--classes", "a,b,c")
     for line, words in (
-        (("evaluate", as_list([*score[:-1], score[0][:2]], "short"), *listed, *named), "row 60 holds 2 numbers, and"),
+        (("evaluate", as_list([*score[:-1], score[0][:2]], "short"), *listed, *named), "row 60: holds 2 numbers, and"),
         (("evaluate", as_list([*score[:-1], None], "gap"), *listed, *named), "probability missing in 1 of 60 rows"),
         (("evaluate", path, "--proba", "m:a", *named), "holds no lists"),
         (("evaluate", as_list([*score]), *listed, "--classes", "a,b,b"), "are not different names"),

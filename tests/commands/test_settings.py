@@ -100,6 +100,7 @@ def test_a_broken_pyproject_of_another_project_is_not_ours_to_report(tmp_path: P
         ("scores = 'p'", ["unknown key 'scores'", "did you mean 'score'?"]),
         ("zzz = 1", ["unknown key 'zzz'", "the keys are input"]),
         ("threshold = 0.3", ["unknown key 'threshold'", "task = {threshold"]),
+        ("cost-fp = 1", ["unknown key 'cost-fp'", "it belongs to the task: task = {cost_fp = ...}"]),
         ("[task]\ntreshold = 0.3", ["unknown key 'task.treshold'", "did you mean 'threshold'?"]),
         ("task = 0.3", ["task is 0.3", "a table"]),
         ("[task]\nthreshold = '0.3'", ["task.threshold is '0.3'", "a number"]),
