@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import partial
+from html import unescape
 from types import SimpleNamespace
 
 import numpy as np
@@ -50,6 +51,7 @@ from decal_cli.render.results.ways import ladder
 from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential.anytime import MAX_LOG_E
 from tests.helpers.command import FIXTURES, GOLDEN
+from tests.helpers.every_result import every_result
 from tests.helpers.results import ONE_REPORT, SIX_REPORTS, as_text, two_rounds, with_advice
 
 JUDGED_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7", "auc>=0.75", "auc>=0.8")
@@ -147,6 +149,23 @@ def test_golden(name: str) -> None:
 )  # fmt: skip
 def test_numbers_as_they_are_written_where_the_way_changes(written: object, text: object) -> None:
     assert written == text
+
+
+@pytest.mark.parametrize("command", ["evaluate one", *every_result()])
+def test_every_format_has_the_same_numbers(command: str) -> None:
+    """Text where nothing has to be left out, Markdown and HTML of one result; and CSV has none that JSON has not."""
+    result = {"evaluate one": Evaluated(ONE_REPORT), **every_result()}[command]
+    pages = {
+        "text": re.sub(r"(?m)^\d\. ", "", as_text(result, width=2000)),
+        "markdown": re.sub(r"(?m)^\*\*\d\. |\\", "", as_text(result, "markdown")),
+        "html": unescape(re.sub(r"(?s)<(style|script|title)>.*?</\1>|<[^>]*>", " ", as_text(result, "html"))),
+    }
+    numbers = {name: sorted(re.findall(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?", page)) for name, page in pages.items()}
+    assert len(numbers["text"]) > 20 and numbers["text"] == numbers["markdown"] == numbers["html"]
+    if command not in ("fit", "card", "study"):  # A study's CSV is of its points.
+        known = re.findall(r"(?m)(?<= )-?\d[\d.e+-]*(?=,?$)", as_text(result, "json"))
+        cells = re.findall(r"(?m)(?<=,)-?\d[\d.e+-]*(?=,|$)", as_text(result, "csv"))
+        assert cells and {*map(float, cells)} <= {*map(float, known)}
 
 
 def decimals_by_column(answer: object, *headings: str) -> Iterator[set[int]]:

@@ -76,7 +76,12 @@ class Markdown(BlockFormat[list[str]]):
     def text_table(self, block: b.TextTable) -> list[str]:
         above = [self._title(block.title)] if block.title else []
         above += [_line(block.caption)] if block.caption else []
-        rows = [[("→ " if row.chosen else "") + _cell(row.cells[0]), *map(_cell, row.cells[1:])] for row in block.rows]
+        rows, section = [], ""
+        for row in block.rows:
+            if row.section != section:
+                section = row.section
+                rows.append([_strong(section), *[""] * (len(block.columns) - 1)])
+            rows.append([("→ " if row.chosen else "") + _cell(row.cells[0]), *map(_cell, row.cells[1:])])
         heads = [_plain(each.name) for each in block.columns]
         return [*(line for text in above for line in (text, "")), *_table(heads, rows)]
 

@@ -178,7 +178,8 @@ class Card(WrittenResult):
             if defined:
                 yield b.Paragraph("", strong=heading)
                 of_these = [replace(each, results={key: each.results[key] for key in defined}) for each in reports]
-                yield metric_table(of_these)
+                metrics = metric_table(of_these)
+                yield replace(metrics, rows=[replace(row, section="") for row in metrics.rows])
                 if lines := [*without_limit_lines(self.evaluation, defined)]:
                     yield b.Notes(lines)
         for report, bins in zip(self.evaluation.reports, self.bins, strict=True):
