@@ -10,7 +10,6 @@ import os
 import tempfile
 import threading
 import uuid
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -218,7 +217,5 @@ class _ParquetFiles(_Files):
         absent = f"{label} IS NULL" if whole else is_missing(text, _DIALECT)
         counts = ", ".join(f"COUNT(*) FILTER (WHERE {which})" for which in ("TRUE", is_one, absent))
         answer = self.connection.execute(f"SELECT decal_file, {counts} FROM {self.files} GROUP BY ALL").fetchall()
-        # A file that is named twice is counted twice.
-        times = Counter(self.paths)
-        of_path = {path: tuple(count // times[path] for count in found) for path, *found in answer}
+        of_path = {path: tuple(found) for path, *found in answer}
         return [of_path[path] for path in self.paths]
