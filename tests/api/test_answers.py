@@ -51,16 +51,21 @@ def test_an_answer_is_short_to_look_at_and_whole_on_request(verb: str, tmp_path:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_page_and_a_card_say_in_one_line_what_they_are() -> None:
+def test_a_page_and_a_card_say_in_one_line_what_they_are_and_gains_are_over_the_score() -> None:
     asked: dict[str, Any] = {"score": "p", "label": "y"}
-    decided, measured = (decal.report(FRAME, **asked, **more).one_line for more in ({"threshold": 0.3}, {}))
-    assert decided == "p, 2,000 rows. Cannot tell yet; 4 pictures"
-    assert measured.startswith("p, 2,000 rows, 99 metrics: brier 0.1970, auc 0.7429") and measured.endswith(
-        "; 2 pictures"
-    )
+    decided, measured = (decal.report(FRAME, **asked, **more) for more in ({"threshold": 0.3}, {}))
+    assert decided.one_line == "p, 2,000 rows. Cannot tell yet; 4 pictures"
+    start, end = "p, 2,000 rows, 99 metrics: brier 0.1970, auc 0.7429", "; 2 pictures"
+    assert measured.one_line.startswith(start) and measured.one_line.endswith(end)
     card = decal.model_card(FRAME, **asked)
     known = sum(each["known"] is not None for each in card.to_dict()["items"])
     assert card.one_line == f"Model card: p; {known} of 52 items say something"
+    ways = re.findall(r"<tr data-way='(\w+)'>(.*?)</tr>", decided.to_text("html"))
+    cells = {way: re.findall(r"<td data-head=.*?>([-+\d.,]+)", row) for way, row in ways}
+    now = float(cells.pop("now")[0])
+    assert len(cells) >= 4
+    for worth, gain, *_ in cells.values():
+        assert float(gain) == pytest.approx(float(worth) - now, abs=1.01)
 
 
 def notebook() -> str:
