@@ -76,6 +76,7 @@ class Answer:
         """The answer as a frame: of pandas, polars or pyarrow; by default of the library that the data came in."""
         return frame_of(self.rows(), self.library if library is None else one_of("library", library, LIBRARIES))  # type: ignore[arg-type]
 
+    @spoken
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as plain data."""
         return self.result.data()

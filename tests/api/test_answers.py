@@ -107,8 +107,9 @@ def test_amounts_and_actions_are_said_in_the_users_terms() -> None:
         decal.Terms(per="year")
 
 
-def test_advice_names_keywords_on_its_page_and_in_its_data() -> None:
-    answer = decal.recommend(FRAME, score="p", label="y", threshold=0.3)
+@pytest.mark.parametrize("verb", [decal.recommend, decal.model_card])
+def test_advice_names_keywords_on_its_page_and_in_its_data(verb: Any) -> None:
+    answer = verb(FRAME, score="p", label="y", threshold=0.3)
     assert "features=" in str(answer) and "--" not in str(answer).replace("---", "")
     assert "features=" in str(answer.to_dict()) and "--" not in str(answer.to_dict())
 
