@@ -112,7 +112,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     notes = stream.notes
     if state is not None:
         write_whole(state.path, state_text(replay).encode(), "state")
-        notes += (f"state {state.path}: had {many(before, 'row')}, and has {replay.rows:,} now",)
+        notes += (f"state {state.path} had {many(before, 'row')}, and has {replay.rows:,} now",)
     plan = replace(plan, decision=replay.plan.task)
     evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
     return OnlineAnswer(

@@ -369,10 +369,10 @@ def _class_labels(parts: Origin, name: str, columns: Columns, classes: Sequence[
         raise DecalError(
             f"{Hint('logit')}, {Hint('margin')} and {Hint('positive')} are for scores of two classes", "drop them"
         )
-    many = {text: k for k, text in enumerate(classes)}
+    place = {text: k for k, text in enumerate(classes)}
     texts = Texts(parts, name, missing=lambda text: label_text(text) is None)
     known = [label_text(text) or "" for text in texts.values]
-    label = texts.each([many.get(text, -2) for text in known], -1, np.int64)
+    label = texts.each([place.get(text, -2) for text in known], -1, np.int64)
     unknown = label == -2
     if unknown.any():
         row = int(unknown.argmax())

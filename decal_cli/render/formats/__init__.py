@@ -45,7 +45,7 @@ def format_for(asked: str | None, path: str | None, names: Sequence[str], what: 
         return asked or names[0]
     if asked not in (None, by_suffix):
         fix = f"name a file that ends in {FORMATS[asked].suffix}" if FORMATS[asked].suffix else "keep one of the two"
-        raise DecalError(f"{what} {path}: ends in {end}, which is {by_suffix}, and the format is {asked}", fix)
+        raise DecalError(f"{what} {path} ends in {end}, which is {by_suffix}, and the format is {asked}", fix)
     if by_suffix is None or by_suffix not in names:
         ends = suffixes(names)
         fix = f"end it in one of {ends}" if "," in ends else f"end it in {ends}"
