@@ -53,7 +53,7 @@ def follows_the_schema(element: ElementTree.Element) -> bool:
 
 class TestSeveralFormats:
     def test_in_one_run(self, decal: Decal, tmp_path: Path) -> None:
-        files = ("-f", "junit=out.xml", "-f", "json=out.json", "-f", "markdown=out.md")
+        files = ("-f", "junit=out.xml", "-f", "json=out.json", "-f", "markdown=out.md", "-f", "github=out.txt")
         done = decal("gate", *SCORED, *MIXED, *files)
         assert done.code == 2 and "FAIL brier<=0.1  0.1970 [" in done.out and "PASS auc>=0.5  0.7429 [" in done.out
         suite = ElementTree.parse(tmp_path / "out.xml").getroot()
@@ -67,6 +67,7 @@ class TestSeveralFormats:
         gates = valid_json((tmp_path / "out.json").read_text())["gates"]
         assert [gate["passed"] for gate in gates] == [False, True, None, True]
         assert "brier<=0.1" in (tmp_path / "out.md").read_text()
+        assert (tmp_path / "out.txt").read_text().startswith("::")
 
     def test_a_file_that_is_read_is_not_written(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "rows.csv").write_bytes(BINARY.read_bytes())

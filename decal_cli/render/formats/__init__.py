@@ -41,7 +41,8 @@ def format_for(asked: str | None, path: str | None, names: Sequence[str], what: 
     """
     end = "" if path is None else PurePath(path).suffix.lower()
     by_suffix = next((name for name, each in FORMATS.items() if each.suffix == end), None) if end else None
-    if not end or (asked and by_suffix is None):
+    # A file of text may hold any format that is asked for.
+    if not end or (asked and by_suffix in (None, DEFAULT)):
         return asked or names[0]
     if asked not in (None, by_suffix):
         fix = f"name a file that ends in {FORMATS[asked].suffix}" if FORMATS[asked].suffix else "keep one of the two"
