@@ -132,9 +132,9 @@ class Metric(Declaration):
     """A function of the metric's own arguments that gives the task at which a supremum is attained."""
     loads: str = ""
     """A heavy module that the metric imports late."""
-    noisy: bool = False
-    """Whether noise alone puts it above 0, the more so the better the model is calibrated, so that two models cannot be
-    compared by a bootstrap of their difference."""
+    bootstraps: bool = True
+    """Whether two models may be compared by a bootstrap of their difference: not where noise alone puts the metric
+    above 0, the more so the better a model is calibrated, nor where it is a place at which a curve crosses."""
     rarer: int = 0
     """Rows of the rarer label below which there is no interval, because it would hold the truth too seldom."""
     side: Side | None = None
@@ -326,7 +326,7 @@ def computed_null_of(name: str, title: str, source: str, **others: Any) -> Calla
         "estimand": f"no quantity: the central range of {name} over samples of these scores from a perfectly "
         "calibrated model, of which a new sample's lies inside as often as the confidence says",
     }
-    given = {"size_free": False, "shown": of.shown, "interval": "own", "noisy": True, **texts, **others}
+    given = {"size_free": False, "shown": of.shown, "interval": "own", "bootstraps": False, **texts, **others}
     return metric(title, "neither", of.unit, source, (0, 1), **given)
 
 

@@ -493,10 +493,12 @@ class Estimate:
 
     def __mul__(self, factor: float) -> Estimate:
         low, high = sorted((self.low * factor, self.high * factor))
-        squared = self.extra * factor**2, self.missed * factor**2
+        extra, missed, known = (each * factor**2 for each in (self.extra, self.missed, self.known))
         adds = self._in_runs
-        scaled = Influence(lambda which: adds[which] * factor)
-        return Estimate(self.value * factor, scaled, self.units, low, high, *squared)
+        scaled = replace(self, value=self.value * factor, adds=Influence(lambda which: adds[which] * factor))
+        return replace(
+            scaled, low=low, high=high, extra=extra, missed=missed, known=known, rows=math.nan, of_rows=False
+        )
 
     __rmul__ = __mul__
 

@@ -200,6 +200,18 @@ def test_every_interval_of_a_difference_holds_it(decimals: int) -> None:
     assert not [key for key, each in held.items() if not each.interval[0] <= each.value <= each.interval[1]]
 
 
+@pytest.mark.parametrize("role", ["alone", "weight", "cluster"])
+def test_two_models_differ_twice_as_much_in_gini_as_in_auc(role: str) -> None:
+    a, b, label = crossing_world(300, 8)
+    rng = np.random.default_rng(9)
+    roles = {"weight": rng.uniform(0.5, 2.0, 300), "cluster": rng.integers(0, 60, 300)}
+    rest = {name: values for name, values in roles.items() if name == role}
+    of_both = replace(PLAN, choices=(parse("auc"), parse("gini")))
+    auc, gini = compare(two_models(a, b, label, **rest), of_both).contests[0].differences.values()
+    assert gini.difference.value == pytest.approx(2 * auc.difference.value)
+    assert gini.difference.interval == pytest.approx(2 * np.array(auc.difference.interval))
+
+
 def test_a_model_is_the_same_as_itself() -> None:
     a, _, label = crossing_world(500, 4)
     comparison = compare(two_models(a, a.copy(), label), PLAN)

@@ -3,9 +3,9 @@
 import pytest
 from rich.cells import cell_len
 
-from tests.helpers.command import BINARY, FOX, Decal
+from tests.helpers.command import FOX, Decal, few_rows
 
-P = (BINARY, "-s", "p", "-y", "y")
+P = ("rows.csv", "-s", "p", "-y", "y")
 TABLES = {
     "every metric": (("evaluate", *P, "-t", "0.3", "--all", "--no-intervals"), "\nmetric ", "\nworst agent"),
     "regimes": (("evaluate", *P, "-t", "0.3", "--features", "x*", "--regimes"), "from, to ", "\nc: the"),
@@ -22,7 +22,7 @@ TABLES = {
         "\ndecal:",
     ),
     "comparison of every metric": (
-        ("compare", BINARY, "-s", "p", "-s", "q", "-y", "y", "-t", "0.3", "--all"),
+        ("compare", "rows.csv", "-s", "p", "-s", "q", "-y", "y", "-t", "0.3", "--all"),
         "\nmetric ",
         "\ndecal:",
     ),
@@ -37,6 +37,7 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_no_word_is_cut_and_no_line_too_long(decal: Decal, name: str) -> None:
     line, begins, ends = TABLES[name]
+    few_rows(decal.folder, 300)
     for width in (60, 80):
         text = decal(*line, *("--force",) * (line[0] == "fit"), COLUMNS=str(width)).out
         table = text[text.index(begins) : text.index(ends)]

@@ -151,7 +151,8 @@ def test_pairs_of_the_same_scores_are_drawn_in_one_order_whichever_model_is_a() 
 def test_every_metric_says_how_its_paired_interval_is_made() -> None:
     methods = {name: method(metric) for name, metric in METRICS.items()}
     assert {name for name, how in methods.items() if how == "analytic"} == {
-        "brier", "log_loss", "auc", "expected_utility", "net_benefit", "eu_never", "eu_always", "utility_at_stake",
+        "brier", "log_loss", "auc", "gini", "expected_utility", "net_benefit", "eu_never", "eu_always",
+        "utility_at_stake",
         "external_regret", "accuracy", "sensitivity", "specificity", "ppv", "npv", "selection_rate",
         "false_positive_rate", "net_benefit_standardised", "interventions_avoided",
         "capture", "precision_at_capacity", "lift", "utility_at_capacity", "capacity_cost", "value_capture",
@@ -161,6 +162,8 @@ def test_every_metric_says_how_its_paired_interval_is_made() -> None:
     assert methods["corp_mcb"] == "bootstrap"
     assert methods["ece"] is methods["c_emp"] is None  # noise alone makes them positive
     assert methods["gain_recalibration"] is methods["regret_grouping"] is None
+    of_nothing = ("spiegelhalter_z", "c_emp_pvalue", "cdl_threshold", "u_cal_threshold", "dist_cal_upper")
+    assert not any(methods[name] or METRICS[name].interval for name in of_nothing)
 
 
 def test_cells_of_pairs_keep_ties(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -473,7 +473,7 @@ def _over_levels(t: Table, kinks: int, levels: Levels) -> Measured:
     size_free=False,
     how=_INVERTED,
     worst_case_task=worst_task,
-    noisy=True,
+    bootstraps=False,
     estimand=intervals.OF_LEVELS_BELOW,
 )
 def cdl(t: Table, *, levels: AtLevels = "auto") -> Measured:

@@ -44,7 +44,7 @@ _SIMULTANEOUS = (
     size_free=False,
     shown=True,
     how=gaps.INVERSION_TEXT,
-    noisy=True,
+    bootstraps=False,
     estimand=intervals.OF_BINS_BELOW,
 )
 def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
@@ -139,7 +139,7 @@ def _of_squares(t: Table, bins: int, strategy: Strategy, power: float = 1.0) -> 
     (0, 1),
     size_free=False,
     how=f"the interval of ece_debiased, cut at 0, and the value itself: {DEBIASED_TEXT}",
-    noisy=True,
+    bootstraps=False,
     estimand=intervals.OF_BINS_BELOW,
 )
 def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> Measured:
@@ -208,7 +208,7 @@ _NULL_TEXT = "central range for a calibrated model: normal, from the exact varia
     cite("Hu and Wu 2024", "def. 2.3"),
     (0, 1),
     how=_INVERTED,
-    noisy=True,
+    bootstraps=False,
     estimand=f"{intervals.POPULATION_BELOW}; {intervals.FEW_ROWS}",
 )
 def ece_exact(t: Table) -> Measured:
@@ -422,6 +422,7 @@ def _c_bound_text(t: Table, **parameters: Any) -> str:
         "at once; and the value itself"
     ),
     value_text=_c_bound_text,
+    bootstraps=False,
     estimand=(
         "the population's c_emp, whatever the model and the data: so it is wide, and covers more often than it says"
     ),

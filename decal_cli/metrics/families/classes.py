@@ -430,7 +430,7 @@ def regret_calibration_null(q: ClassRegrets, seed: Seed, *, bins: EqualMassBins 
         "bias-corrected: 400 draws of what rows of about one predicted utility are worth; the low end less what chance "
         "gives a calibrated model; and the value itself"
     ),
-    noisy=True,
+    bootstraps=False,
     estimand=intervals.POPULATION_BELOW,
 )
 def utility_calibration(c: ClassTable, decision: ClassDecision) -> Measured:

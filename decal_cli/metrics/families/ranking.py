@@ -177,7 +177,7 @@ _OF_RANKS = "the population's correlation of the score with the probabilities th
     cite("Tasche 2021", "prop. 5.2"),
     (0, 1),
     interval=None,
-    noisy=True,
+    bootstraps=False,
     estimand="nothing: noise alone bends the curve, more here than there; compare it with concavity_gap_null",
 )
 def concavity_gap(t: Table) -> float:

@@ -119,6 +119,7 @@ def _threshold_text(t: Table, task: BinaryTask) -> str:
     (0, 1),
     how=grouping.CROSSINGS,
     value_text=_threshold_text,
+    bootstraps=False,
     estimand=(
         "where the population's isotonic fit crosses t*; 0 or 1 where acting on every row, or on none, may be best"
     ),

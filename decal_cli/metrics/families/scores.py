@@ -739,7 +739,7 @@ def divergence(score: Floats, rate: Floats, rule: Rule, kink: float) -> Floats:
     (0, math.inf),
     size_free=False,
     how=f"{gaps.INVERSION_TEXT}; none for exact levels that hold few rows",
-    noisy=True,
+    bootstraps=False,
     estimand=intervals.OF_LEVELS_BELOW,
 )
 def rule_cfdl(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5, levels: AtLevels = "auto") -> Measured:

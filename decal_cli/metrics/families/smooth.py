@@ -399,7 +399,7 @@ def _parts(t: Table) -> tuple[float, float]:
     f"{cite('Hu and Wu 2024', 'def. 2.5')}; {cite('Kakade and Foster 2008')}",
     (0, 1),
     how=gaps.INVERSION_TEXT,
-    noisy=True,
+    bootstraps=False,
     estimand=intervals.POPULATION_BELOW,
 )
 def sm_cal(t: Table) -> Measured:
@@ -483,7 +483,7 @@ def _lower(t: Table) -> MeanEstimate:
     (0, 1),
     how="normal, from the standard error of the test functions' mean; 0 is in it unless c_emp_pvalue rejects",
     loads="scipy.optimize",
-    noisy=True,
+    bootstraps=False,
     estimand="the population's value of the bound: the distance itself may be larger",
 )
 def dist_cal_lower(t: Table) -> Measured:

@@ -329,25 +329,26 @@ def interventions_avoided(d: Acting) -> Estimate:
     return (INTERVENTIONS * d.units.mean(avoided)).within(-math.inf, INTERVENTIONS)
 
 
+def _gini_interval(t: Table, *, confidence: float) -> Interval:
+    low, high = auc_interval(t, confidence=confidence)
+    return 2 * low - 1, 2 * high - 1
+
+
 @metric(
     "Gini coefficient",
     "higher",
     "share",
     "Somers' D of label and score: 2 AUC - 1",
     (-1, 1),
+    interval=_gini_interval,
     how="from that of auc",
 )
-def gini(t: Table) -> Measured:
+def gini(t: Table) -> Estimate:
     """How well the order of the scores separates the labels; 0 for no information, 1 for a perfect order.
 
     2 AUC - 1.
     """
-
-    def interval(confidence: float, seed: Seed) -> Interval:
-        low, high = auc_interval(t, confidence=confidence)
-        return 2 * low - 1, 2 * high - 1
-
-    return Measured(2 * delong(t).value - 1, interval)
+    return delong(t) * 2 - 1
 
 
 def _walk(pos: Floats, neg: Floats) -> Floats:
@@ -375,7 +376,7 @@ def _by_rows(t: Table) -> Table:
         "test inversion: the worlds, with the observed distances times a factor or less their noise, in "
         "which what is seen is not extreme; and the value itself"
     ),
-    noisy=True,
+    bootstraps=False,
     rarer=50,
     estimand=intervals.POPULATION_BELOW,
 )
