@@ -22,8 +22,8 @@ def read_document(path: str, place: str, fix: str, most: int = MAX_DOCUMENT_BYTE
     with _refused(place, fix):
         try:
             with open(path, "rb") as file:
-                content = file.read(most + 1)
-            if len(content) > most:
+                content, longer = file.read(most), file.read(1)
+            if longer:
                 raise DecalError(
                     f"{place} holds more than {most // MIB} MiB, the most that decal reads of such a file", fix
                 )

@@ -120,10 +120,10 @@ def _without_passwords(line: str) -> Iterator[str]:
     last = line.rfind("@")
     while address := _ADDRESS.search(line, at):
         at = start = address.end()
-        if start >= word_ends:
-            word_ends = _match_end(_WORD, line, start)
+        word_ends = _match_end(_WORD, line, max(start, word_ends))
         user = _match_end(_USER, line, start)
-        secret, at_follows = user + 1, last > user
+        secret = user + 1
+        at_follows = last >= secret
         if line[user:secret] == ":" and (at_follows or not _PORT.match(line, secret)):
             ends = last if at_follows else word_ends
         else:

@@ -115,8 +115,8 @@ class StudyPoints:
         The error is NaN where there is only one score.
         """
         usable = np.isfinite(values)
-        counts = np.bincount(self.pair[usable])
-        means = (np.bincount(self.pair[usable], values[usable]) / np.maximum(counts, 1))[counts > 0]
+        pair = np.unique(self.pair[usable], return_inverse=True)[1]
+        means = np.bincount(pair, values[usable]) / np.bincount(pair)
         error = float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else float("nan")
         return MeanEstimate(float(values[usable].mean()), error)
 

@@ -310,11 +310,11 @@ class Labels:
         if pa.types.is_integer(chunk.type) and not chunk.null_count:
             values = plain(chunk)
             low, high = values.min(), values.max()
-            if low >= 0 and high <= 1:
-                self.seen.update({"0", "1"} if low < high else {str(int(low))})
+            if low in (0, 1) and high in (0, 1):
+                self.seen.update({str(int(low)), str(int(high))})
                 return values.view(np.uint8) if values.itemsize == 1 else values.astype(np.uint8)
         texts, indices = part_texts(part, self.name, chunk)
-        codes = np.full(len(texts) + 1, MISSING_LABEL, dtype=np.uint8)
+        codes = [MISSING_LABEL] * len(texts)
         for at, text in enumerate(map(label_text, texts)):
             if text is None:
                 continue
@@ -322,7 +322,7 @@ class Labels:
             if len(self.codes) > MOST_LABELS:
                 break
             codes[at] = self.codes.setdefault(text, len(self.codes))
-        return codes[indices]
+        return np.array([*codes, MISSING_LABEL], dtype=np.uint8)[indices]
 
     @property
     def natural(self) -> bool:

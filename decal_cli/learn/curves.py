@@ -37,6 +37,7 @@ from decal_cli.learn.scaling import (
     tempered,
 )
 from decal_cli.tables import logistic
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.population import moved_scores
 from decal_cli.tables.rows import Unlabelled
@@ -621,7 +622,7 @@ class ClassCurves:
         each = np.column_stack([curve.of(column) for column, curve in zip(score.T, self.curves, strict=True)])
         total = each.sum(axis=1, keepdims=True)
         # Where every curve says 0, nothing is known that the probabilities do not say.
-        return Applied(np.where(total > 0, each / np.where(total > 0, total, 1.0), score))
+        return Applied(ratio(each, total, score))
 
 
 @method(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.learn.models import NO_FEATURES, Applied, Model, are_places, is_finite, model, need
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.features import CODED, Features, Kind, Matrix
 from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
 from decal_cli.tables.raw_texts import BUCKETS, raw_texts
@@ -132,7 +133,7 @@ class TextColumn:
         rarity, weight = np.zeros(BUCKETS + 1), np.zeros((BUCKETS + 1, len(self.weight)))
         rarity[self.gram], weight[self.gram] = self.rarity, self.rarity.astype(np.float64)[:, None] * self.weight.T
         length = np.sqrt(grams @ rarity**2)
-        return (grams @ weight).T / np.where(length > 0, length, 1.0)
+        return ratio((grams @ weight).T, length)
 
 
 # A number that is missing somewhere gets an indicator. Trees take that side of a split that suits these rows best,
@@ -251,12 +252,12 @@ def _taught(
     codes: NDArray[Any], names: tuple[str, ...], rows: Rows, order: Ints, most: int
 ) -> tuple[CategoryColumn, list[Floats]]:
     """A column of categories, and its numbers for the rows that taught it, with each row's own ordered log-odds."""
-    count = np.bincount(codes + 1, minlength=len(names) + 1)
-    taught = np.flatnonzero(count[1:])
-    # Places in the column: the names that these rows have, missing, others.
-    place_of = np.full(len(names) + 1, len(taught), dtype=np.int64)
-    place_of[taught] = np.arange(len(taught))
-    place, rows_of = place_of[codes], np.append(count[1:][taught], count[0])
+    known = codes[codes >= 0]
+    count = np.bincount(known)
+    taught = np.flatnonzero(count)
+    # Places in the column: the names that these rows have, missing, others. A missing value has code -1.
+    place = np.append(np.cumsum(count > 0) - 1, len(taught))[codes]
+    rows_of = np.append(count[taught], len(codes) - len(known))
     indicator = _indicators(rows_of, most)
     kept = tuple(names[int(k)] for k in taught)
     if np.count_nonzero(rows_of) < 3:

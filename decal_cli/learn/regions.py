@@ -366,14 +366,14 @@ def _half_losses(leaves: Leaves, bins: int) -> tuple[Floats, Floats, Floats]:
 
 def _noise(rate: Floats, one_over: Floats) -> Floats:
     """Unbiased variance of a frequency, one_over its effective rows; NaN for a single row."""
-    single = one_over > 1 - 1e-9
+    single = np.isclose(one_over, 1.0, rtol=0.0, atol=1e-9)
     return np.where(single, np.nan, rate * (1 - rate) * one_over / np.where(single, 1.0, 1 - one_over))
 
 
 def least_variance(rate: Floats, threshold: Floats | float) -> Floats:
     """Vmin: the largest grouping loss at which recalibrated decisions may be right for every row of a bin."""
     off = rate - threshold
-    return np.where(off >= 0, (1 - rate) * off, -rate * off)
+    return np.maximum((1 - rate) * off, -rate * off)
 
 
 def bounds_of_bins(loss: Floats, rate: Floats, threshold: Floats | float) -> Bounds:

@@ -19,6 +19,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.tables.classes import MIN_LEVEL_ROWS, ClassLevels, ClassTable
 from decal_cli.tables.design import residual_products
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.memo import once
 from decal_cli.tables.resample import TIE, as_whole
 from decal_cli.tables.table import BINS, Counts, Floats, Ints, Mask, Strategy, Table
@@ -306,7 +307,7 @@ def worlds(levels: Table, rng: Generator) -> Worlds:
     rows, shape = levels.n / unit, (N_WORLD_DRAWS, len(levels))
     pos, neg = unit * rng.poisson(rows * chance, shape), unit * rng.poisson(rows * (1 - chance), shape)
     total = (pos + neg).sum(axis=-1, keepdims=True)
-    noise = (pos - (pos + neg) * levels.score) / np.where(total > 0, total, 1.0)
+    noise = ratio(pos - (pos + neg) * levels.score, total)
     noise -= levels.n * (chance - levels.score) / levels.total
     gap = (levels.pos - levels.n * levels.score) / levels.total
     starts = np.arange(len(levels)) if float(np.median(rows)) >= _CROWDED else levels.bin_starts()

@@ -23,6 +23,7 @@ from decal_cli.documents import consistent
 from decal_cli.learn.regions import Curve
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.resumable import Resumable
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats, Ints, Labels, Values, tabulate
 
@@ -547,7 +548,7 @@ class RunningMean(CountForecaster):
     title = "running mean"
 
     def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
-        return np.where(rows > 0, positives / np.maximum(rows, 1), 0.5)
+        return ratio(positives, rows, 0.5)
 
 
 @online("hedge", source=cite("Kleinberg et al. 2023", "alg. 1"))

@@ -30,7 +30,7 @@ def dot(a: Floats, b: Floats) -> float:
     return float(np.einsum("i,i->", a, b, dtype=np.float64))
 
 
-def ratio(part: NDArray[Any], whole: NDArray[Any], otherwise: float = 0.0) -> Floats:
+def ratio(part: NDArray[Any], whole: NDArray[Any], otherwise: Floats | float = 0.0) -> Floats:
     """part / whole where that is above 0, by broadcasting."""
     out = np.full(np.broadcast_shapes(np.shape(part), np.shape(whole)), otherwise)
     return np.divide(part, whole, out=out, where=whole > 0)

@@ -78,8 +78,8 @@ class Features:
 
         All rows have the same value, or none, or nearly every row a category of its own, such as an id.
         """
-        numbers, coded = iter(_constant(self.numbers)), zip(self.codes.T, self.categories, strict=True)
-        nothing = (_says_nothing(kind, *next(coded)) if kind in CODED else bool(next(numbers)) for kind in self.kinds)
+        numbers, coded = iter(_constant(self.numbers)), iter(self.codes.T)
+        nothing = (_says_nothing(kind, next(coded)) if kind in CODED else bool(next(numbers)) for kind in self.kinds)
         return [at for at, each in enumerate(nothing) if each]
 
     @property
@@ -157,10 +157,10 @@ def _constant(numbers: Matrix) -> NDArray[np.bool_]:
     return np.asarray(constant)
 
 
-def _says_nothing(kind: Kind, codes: Codes, names: Sequence[str]) -> bool:
-    count = np.bincount(codes + 1, minlength=len(names) + 1)
-    known, different = int(count[1:].sum()), int(np.count_nonzero(count[1:]))
-    return int(np.count_nonzero(count)) < 2 or (
+def _says_nothing(kind: Kind, codes: Codes) -> bool:
+    given = codes[codes >= 0]
+    known, different = len(given), int(np.count_nonzero(np.bincount(given)))
+    return different + (known < len(codes)) < 2 or (
         kind == "category" and known >= MIN_IDS and different >= ID_SHARE * known
     )
 

@@ -226,18 +226,18 @@ class BinaryTask(Task):
         (u00, u01), (u10, u11) = matrix
         u_delta = (u00 - u10) + (u11 - u01)
         shown = f"utility {_show(matrix)}"
-        if u_delta == 0:
-            raise DecalError(
-                f"{shown} has u_delta = 0: the best action does not depend on the score",
-                "make a right decision worth more than a wrong one: u00 + u11 > u10 + u01",
-            )
-        if abs(u_delta) < 1 / MAX_UTILITY:
-            raise DecalError(f"{shown} has u_delta = {u_delta:g}, below {1 / MAX_UTILITY:g}", "take a smaller unit")
         if u_delta < 0:
             raise DecalError(
                 f"{shown} has u_delta = {u_delta:g} < 0: its rows look swapped",
                 f"row 0 is the utility of deciding 0; swapped it reads {_show((matrix[1], matrix[0]))}",
             )
+        if u_delta == 0:
+            raise DecalError(
+                f"{shown} has u_delta = 0: the best action does not depend on the score",
+                "make a right decision worth more than a wrong one: u00 + u11 > u10 + u01",
+            )
+        if u_delta < 1 / MAX_UTILITY:
+            raise DecalError(f"{shown} has u_delta = {u_delta:g}, below {1 / MAX_UTILITY:g}", "take a smaller unit")
         threshold = (u00 - u10) / u_delta
         if not 0 < threshold < 1:
             best = 1 if threshold <= 0 else 0

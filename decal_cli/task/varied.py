@@ -110,12 +110,9 @@ def stepped(start: float, end: float, step: float) -> list[float]:
     """Values from start to end, the end included, at most one more than MAX_THRESHOLDS. Errors: ValueError."""
     if not (step > 0 and end >= start and all(map(math.isfinite, (start, end, step)))):
         raise ValueError
-    # Beyond the limit by far, the quotient may not even be a float.
-    count = MAX_THRESHOLDS + 1
-    if end - start < MAX_THRESHOLDS * step:
-        count = math.floor((end - start) / step + 1e-9) + 1
+    steps = math.floor(min((end - start) / step + 1e-9, MAX_THRESHOLDS))
     # Rounded to decimals as written: 0.05 + 5 * 0.05 is not 0.3, and a score of 0.3 must meet its threshold.
-    return [round(start + step * k, 12) for k in range(min(count, MAX_THRESHOLDS + 1))]
+    return [round(start + step * k, 12) for k in range(steps + 1)]
 
 
 def by_price(varied: Varied | None, classes: Sequence[str], own: float | None) -> TaskSeries:

@@ -83,6 +83,7 @@ def test_more_than_one_at_sign_is_refused_before_anyone_is_asked(decal: Decal) -
     "line",
     [
         "https://host:8080/x.csv cannot be read",
+        "https://me:@host/x.csv has no password",
         "postgresql://me@host:5432/db: failed; see docs",
         "s3://bucket/a.csv, column 'e': 'a@b.org' is no number",
         "abfs://container@account.dfs.core.windows.net/rows: no such object",

@@ -218,7 +218,7 @@ def _largest(score: Floats, n: Floats, pos: Floats, convex: Convex, kinks: int) 
         return np.asarray((loss / np.maximum(at, 1 - at)).max(axis=-1))
     left, right = at <= 0.5, at >= 0.5
     gap = at[right] - at[left][:, None]
-    weight = np.where(gap > 0, at[right] - 0.5, 1.0) / np.where(gap > 0, gap, 1.0)
+    weight = ratio(at[right] - 0.5, gap, 1.0)
     chords = loss[..., left, None] * weight
     chords += loss[..., None, right] * (1 - weight)
     return np.asarray(2 * chords.max(axis=(-1, -2)))

@@ -18,7 +18,7 @@ from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Measured, family, like, metric
 from decal_cli.metrics.families import calibration
-from decal_cli.tables.estimate import MeanEstimate
+from decal_cli.tables.estimate import MeanEstimate, ratio
 from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table
@@ -91,9 +91,8 @@ def _error(modes: Floats, width: float) -> float:
 def _by_trapezoids(values: Floats) -> float:
     """Mean of |a curve| given at equally spaced points, linear between them."""
     a, b = np.abs(values[:-1]), np.abs(values[1:])
-    both = np.where(a + b > 0, a + b, 1.0)
     crossing = values[:-1] * values[1:] < 0
-    return float(np.where(crossing, (a * a + b * b) / both, a + b).mean()) / 2
+    return float(np.where(crossing, ratio(a * a + b * b, a + b), a + b).mean()) / 2
 
 
 def modes_at(score: Floats, residual: Floats, width: float) -> Floats:
