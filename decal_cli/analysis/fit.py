@@ -286,8 +286,6 @@ def _gain(performance: Performance, judged: Dataset, plan: Plan, widened: float)
     if decision is None or (plan.by_row and applied.threshold is not None):
         return None
     if judged.capacity is not None:
-        if not plan.by_row and plan.binary is None:
-            return None
         (model,) = with_lists(judged, plan).models
         new = fitted_at(model, judged.capacity, plan, performance.chosen, applied, widened)
         assert new.utility is not None and new.gain is not None  # a method that was fitted has them

@@ -282,7 +282,7 @@ def fitted_at(
     model: Predictions, capacity: Capacity, plan: Plan, method: MethodSpec, applied: Applied, widened: float
 ) -> Ranked:
     """What a method gives at the capacity; model: with what its lists say of its rows."""
-    score, task = applied.score, plan.binary
+    score, task = applied.score, None if model.rows.classes else plan.binary
     if task is not None and applied.threshold is not None:
         score = _kept_order(model.rows, applied.acts(task) == 1, task)
     elif task is not None and method.key == RECALIBRATION:
@@ -407,7 +407,7 @@ def recommend(
     """The plan's metrics and the advice on every report; regimes: look at each bin of the score too.
 
     ranking: where so many rows can be acted on only, say what each score is worth then. then: called with each report
-    on a decision of two actions that all rows share, and its advice elsewhere.
+    of one score on a decision of two actions that all rows share, and its advice elsewhere.
     """
     plan = plan.for_rows(dataset).simplest
     if plan.decision_of(dataset.classes) is None:
@@ -417,7 +417,7 @@ def recommend(
     holds = {}
 
     def held(report: Report, inputs: Inputs) -> None:
-        if plan.binary is None:
+        if plan.binary is None or dataset.classes:
             return
         elsewhere = Elsewhere(inputs, report, plan, preferences)
         if dataset.capacity is None and report.of_all_rows:

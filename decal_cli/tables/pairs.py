@@ -8,7 +8,7 @@ gives the tables of both models, so that what the models share cancels in their 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +46,10 @@ class PairTable(Counted):
         """Number of distinct pairs, k."""
         return len(self.a)
 
+    def with_known_share(self) -> PairTable:
+        """The pairs of these rows where weights make the share of label 1 what it is known to be."""
+        return replace(self, design=self.design.with_known_share())
+
     @property
     def tables(self) -> tuple[Table, Table]:
         """The tables of A and of B."""
@@ -55,6 +59,8 @@ class PairTable(Counted):
     def on_units(self) -> tuple[Table, Table]:
         """The tables of A and of B, whose estimates are on the units of the pairs."""
         a, b = (self._table(side, self.n, self.pos, self.design) for side in (0, 1))
+        if self.design.share_known:
+            a, b = a.with_known_share(), b.with_known_share()
         of_a, of_b = (
             SideTable(t.score, t.n, t.pos, t.design, pairs=self, place=place)
             for t, (_, place) in zip((a, b), self.levels, strict=True)

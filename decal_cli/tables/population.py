@@ -134,7 +134,8 @@ class Population:
                 f"compare levels, or drop {Hint('prevalence')} and {Hint('sampled_negatives')}",
             )
         (a, b), n, pos, design = self._merged(pairs, pairs.a, pairs.b)
-        return PairTable(a, b, n, pos, design)
+        again = PairTable(a, b, n, pos, design)
+        return again.with_known_share() if self.known else again
 
     def _merged(self, cells: Counted, *scores: Floats) -> tuple[list[Floats], Floats, Floats, Design]:
         """Scores, rows, positives and design, sorted by the moved scores; cells whose scores became equal are one."""

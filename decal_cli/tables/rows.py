@@ -113,7 +113,8 @@ class Rows(Unlabelled):
 
     def pairs_with(self, other: Rows) -> PairTable:
         """The pairs of these scores and those of another model; other: the same rows in the same order."""
-        return pair_up(self.score, other.score, self.label, self.weight, self.unit)
+        pairs = pair_up(self.score, other.score, self.label, self.weight, self.unit)
+        return pairs.with_known_share() if self.share_known else pairs
 
     def places(self, rng: np.random.Generator, parts: int = FOLDS) -> Ints:
         """Random places of the rows, from 0: modulo the number of parts they are parts, each with whole clusters.

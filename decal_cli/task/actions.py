@@ -22,6 +22,8 @@ UtilityRows = tuple[tuple[float, float], ...]
 """A row for each action; in it the utility at label 0 and at label 1."""
 ABSTAIN: Final = "abstain"
 """The action that --abstain adds."""
+_BACKWARDS = (("1", "0"), ("true", "false"))
+"""Two classes that a task of labels 0 and 1 would take for each other, by the order of their columns."""
 MAX_DIGITS = 9
 """Digits of a threshold that a user may have meant exactly."""
 
@@ -144,10 +146,19 @@ class Task:
         """The decision on rows of these classes, () for one score. Errors: DecalError, where they do not fit it."""
         if not classes:
             return self
-        if len(classes) > 2 or self.decision_thresholds != self.thresholds:
+        if len(classes) > 2:
             raise DecalError(
                 f"the task is of two classes, and there are {len(classes)}",
                 f"give {Hint('utility')} with a column for each class, or {Hint('abstain')}",
+            )
+        if self.decision_thresholds != self.thresholds:
+            raise DecalError(
+                f"{Hint('decision_threshold')} is of one score, and rows have probabilities of two classes", "drop it"
+            )
+        if tuple(classes) in _BACKWARDS:
+            raise DecalError(
+                f"the task is of labels 0 and 1, and the columns are of {classes[0]} and then {classes[1]}",
+                f"give {Hint('utility')} with the classes in a first row, or name the column of label 1 as the score",
             )
         return ClassDecision(self.undominated, self.taken)
 

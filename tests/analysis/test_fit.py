@@ -86,6 +86,22 @@ def test_a_capacity_changes_the_gain_and_not_the_model(tmp_path: Path) -> None:
     assert gain.before < free.result.fitting.gain.before
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_probabilities_of_classes_gain_at_the_capacity_what_the_advice_shows(classes: int) -> None:
+    rng = np.random.default_rng(3)
+    proba = rng.dirichlet(np.ones(classes), 300)
+    label = np.array([rng.choice(classes, p=(0.5 + p) / (0.5 + p).sum()) for p in proba])
+    rows = Data({**{f"p:{k}": proba[:, k] for k in range(classes)}, "y": label}, proba="p:*", label="y")
+    decision = Decision(0.4) if classes == 2 else Decision.abstain(0.4)
+    at = decision.at_capacity(60)
+    gain = fit(rows, at, method="temperature").result.fitting.gain
+    advised = recommend(rows, at).result.recommendation
+    (row,) = advised.ranked["p"][1:-1]
+    assert (gain.after, gain.after - gain.before) == (row.utility, pytest.approx(row.gain))
+    # There is no threshold of one score that the advice could hold for.
+    assert not recommend(rows, decision).result.recommendation.holds
+
+
 def test_few_rows_are_compared_at_the_capacity() -> None:
     score, label = drawn(3, 900)
     why = fit((score**4, label), Decision(0.4).at_capacity(0.6), method="auto").result.fitting.why

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import decal_cli
 from decal_cli.analysis.evaluate import Plan, evaluate
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.metrics import parse
@@ -114,6 +115,29 @@ def test_the_share_of_label_1_is_known_to_intervals_of_means(
         assert span[1] - span[0] == pytest.approx(width(loss, label), rel=1e-5)
     # A little longer for its skewness, and for what the calibration line expects.
     assert 1 <= (regret[1] - regret[0]) / width((1 - chance) ** 2, label) < 1.05
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_difference_of_two_models_varies_within_a_label_only(counted: bool) -> None:
+    rng, q, t = np.random.default_rng(8), 0.1, 0.3
+    a, label = world(rng, 500, 0.4)
+    b = np.clip(a + rng.normal(0, 0.1, 500), 0, 1)
+    rows = {"a": a, "b": b, "y": label.astype(int)}
+    if counted:
+        rows = {"score_a": a, "score_b": b, "n": np.ones(500), "pos": rows["y"]}
+    data = decal_cli.Data(rows, aggregated=True) if counted else decal_cli.Data(rows, label="y").models("a", "b")
+    data = data.at_prevalence(q, keep_scores=True)
+    answer = decal_cli.compare(data, t, metrics=["brier", "expected_utility"])
+    worth = [np.where(label == 1, (t - 1) * (score < t), -t * (score >= t)) for score in (a, b)]
+    losses = [(score - label) ** 2 for score in (a, b)]
+    for key, (of_a, of_b) in (("expected_utility", worth), ("brier", losses)):
+        apart = of_b - of_a
+        parts = ((label == 1, q), (label == 0, 1 - q))
+        variance = sum(share**2 * apart[of].var() / of.sum() for of, share in parts)
+        value = sum(share * apart[of].mean() for of, share in parts)
+        low, high = answer[key].interval
+        assert (low + high) / 2 == pytest.approx(value, abs=1e-12)
+        assert high - low == pytest.approx(2 * 1.959964 * np.sqrt(variance), rel=1e-6)
 
 
 def test_the_share_of_a_group_and_of_sampled_negatives_is_not_known() -> None:
