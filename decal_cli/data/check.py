@@ -376,9 +376,11 @@ def _class_labels(parts: Origin, name: str, columns: Columns, classes: Sequence[
     unknown = label == -2
     if unknown.any():
         row = int(unknown.argmax())
+        pattern = class_pattern(parts[0].source.names, sorted({*known} - {""}))
+        better = "" if pattern is None else f"; {Hint('proba', quote(pattern))} has a column for each label"
         raise DecalError(
             f"{parts.place(name, row)}: label is {quote(known[texts.codes[row]])}, and no column is of that class",
-            f"the classes are {listed(list(classes))}",
+            f"the classes are {listed(list(classes))}{better}",
         )
     _some_lacking(label < 0, parts, name, columns)
     return label
