@@ -113,11 +113,17 @@ class RowStakes:
         )
         without, with_it = np.flatnonzero(~needs)[free], np.flatnonzero(needs)[limited]
         rows = np.arange(len(score))
-        # Rows that are expected to win the same tie, though rounding tells them apart.
+        wins = self._wins(worth[with_it, rows] - worth[without, rows], needs[self.response(score)])
+        return InPlace(wins, without, with_it)
+
+    def _wins(self, expected: Floats, wanted: NDArray[np.bool_]) -> Floats:
+        """Expected gains that are 0 or more where a row is wanted, and below 0 elsewhere.
+
+        Rows that are expected to win the same tie, though rounding tells them apart.
+        """
         scale = TIE * max(float(np.max(self.utility.largest)), 1e-300)
-        wins = np.rint((worth[with_it, rows] - worth[without, rows]) / scale) * scale
-        wanted = needs[self.response(score)]
-        return InPlace(_as_wanted(wins, wanted), without, with_it)
+        wins = np.rint(expected / scale) * scale
+        return np.where(wanted, np.maximum(wins, 0.0), np.minimum(wins, -np.finfo(np.float64).tiny))
 
     def u_delta(self, which: Any = EVERY) -> Floats:
         """2 / K times the sum over classes of what the best action is worth beyond the worst, of each row, (m,)."""
@@ -185,14 +191,11 @@ class RowUtilities(RowStakes):
         """Which rows to act on by these scores, bool (T,)."""
         return score >= self.threshold
 
-    def expected(self, score: Floats) -> Floats:
-        """What acting on each row is worth over not acting, if these scores are right, (T,): 0 or more where `acts`."""
-        # The threshold of a row is cut to a short decimal, which rounding must not contradict here.
-        return _as_wanted(score * self.benefit() - (1 - score) * self.cost(), self.acts(score))
-
     def in_place(self, score: Floats) -> InPlace:
         nothing = np.zeros(len(score), dtype=np.int64)
-        return InPlace(self.expected(score), nothing, nothing + 1)
+        # The threshold of a row is cut to a short decimal, which rounding must not contradict here.
+        wins = self._wins(score * self.benefit() - (1 - score) * self.cost(), self.acts(score))
+        return InPlace(wins, nothing, nothing + 1)
 
     def response(self, score: Floats) -> Ints:
         return self.acts(score).view(np.int8)
@@ -205,11 +208,6 @@ class RowUtilities(RowStakes):
     def alike(self) -> bool:
         """Whether all rows have the same utilities, with a threshold between 0 and 1."""
         return not any(np.ptp(column) for column in self.utility.own.values()) and bool(0 < self.threshold[0] < 1)
-
-
-def _as_wanted(expected: Floats, wanted: NDArray[np.bool_]) -> Floats:
-    """Expected gains that are 0 or more where a row is wanted, and below 0 elsewhere."""
-    return np.where(wanted, np.maximum(expected, 0.0), np.minimum(expected, -np.finfo(np.float64).tiny))
 
 
 def _short(threshold: Floats) -> Floats:

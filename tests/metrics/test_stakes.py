@@ -32,6 +32,14 @@ def test_whoever_abstains_needs_a_place_by_hand() -> None:
     assert found["capacity_cost"].value == pytest.approx(-0.3 / 4)
 
 
+def test_rows_that_are_expected_to_win_the_same_share_a_place_whatever_rounding_says() -> None:
+    """.2 x 1.5 - .8 x .25 and .4 x .625 - .6 x .25 are .1, and as floats they differ."""
+    rows = {"p": [0.2, 0.4, 0.1], "y": [1, 1, 0], "miss": [1.5, 0.625, 0.5]}
+    asked = {"amount": "miss", "cost_fp": 0.25, "capacity": 1, "intervals": False}
+    found = decal_cli.evaluate(rows, score="p", label="y", metrics=["utility_at_capacity"], **asked)
+    assert found["utility_at_capacity"].value == pytest.approx(-(1.5 + 0.625) / 2 / 3)
+
+
 def test_actions_but_that_of_low_scores_need_a_place_by_hand() -> None:
     """Test from 2/19 on, treat from 3/5 on: at a score of .2 testing wins 20 x .2 - 2.2, at .9 treating 18 - 1.4."""
     rows = Rows(np.array([0.2, 0.9, 0.05]), np.array([0, 1, 0]))
