@@ -197,7 +197,7 @@ def brier_difference(pairs: PairTable, names: tuple[str, str] = ("a", "b")) -> B
 
     one = np.ones(len(n))
     # Where the two decide alike every sum is 0, except for rounding.
-    apart = over_segments(2 * one, one, (side != 0).astype(float)).sum(axis=1, keepdims=True) > 0.5
+    apart = over_segments(2 * one, one, (side != 0).astype(float)).any(axis=1, keepdims=True)
     # A row with label 1 that A alone acts on costs B (1 - t); one with label 0 that A alone acts on saves B t.
     lost, signed = (over_segments(*sums, side) * apart * (1, -1) for sums in ((n, pos), (n2, pos2)))
     weight, squares = (np.maximum(over_segments(*sums, abs(side)) * apart, 0.0) for sums in ((n, pos), (n2, pos2)))

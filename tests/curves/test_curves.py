@@ -148,7 +148,7 @@ def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
     score, label, x = curve_rows()
     t, featured = tabulate(score, label), featured_of(score, label, x)
     path = tmp_path / "weights.csv"
-    path.write_text("weight,threshold\n3,0.4\n1,0.2\n")
+    path.write_text("weight,threshold\n3,0.4\n1,0.2\n0,0.3\n")
     grid = Grid(np.array([0.2, 0.3, 0.4]), parse_prior(str(path)))
     for name, curve in curves_of(t, featured, grid).items():
         if name in ("threshold_adjusted", "loss_ratio") or curve.kind.block == "ranking":
@@ -220,6 +220,12 @@ def test_a_few_rows_have_curves_or_reasons(label: list[int]) -> None:
     assert "rows" in str(curves["gain_recalibration"].reason)
     for name, curve in curves.items():
         assert curve.reason is not None or not np.isnan(curve.value).any(), name
+
+
+def test_where_nothing_is_lost_there_is_no_share_of_it() -> None:
+    label = np.repeat(np.arange(2, dtype=np.uint8), 20)
+    curve = curves_of(tabulate(label.astype(float), label), None, Grid(ALL))["loss_ratio"]
+    assert curve.reason == "nothing is lost as it is" and np.isnan(curve.value).all()
 
 
 def test_few_rows_with_features_have_reasons() -> None:

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from decal_cli.curves.crossings import _advantage, lowest_curve, same_rows
+from decal_cli.curves.crossings import _advantage, brier_difference, lowest_curve, same_rows
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.render.results.sweep import verdict
+from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
 
 AT = np.linspace(0.02, 0.98, 49)
@@ -44,12 +45,14 @@ def test_curves_gaps_and_errors_are_those_of_the_rows() -> None:
         assert rival.refinement_loss == pytest.approx(value_of(parse("refinement_loss"), inputs), abs=1e-12)
 
 
-def test_an_advantage_is_its_mean_over_its_error_with_one_more_row_of_each_label() -> None:
+@pytest.mark.parametrize("differing", [5, 6], ids=["too few at the last threshold", "just enough"])
+def test_an_advantage_is_its_mean_over_its_error_with_one_more_row_of_each_label(differing: int) -> None:
     rng, at = np.random.default_rng(4), np.array([0.2, 0.5, 0.9])
-    a, b, weight, label = rng.integers(0, 3, 200), rng.integers(0, 3, 200), rng.uniform(0.5, 2, 200), np.arange(200) % 2
-    b[:5] = 3  # at the last threshold five rows are decided differently, too few to tell
+    a, b, label = rng.integers(0, 3, 200), rng.integers(0, 3, 200), np.arange(200) % 2
+    weight = np.append(np.ones(6), rng.integers(2, 8, 194) / 4)
+    b[:differing] = 3
     expected = []
-    for k, t in enumerate(at[:2]):
+    for k, t in enumerate(at[: differing - 3]):
         first, second = (np.where(decided > k, t * (1 - label), (1 - t) * label) for decided in (a, b))
         mean = np.average(first - second, weights=weight)
         seen = (weight**2 * (first - second - mean) ** 2).sum() / weight.sum() ** 2
@@ -57,7 +60,9 @@ def test_an_advantage_is_its_mean_over_its_error_with_one_more_row_of_each_label
         expected.append(mean / np.sqrt(seen + missed @ missed))
     reached = np.array([0.0, *at])
     found = _advantage(reached[a], reached[b], Rows(np.full(200, 0.5), label, weight), at)
-    assert found == pytest.approx([*expected, 0])
+    assert found == pytest.approx([*expected, 0][:3])
+    apart = brier_difference(pair_up(reached[a], reached[b], label, weight))
+    assert apart.enough[2 * apart.segment_of(at)].tolist() == [True, True, differing == 6]
 
 
 def test_a_model_that_knows_both_signals_beats_those_that_know_one() -> None:

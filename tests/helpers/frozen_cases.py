@@ -184,6 +184,24 @@ PRINTED: dict[str, str] = {
     "table, two files by class": f"{_FIRST} {_THREE} --proba b:* --utility '1,0,0;0,1,0;0,0,1;.7,.7,.5' --prevalence "
     "lo=.2,mid=.3,hi=.5",
     "table, log": "evaluate fixtures/logs/sums.eval --from inspect --threshold .3",
+    # Ties again, where pages, pictures and methods meet them.
+    "tied, plan": f"plan --pilot tied.csv {_TWO} --threshold .5 --rule 'brier<=.265625' --rule auc>=.5 "
+    "--rule 'gain_recalibration<=0'",
+    "tied, page": f"report tied.csv {_TWO} --score still --threshold .5 --group g -o page.html",
+    "tied, card": f"report tied.csv {_TWO} --score sure --threshold .5 --card",
+    "tied, pictures": f"sweep tied.csv {_TWO} --score still --threshold .5 --thresholds .25,.5,.75 --plot curves.svg "
+    "--picture brier --picture decision --picture waterfall --picture reliability --picture roc",
+    "tied, places": f"sweep tied.csv {_TWO} --threshold .5 --capacity-range 8:32:8 --plot curves.png",
+    "tied, factors": f"sweep tied.csv {_TWO} --amount amount --cost-fp-column w --vary cost-fp=.5:2:.5 --plot "
+    "curves.png",
+    "tied, actions": f"sweep tied.csv {_TWO} {_TREAT} --vary treat:0=-5:-2:1 --plot curves.png --picture actions",
+    "tied, models and groups": f"compare tied.csv {_TWO} --score still --group g --id c --threshold .5 -m brier "
+    "-m auc --plot curves.png",
+    **{
+        f"tied, fit {method}": f"fit {method} tied.csv {_TWO} --threshold .5 -o model.json --force && "
+        "apply model.json tied.csv -o -"
+        for method in ("isotonic", "threshold", "histogram", "scaling-binning", "meta-cal", "venn-abers")
+    },
     # Advice.
     "advice": f"{_ADVISE} {_TWO} --threshold .4 -o advice.md",
     "advice, range": f"{_ADVISE} {_TWO} --threshold .2:.5",
