@@ -207,7 +207,7 @@ def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnsw
 
     if not isinstance(task(unknown.low), BinaryTask):
         raise DecalError("a range is of costs that all rows share, of two decisions", "name one number in place of it")
-    rows = given.rows(sorted({task(unknown.at(step)).threshold for step in (*range(STEPS), STEPS)}))
+    rows = given.rows(sorted({task(unknown.at(step)).threshold for step in range(STEPS + 1)}))
     if rows.classes:
         raise NO_DECISION if not named else DecalError("a range is for scores of two classes", "name one decision")
     first = at(unknown.low)
