@@ -125,13 +125,13 @@ def gate(
     gaps = _gaps(rules, dataset, plan, progress)
     others = {"delta": differences, "drop": dropped, "gap": gaps}
     rows = judge(rules, evaluation.reports, baseline, others, task, plan.confidence, undecided)
+    by_text = {rule.text: rule for rule in rules}
     if anytime:
         if baseline is not None:
             _need_first_rows(dataset, baseline)
-        by_text = {rule.text: rule for rule in rules}
         rows = tuple(_watch(by_text[row.rule], row, dataset, plan, baseline, undecided) for row in rows)
     if family == "holm":
-        rows = _together(rows, 1 - plan.confidence, undecided)
+        rows = _together(rows, by_text, 1 - plan.confidence, undecided)
     if anytime or family == "holm":
         of_what = "any rule that holds fails clearly" if family == "holm" else "a rule that holds fails clearly"
         looks = " at any look, of all looks at these rows in the order of the file," if anytime else ""
@@ -207,9 +207,11 @@ def _values_in_order(
     return less(before, now) if better == "higher" else less(now, before)
 
 
-def _together(rows: Sequence[GateRow], risk: float, undecided: Undecided) -> tuple[GateRow, ...]:
+def _together(
+    rows: Sequence[GateRow], by_text: Mapping[str, Rule], risk: float, undecided: Undecided
+) -> tuple[GateRow, ...]:
     """Clear failures by Holm 1979, so that all of them together are wrong with at most this probability."""
-    chances = [_chance(row, risk) for row in rows]
+    chances = [_chance(row, by_text[row.rule], risk) for row in rows]
     rejected = iter(holm([chance for chance in chances if chance is not None], risk))
     together = []
     for row, chance in zip(rows, chances, strict=True):
@@ -221,11 +223,11 @@ def _together(rows: Sequence[GateRow], risk: float, undecided: Undecided) -> tup
     return tuple(together)
 
 
-def _chance(row: GateRow, risk: float) -> float | None:
+def _chance(row: GateRow, rule: Rule, risk: float) -> float | None:
     """The p-value of the rule: of a sequence its own, else by a normal one from the end of the interval."""
     if row.chance is not None or row.interval is None or row.estimate is None or row.bound is None:
         return row.chance
-    over = -(row.distance or 0.0)
+    over = -rule.distance(row.estimate, row.bound)
     reach = abs(row.estimate - row.interval[0 if row.estimate > row.bound else 1])
     if reach <= 0:
         return 1.0 if over <= 0 else 0.0

@@ -57,12 +57,12 @@ def intervals(
     in one order. pairs: the scores of both, where they are of two classes. A metric without a `method` gets none.
     """
     intervals: dict[MetricSpec, Interval] = {}
+    # What does not depend on the model differs by rounding at most.
+    values = {spec: 0.0 if abs(value) <= MAX_ROUNDING else value for spec, value in values.items()}
     for spec, value in values.items():
         apart = difference(spec, a, b, pairs)
         if apart is not None and (apart.units if pairs is None else pairs).effective_rows >= FEWEST_ROWS:
-            # What does not depend on the model differs by rounding at most.
-            centre = 0.0 if abs(value) <= MAX_ROUNDING else value
-            intervals[spec] = replace(apart, value=centre).normal(confidence)
+            intervals[spec] = replace(apart, value=value).normal(confidence)
     if pairs is None or isinstance(pairs, CellPairs):
         return intervals  # Draws of cells are not those of rows.
     rest = {

@@ -200,6 +200,17 @@ def test_every_interval_of_a_difference_holds_it(decimals: int) -> None:
     assert not [key for key, each in held.items() if not each.interval[0] <= each.value <= each.interval[1]]
 
 
+def test_what_does_not_depend_on_the_model_differs_by_chance_at_most() -> None:
+    """Sums of weights in two orders differ by rounding, which no interval tells from 0."""
+    for seed in (9, 23, 28):
+        rng = np.random.default_rng(seed)
+        a, b, label = rng.random(200), rng.random(200), rng.random(200)
+        weight = np.round(rng.lognormal(0, 0.7, 200) + 0.01, 3)
+        dataset = two_models(a, b, (label < a).astype(np.uint8), weight=weight)
+        (found,) = compare(dataset, replace(PLAN, choices=(parse("corp_unc"),))).contests[0].differences.values()
+        assert found.difference.value and found.by_chance and found.better is None
+
+
 @pytest.mark.parametrize("role", ["alone", "weight", "cluster"])
 def test_two_models_differ_twice_as_much_in_gini_as_in_auc(role: str) -> None:
     a, b, label = crossing_world(300, 8)

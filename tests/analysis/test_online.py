@@ -310,12 +310,16 @@ def test_rows_are_only_added(decal: Decal, tmp_path: Path) -> None:
     assert done.code == 2 and "are not the first rows of these: row 1 differs" in done.err
 
 
-def test_holm_keeps_what_is_clear_by_itself_only_where_all_are(decal: Decal) -> None:
-    """Beside many rules at the bound, a rule that fails with a chance of one in a hundred is not clear."""
+@pytest.mark.parametrize("rule", ["auc>=0.772", "lower(auc)>=0.772"])
+def test_holm_keeps_what_is_clear_by_itself_only_where_all_are(decal: Decal, rule: str) -> None:
+    """Beside many rules at the bound, a rule that fails with a chance of one in a hundred is not clear.
+
+    However far the end of the interval lies that the rule is about.
+    """
     more = tuple(part for k in range(40) for part in ("-r", f"brier<={0.21 + k / 1000:.3f}"))
-    line = ("gate", *NAMED, "-r", "auc>=0.772", *more, "-f", "json")
+    line = ("gate", *NAMED, "-r", rule, *more, "-f", "json")
     alone, together = (
-        next(row for row in json.loads(decal(*line, *family).out)["gates"] if row["rule"] == "auc>=0.772")
+        next(row for row in json.loads(decal(*line, *family).out)["gates"] if row["rule"] == rule)
         for family in ((), ("--family", "holm"))
     )
     assert alone["answer"] == "failed" and together["answer"] == "not shown"
