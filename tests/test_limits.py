@@ -16,6 +16,7 @@ from decal_cli.api import asking
 from decal_cli.commands import settings
 from decal_cli.curves.grid import parse_prior, parse_thresholds
 from decal_cli.data.columns import check_utilities, class_columns
+from decal_cli.data.large.counts import ROUNDING
 from decal_cli.data.large.engines.statement import DIFFERENCES, SIDES, SQUARES, SUMS
 from decal_cli.data.words import first_line, listed, number, quote
 from decal_cli.documents import json_of, read_document
@@ -27,6 +28,7 @@ from decal_cli.limits import (
     MAX_DEPTH,
     MAX_ROWS_OVER_TIME,
     MAX_SEED,
+    MAX_SUM_OF_WEIGHTS,
     MAX_THRESHOLDS,
     MAX_UTILITY,
     MIN_PREVALENCE,
@@ -228,7 +230,7 @@ LIMITS = {
     "columns of utilities": Limit(lambda v: check_utilities(tuple("abcdefgh"[:v]), 2), (0, 4, 6, 8), (1, 2, 3, 5, 7)),
     "counted rows": Limit(
         counted,
-        (((0, 1, 0), (1, 1, 1)), ((0, MAX_COUNTED_ROWS - 1, 0), (1, 1, 1))),
+        (((0, 1, 0), (1, 1, 1)), ((0, MAX_COUNTED_ROWS - 1, 0), (1, 1, 1)), ((0.5, MAX_COUNTED_ROWS, 1),)),
         (
             *(((BELOW_0, 1, 0),), ((ABOVE_1, 1, 0),), ((0.5, 0, 0),), ((0.5, 1, 2),), ((0.5, 1, -1),)),
             *(((0.5, 1.5, 1),), ((0, MAX_COUNTED_ROWS, 0), (1, 1, 1))),
@@ -240,6 +242,10 @@ LIMITS = {
         (
             *(((0, 2, 0, 4, 0, 1, 0), (1, 2, 2, 4, 4, 1, 1)), ((0.5, 2, 1, 2, 1, 2, 1),)),
             *(((0.5, 3, 3, 5, 5, 2, 2), (0.6, 3, 0, 5, 0, 2, 0)), ((0.5, 3, 1, 5, 1, 2, 1),)),
+            # The heaviest row and the lightest; squares, and label 1, off by as much as rounding explains.
+            *(((0.5, weight, 0, weight**2, 0, 1, 0),) for weight in (MAX_SUM_OF_WEIGHTS, 1 / MAX_SUM_OF_WEIGHTS)),
+            *(((0.5, 2, 0, 4 * by, 0, 1, 0),) for by in (1 - ROUNDING, 1 + ROUNDING)),
+            *(((0.5, 2, 2 * by, 4, 4 * by, 1, 1),) for by in (1, 1 + ROUNDING)),
         ),
         (
             *(((0.5, 0, 0, 1, 0, 1, 0),), ((0.5, 2, 3, 4, 4, 1, 1),), ((0.5, 2, -1, 4, 0, 1, 0),)),
@@ -247,13 +253,15 @@ LIMITS = {
             *(((0.5, 2, 1, 2, 2.1, 2, 1),), ((0.5, 2, 1, 2, -1, 2, 1),), ((0.5, 2, 1, 2, 1, 2, 0),)),
             *(((0.5, 2, 0, 2, 0, 2, 1),), ((0.5, 3, 1, 5, 0.9, 2, 1),), ((0.5, 3, 1, 5, 1.1, 2, 1),)),
             *(((0.5, 3, 2, 5, 5, 2, 2),), ((0.5, 3, 3, 5, 5, 2, 1),)),
+            *(((0.5, weight, 0, weight**2, 0, 1, 0),) for weight in (1.1e100, 0.9e-100)),
         ),
     ),
     "counted cells": Limit(
         a_cell,
         (
             *({}, {"n2": 2.0}, at_score(0.25), at_score(BELOW_HALF), at_score(1.0, low=1.0, high=1.0, label=1)),
-            *({"low": 0.0}, at_score(0.0, low=0.0), {"high": 1.0}, MOST_LOST, {"l1": 0.0, "l2": 0.0}, *sums_off(1e-10)),
+            *({"low": 0.0}, at_score(0.0, low=0.0), {"high": 1.0}, MOST_LOST, {"l1": 0.0, "l2": 0.0}),
+            *(*sums_off(ROUNDING), {"l1": 1.0, "l2": (1 - ROUNDING) / 2}),
             *({"l1": math.inf, "l2": math.inf}, {"l1": 1.0, "l2": math.inf}, {**ENDLESS, "k2": math.inf}),
         ),
         (
@@ -268,7 +276,7 @@ LIMITS = {
     ),
     "counted pairs": Limit(
         a_pair,
-        ({}, {"d1": -1.0, "d2": 1.0}, {"d2": 1.0}, {"e1": 0.5, "e2": 0.25}, {"d1": 1.0, "d2": 1 - 1e-10}),
+        ({}, {"d1": -1.0, "d2": 1.0}, {"d2": 1.0}, {"e1": 0.5, "e2": 0.25}, {"d1": 1.0, "d2": 1 - ROUNDING}),
         (
             *({"d1": 1.0, "d2": 1 - 1e-8}, {"d1": -1.0}, {"e1": 0.5, "e2": 0.2499}, {"d1": math.inf, "d2": math.inf}),
             *({"e2": math.inf}, {"e1": math.nan}, {"s1_b": 0.6}, {"l1_a": -1.0}),

@@ -25,6 +25,7 @@ from decal_cli.learn.models import (
 )
 from decal_cli.learn.regions import (
     LEAVES,
+    NO_CHILD,
     POOLED_LEAVES,
     Curve,
     bin_losses,
@@ -351,7 +352,7 @@ def best_patch(sample: PatchedRows, cells: int) -> Patch | None:
 
 def _without_patches(curve: Curve, tree: Tree, groups: Groups, cells: int) -> Patches:
     """The curve and the subsets: all rows, then the leaves, then the values of each group column."""
-    leaves = np.flatnonzero(tree.left < 0).astype(str)
+    leaves = np.flatnonzero(tree.left == NO_CHILD).astype(str)
     values = [np.unique(np.asarray(column, dtype=str)) for column in groups.values()]
     columns = [np.full(len(each), k) for k, each in enumerate(values)]
     kind = [EVERYONE, *[LEAF] * len(leaves), *[GROUP] * sum(map(len, values))]

@@ -28,6 +28,8 @@ Narrow = NDArray[np.float32]
 
 LEAVES = 5
 """At most so many leaves of the tree within a bin."""
+NO_CHILD = -1
+"""The child of a leaf, as scikit-learn has it."""
 POOLED_LEAVES = 12
 """At most so many regions of the tree over all scores."""
 GROWN_ON = 16_384
@@ -173,7 +175,7 @@ def _merged(left: Ints, right: Ints, sums: Floats, count: Ints) -> Floats:
     """Sums of the leaves, a leaf with one row (or none, or weights that act as one row) merged with its sibling."""
 
     def below(node: int) -> list[tuple[Floats, int]]:
-        if left[node] < 0:
+        if left[node] == NO_CHILD:
             return [(sums[node], int(count[node]))]
         leaves = below(int(left[node])) + below(int(right[node]))
         if all(rows >= 2 and leaf[0] ** 2 >= 1.5 * leaf[2] for leaf, rows in leaves):

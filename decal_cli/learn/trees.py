@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.learn.models import are_places, model, need
-from decal_cli.learn.regions import Narrow
+from decal_cli.learn.regions import NO_CHILD, Narrow
 from decal_cli.limits import MAX_STEPS, MAX_TREE_DEPTH
 from decal_cli.tables.table import Floats, Ints, Mask
 
@@ -47,9 +47,9 @@ class Tree:
         need(self.missing_left.dtype == np.bool_, "a tree sends rows that lack a feature left or right")
         within = are_places(self.feature, 0, max(self.columns, 1))
         need(within, f"a tree asks for a feature outside of its {self.columns} columns")
-        leaf, here = self.left == -1, np.arange(size)
+        leaf, here = self.left == NO_CHILD, np.arange(size)
         for child in (self.left, self.right):
-            after = are_places(child, -1, size) and bool(np.where(leaf, child == -1, child > here).all())
+            after = are_places(child, NO_CHILD, size) and bool(np.where(leaf, child == NO_CHILD, child > here).all())
             need(after, "a child of a tree must come after its parent and inside of the tree")
 
     def depths(self, starts: Whole) -> Ints:
@@ -57,14 +57,14 @@ class Tree:
 
         Level by level; no node has two parents, so that every node is met once.
         """
-        inner = self.left >= 0
+        inner = self.left != NO_CHILD
         parents = np.bincount(np.concatenate((self.left[inner], self.right[inner])), minlength=len(self.left))
         parents += np.bincount(starts, minlength=len(self.left))
         need(parents.max() <= 1, "a node of a tree has one parent, and a root none")
         depths = np.zeros(len(starts), dtype=np.int64)
         node, tree = starts.astype(np.int64), np.arange(len(starts))
         for depth in range(1, MAX_TREE_DEPTH + 2):
-            grown = self.left[node] >= 0
+            grown = self.left[node] != NO_CHILD
             if not grown.any():
                 return depths
             node, tree = node[grown], tree[grown]
@@ -89,7 +89,7 @@ class Tree:
 
     def _descend(self, features: Narrow, starts: Whole, gaps: bool) -> Ints:
         at = np.tile(starts.astype(np.int64), len(features))
-        moving = np.flatnonzero(self.left[at] >= 0)
+        moving = np.flatnonzero(self.left[at] != NO_CHILD)
         while len(moving):
             node = at[moving]
             # 32-bit features against 64-bit thresholds, as scikit-learn compares them.
@@ -99,7 +99,7 @@ class Tree:
                 beyond |= np.isnan(value) & ~self.missing_left[node]
             node = np.where(beyond, self.right[node], self.left[node])
             at[moving] = node
-            moving = moving[self.left[node] >= 0]
+            moving = moving[self.left[node] != NO_CHILD]
         return at.reshape(len(features), len(starts))
 
     @classmethod
@@ -110,7 +110,7 @@ class Tree:
 
         A threshold of infinity, which parts missing values from all others, is the largest 32-bit number.
         """
-        left, right = (np.where(inner, child.astype(np.int64), -1).astype(np.int32) for child in children)
+        left, right = (np.where(inner, child.astype(np.int64), NO_CHILD).astype(np.int32) for child in children)
         threshold = np.where(inner, np.clip(threshold, -_MAX_NARROW, _MAX_NARROW), 0.0)
         feature = np.where(inner, feature, 0).astype(np.int32)
         return cls(columns, left, right, feature, threshold, inner & (gaps != 0), value.astype(np.float64))
@@ -122,7 +122,7 @@ class Tree:
         The value is the prediction, of a classifier the probability of 1. Node numbers are scikit-learn's own.
         """
         t = fitted.tree_
-        inner, children, value = t.children_left >= 0, (t.children_left, t.children_right), t.value[:, 0, -1]
+        inner, children, value = t.children_left != NO_CHILD, (t.children_left, t.children_right), t.value[:, 0, -1]
         return cls.of_nodes(int(t.n_features), inner, children, t.feature, t.threshold, t.missing_go_to_left, value)
 
 
@@ -157,7 +157,7 @@ class Forest:
         starts = (np.cumsum(sizes) - sizes).astype(np.int32)
         each = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in _ARRAYS}
         for side in ("left", "right"):
-            each[side] = np.where(each[side] >= 0, each[side] + np.repeat(starts, sizes), -1)
+            each[side] = np.where(each[side] != NO_CHILD, each[side] + np.repeat(starts, sizes), NO_CHILD)
         return cls(Tree(trees[0].columns, **each | {"value": each["value"] * scale}), starts)
 
     @classmethod
