@@ -30,9 +30,11 @@ def test_the_threshold_of_a_threshold_task_is_the_given_one(threshold: float) ->
 
 
 @given(fp=cost, fn=cost)
+@example(fp=1e15, fn=0.5)  # 1 to nine digits
 def test_costs_make_the_threshold_of_claim_1(fp: float, fn: float) -> None:
     """t* = A / (A + B) (Gao et al. 2017, claim 1)."""
-    assert BinaryTask.of_costs(fp, fn).threshold == pytest.approx(fp / (fp + fn), rel=1e-14)
+    threshold = BinaryTask.of_costs(fp, fn).threshold
+    assert threshold == pytest.approx(fp / (fp + fn), rel=1e-14) and threshold < 1
 
 
 def test_a_decimal_threshold_is_the_same_to_the_last_bit_however_it_is_spelled() -> None:
@@ -180,7 +182,7 @@ IMPOSSIBLE = [
     ({"odds": "1"}, "not of the form a:b"),
     ({"odds": "1:2:3"}, "not of the form a:b"),
     ({"odds": "one:two"}, "not of the form a:b"),
-    ({"odds": "0:1"}, "odds '0:1' .* numbers above 0"),
+    *(({"odds": odds}, f"odds '{odds}' .* numbers above 0") for odds in ("0:1", "1:0")),
     ({"threshold": 0.3, "odds": "1:2"}, "more than once: --threshold, --odds"),
     ({"decision_threshold": 0.3}, "does not make a task"),
     ({"threshold": 0.3, "decision_threshold": 1.5}, r"not in \[0, 1\]"),

@@ -33,6 +33,7 @@ LIMITS = [
     (comparison, "MAX_GROUPS", 2, f"compare {TWO} --group g -m brier"),
     (sweep, "MAX_SHOWN", 7, "sweep rows.csv -s p -y y --no-intervals --thresholds .01,.2,.3,.4,.5,.6,.99"),
     (style, "MAX_BANDS", 2, "sweep rows.csv -s p -s q -y y --thresholds .2,.4 --plot a.svg --picture decision"),
+    (panels, "MAX_NAMED", 3, f"sweep {CLASSES} --vary abstain=.1,.5 --plot a.svg --picture reliability"),
     (panels, "MAX_DASHED", 2, f"sweep {TWO} --thresholds .2,.4 --plot a.svg --picture brier"),
     (groups, "MAX_DRAWN", 2, "evaluate rows.csv -s p -y y --no-intervals --group g --pack fairness -t .4 --plot a.svg"),
     (sweeps, "_MAX_SHARES", 2, "sweep rows.csv -s p -y y --capacity-range 10:20:5 --plot a.svg --picture actions"),
