@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from decal_cli.analysis import sweep as swept
+from decal_cli.commands import help
 from decal_cli.data import check
 from decal_cli.learn import held_out, method
 from decal_cli.metrics import paired
 from decal_cli.metrics.families import ranking, smooth
 from decal_cli.plot import groups, panels, style, sweeps
-from decal_cli.render.results import comparison, evaluation, opening, sections, source, sweep
+from decal_cli.render.formats import html
+from decal_cli.render.results import advised, card, comparison, evaluation, opening, sections, source, sweep
 from decal_cli.tables import classes
 from tests.helpers.frozen import run_printed_case
 from tests.helpers.seeded import write_seeded
@@ -31,12 +33,21 @@ LIMITS = [
     (source, "MAX_NAMES", 3, "evaluate rows.csv -s p -y y --no-intervals --features x1,x2,amount -m brier"),
     (source, "MAX_GROUPS", 2, "evaluate rows.csv -s p -y y --no-intervals --group g -m brier"),
     (comparison, "MAX_GROUPS", 2, f"compare {TWO} --group g -m brier"),
+    (comparison, "MAX_RANGES", 1, f"compare {TWO} -m brier"),
+    (comparison, "MAX_PAIRS", 3, f"compare {CLASSES} --proba b:* --abstain .4 -m brier"),
+    (sections, "MAX_PAIRS", 3, "evaluate rows.csv -s p -y y --no-intervals --group g --pack fairness -t .4"),
+    (advised, "MAX_ACTIONS", 6, f"recommend rows.csv --proba a:* -y z {SIX}"),
+    (card, "MAX_NAMES", 3, "report rows.csv --proba a:* -y z --abstain .4 --card"),
+    (html, "MAX_BESIDE", 3, "evaluate rows.csv -s p -y y --no-intervals -m brier -m auc"),
     (sweep, "MAX_SHOWN", 7, "sweep rows.csv -s p -y y --no-intervals --thresholds .01,.2,.3,.4,.5,.6,.99"),
     (style, "MAX_BANDS", 2, "sweep rows.csv -s p -s q -y y --thresholds .2,.4 --plot a.svg --picture decision"),
     (panels, "MAX_NAMED", 3, f"sweep {CLASSES} --vary abstain=.1,.5 --plot a.svg --picture reliability"),
     (panels, "MAX_DASHED", 2, f"sweep {TWO} --thresholds .2,.4 --plot a.svg --picture brier"),
     (groups, "MAX_DRAWN", 2, "evaluate rows.csv -s p -y y --no-intervals --group g --pack fairness -t .4 --plot a.svg"),
     (sweeps, "_MAX_SHARES", 2, "sweep rows.csv -s p -y y --capacity-range 10:20:5 --plot a.svg --picture actions"),
+    # So many options has plan, and so many signs the longest of demo.
+    (help, "MAX_BRIEF", 25, "plan --help"),
+    (help, "MAX_LEFT", 10, "demo --help"),
     # There are 120 rows, 49 of label 1, 66 levels of p, 3 classes, and 1 row of most probabilities of classes.
     (check, "MOST_LABELS", 3, "evaluate rows.csv -s p -y z"),
     (classes, "MIN_LEVEL_ROWS", 1, f"evaluate {CLASSES} -m cal_l1"),
