@@ -30,6 +30,9 @@ N_NULL_DRAWS = 400
 MAX_NULL_LEVELS = 4096
 """Above this many levels, labels are drawn on as many equal-mass cells; the scores in one cell hardly differ."""
 
+PAIRED_CELLS = 256
+"""Cells whose runs are looked at one by one, for the upper end of what the worst run adds up to."""
+
 
 def observed(levels: Table) -> Floats:
     """Label frequency minus score, shape (m,)."""
@@ -39,6 +42,16 @@ def observed(levels: Table) -> Floats:
 def running(values: Counts) -> Floats:
     """Sums up to each entry, after 0 for none of them, shape (m,) to (m + 1,)."""
     return np.append(0.0, np.cumsum(values, dtype=np.float64))
+
+
+def highest_run(steps: Floats, squares: Floats, confidence: float) -> float:
+    """Largest upper end of |E sum| over runs of cells: that of the worst run holds it often enough.
+
+    steps: what each cell adds, (m,); squares: its variance, (m,).
+    """
+    walk, variance = running(steps), running(squares)
+    error = np.sqrt(np.maximum(variance - variance[:, None], 0.0))
+    return float((np.abs(walk - walk[:, None]) + quantile(confidence) * error).max())
 
 
 def shrunken(gap: Floats, by: Floats) -> Floats:

@@ -197,6 +197,26 @@ def test_an_interval_holds_the_value(spec: MetricSpec) -> None:
     assert interval[0] <= value_of(spec, inputs) <= interval[1]
 
 
+def test_the_error_of_an_interval_of_utility_is_no_more_than_the_high_end() -> None:
+    """A loop over intervals: what the rows inside may lose, beyond their standard errors, the largest one may too."""
+    rng = np.random.default_rng(6)
+    proba, weight = rng.dirichlet((1, 2, 1), 100), rng.lognormal(0, 1, 100)
+    told = proba**0.7 / (proba**0.7).sum(axis=1, keepdims=True)
+    label = np.array([rng.choice(3, p=each) for each in told])
+    frame = {**{f"m:{k}": proba[:, k] for k in range(3)}, "y": label, "w": weight}
+    high = decal_cli.evaluate(frame, label="y", proba="m:*", weight="w", abstain=0.3, metrics="utility_calibration")[
+        "utility_calibration"
+    ].interval[1]
+    won = np.where(proba.max(axis=1) > 0.7, proba.argmax(axis=1) == label, 0.7)
+    predicted = np.maximum(proba.max(axis=1), 0.7)
+    gap, most = weight * (predicted - won) / weight.sum(), 0.0
+    for low in np.unique(predicted):
+        for last in np.unique(predicted):
+            inside = gap[(predicted >= low) & (predicted <= last)]
+            most = max(most, abs(inside.sum()) + 1.959964 * np.sqrt((inside**2).sum()))
+    assert high == pytest.approx(most, rel=1e-6)
+
+
 NULLS = ["ece_top_null", "ece_classwise_null", "regret_calibration_null", "utility_calibration_null"]
 
 

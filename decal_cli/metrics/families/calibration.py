@@ -14,7 +14,7 @@ from decal_cli.declarations.spec import COUNT, Between
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
-from decal_cli.metrics.confidence import Interval, holding, quantile, wilson_ends
+from decal_cli.metrics.confidence import Interval, holding, wilson_ends
 from decal_cli.metrics.declare import Measured, computed_null_of, family, like, metric, null_of
 from decal_cli.metrics.gaps import DEBIASED_TEXT, debiased_interval, need_rows
 from decal_cli.tables.classes import MIN_LEVEL_ROWS
@@ -336,9 +336,6 @@ family(
 )
 
 
-_PAIRED = 256
-"""Cells between which the intervals of scores are looked at one by one, for the upper end."""
-
 Delta = Annotated[float, "probability that the bound fails", Between(0, 1)]
 VcDimension = Annotated[
     int, "VC dimension of {a < f <= b} over the models f, for every a and b; 0: one model, fixed beforehand", COUNT
@@ -363,12 +360,9 @@ def span(walk: Floats) -> Floats:
 
 def _highest(cells: Table, confidence: float) -> float:
     """Largest upper end of |E (label - score)| over intervals: that of the worst one holds it often enough."""
-    some = gaps.cells(cells, _PAIRED)
+    some = gaps.cells(cells, gaps.PAIRED_CELLS)
     steps = (some.pos - some.n * some.score) / some.total
-    squares = gaps.squares(some) / some.total**2
-    walk, variance = gaps.running(steps), gaps.running(squares)
-    error = np.sqrt(np.maximum(variance - variance[:, None], 0.0))
-    inside = float((np.abs(walk - walk[:, None]) + quantile(confidence) * error).max())
+    inside = gaps.highest_run(steps, gaps.squares(some) / some.total**2, confidence)
     return max(inside, gaps.whole(cells, confidence))
 
 

@@ -64,17 +64,14 @@ def _by_predicted_utility(c: ClassTable, decision: ClassDecision) -> ByPredicted
     )
 
 
-@once
-def _drawn_gaps(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> tuple[Floats, float]:
-    """Draws of utility_calibration, about the gaps seen or about none, and what the cells themselves give.
+def _gaps_of_cells(c: ClassTable, decision: ClassDecision, most: int, null: bool) -> tuple[Floats, Floats]:
+    """What each of at most so many runs of levels adds to the gap per row, and the variance of that, (m,) each.
 
-    At most MAX_PREDICTED_CELLS runs of levels are the cells, of which the variance of the gap is that of the rows, or
-    that which it has by the rows' own probabilities.
+    null: the variance that the rows' own probabilities give it, and not that which the rows show.
     """
     order, predicted, gap, starts = _by_predicted_utility(c, decision)
-    if len(starts) > MAX_PREDICTED_CELLS:
-        cut = np.linspace(0, len(starts), MAX_PREDICTED_CELLS, endpoint=False)
-        starts = starts[np.unique(cut.astype(np.int64))]
+    if len(starts) > most:
+        starts = starts[np.unique(np.linspace(0, len(starts), most, endpoint=False).astype(np.int64))]
     sums = np.add.reduceat(gap, starts) / c.total
     if null:
         action, expected = decide(c, decision).action, np.zeros(len(c))
@@ -83,7 +80,14 @@ def _drawn_gaps(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) 
         variance = c.weights[order] ** 2 * (expected[order] - predicted**2)
     else:
         variance = gap**2
-    spread = np.sqrt(np.maximum(np.add.reduceat(c.effect * variance, starts) / c.total**2, 0.0))
+    return sums, np.maximum(np.add.reduceat(c.effect * variance, starts) / c.total**2, 0.0)
+
+
+@once
+def _drawn_gaps(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> tuple[Floats, float]:
+    """Draws of utility_calibration, about the gaps seen or about none, and what the cells themselves give."""
+    sums, variance = _gaps_of_cells(c, decision, MAX_PREDICTED_CELLS, null)
+    spread = np.sqrt(variance)
     noise = spread * seed.generator("classes").standard_normal((N_DRAWS, len(spread)))
     drawn, centre = (span(np.cumsum(each, axis=-1)) for each in (noise if null else sums + noise, sums))
     return drawn, float(centre)
@@ -428,7 +432,7 @@ def regret_calibration_null(q: ClassRegrets, seed: Seed, *, bins: EqualMassBins 
     shown=True,
     how=(
         "bias-corrected: 400 draws of what rows of about one predicted utility are worth; the low end less what chance "
-        "gives a calibrated model; and the value itself"
+        "gives a calibrated model, the high end at least that of each interval; and the value itself"
     ),
     bootstraps=False,
     estimand=intervals.POPULATION_BELOW,
@@ -447,7 +451,9 @@ def utility_calibration(c: ClassTable, decision: ClassDecision) -> Measured:
         low, high = intervals.bias_corrected(value, draws, confidence, centre)
         # Draws about gaps that are noise do not show all that noise adds: of a calibrated model the low end is 0.
         chance = gaps.central(_drawn_gaps(c, decision, seed, null=True)[0], confidence)[1]
-        return intervals.holding((max(min(low, value - chance), 0.0), max(high, 0.0)), value)
+        of_cells = _gaps_of_cells(c, decision, gaps.PAIRED_CELLS, null=False)
+        high = max(high, gaps.highest_run(*of_cells, confidence))
+        return intervals.holding((max(min(low, value - chance), 0.0), high), value)
 
     return Measured(value, interval)
 
