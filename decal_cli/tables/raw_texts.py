@@ -110,6 +110,6 @@ def _words(letters: NDArray[np.uint64], text: NDArray[np.uint64]) -> Hashed:
 
 def _in_words(letters: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Which characters are letters or digits."""
-    present = np.bincount(letters.astype(np.int64)) > 0
+    present = np.bincount(letters.astype(np.int64)).astype(bool)
     present[present] = [chr(letter).isalnum() for letter in np.flatnonzero(present).tolist()]
     return present[letters]

@@ -140,7 +140,7 @@ def test_cells_of_several_files_add_up_by_their_edges() -> None:
     for key in ("brier", "auc"):
         assert together[key].value == pytest.approx(whole[key].value, rel=1e-13)
     other = cells_of([0.3], [1], None, (0.300001,))
-    with pytest.raises(DecalError, match=r"cells \[.*\) overlap"):
+    with pytest.raises(DecalError, match=r"cells \[0\.299988, 0\.300001\) and \[0\.3, 0\.300003\) overlap"):
         decal.evaluate(pd.concat([cells_of([0.3], [0], None, (0.3,)), other]), aggregated=True)
 
 

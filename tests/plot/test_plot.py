@@ -1,6 +1,7 @@
 """Pictures: files of the right type, panels that show the curves, and no matplotlib where nothing is drawn."""
 
 import html
+import itertools
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -171,11 +172,13 @@ def test_neighbouring_colours_differ_in_grey() -> None:
     assert np.abs(np.diff(grey)).min() > 0.12
 
 
-def test_legends_hide_no_data(one: Sweep, two: Sweep) -> None:
+def test_legends_hide_no_data_and_panels_no_panels(one: Sweep, two: Sweep) -> None:
     for sweep in (one, two):
         figure = figure_of(sweep, PICTURES)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
+        for here, there in itertools.combinations([axes.get_position().padded(-0.001) for axes in figure.axes], 2):
+            assert not here.overlaps(there)
         for axes in figure.axes:
             if axes.get_legend() is not None and axes.axison:
                 box = axes.get_legend().get_window_extent(canvas.get_renderer())
