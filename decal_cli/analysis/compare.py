@@ -5,15 +5,15 @@ differ, and the splice.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as evaluating
+from decal_cli.analysis.described import Section, Sectioned
 from decal_cli.analysis.evaluate import WORST, Evaluation, MetricReport, Plan, Progress, Report
 from decal_cli.analysis.splice import NoSplice, Splice, splice
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, band, brier_difference
@@ -59,7 +59,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Thresholds:
+class Thresholds(Section):
     """Who wins at which thresholds. band: standard errors beyond which a model is ahead, at all thresholds at once;
     null where the two hardly differ.
     """
@@ -73,22 +73,17 @@ class Thresholds:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelComparison(MetricReport):
+class ModelComparison(MetricReport, Sectioned):
     """The comparison on all rows (group None) or on one group of them. model: the second less the first.
 
     results: differences of the metrics that were asked for, by key, which `differences` has in full. headline: of the
-    Brier score, and of the expected utility where there is a task, by key, whatever was asked for. disagreements: of
-    the decisions, where there are two actions or several classes. thresholds: None for rows of several classes; pairs:
-    of scores, then 0.
+    Brier score, and of the expected utility where there is a task, by key, whatever was asked for. pairs: of scores;
+    0 where there are only cells of them, or several classes.
     """
 
     pairs: int
     differences: Mapping[str, Difference]
     headline: Mapping[str, Difference]
-    thresholds: Thresholds | None
-    disagreements: Disagreements | None = None
-    swap: Swap | None = None
-    """Who is acted on by which model, where so many rows can be acted on only; there are no disagreements then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +119,11 @@ def compare(
         progress(f"the difference{'' if group is None else ' in ' + group}")
         pairs = None if a.classes else a.pairs_with(b)
         whole = whole or pairs
+        contest = _contest(of_a, of_b, (a, b), pairs, plan, headline)
         of_whole = ids if group is None else None
-        contests.append(_contest(of_a, of_b, (a, b), pairs, values.decision, plan, headline, of_whole))
-    at = contests[0].thresholds
+        sections = _sections((of_a.model, of_b.model), (a, b), pairs, values.decision, plan, of_whole)
+        contests.append(contest.with_sections(*sections))
+    at = contests[0].find(Thresholds)
     joined: Splice | NoSplice | None = None
     if splicing:
         try:
@@ -167,41 +164,45 @@ def _contest(
     of_b: Report,
     rows: tuple[Rows, Rows],
     pairs: PairTable | None,
-    decision: ClassDecision | None,
     plan: Plan,
     heads: Sequence[MetricSpec],
-    ids: Ids | None,
 ) -> ModelComparison:
     """pairs: the scores of both, None for rows of several classes, which have no threshold."""
     differences = _differences(of_a, of_b, rows, pairs, plan, (*plan.choices, *heads))
     asked = {spec.key: differences[spec] for spec in plan.choices}
     headline = {spec.key: each for spec in heads if (each := differences[spec]).difference.value is not None}
     results = {key: each.difference for key, each in asked.items()}
-    contest = partial(ModelComparison, f"{of_b.model} - {of_a.model}", of_a.group, of_a.rows, of_a.positives, results)
-    apart = None
+    size = 0 if pairs is None or isinstance(pairs, CellPairs) else len(pairs)
+    name = f"{of_b.model} - {of_a.model}"
+    return ModelComparison(name, of_a.group, of_a.rows, of_a.positives, results, size, asked, headline)
+
+
+def _sections(
+    names: tuple[str, str],
+    rows: tuple[Rows, Rows],
+    pairs: PairTable | None,
+    decision: ClassDecision | None,
+    plan: Plan,
+    ids: Ids | None,
+) -> Iterator[Section | None]:
+    """Whose places are whose, or how decisions differ; and, where pairs of scores are known, who wins where."""
     if pairs is None:
         if decision is not None:
             a, b = (each.class_table for each in rows)
             sides = Decisions.of_classes(a, decision), Decisions.of_classes(b, decision)
-            apart = disagreements(*sides, decision.actions, a.top.design, of_a.rows)
-        return contest(0, asked, headline, None, apart)
+            yield disagreements(*sides, decision.actions, a.top.design, len(a))
+        return
     swapped, task, cells = swap(*rows, ids), plan.binary, pairs if isinstance(pairs, CellPairs) else None
+    yield swapped
     # Cells may not say how every row is decided.
     if task is not None and swapped is None and (cells is None or cells.decided_at(task.decision_threshold)):
-        apart = disagreements(*Decisions.of_pairs(pairs, task), task.actions, pairs.design, of_a.rows)
-    if cells is not None:
-        return contest(0, asked, headline, None, apart, swapped)
-    adjusted = pairs.design.confidence(plan.confidence)
-    curves, rng = brier_difference(pairs, (of_a.model, of_b.model)), np.random.default_rng([plan.seed, RESAMPLES])
-    critical_value = float("inf") if adjusted is None else band(pairs, adjusted, rng)
-    at = (
-        curves.dominates,
-        critical_value,
-        len(curves.zeros),
-        curves.crossings(critical_value),
-        curves.leads(critical_value),
-    )
-    return contest(len(pairs), asked, headline, Thresholds(*at, curves), apart, swapped)
+        yield disagreements(*Decisions.of_pairs(pairs, task), task.actions, pairs.design, len(rows[0]))
+    if cells is None:
+        adjusted = pairs.design.confidence(plan.confidence)
+        curves, rng = brier_difference(pairs, names), np.random.default_rng([plan.seed, RESAMPLES])
+        beyond = float("inf") if adjusted is None else band(pairs, adjusted, rng)
+        crossings, leads = curves.crossings(beyond), curves.leads(beyond)
+        yield Thresholds(curves.dominates, beyond, len(curves.zeros), crossings, leads, curves)
 
 
 def _differences(
@@ -268,7 +269,7 @@ class ActionPair:
 
 
 @dataclass(frozen=True, eq=False)
-class Disagreements:
+class Disagreements(Section):
     """Rows by the actions that two models take, by their weight.
 
     cells: by the action of A, that of B and the class, (A, A, K); gains: what B wins on them, summed, (A, A). a_better,
@@ -363,7 +364,7 @@ class SwapPart:
 
 
 @dataclass(frozen=True)
-class Swap:
+class Swap(Section):
     """Rows that both models act on, that only A does, and that only B does."""
 
     both: SwapPart

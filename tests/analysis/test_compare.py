@@ -14,6 +14,7 @@ from scipy.stats import binomtest
 from decal_cli.analysis.compare import (
     Comparison,
     SwapPart,
+    Thresholds,
     compare,
     disagreements,
     exact_sign_test,
@@ -264,9 +265,10 @@ def test_models_that_change_places_draw_the_same(role: str) -> None:
     for name, each in there.results.items():
         low, high = np.array(each.interval)
         assert here.results[name].interval == pytest.approx((-high, -low), abs=1e-9)
-    assert there.thresholds is not None and here.thresholds is not None
-    assert here.thresholds.band == pytest.approx(there.thresholds.band)
-    assert [each.model for each in here.thresholds.ahead] == [each.model for each in there.thresholds.ahead]
+    at_forth, at_back = there.find(Thresholds), here.find(Thresholds)
+    assert at_forth is not None and at_back is not None
+    assert at_back.band == pytest.approx(at_forth.band)
+    assert [each.model for each in at_back.ahead] == [each.model for each in at_forth.ahead]
     assert isinstance(forth.splice, Splice) and isinstance(back.splice, Splice)
     assert back.splice.below == forth.splice.below
     assert back.splice.brier.interval == pytest.approx(forth.splice.brier.interval)

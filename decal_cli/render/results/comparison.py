@@ -23,7 +23,7 @@ from decal_cli.metrics import Result, parse
 from decal_cli.numbers import Interval, alike, bracketed, counts, many, pieces, plain, rounded, short, sized
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Notes, Points, TextTable, Tone
 from decal_cli.render.cells import better, by_words, counted, left, metric_name, number, reasons, table, texts, words
-from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
+from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, found, result_data
 from decal_cli.render.results.source import (
     MAX_GROUPS,
     Order,
@@ -110,14 +110,14 @@ class ContestData(View):
     metrics: dict[MetricKey, DifferenceData] = of(
         lambda contest: {k: DifferenceData(each, k) for k, each in {**contest.differences, **contest.headline}.items()}
     )
-    thresholds: Thresholds | None
+    thresholds: Thresholds | None = found(Thresholds)
     disagreements: DisagreementsData | ClassDisagreementsData | None = of(
         lambda contest: (
-            contest.disagreements
-            and (ClassDisagreementsData if contest.positives is None else DisagreementsData)(contest.disagreements)
+            (apart := contest.find(Disagreements))
+            and (ClassDisagreementsData if contest.positives is None else DisagreementsData)(apart)
         )
     )
-    swap: Absent[Swap | None]
+    swap: Absent[Swap | None] = found(Swap)
 
 
 class ComparisonData(View):
@@ -156,13 +156,12 @@ class Compared(WrittenResult):
             if several:
                 yield Heading("all rows" if contest.of_all_rows else f"{contest.group}, {many(contest.rows, 'row')}")
             yield self._metric_table(contest, close=several)
-            if contest.disagreements is not None:
-                of_apart = _pairs_table if contest.positives is None else self._disagreements_table
-                yield of_apart(contest.disagreements)
-            if contest.swap is not None and evaluation.limit is not None:
-                yield _swap_table(contest.swap, evaluation.limit)
-            if contest.thresholds is not None and contest.thresholds.ahead:
-                yield self._lead_table(contest.thresholds)
+            if apart := contest.find(Disagreements):
+                yield (_pairs_table if contest.positives is None else self._disagreements_table)(apart)
+            if (swap := contest.find(Swap)) and evaluation.limit is not None:
+                yield _swap_table(swap, evaluation.limit)
+            if (at := contest.find(Thresholds)) and at.ahead:
+                yield self._lead_table(at)
             why = ((key, each.difference.reason) for key, each in contest.differences.items())
             yield from reasons(why, together=True)
 
@@ -190,17 +189,17 @@ class Compared(WrittenResult):
             at = "" if task is None else f" at t* = {' and '.join(map(plain, task.thresholds))}"
             limited = "" if limit is None else f", capacity {limit}"
             yield f"Decisions{at}{limited}", self._ahead(whole.headline[self.key], self.terms)
-        if whole.swap is not None:
-            yield "Rows acted on", self._swap_sentence(whole.swap)
-        if whole.disagreements is not None:
-            yield "Disagreements", self._disagreements_sentence(whole.disagreements)
+        if swap := whole.find(Swap):
+            yield "Rows acted on", self._swap_sentence(swap)
+        if apart := whole.find(Disagreements):
+            yield "Disagreements", self._disagreements_sentence(apart)
         if "brier" in whole.headline:
             yield "Brier score", self._ahead(whole.headline["brier"])
-        if whole.thresholds is not None:
-            yield "Thresholds", self._threshold_sentence(whole.thresholds)
+        if thresholds := whole.find(Thresholds):
+            yield "Thresholds", self._threshold_sentence(thresholds)
         if self.groups:
             yield "Groups", self._group_sentence()
-        if whole.thresholds is not None and self.comparison.splice is not None:
+        if thresholds and self.comparison.splice is not None:
             yield "Splice", self._splice_sentence(self.comparison.splice)
 
     def _ahead(self, each: Difference, terms: StatedTerms | None = None) -> str:
