@@ -372,15 +372,15 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """An evaluation and the advice on each of its reports.
+    """An evaluation and the advice on each of its reports; () without a decision.
 
-    rounds: of each model, what trying the methods showed, round by round until nothing more is won; None where they
+    rounds: of each model, what trying the methods showed, round by round until nothing more is won; empty where they
     were not tried.
     """
 
     evaluation: Evaluation
-    advice: tuple[Advice, ...]
-    rounds: Mapping[str, tuple[Round, ...]] | None = None
+    advice: tuple[Advice, ...] = ()
+    rounds: Mapping[str, tuple[Round, ...]] = field(default_factory=dict)
     ranked: Mapping[str, tuple[Ranked, ...]] = field(default_factory=dict)
     """What each model's score is worth where so many rows can be acted on only; empty where there is no limit."""
     holds: Mapping[str, Interval] = field(default_factory=dict)
@@ -411,7 +411,7 @@ def recommend(
     """
     plan = plan.for_rows(dataset).simplest
     if plan.decision_of(dataset.classes) is None:
-        raise NO_DECISION
+        return Recommendation(evaluate(dataset, plan, progress))
     if plan.by_row:
         plan = replace(plan, choices=tuple(dict.fromkeys((*plan.choices, *BY_AMOUNT))))
     holds = {}

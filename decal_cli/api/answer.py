@@ -382,8 +382,8 @@ class ReportAnswer(ReportsAnswer):
         """The page without its pictures."""
         from decal_cli.render.results.recommendation import Recommended
 
-        advice = self.result.recommendation
-        return Evaluated(self.result.evaluation) if advice is None else Recommended(advice)
+        whole = self.result.recommendation
+        return Recommended(whole) if whole.advice else Evaluated(whole.evaluation)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document of the same data as plain data."""
@@ -391,8 +391,8 @@ class ReportAnswer(ReportsAnswer):
 
     @property
     def one_line(self) -> str:
-        advice = self.result.recommendation
-        said = super().one_line if advice is None else advice_line(*advice.advised[0])
+        whole = self.result.recommendation
+        said = advice_line(*whole.advised[0]) if whole.advice else super().one_line
         return f"{said.rstrip('.')}; {len(self.result.drawings)} pictures"
 
 

@@ -457,7 +457,6 @@ def model_card(
     'Model card: score'
     """
     from decal_cli.analysis.described import reliability_bins
-    from decal_cli.analysis.evaluate import evaluate
     from decal_cli.analysis.recommend import LOOKED_AT, recommend
     from decal_cli.plot.report import planned_for, said_before
     from decal_cli.render.results.card import Card
@@ -467,13 +466,10 @@ def model_card(
     rows = given.rows(plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT}))
     plan = planned_for(rows, plan)
     AROUND.get().say(said_before(rows))
-    recommendation = None
     with computing() as progress:
-        if plan.decision_of(rows.classes) is not None:
-            recommendation = recommend(rows, plan, preferences, progress)
-        evaluation = evaluate(rows, plan, progress) if recommendation is None else recommendation.evaluation
+        recommendation = recommend(rows, plan, preferences, progress)
         bins = [reliability_bins(part, plan.level) for model in rows.models for _, part in model.rows.by_group()]
-    card = Card(evaluation, recommendation, bins, terms, text_of(given.data.positive))
+    card = Card(recommendation, bins, terms, text_of(given.data.positive))
     return CardAnswer(card, given.library, rows, plan)
 
 

@@ -212,12 +212,11 @@ def report_page(
 ) -> ReportPage:
     """Everything on the page; without a task no advice, without matplotlib no pictures."""
     several = bool(dataset.classes)
-    recommendation, elsewhere = None, dict[Report, Elsewhere]()
-    if plan.decision_of(dataset.classes) is not None:
-        recommendation = recommend(
-            dataset, plan, preferences, progress, regimes=plan.binary is not None, then=elsewhere.__setitem__
-        )
-    evaluation = evaluate(dataset, plan, progress) if recommendation is None else recommendation.evaluation
+    elsewhere: dict[Report, Elsewhere] = {}
+    recommendation = recommend(
+        dataset, plan, preferences, progress, regimes=plan.binary is not None, then=elsewhere.__setitem__
+    )
+    evaluation = recommendation.evaluation
     comparison = _comparison(dataset, plan, progress)
     pictured, notes = dataset, []
     if len(evaluation.reports) > MAX_PICTURED:
@@ -242,7 +241,7 @@ def report_page(
         notes = ["there are no pictures: matplotlib is not installed (pip install 'decal[plot]')"]
     if dataset.in_time and plan.binary is not None:
         notes.append("there are no sliders: gains of fits to earlier rows are known at your threshold alone")
-    return ReportPage(evaluation, recommendation, drawings, comparison, notes, terms, positions)
+    return ReportPage(recommendation, drawings, comparison, notes, terms, positions)
 
 
 def _positions(

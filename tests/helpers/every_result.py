@@ -55,5 +55,5 @@ def every_result() -> dict[str, Any]:
         "sweep": Curves(swept(one, SMALL_PLAN, grid)),
         "fit": FittedPage(fit(one, SMALL_PLAN, parse_method("platt")), "model.json"),
         "study": Studied(summarise(made_up_study())),
-        "card": Card(rounds.evaluation, rounds, [[ReliabilityBin(0.1, 0.2, 1997.0, 0.15, 0.3, (0.28, 0.32))]]),
+        "card": Card(rounds, [[ReliabilityBin(0.1, 0.2, 1997.0, 0.15, 0.3, (0.28, 0.32))]]),
     }

@@ -74,7 +74,7 @@ class AdvisedModel:
         self.report, self.advice, self.evaluation, self.terms = report, advice, whole.evaluation, terms
         self.task = whole.evaluation.plan.binary
         if report.of_all_rows:
-            self.rounds, self.holds = (whole.rounds or {}).get(report.model, ()), whole.holds.get(report.model)
+            self.rounds, self.holds = whole.rounds.get(report.model, ()), whole.holds.get(report.model)
         self.unused_times = whole.unused_times
         self.scale = terms.scale(*amounts_of(report))
         self.factor, self.say, self.amount = self.scale.factor, self.scale.say, saying(self.scale.factor)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from decal_cli.analysis.described import ByClass, GainsOverTime, ReliabilityBin
-from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.recommend import Recommendation, amounts_of
 from decal_cli.data.words import grouped, quote
 from decal_cli.declarations.document import Limit, Some, Words
@@ -105,7 +105,7 @@ class CardData(Provenance):
 class Card(WrittenResult):
     """A card, for formats to write: a page of its own.
 
-    recommendation: None without a decision. bins: of the score of each report, in their order. positive: the value that
+    bins: of the score of each report, in their order. positive: the value that
     counts as label 1, where one was named.
     """
 
@@ -113,15 +113,14 @@ class Card(WrittenResult):
 
     def __init__(
         self,
-        evaluation: Evaluation,
-        recommendation: Recommendation | None,
+        recommendation: Recommendation,
         bins: Sequence[Sequence[ReliabilityBin]],
         terms: StatedTerms = PLAIN,
         positive: str | None = None,
     ) -> None:
-        super().__init__(evaluation, terms)
+        super().__init__(recommendation.evaluation, terms)
         self.recommendation, self.bins, self.positive = recommendation, bins, positive
-        self.models = evaluation.whole
+        self.models, self.decides = self.evaluation.whole, bool(recommendation.advice)
         self.title = f"Model card: {', '.join(report.model for report in self.models)}"
 
     def data(self) -> Document:
@@ -130,11 +129,9 @@ class Card(WrittenResult):
 
     def entries(self) -> list[Document]:
         """Each report as JSON has it."""
-        whole, reports = self.recommendation, self.evaluation.reports
-        if whole is None:
-            entries = [data_of(MeasuredData(each)) for each in reports]
-        else:
-            entries = Recommended(whole, self.terms).entries()
+        entries = [data_of(MeasuredData(each)) for each in self.evaluation.reports]
+        if self.decides:
+            entries = Recommended(self.recommendation, self.terms).entries()
         return [{**each, "reliability": data_of(bins)} for each, bins in zip(entries, self.bins, strict=True)]
 
     def items(self) -> Iterator[CardItem]:
@@ -171,7 +168,7 @@ class Card(WrittenResult):
                     ("dropped", lambda each: f"{each.dropped:,}"),
                 ],
             )
-        if self.recommendation is not None and len(reports) > 1:
+        if self.decides and len(reports) > 1:
             yield advice_table(advised_in(self.recommendation, self.terms, reports), self.terms)
         for heading, keys in SHOWN.items():
             defined = [key for key in keys if any(report.value(key) is not None for report in reports)]
@@ -211,7 +208,7 @@ class Card(WrittenResult):
 
     def advised(self, say: Callable[[AdvisedModel], str]) -> str:
         """What is said of each model's advice, with the model's name where there are several; '' without a decision."""
-        if self.recommendation is None:
+        if not self.decides:
             return ""
         advised = {each.report.model: each for each in advised_in(self.recommendation, self.terms, self.models)}
         return self.terms.worded(self.each(lambda report: say(advised[report.model])))
@@ -242,7 +239,7 @@ def _outcome(card: Card) -> str:
 
 def _output(card: Card) -> str:
     """The decision, the threshold, and how far both hold."""
-    if card.recommendation is None:
+    if not card.decides:
         return "Probabilities. No decision was named, so there is no threshold, and nothing is advised."
 
     def of_model(each: AdvisedModel) -> str:
@@ -261,13 +258,13 @@ def _output(card: Card) -> str:
 
 
 def _measures(card: Card) -> str:
-    plan, also = card.evaluation.plan, "" if card.recommendation is None else ", and what decisions are worth"
+    plan, also = card.evaluation.plan, ", and what decisions are worth" * card.decides
     sure = f"with {100 * plan.confidence:g} % intervals" if plan.intervals else "without intervals"
     return f"Calibration and discrimination{also}, {sure}; `decal metrics NAME` explains each."
 
 
 def _updating(card: Card) -> str:
-    if card.recommendation is None:
+    if not card.decides:
         return "The scores are evaluated as they are."
     features = any(report.features for report in card.models)
     also = f" and post-training on {card.column_names('features')} are" if features else " is"
@@ -285,7 +282,7 @@ def _columns(role: str, text: str) -> Callable[[Card], str]:
 
 
 def _analyses(card: Card) -> str:
-    if card.recommendation is None:
+    if not card.decides:
         return "Every measure is of all these rows."
     later = [f"{over_time.rows:,}" for _, over_time in having(card.models, GainsOverTime)]
     judged = f"{_judged(card)} ({', '.join(later)} rows)" if later else _judged(card)

@@ -96,7 +96,7 @@ def scale_of(reports: Sequence[Report], terms: StatedTerms) -> Scale:
 class ReportPage(WrittenResult):
     """An evaluation, what it recommends, pictures, and the comparison of two models.
 
-    recommendation: None without a task; comparison: None unless there are two models of the same rows. drawings: each
+    comparison: None unless there are two models of the same rows. drawings: each
     of one report, or of all. notes: what the page does not show, and why. positions: sums of models and groups at other
     thresholds; {} where decisions have none.
     """
@@ -105,20 +105,19 @@ class ReportPage(WrittenResult):
 
     def __init__(
         self,
-        evaluation: Evaluation,
-        recommendation: Recommendation | None,
+        recommendation: Recommendation,
         drawings: Sequence[tuple[Report | None, b.Picture]],
         comparison: Comparison | None,
         notes: Sequence[str],
         terms: StatedTerms,
         positions: Mapping[tuple[str, str | None], Positions],
     ) -> None:
-        super().__init__(evaluation, terms)
-        self.title = f"Decisions by {', '.join(evaluation.models)}"
+        super().__init__(recommendation.evaluation, terms)
+        self.title = f"Decisions by {', '.join(self.evaluation.models)}"
         self.recommendation, self.comparison = recommendation, comparison
         self.drawings, self.notes, self.positions = drawings, notes, positions
-        self.scale = scale_of(evaluation.reports, terms)
-        self._of_classes = any(report.of_classes for report in evaluation.reports)
+        self.scale = scale_of(self.evaluation.reports, terms)
+        self._of_classes = any(report.of_classes for report in self.evaluation.reports)
 
     def sections(self) -> b.Blocks:
         """The decision, what to do, what each way of acting is worth, why, metrics, and where all this comes from."""
@@ -126,7 +125,7 @@ class ReportPage(WrittenResult):
         evaluation = shortened(self.evaluation, f"{Verb('evaluate').words} {IN_FULL}")
         if evaluation is not self.evaluation:
             yield b.Notes(evaluation.notes[len(self.evaluation.notes) :])
-        if self.recommendation is None:
+        if not self.recommendation.advice:
             options = f"{Hint('threshold').words}, {Hint('utility').words}, costs or {Hint('odds').words}."
             if self._of_classes:
                 options = f"{Hint('abstain').words} or {Hint('utility').words}."
@@ -358,7 +357,7 @@ class ReportPage(WrittenResult):
         )
         yield b.Heading("The metrics that say most", level=1)
         says = "Open a metric's name for its formula, range, source and how its interval is made."
-        utilities = f"Utilities are {self.scale.in_words}. " if self.recommendation else ""
+        utilities = f"Utilities are {self.scale.in_words}. " if self.recommendation.advice else ""
         yield b.Notes((f"{utilities}{says}",), quiet=True)
         yield replace(table, rows=[row for family in families for row in rows.get((True, family), ())])
         for family in families:

@@ -218,7 +218,7 @@ class Recommended(WrittenResult):
     def rows(self) -> Records:
         """One row per model and group; where methods were tried, one per method: by model, and by the score."""
         rounds = self.recommendation.rounds
-        if rounds is None:
+        if not rounds:
             yield ["model", "group", "action", "method", "gain", "low", "high"]
             for report, advice in self.recommendation.advised:
                 yield [*report.place, advice.action, advice.method, advice.gain, *ends_of(advice)]
