@@ -408,13 +408,13 @@ class Advice:
         known = () if self.action == "cannot-tell" and not evidence.features else GAINS
         chances = [evidence.chance(each, evidence.free + evidence.tolerated) for each in known]
         chance = min((1 - chance for chance in chances if chance is not None), default=None)
-        return ActNow("done", None, 0.0, chance, decision=None if self.instead is None else self.instead.decision)
+        return ActNow("done", None, 0.0, chance, decision=self.instead.decision if self.instead else None)
 
     @property
     def same(self) -> tuple[Now, str | None, str | None]:
         """What makes advice the same: what to do now, its method, and a constant decision in place of the score."""
-        now, instead = self.act_now, self.instead
-        return now.action, now.method, instead.words if instead is not None and now.action == "done" else None
+        now = self.act_now
+        return now.action, now.method, self.instead.words if self.instead and now.action == "done" else None
 
     @property
     def certainty(self) -> Certainty:
@@ -435,7 +435,7 @@ class Advice:
         gain, threshold = self.evidence.item(RECALIBRATION), self.evidence.item(NEW_THRESHOLD)
         if self.evidence.useless or gain.value is None:
             instead = self.instead
-            return None if instead is None else Interim(None, instead.decision, instead.gain, instead.interval)
+            return Interim(None, instead.decision, instead.gain, instead.interval) if instead else None
         if not gain.value > 0 or threshold.value is None:
             return None
         return Interim(threshold.text or repr(threshold.value), None, gain.value, gain.interval)
@@ -452,8 +452,8 @@ class Advice:
             return f"Nothing to fit: no method wins anything that matters, and {constant.doing} is {worth}."
         if self.action == "find-better-features" and self.evidence.useless and constant is not None:
             return f"Find better features; until then {constant.words}."
-        if self.action == "do-not-post-train" and constant is not None and constant.gain > 0:
-            return f"Do not post-train; {constant.words}, which is free."
+        if self.action == "do-not-post-train" and self.instead:
+            return f"Do not post-train; {self.instead.words}, which is free."
         return {
             "done": "Done: use the model as it is.",
             "do-not-post-train": "Do not post-train: it costs more than it wins.",

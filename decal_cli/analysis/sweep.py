@@ -654,7 +654,7 @@ def _top(score: Floats, n: Floats, pos: Floats) -> Floats:
 
 def advised_way(advice: Advice) -> int:
     """The way of WAYS that is advised."""
-    action, _, constant = advice.same
-    if action != "done":
-        return WAYS.index(action)
-    return WAYS.index("now") if constant is None or advice.constant is None else int(bool(advice.constant.decision))
+    now = advice.act_now
+    if now.decision is not None:
+        return int(bool(now.decision))
+    return WAYS.index("now" if now.action == "done" else now.action)

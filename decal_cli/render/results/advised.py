@@ -82,17 +82,16 @@ class AdvisedModel:
     @property
     def todo(self) -> str:
         """What to do now, in a few words."""
-        now, constant = self.advice.act_now, self.advice.constant
+        now, instead = self.advice.act_now, self.advice.instead
         if now.method is not None:
             return f"{now.action} with {now.method}"
-        return constant.words if constant is not None and constant.gain > 0 else "use as it is"
+        return instead.words if instead else "use as it is"
 
     def wins(self, factor: float) -> str:
         """What that wins, after costs, times the factor of a page."""
-        now, constant = self.advice.act_now, self.advice.constant
+        now, instead = self.advice.act_now, self.advice.instead
         if now.action == "done":
-            won = constant is not None and constant.gain > 0 and constant
-            return within(factor * won.gain, times(won.interval, factor)) if won else ""
+            return within(factor * instead.gain, times(instead.interval, factor)) if instead else ""
         ends, cost = self.report.results[GAINS[now.action]].interval, (self.advice.gain or now.gain) - now.gain
         return within(factor * now.gain, ends and times((ends[0] - cost, ends[1] - cost), factor))
 

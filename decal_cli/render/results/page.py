@@ -418,13 +418,12 @@ def _today(each: AdvisedModel) -> Today:
 
 def answer_of(advice: Advice) -> Today:
     """What to do today where every row can be acted on."""
-    now, constant = advice.act_now, advice.constant
-    ahead = constant is not None and constant.gain > 0
-    way = now.action if now.action != "done" else "" if ahead else "now"
+    now, instead = advice.act_now, advice.instead
+    way = now.action if now.action != "done" else "" if instead else "now"
     if advice.certainty == "clear":
         return Today(advice.headline, way, now.method)
     if way in ("", "now"):
-        what = f"always decide {constant.decision}" if constant and ahead else "use the score as it is"
+        what = f"always decide {instead.decision}" if instead else "use the score as it is"
         return Today(f"For now, {what}: what a fit would win is not clear.", way)
     what = "Recalibrate" if way == "recalibrate" else "Post-train on the features"
     sure = "that it wins something is likely" if advice.certainty == "likely" else "whether it wins anything is open"
