@@ -54,11 +54,12 @@ WITH_TASK = (parse_metric("regret_calibration"),)
 
 @dataclass(frozen=True)
 class Gain:
-    """Expected utility per decision as it is and post-trained, and the difference with its interval."""
+    """What acting on the new score wins per decision, and expected utility with the score as it is and the new one."""
 
+    value: float
+    interval: Interval | None
     before: float
     after: float
-    interval: Interval | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,10 +290,10 @@ def _gain(performance: Performance, judged: Dataset, plan: Plan, widened: float)
         (model,) = with_lists(judged, plan).models
         new = fitted_at(model, judged.capacity, plan, performance.chosen, applied, widened)
         assert new.utility is not None and new.gain is not None  # a method that was fitted has them
-        return Gain(new.utility - new.gain, new.utility, new.interval if plan.intervals else None)
+        return Gain(new.gain, new.interval if plan.intervals else None, new.utility - new.gain, new.utility)
     change = Change(decisions_on(rows, decision), decisions_on(rows, decision, applied), widened)
     before, gain = change.before.utility.value, Utility.of(change.gain, rows.adjusted_confidence(plan.level))
-    return Gain(before, before + gain.value, gain.interval)
+    return Gain(*gain, before, before + gain.value)
 
 
 def saved_model(

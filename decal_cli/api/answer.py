@@ -425,7 +425,7 @@ class FitAnswer(Answer):
         fitting = self.result.fitting
         gain = ""
         if fitting.gain is not None:
-            won = of_thousand(fitting.gain.after - fitting.gain.before, fitting.gain.interval)
+            won = of_thousand(fitting.gain.value, fitting.gain.interval)
             gain = f"; gain per 1,000 decisions on held-out rows: {won}"
         return f"{fitting.chosen.key} fitted to {len(fitting.training.rows):,} rows{gain}"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
 
-from decal_cli.declarations.document import Size
+from decal_cli.declarations.document import Hidden, Size
 from decal_cli.declarations.spec import Declaration, Registry, parameters_of
 from decal_cli.metrics.at_capacity import WorthAtCapacity
 from decal_cli.metrics.confidence import POPULATION, Interval, holding
@@ -67,11 +67,11 @@ class Result:
     value: float | None
     interval: Interval | None = None
     reason: str | None = None
-    worst_case_task: WorstCaseTask | None = None
-    text: str = ""
-    within: Within | None = None
-    no_interval: str | None = None
-    side: Side | None = None
+    worst_case_task: Hidden[WorstCaseTask | None] = None
+    text: Hidden[str] = ""
+    within: Hidden[Within | None] = None
+    no_interval: Hidden[str | None] = None
+    side: Hidden[Side | None] = None
 
     @property
     def missing(self) -> str | None:

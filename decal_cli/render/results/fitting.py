@@ -20,15 +20,6 @@ from decal_cli.render.schema import Document, View, data_of, of
 from decal_cli.render.terms import PLAIN, StatedTerms
 
 
-class FitGainData(View):
-    """Expected utility per decision, of acting on the new score less on the score as it is."""
-
-    value: float = of(lambda gain, *_: gain.after - gain.before)
-    interval: Interval | None
-    before: float
-    after: float
-
-
 class ChangeData(View):
     """A metric of the score as it is and of the new one, and the difference with its paired interval."""
 
@@ -55,7 +46,7 @@ class FitData(View):
     rows: Positive = of(lambda fitting, _: len(fitting.training.rows))
     judged: Literal["cross-fitted", "test"] = of(lambda fitting, _: "cross-fitted" if fitting.cross_fitted else "test")
     seconds: Size
-    gain: FitGainData | None
+    gain: Gain | None
     metrics: dict[str, ChangeData] = of("differences")
     why: Absent[str]
 
@@ -110,11 +101,12 @@ class FittedPage(WrittenResult):
         return {**data_of(Provenance(self.fitting.judged)), "fit": data_of(FitData(self.fitting, self.path))}
 
     def _gain_facts(self, gain: Gain) -> Facts:
-        won = gain.after - gain.before
-        (before, after, *gained), scale = self.terms.amounts(gain.before, gain.after, won, *(gain.interval or ()))
+        (before, after, *gained), scale = self.terms.amounts(
+            gain.before, gain.after, gain.value, *(gain.interval or ())
+        )
         facts = (
             ("act on the score as it is", before),
             ("act on the new score", after),
-            ("gain", f"{'+' if won > 0 else ''}{bracketed(gained)}"),
+            ("gain", f"{'+' if gain.value > 0 else ''}{bracketed(gained)}"),
         )
         return Facts(((f"Expected utility {scale.heading}", facts),))

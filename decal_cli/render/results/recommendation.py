@@ -7,7 +7,7 @@ from typing import Literal
 
 from decal_cli.analysis.described import CountedStep, DecisionCounts, PriorShiftGain
 from decal_cli.analysis.flowchart import Action, ActNow, Certainty, Constant, Interim, Step
-from decal_cli.analysis.recommend import ROUNDS, Ranked, RanksNow, Recommendation, Round, Trial, ece_advice
+from decal_cli.analysis.recommend import ROUNDS, Picked, Ranked, RanksNow, Recommendation, Round, Trial, ece_advice
 from decal_cli.data.words import shell_word
 from decal_cli.declarations.document import Above, Absent, Share, Size, Some, Two
 from decal_cli.hints import Hint, Verb
@@ -23,14 +23,6 @@ from decal_cli.render.terms import PLAIN, Scale, StatedTerms
 from decal_cli.tables.resample import FOLDS
 
 
-class GainData(View):
-    """Utility per decision with its interval; value null, and the reason, where it cannot be told."""
-
-    value: float | None
-    interval: Interval | None
-    reason: str | None
-
-
 class TrialData(View):
     """A method tried. behind: what it leaves behind the best one after costs, with the paired interval; null where it
     was not fitted.
@@ -38,22 +30,12 @@ class TrialData(View):
 
     method: str = of("chosen.key")
     kind: Literal["recalibration", "post-training"] = of("chosen.declared.kind")
-    predicted: GainData
-    achieved: GainData
+    predicted: Result
+    achieved: Result
     cost: float
     net: float | None
-    behind: GainData | None
+    behind: Result | None
     seconds: float
-
-
-class PickedData(View):
-    """The method that cross-validation picks among the usual ones, null where it keeps the score; what choosing so wins
-    after costs, on rows that took no part in the choice.
-    """
-
-    method: str | None
-    among: list[str]
-    gain: GainData
 
 
 class RoundData(View):
@@ -61,7 +43,7 @@ class RoundData(View):
 
     score: str
     attempts: list[TrialData] = of("trials")
-    cross_validation: PickedData | None = of("picked")
+    cross_validation: Picked | None = of("picked")
     best: str | None = of("best.chosen.key")
     action: str | None = of("advice.action")
 
