@@ -185,7 +185,7 @@ def _sections(
     plan: Plan,
     ids: Ids | None,
 ) -> Iterator[Section | None]:
-    """Whose places are whose, or how decisions differ; and, where pairs of scores are known, who wins where."""
+    """Rows that only one acts on, or decisions that differ; and, where pairs of scores are known, who wins where."""
     if pairs is None:
         if decision is not None:
             a, b = (each.class_table for each in rows)
