@@ -94,7 +94,7 @@ class Trial:
 class Picked:
     """What choosing by cross-validation picks, and what choosing so wins over acting on the score as it is.
 
-    method: None where no method wins more than the score as it is. among: what is compared. gain: after costs; each
+    method: null where no method wins more than the score as it is. among: what is compared. gain: after costs; each
     fold is decided by the method that wins most on the other folds, so that no row has a part in the choice for it.
     """
 

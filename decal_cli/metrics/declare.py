@@ -57,21 +57,21 @@ class Within(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum.
-
-    text: how the value is written where rounding it as usual would change what it means; empty elsewhere. within: how
-    exact a value from cells of the score is. no_interval: why there is no interval, where the metric has one on other
-    rows. side: which end of the interval says something, where the other is only what the quantity can be.
-    """
+    """A metric's value with its interval; value null, and the reason, where it is undefined."""
 
     value: float | None
     interval: Interval | None = None
     reason: str | None = None
     worst_case_task: Hidden[WorstCaseTask | None] = None
+    """The task that attains a supremum."""
     text: Hidden[str] = ""
+    """How the value is written where rounding it as usual would change what it means; empty elsewhere."""
     within: Hidden[Within | None] = None
+    """How exact a value from cells of the score is."""
     no_interval: Hidden[str | None] = None
+    """Why there is no interval, where the metric has one on other rows."""
     side: Hidden[Side | None] = None
+    """Which end of the interval says something, where the other is only what the quantity can be."""
 
     @property
     def missing(self) -> str | None:
