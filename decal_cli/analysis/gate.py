@@ -40,6 +40,7 @@ Family = Literal["none", "holm"]
 Undecided = Literal["fail", "pass"]
 """What a rule counts as that is not shown to hold nor to fail."""
 ANSWERS: dict[bool | None, Answer] = {True: "passed", False: "failed", None: "cannot judge"}
+PASSES = {answer: passed for passed, answer in ANSWERS.items()}
 
 
 @dataclass(frozen=True)
@@ -124,28 +125,33 @@ def gate(
             notes += more
     gaps = _gaps(rules, dataset, plan, progress)
     others = {"delta": differences, "drop": dropped, "gap": gaps}
-    rows = judge(rules, evaluation.reports, baseline, others, task, plan.confidence, undecided)
+    rows = judge(rules, evaluation.reports, baseline, others, task, plan.confidence)
     by_text = {rule.text: rule for rule in rules}
     if anytime:
         if baseline is not None:
             _need_first_rows(dataset, baseline)
-        rows = tuple(_watch(by_text[row.rule], row, dataset, plan, baseline, undecided) for row in rows)
+        rows = tuple(_watch(by_text[row.rule], row, dataset, plan, baseline) for row in rows)
     if family == "holm":
-        rows = _together(rows, by_text, 1 - plan.confidence, undecided)
+        rows = _together(rows, by_text, 1 - plan.confidence)
     if anytime or family == "holm":
         of_what = "any rule that holds fails clearly" if family == "holm" else "a rule that holds fails clearly"
         looks = " at any look, of all looks at these rows in the order of the file," if anytime else ""
         rest = "" if undecided == "pass" else "; what is not shown fails as well, which this does not count"
         notes += (f"the chance that {of_what}{looks} is at most {100 * (1 - plan.confidence):.3g} %{rest}",)
-    return GateOutcome(replace(evaluation, notes=notes), rows)
+    return GateOutcome(replace(evaluation, notes=notes), counted(rows, undecided))
 
 
-def _watch(
-    rule: Rule, row: GateRow, dataset: Dataset, plan: Plan, baseline: Baseline | None, undecided: Undecided
-) -> GateRow:
+def counted(rows: Sequence[GateRow], undecided: Undecided) -> tuple[GateRow, ...]:
+    """The rows with what each counts as. undecided: what that is not shown to hold nor to fail does."""
+    passes = {**PASSES, "not shown": undecided == "pass"}
+    return tuple(replace(row, passed=passes[row.answer]) for row in rows)
+
+
+def _watch(rule: Rule, row: GateRow, dataset: Dataset, plan: Plan, baseline: Baseline | None) -> GateRow:
     """The rule judged on rows in their order, so that it may be judged again when there are more of them."""
     if row.bound is None or rule.choice is None:
         return row
+    none = GateRow(row.rule, row.model, row.group, bound=row.bound)
     try:
         if rule.over:
             raise Undefined(
@@ -153,18 +159,13 @@ def _watch(
             )
         values = _values_in_order(rule, rule.choice, row, dataset, plan, baseline)
     except Undefined as undefined:
-        return GateRow(row.rule, row.model, row.group, bound=row.bound, reason=f"{rule.key} {undefined.reason}")
+        return replace(none, reason=f"{rule.key} {undefined.reason}")
     seen = look(values, row.bound, rule.at_most, plan.confidence)
     holds = rule.holds(seen.value, row.bound)
-    answer: Answer = "failed" if seen.since else "passed" if holds else "not shown"
-    return GateRow(
-        rule=row.rule,
-        model=row.model,
-        group=row.group,
+    return replace(
+        none,
         value=seen.value,
-        bound=row.bound,
-        passed=answer == "passed" or (answer == "not shown" and undecided == "pass"),
-        answer=answer,
+        answer="failed" if seen.since else "passed" if holds else "not shown",
         estimate=seen.value,
         interval=seen.interval,
         distance=rule.distance(seen.value, row.bound),
@@ -207,9 +208,7 @@ def _values_in_order(
     return less(before, now) if better == "higher" else less(now, before)
 
 
-def _together(
-    rows: Sequence[GateRow], by_text: Mapping[str, Rule], risk: float, undecided: Undecided
-) -> tuple[GateRow, ...]:
+def _together(rows: Sequence[GateRow], by_text: Mapping[str, Rule], risk: float) -> tuple[GateRow, ...]:
     """Clear failures by Holm 1979, so that all of them together are wrong with at most this probability."""
     chances = [_chance(row, by_text[row.rule], risk) for row in rows]
     rejected = iter(holm([chance for chance in chances if chance is not None], risk))
@@ -218,7 +217,7 @@ def _together(
         clear = chance is None or next(rejected)
         row = replace(row, chance=chance)
         if row.answer == "failed" and row.shown and not clear:
-            row = replace(row, answer="not shown", shown=False, passed=undecided == "pass", since=None)
+            row = replace(row, answer="not shown", shown=False, since=None)
         together.append(row)
     return tuple(together)
 
@@ -257,9 +256,8 @@ def judge(
     others: Mapping[str, Sequence[MetricReport]] = MappingProxyType({}),
     task: Task | ClassDecision | None = None,
     confidence: float = CONFIDENCE,
-    undecided: Undecided = "fail",
 ) -> tuple[GateRow, ...]:
-    """Every rule on every report in its scope; a rule that finds none cannot be judged.
+    """What comes of every rule on every report in its scope; a rule that finds none cannot be judged.
 
     others: the reports that rules look at in place of these, "delta" of the difference of two models, "drop" of what
     was lost since the baseline, "gap" of the largest gaps between groups. task: what the reports were measured for.
@@ -289,7 +287,7 @@ def judge(
         else:
             for report in scoped:
                 row = _judge(rule, report.model, report.group, [report], baseline, task)
-                rows.append(row if rule.counted else _by_interval(row, rule, report, confidence, undecided))
+                rows.append(row if rule.counted else _by_interval(row, rule, report, confidence))
     return tuple(rows)
 
 
@@ -321,8 +319,7 @@ def _judge(
     row = GateRow(rule.text, model, group, value, bound)
     if value is None or bound is None:
         return replace(row, reason=reasons[0])
-    passed = rule.holds(value, bound)
-    return replace(row, passed=passed, answer=ANSWERS[passed], distance=rule.distance(value, bound))
+    return replace(row, answer=ANSWERS[rule.holds(value, bound)], distance=rule.distance(value, bound))
 
 
 def _value(rule: Rule, reports: Sequence[MetricReport]) -> float:
@@ -347,23 +344,21 @@ def _value(rule: Rule, reports: Sequence[MetricReport]) -> float:
     return result.interval[1 if rule.over == "upper" else 0]
 
 
-def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: float, undecided: Undecided) -> GateRow:
+def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: float) -> GateRow:
     """The outcome with what the interval says of it: whether the rows show it, and how many would."""
     measured = report.results[rule.key]
     row = replace(row, estimate=measured.value, interval=measured.interval, rows=report.rows)
-    if row.passed is None or row.bound is None or measured.interval is None or measured.value is None:
+    if row.value is None or row.bound is None or measured.interval is None or measured.value is None:
         return row
-    low, high = measured.interval
+    holds, (low, high) = row.answer == "passed", measured.interval
     worst, best = (high, low) if rule.at_most else (low, high)
-    shown = rule.holds(worst, row.bound) if row.passed else not rule.holds(best, row.bound)
+    shown = rule.holds(worst, row.bound) if holds else not rule.holds(best, row.bound)
     if not shown:
         end = worst if rule.holds(measured.value, row.bound) else best
         effect = abs(measured.value - row.bound)
         needed = rows_for(report.rows, abs(end - measured.value), effect, confidence)
         row = replace(row, rows_needed=None if needed is None else max(needed, report.rows + 1))
-    if shown or row.passed:
-        return replace(row, shown=shown)
-    return replace(row, shown=False, passed=undecided == "pass", answer="not shown")
+    return replace(row, shown=shown, answer=row.answer if shown or holds else "not shown")
 
 
 def _instead(rule: Rule, reason: str | None) -> str:
