@@ -345,7 +345,7 @@ COSTED = tuple(GAINS)
 class Preferences:
     """What the user states about post-training: costs per decision by method, what is enough, what is too small."""
 
-    costs: tuple[tuple[str, float], ...] = ()
+    costs: Mapping[str, float] = field(default_factory=dict)
     satisfied_at: float | None = None
     tolerance: float | None = None
     saying: Callable[[Sequence[float]], Say] = lambda beside: per_thousand
@@ -563,7 +563,7 @@ def try_methods(
         chosen = tuple(methods) or candidates(training_rows(model, task, plan.seed))
         for _ in range(ROUNDS):
             rows, model = training_rows(model, task, plan.seed), replace(model, rows=model.rows.judged)
-            tried = TriedOn(report, rows, dict(preferences.costs), plan.confidence)
+            tried = TriedOn(report, rows, preferences.costs, plan.confidence)
             trials = tried.trials(chosen, progress)
             winner, by_cv = best(trials), tried.picked(trials)
             if winner is None or winner.applied is None:
@@ -627,7 +627,7 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
         rows=report.rows,
         features=report.features,
         tolerance=preferences.tolerance,
-        costs=dict(preferences.costs),
+        costs=preferences.costs,
         satisfied_at=preferences.satisfied_at,
         acts_from=None if task is None else task.decision_threshold,
         counted=BEYOND in results and results[BEYOND].reason == COUNTS_HAVE_NONE,

@@ -393,7 +393,7 @@ def preferences_of(costs: Costs, terms: StatedTerms) -> Preferences:
         if value is not None and not least <= real(key, value) <= MAX_UTILITY:
             raise DecalError(f"{Hint(key, f'{value:g}')} is not a number {kind}", fix)
     enough = costs.satisfied_at
-    return Preferences(tuple(by_method.items()), enough, costs.tolerance, terms.saying, terms.names or ())
+    return Preferences(by_method, enough, costs.tolerance, terms.saying, terms.names or ())
 
 
 def thresholds_text(given: str | ArrayLike) -> str:

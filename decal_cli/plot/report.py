@@ -102,7 +102,7 @@ def caption(kind: str, evaluation: Evaluation) -> str:
         if features
         else "the dotted bar is only an upper limit, reached if every label were known: no features were named"
     )
-    by_row = BY_ROW.get(kind, "") if evaluation.by_row is not None else ""
+    by_row = BY_ROW.get(kind, "") if evaluation.plan.by_row else ""
     level = f"{100 * evaluation.plan.confidence:g} %"
     words = {"brier": _of_brier, "worth": _of_worth}
     text = words[kind](len(evaluation.reports), features) if kind in words else WORDS[kind]

@@ -364,7 +364,7 @@ class Compared(WrittenResult):
         """For each range of thresholds: who is ahead, by how much at most in the user's unit, and where."""
         task = self.evaluation.task
         # Thresholds of rows are not those of one task: there is no unit but that of u_delta 1.
-        terms = self.terms if self.evaluation.by_row is None else PLAIN
+        terms = PLAIN if self.evaluation.plan.by_row else self.terms
         scale = terms.number * (1.0 if task is None else task.u_delta)
         return table(
             at.ahead,

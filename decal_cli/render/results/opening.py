@@ -253,7 +253,7 @@ class Opening:
     def next_steps(self) -> Notes:
         """Where to look next."""
         evaluation = self.evaluation
-        shared = evaluation.decision is None and evaluation.by_row is None
+        shared = evaluation.decision is None and not evaluation.plan.by_row
         steps = [
             f"{Verb('recommend').words} (what to do)" if evaluation.plan.decision is not None else "",
             f"{Verb('compare').words} (two models row by row)" if len(evaluation.models) > 1 else "",

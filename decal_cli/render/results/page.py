@@ -338,7 +338,7 @@ class ReportPage(WrittenResult):
 
     def _metrics(self, evaluation: Evaluation) -> b.Blocks:
         """The metrics that say most in one table, all others by family, folded; each name with its explanation."""
-        of_classes, by_row = self._of_classes, evaluation.by_row is not None
+        of_classes, by_row = self._of_classes, evaluation.plan.by_row
         table = metric_table(evaluation.reports, factor=self.scale.factor)
 
         def placed(row: b.Row) -> tuple[tuple[bool, str], b.Row]:
@@ -376,7 +376,7 @@ def decision_words(evaluation: Evaluation, report: Report, terms: StatedTerms) -
         rows += f", {percent(report.positives / report.rows)} with label 1"
     if by_class := report.find(ByClass):
         rows += f" of {len(by_class.classes)} classes"
-    if evaluation.by_row is not None:
+    if evaluation.plan.by_row:
         return f"{rows}; every row has costs of its own.{places}"
     if task is None:
         actions = evaluation.decided_by

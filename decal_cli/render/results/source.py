@@ -197,7 +197,7 @@ def _capacity_line(evaluation: Evaluation) -> str:
     if limited is not None:
         return f"{text}: so many rows can get {limited}, those where that is expected to win most"
     below = "" if task is None else f"; a row below {plain(task.decision_threshold)} is not, even if places are free"
-    first = "with the highest scores" if evaluation.by_row is None else "where acting is expected to win most"
+    first = "where acting is expected to win most" if evaluation.plan.by_row else "with the highest scores"
     return f"{text}: the rows {first} are acted on{below}"
 
 
