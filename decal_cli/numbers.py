@@ -159,6 +159,11 @@ def times(interval: Interval | None, factor: float) -> Interval | None:
     return low, high
 
 
+def shifted(interval: Interval | None, by: float) -> Interval | None:
+    """The interval of a number to which another one, which is known, is added."""
+    return None if interval is None else (interval[0] + by, interval[1] + by)
+
+
 def sized(value: float, interval: Interval | None) -> Estimated:
     """The size of an amount and its interval; both change sign where the amount is negative."""
     return Estimated(value, interval) if value >= 0 else Estimated(-value, times(interval, -1))

@@ -19,7 +19,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Verb
 from decal_cli.metrics import MetricSpec, Result, parse
 from decal_cli.metrics.confidence import Interval
-from decal_cli.numbers import many
+from decal_cli.numbers import many, times
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import limit_text
 from decal_cli.task import ClassDecision, Task, task_of_rows, utility_text
@@ -296,8 +296,7 @@ def _lost(spec: MetricSpec, before: float, now: float, interval: Interval | None
         if then * today < 0:
             return Result(abs(today) - abs(then), no_interval="the ideal lies between the two values")
         sign = 1.0 if then + today >= 0 else -1.0
-    ends = None if interval is None else sorted(sign * end for end in interval)
-    return Result(sign * (now - before), None if ends is None else (ends[0], ends[1]))
+    return Result(sign * (now - before), times(interval, sign))
 
 
 def _paired(spec: MetricSpec, differences: Mapping[str, Difference]) -> Result:

@@ -21,7 +21,7 @@ from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import quantile
-from decal_cli.numbers import Interval, Say, alike, around, chance_words, per_thousand, plain
+from decal_cli.numbers import Interval, Say, alike, around, chance_words, per_thousand, plain, shifted
 
 Answer = Literal["yes", "no", "unknown"]
 Action = Literal["done", "recalibrate", "post-train", "do-not-post-train", "find-better-features", "cannot-tell"]
@@ -349,16 +349,17 @@ class Interim:
 class ActNow:
     """What to do today, however sure it is.
 
-    method: as `decal fit` knows it; None for "done". gain: what it is expected to win after its cost, per decision; 0
-    for "done". chance: that it wins anything, of "done" that no method wins more than the tolerance; None where no
-    error is known. costly: whether a cost was taken off the gain. decision: the constant decision to take in place of
-    the score, where the action is "done" and that is worth more.
+    method: as `decal fit` knows it; None for "done". gain, interval: what it is expected to win after its cost, per
+    decision; 0 for "done". chance: that it wins anything, of "done" that no method wins more than the tolerance; None
+    where no error is known. costly: whether a cost was taken off the gain. decision: the constant decision to take in
+    place of the score, where the action is "done" and that is worth more.
     """
 
     action: Now
     method: str | None
     gain: float
     chance: float | None
+    interval: Hidden[Interval | None] = None
     costly: Hidden[bool] = False
     decision: int | str | None = None
 
@@ -403,7 +404,8 @@ class Advice:
         evidence, action = self.evidence, self.fallback_action if self.action == "cannot-tell" else self.action
         if action == "recalibrate" or action == "post-train":
             net, chance = evidence.net(action) or 0.0, evidence.chance(action, evidence.free)
-            return ActNow(action, evidence.fits[action], net, chance, action in evidence.costs)
+            ends = shifted(evidence.item(GAINS[action]).interval, -evidence.costs.get(action, 0.0))
+            return ActNow(action, evidence.fits[action], net, chance, ends, action in evidence.costs)
         # What features would win is unknown.
         known = () if self.action == "cannot-tell" and not evidence.features else GAINS
         chances = [evidence.chance(each, evidence.free + evidence.tolerated) for each in known]
@@ -808,10 +810,8 @@ def _lead(advice: Advice, evidence: Evidence, now: ActNow) -> Iterator[str]:
             "recalibrate": ("Recalibrate", "a function of the score alone"),
             "post-train": ("Post-train on the features", "a small model on score and features"),
         }[now.action]
-        interval, costs = evidence.item(GAINS[now.action]).interval, evidence.costs.get(now.action, 0.0)
-        ends = None if interval is None else (interval[0] - costs, interval[1] - costs)
         small = ", which is clear but small" if advice.small and advice.action == now.action else ""
-        yield f"{what} with {now.method} ({words}): wins {say(now.gain, ends)}{after_cost}{small}."
+        yield f"{what} with {now.method} ({words}): wins {say(now.gain, now.interval)}{after_cost}{small}."
         likely = f"it wins {'anything' if instead is None else f'more than {instead.doing}'}{after_cost}"
     if now.chance is not None:
         sure = {"clear": "", "likely": ": likely, but not clear", "open": ": open, see below what would settle it"}

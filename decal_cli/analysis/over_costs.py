@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
-from decal_cli.analysis.flowchart import GAINS, Now
+from decal_cli.analysis.flowchart import Now
 from decal_cli.analysis.recommend import Elsewhere, Preferences, decides, looked_at
 from decal_cli.data import Dataset
 from decal_cli.metrics import Inputs
@@ -103,10 +103,10 @@ def advise_over(
             number = unknown.at(step)
             progress(f"{report.model} at {number:g}")
             task = tasks(number)
-            advice, results = elsewhere.advise(task)
+            advice = elsewhere.advise(task)
             now, constant, won = advice.act_now, advice.instead, None
             if now.action != "done":
-                won = Best(number, task.threshold, now.gain, results[GAINS[now.action]].interval)
+                won = Best(number, task.threshold, now.gain, now.interval)
             elif constant is not None:
                 won = Best(number, task.threshold, constant.gain, constant.interval)
             return _Point(number, task.threshold, advice.same, won)

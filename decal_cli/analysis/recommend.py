@@ -485,13 +485,13 @@ class Elsewhere:
         self._choices = tuple(choice for choice in changing if choice.key != HEADROOM)
         self._adjusted = inputs.rows.adjusted_confidence(plan.level)
 
-    def advise(self, task: BinaryTask) -> tuple[Advice, Mapping[str, Result]]:
-        """The advice for this task, and the results that it follows from."""
+    def advise(self, task: BinaryTask) -> Advice:
+        """The advice for this task."""
         inputs = self._inputs.at(task)
         # Of the headroom only whether there is any leads elsewhere, and its interval takes longest.
         there = measure_all(self._choices, inputs, self._adjusted) | measure_all((parse(HEADROOM),), inputs)
         report = replace(self._report, results={**self._report.results, **{each.key: there[each] for each in there}})
-        return walk(evidence_of(report, replace(self._plan, decision=task), self._preferences)), report.results
+        return walk(evidence_of(report, replace(self._plan, decision=task), self._preferences))
 
     def held(self, task: BinaryTask, progress: Progress = lambda text: None) -> Interval:
         """The lowest and the highest threshold, costs adding up to the same, to which the advice stays the same.
@@ -499,11 +499,11 @@ class Elsewhere:
         It is looked at STRIDE thresholds further out until it is another, then between these. The highest threshold
         below and the lowest above are of LOOKED_AT.
         """
-        own = self.advise(task)[0].same
+        own = self.advise(task).same
 
         def same(threshold: float) -> bool:
             progress(f"{self._report.model} at {threshold:g}")
-            return self.advise(task.moved_to(threshold))[0].same == own
+            return self.advise(task.moved_to(threshold)).same == own
 
         def last(further: Sequence[float]) -> float:
             reached, beyond = -1, len(further)
@@ -520,7 +520,7 @@ class Elsewhere:
         """The advice at each of these thresholds, increasing, costs adding up to the same; `at` has the task's own."""
         own = list(at).index(task.threshold)
         steps = (*range(0, len(at), max(len(at) // LOOKS, 1)), own, len(at) - 1)
-        seen = looked_at(lambda step: self.advise(task.moved_to(at[step]))[0], steps, lambda advice: advice.same)
+        seen = looked_at(lambda step: self.advise(task.moved_to(at[step])), steps, lambda advice: advice.same)
         known = np.array(list(seen))
         return [seen[known[np.searchsorted(known, step, side="right") - 1]] for step in range(len(at))]
 

@@ -53,6 +53,17 @@ def test_at_each_number_it_is_the_advice_of_one_decision_and_wins_as_much(ranged
     assert advice.interval is None or best.interval == pytest.approx(advice.interval, rel=1e-9)
 
 
+def test_the_interval_of_a_gain_is_after_the_cost_as_the_gain_is() -> None:
+    def best(cost: float) -> Any:
+        given = {"features": "x*", "costs": decal.Costs(cost), "threshold": "0.3:0.31"}
+        ((stretch,),) = decal.recommend(str(BINARY), score="p", label="y", **given).stretches
+        return stretch.best
+
+    free, costly = best(0.0), best(0.001)
+    assert costly.gain == pytest.approx(free.gain - 0.001)
+    assert costly.interval == pytest.approx([end - 0.001 for end in free.interval])
+
+
 def test_stretches_meet_and_cover_the_range(ranged) -> None:
     (stretches,) = ranged.stretches
     assert (stretches[0].low, stretches[-1].high) == (0.01, 0.99)

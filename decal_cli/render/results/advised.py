@@ -92,8 +92,7 @@ class AdvisedModel:
         now, instead = self.advice.act_now, self.advice.instead
         if now.action == "done":
             return within(factor * instead.gain, times(instead.interval, factor)) if instead else ""
-        ends, cost = self.report.results[GAINS[now.action]].interval, (self.advice.gain or now.gain) - now.gain
-        return within(factor * now.gain, ends and times((ends[0] - cost, ends[1] - cost), factor))
+        return within(factor * now.gain, times(now.interval, factor))
 
     def lead(self) -> tuple[str, ...]:
         """What to do today."""
