@@ -164,6 +164,11 @@ def shifted(interval: Interval | None, by: float) -> Interval | None:
     return None if interval is None else (interval[0] + by, interval[1] + by)
 
 
+def bounds(interval: Interval | None) -> Interval:
+    """The ends between which a number lies; without an interval, anywhere."""
+    return (-math.inf, math.inf) if interval is None else interval
+
+
 def sized(value: float, interval: Interval | None) -> Estimated:
     """The size of an amount and its interval; both change sign where the amount is negative."""
     return Estimated(value, interval) if value >= 0 else Estimated(-value, times(interval, -1))

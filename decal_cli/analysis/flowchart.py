@@ -21,7 +21,7 @@ from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import quantile
-from decal_cli.numbers import Interval, Say, alike, around, chance_words, per_thousand, plain, shifted
+from decal_cli.numbers import Interval, Say, alike, around, bounds, chance_words, per_thousand, plain, shifted
 
 Answer = Literal["yes", "no", "unknown"]
 Action = Literal["done", "recalibrate", "post-train", "do-not-post-train", "find-better-features", "cannot-tell"]
@@ -103,12 +103,12 @@ class Item:
     @property
     def clear(self) -> bool:
         """Whether its interval lies above 0."""
-        return self.interval is not None and self.interval[0] > 0
+        return bounds(self.interval)[0] > 0
 
     @property
     def most(self) -> float:
         """The upper end of its interval; infinity where it has none."""
-        return math.inf if self.interval is None else self.interval[1]
+        return bounds(self.interval)[1]
 
     @property
     def missing(self) -> str:
@@ -200,12 +200,9 @@ class Evidence:
     @property
     def _moved(self) -> bool:
         """Whether the threshold that recalibration would act from is clearly another one than that of now."""
-        interval = self.item(NEW_THRESHOLD).interval
-        if self.acts_from is None or interval is None:
-            return False
-        low, high = interval
+        low, high = bounds(self.item(NEW_THRESHOLD).interval)
         beyond = MOVED_BY * (high - low)
-        return not low - beyond <= self.acts_from <= high + beyond
+        return self.acts_from is not None and not low - beyond <= self.acts_from <= high + beyond
 
     @property
     def informative(self) -> bool:
@@ -829,7 +826,7 @@ def _lead(advice: Advice, evidence: Evidence, now: ActNow) -> Iterator[str]:
         worth = say(evidence.item(UTILITY).value or 0.0)
         yield f"As it is, acting on this score is worth no more than {constant.doing}: {worth}."
     else:
-        doubt = "" if instead.interval is not None and instead.interval[0] > 0 else "; chance could explain that"
+        doubt = "" if bounds(instead.interval)[0] > 0 else "; chance could explain that"
         less = say(instead.gain, instead.interval)
         yield f"As it is, acting on this score is worth {less} less than {instead.doing}{doubt}."
 
@@ -870,7 +867,7 @@ def _free_today(advice: Advice) -> Iterator[str]:
     interim, evidence, action = advice.interim, advice.evidence, advice.act_now.action
     if interim is None or interim.threshold is None or (action == "done" and advice.action != "do-not-post-train"):
         return
-    low, high = interim.interval or (-math.inf, math.inf)
+    low, high = bounds(interim.interval)
     if high <= 0:
         return
     ends, start = evidence.item(NEW_THRESHOLD).interval, interim.threshold

@@ -16,6 +16,7 @@ from decal_cli.hints import Hint, Verb
 from decal_cli.limits import MIN_RISK
 from decal_cli.metrics import Inputs, Interval, MetricSpec, Result, measure_all, parse
 from decal_cli.metrics.measure import estimate_of
+from decal_cli.numbers import bounds
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.units import Estimate
@@ -193,7 +194,7 @@ class Gap:
     @as_key
     def clear(self) -> bool:
         """Whether it lies beyond noise."""
-        return self.interval is not None and self.interval[0] > 0
+        return bounds(self.interval)[0] > 0
 
 
 class TooSmall(NamedTuple):

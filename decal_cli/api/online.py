@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.online.judged import Judged, OnlineRule, judge_online
@@ -24,9 +24,6 @@ from decal_cli.hints import GIVE_TASK
 from decal_cli.numbers import many
 from decal_cli.render.results.online import Replayed
 from decal_cli.sequential import forecaster_of, parse
-
-if TYPE_CHECKING:
-    pass
 
 
 @spoken

@@ -28,7 +28,7 @@ from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.confidence import quantile
-from decal_cli.numbers import Interval
+from decal_cli.numbers import Interval, bounds
 from decal_cli.sequential import OnlineSpec, parse
 from decal_cli.sequential.forecasters import Guarantee
 from decal_cli.tables.table import Table
@@ -92,7 +92,7 @@ def advised(replay: Replay) -> OnlineAdvice:
     alpha = plan.alpha / len(plan.candidates)
     keys = [key for key in replay.tallies if key in (*plan.candidates, BASE_RATE)]
     gains = {key: replay.tallies[key].gain(alpha) for key in keys}
-    clear = {key: gain for key, (gain, interval) in gains.items() if interval is not None and interval[0] > 0}
+    clear = {key: gain for key, (gain, interval) in gains.items() if bounds(interval)[0] > 0}
 
     def over(action: Direction, best: str, method: str | None, threshold: float | None = None) -> OnlineAdvice:
         return OnlineAdvice(action, method, *gains[best], replay.since(best), threshold)
@@ -313,7 +313,7 @@ def _value(rule: OnlineRule, replay: Replay) -> float | None:
     if not methods:
         return None
     gains = [replay.tallies[key].gain(plan.alpha / len(methods)) for key in methods]
-    gain, ends = max(gains, key=lambda each: -math.inf if each[1] is None else each[1][0])
+    gain, ends = max(gains, key=lambda each: bounds(each[1])[0])
     if not rule.end:
         return gain
     return None if ends is None else ends[rule.end == "upper"]

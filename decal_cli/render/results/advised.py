@@ -25,6 +25,7 @@ from decal_cli.hints import Hint
 from decal_cli.metrics import named
 from decal_cli.numbers import (
     Interval,
+    bounds,
     chance_words,
     decimal,
     decimals_for,
@@ -265,7 +266,7 @@ class AdvisedModel:
         if by_row is not None and by_row.least_amount is not None and alone and over:
             gain = self.say(*sized(*over))
             won = f"loses {gain} against" if over.value < 0 else f"wins {gain} over"
-            beaten = over.interval is not None and over.interval[1] < 0
+            beaten = bounds(over.interval)[1] < 0
             until = " Until a score beats that, act on the amount alone." if beaten else ""
             least = self.terms.price(by_row.least_amount)
             yield b.Paragraph(

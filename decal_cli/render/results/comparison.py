@@ -20,7 +20,7 @@ from decal_cli.analysis.splice import NoSplice, Splice
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Positive, Share, Size, Some, Two
 from decal_cli.metrics import Result, parse
-from decal_cli.numbers import Interval, alike, bracketed, counts, many, pieces, plain, rounded, short, sized
+from decal_cli.numbers import Interval, alike, bounds, bracketed, counts, many, pieces, plain, rounded, short, sized
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Notes, Points, TextTable, Tone
 from decal_cli.render.cells import better, by_words, counted, left, metric_name, number, reasons, table, texts, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, found, result_data
@@ -259,7 +259,7 @@ class Compared(WrittenResult):
             return f"none: {splice.reason}."
         brier, utility = splice.brier, splice.expected_utility
         advice = "not worth it: the gain is within noise"
-        if brier.interval is not None and brier.interval[1] < 0:
+        if bounds(brier.interval)[1] < 0:
             advice = "worth it if you use many thresholds"
         reached = (
             f"on held-out rows, Brier score {short(brier.value, 4)}, "

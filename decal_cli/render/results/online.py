@@ -16,7 +16,7 @@ from decal_cli.analysis.online.replay import StreamClusters, Window
 from decal_cli.data import shown_time
 from decal_cli.declarations.document import Absent, Count, Inside, Positive, Share, Some, Words
 from decal_cli.hints import Verb
-from decal_cli.numbers import Interval, decimal, decimals_for, decimals_of, many, percent, plain, short, times
+from decal_cli.numbers import Interval, bounds, decimal, decimals_for, decimals_of, many, percent, plain, short, times
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import amount, left, table
 from decal_cli.render.results.gates import checks_of
@@ -237,7 +237,7 @@ class Replayed(WrittenResult):
 
         def clear_since(each: MethodOverTime) -> str:
             # It may have lost what it won.
-            clear = each.since is not None and each.interval is not None and each.interval[0] > 0
+            clear = each.since is not None and bounds(each.interval)[0] > 0
             return f"row {each.since:,}" if clear else ""
 
         def bound(each: MethodOverTime) -> str:

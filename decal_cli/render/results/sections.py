@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +28,7 @@ from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data.words import grouped
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.metrics.label_shift import N_BINS
-from decal_cli.numbers import DASH, alike, counts, decimals_for, percent, plain, short, times, within
+from decal_cli.numbers import DASH, alike, bounds, counts, decimals_for, percent, plain, short, times, within
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Lines, Notes, Paragraph, Row, TextTable
 from decal_cli.render.cells import amount, by_words, counted, left, number, table, texts, words
 from decal_cli.render.results.source import lowest_first
@@ -381,7 +380,7 @@ def _meaning(shift: Shift) -> str:
             f"the scores of one label are not those of the reference (p-value up to {plain(MAX_PVALUE)}): "
             "what was learned on the reference, such as a calibration, need not hold here"
         )
-    low, high = shift.interval or (-math.inf, math.inf)
+    low, high = bounds(shift.interval)
     if not low <= shift.share <= high:
         return (
             "the scores look like those of the reference with another share of labels 1, but not with the share that "
