@@ -97,6 +97,11 @@ class MetricReport(OfModel):
     positives: int | None
     results: Mapping[str, Result]
 
+    @property
+    def of_classes(self) -> bool:
+        """Whether rows are of several classes."""
+        return self.positives is None
+
     def value(self, key: str) -> float | None:
         """The value of a metric; None where it is undefined, or was not measured."""
         return self.results[key].value if key in self.results else None
@@ -114,11 +119,6 @@ class Report(MetricReport, Sectioned):
     dropped: int
     features: bool
     unlearnable: Names = ()
-
-    @property
-    def of_classes(self) -> bool:
-        """Whether rows are of several classes."""
-        return self.positives is None
 
     @property
     def promised(self) -> Mapping[str, Result]:

@@ -114,7 +114,7 @@ class ContestData(View):
     disagreements: DisagreementsData | ClassDisagreementsData | None = of(
         lambda contest: (
             (apart := contest.find(Disagreements))
-            and (ClassDisagreementsData if contest.positives is None else DisagreementsData)(apart)
+            and (ClassDisagreementsData if contest.of_classes else DisagreementsData)(apart)
         )
     )
     swap: Absent[Swap | None] = found(Swap)
@@ -157,7 +157,7 @@ class Compared(WrittenResult):
                 yield Heading("all rows" if contest.of_all_rows else f"{contest.group}, {many(contest.rows, 'row')}")
             yield self._metric_table(contest, close=several)
             if apart := contest.find(Disagreements):
-                yield (_pairs_table if contest.positives is None else self._disagreements_table)(apart)
+                yield (_pairs_table if contest.of_classes else self._disagreements_table)(apart)
             if (swap := contest.find(Swap)) and evaluation.limit is not None:
                 yield _swap_table(swap, evaluation.limit)
             if (at := contest.find(Thresholds)) and at.ahead:
@@ -280,7 +280,7 @@ class Compared(WrittenResult):
         """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
         first, second = self.models
         rows = f"{counted(each.apart)} row{'s' * (each.apart != 1)}"
-        if self.whole.positives is None:
+        if self.whole.of_classes:
             same, note = "take the same action for every row", ""
             text = (
                 f"for {rows} the two take different actions: that of {first} is worth more for "
@@ -318,7 +318,7 @@ class Compared(WrittenResult):
         return won, f"{parse(self.key).declared.title}, B - A"
 
     def _metric_table(self, contest: ModelComparison, close: bool) -> TextTable:
-        of_classes = self.evaluation.reports[0].of_classes
+        of_classes = contest.of_classes
         differences = contest.differences
 
         def row(key: str) -> dict[str, Any]:
