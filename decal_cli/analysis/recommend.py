@@ -31,7 +31,6 @@ from decal_cli.analysis.flowchart import (
 )
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.large.sampling import with_rows
-from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.declarations.document import Names, Share
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint, said
@@ -632,7 +631,7 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
         acts_from=None if task is None else task.decision_threshold,
         counted=BEYOND in results and results[BEYOND].reason == COUNTS_HAVE_NONE,
         best_constant=worth.action if worth and not plan.by_row else None,
-        confidence=plan.confidence or CONFIDENCE,
+        confidence=plan.confidence,
         say=preferences.saying(amounts_of(report)),
         names=preferences.names,
         unlearnable=report.unlearnable,
