@@ -346,10 +346,10 @@ class Interim:
 class ActNow:
     """What to do today, however sure it is.
 
-    method: as `decal fit` knows it; None for "done". gain, interval: what it is expected to win after its cost, per
-    decision; 0 for "done". chance: that it wins anything, of "done" that no method wins more than the tolerance; None
-    where no error is known. costly: whether a cost was taken off the gain. decision: the constant decision to take in
-    place of the score, where the action is "done" and that is worth more.
+    method: as `decal fit` knows it; None for "done". gain: what it is expected to win after its cost, per decision; 0
+    for "done". chance: that it wins anything, of "done" that no method wins more than the tolerance; None where no
+    error is known. costly: whether a cost was taken off the gain. decision: the constant decision to take in place of
+    the score, where the action is "done" and that is worth more.
     """
 
     action: Now
@@ -357,6 +357,7 @@ class ActNow:
     gain: float
     chance: float | None
     interval: Hidden[Interval | None] = None
+    """Of the gain, after its cost as well."""
     costly: Hidden[bool] = False
     decision: int | str | None = None
 
