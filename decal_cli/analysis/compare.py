@@ -117,12 +117,10 @@ def compare(
     parts = zip(first.rows.by_group(), second.rows.by_group(), strict=True)
     for (of_a, of_b), ((group, a), (_, b)) in zip(sides, parts, strict=True):
         progress(f"the difference{'' if group is None else ' in ' + group}")
-        pairs = None if a.classes else a.pairs_with(b)
-        whole = whole or pairs
-        contest = _contest(of_a, of_b, (a, b), pairs, plan, headline)
-        of_whole = ids if group is None else None
-        sections = _sections((of_a.model, of_b.model), (a, b), pairs, values.decision, plan, of_whole)
-        contests.append(contest.with_sections(*sections))
+        both = _Both(of_a, of_b, (a, b), None if a.classes else a.pairs_with(b), plan)
+        whole = whole or both.pairs
+        sections = both.sections(values.decision, ids if group is None else None)
+        contests.append(both.compared(headline).with_sections(*sections))
     at = contests[0].find(Thresholds)
     joined: Splice | NoSplice | None = None
     if splicing:
@@ -159,94 +157,85 @@ def spliced(paired: Paired, comparison: Comparison) -> dict[str, NDArray[Any]]:
     return {paired.id_name: paired.ids, label: a.label, "p_splice": comparison.splice.cut.scores(a.score, b.score)}
 
 
-def _contest(
-    of_a: Report,
-    of_b: Report,
-    rows: tuple[Rows, Rows],
-    pairs: PairTable | None,
-    plan: Plan,
-    heads: Sequence[MetricSpec],
-) -> ModelComparison:
-    """pairs: the scores of both, None for rows of several classes, which have no threshold."""
-    differences = _differences(of_a, of_b, rows, pairs, plan, (*plan.choices, *heads))
-    asked = {spec.key: differences[spec] for spec in plan.choices}
-    headline = {spec.key: each for spec in heads if (each := differences[spec]).difference.value is not None}
-    results = {key: each.difference for key, each in asked.items()}
-    size = 0 if pairs is None or isinstance(pairs, CellPairs) else len(pairs)
-    name = f"{of_b.model} - {of_a.model}"
-    return ModelComparison(name, of_a.group, of_a.rows, of_a.positives, results, size, asked, headline)
+@dataclass(frozen=True, eq=False)
+class _Both:
+    """Both models on the same rows. pairs: of scores; None for rows of several classes, which have no threshold."""
 
+    a: Report
+    b: Report
+    rows: tuple[Rows, Rows]
+    pairs: PairTable | None
+    plan: Plan
 
-def _sections(
-    names: tuple[str, str],
-    rows: tuple[Rows, Rows],
-    pairs: PairTable | None,
-    decision: ClassDecision | None,
-    plan: Plan,
-    ids: Ids | None,
-) -> Iterator[Section | None]:
-    """Rows that only one acts on, or decisions that differ; and, where pairs of scores are known, who wins where."""
-    if pairs is None:
-        if decision is not None:
-            a, b = (each.class_table for each in rows)
-            sides = Decisions.of_classes(a, decision), Decisions.of_classes(b, decision)
-            yield disagreements(*sides, decision.actions, a.top.design, len(a))
-        return
-    swapped, task, cells = swap(*rows, ids), plan.binary, pairs if isinstance(pairs, CellPairs) else None
-    yield swapped
-    # Cells may not say how every row is decided.
-    if task is not None and swapped is None and (cells is None or cells.decided_at(task.decision_threshold)):
-        yield disagreements(*Decisions.of_pairs(pairs, task), task.actions, pairs.design, len(rows[0]))
-    if cells is None:
-        adjusted = pairs.design.confidence(plan.confidence)
-        curves, rng = brier_difference(pairs, names), np.random.default_rng([plan.seed, RESAMPLES])
-        beyond = float("inf") if adjusted is None else band(pairs, adjusted, rng)
-        crossings, leads = curves.crossings(beyond), curves.leads(beyond)
-        yield Thresholds(curves.dominates, beyond, len(curves.zeros), crossings, leads, curves)
+    def compared(self, heads: Sequence[MetricSpec]) -> ModelComparison:
+        """The differences of metrics. heads: of those that the summary compares."""
+        differences, a, pairs = self._differences((*self.plan.choices, *heads)), self.a, self.pairs
+        asked = {spec.key: differences[spec] for spec in self.plan.choices}
+        headline = {spec.key: each for spec in heads if (each := differences[spec]).difference.value is not None}
+        results = {key: each.difference for key, each in asked.items()}
+        size = 0 if pairs is None or isinstance(pairs, CellPairs) else len(pairs)
+        name = f"{self.b.model} - {a.model}"
+        return ModelComparison(name, a.group, a.rows, a.positives, results, size, asked, headline)
 
+    def sections(self, decision: ClassDecision | None, ids: Ids | None) -> Iterator[Section | None]:
+        """Rows that only one acts on, or decisions that differ; and, where pairs are known, who wins where."""
+        rows, pairs, plan = self.rows, self.pairs, self.plan
+        if pairs is None:
+            if decision is not None:
+                a, b = (each.class_table for each in rows)
+                sides = Decisions.of_classes(a, decision), Decisions.of_classes(b, decision)
+                yield disagreements(*sides, decision.actions, a.top.design, len(a))
+            return
+        swapped, task, cells = swap(*rows, ids), plan.binary, pairs if isinstance(pairs, CellPairs) else None
+        yield swapped
+        # Cells may not say how every row is decided.
+        if task is not None and swapped is None and (cells is None or cells.decided_at(task.decision_threshold)):
+            yield disagreements(*Decisions.of_pairs(pairs, task), task.actions, pairs.design, len(rows[0]))
+        if cells is None:
+            adjusted = pairs.design.confidence(plan.confidence)
+            rng = np.random.default_rng([plan.seed, RESAMPLES])
+            curves = brier_difference(pairs, (self.a.model, self.b.model))
+            beyond = float("inf") if adjusted is None else band(pairs, adjusted, rng)
+            crossings, leads = curves.crossings(beyond), curves.leads(beyond)
+            yield Thresholds(curves.dominates, beyond, len(curves.zeros), crossings, leads, curves)
 
-def _differences(
-    of_a: Report,
-    of_b: Report,
-    rows: tuple[Rows, Rows],
-    pairs: PairTable | None,
-    plan: Plan,
-    specs: Sequence[MetricSpec],
-) -> dict[MetricSpec, Difference]:
-    """The difference of each metric, with its interval where there is one."""
-    differences = {spec: _difference(spec, of_a, of_b) for spec in specs}
-    adjusted = (pairs.design.confidence if pairs else rows[0].adjusted_confidence)(plan.level)
-    if adjusted is None:
+    def _differences(self, specs: Sequence[MetricSpec]) -> dict[MetricSpec, Difference]:
+        """The difference of each metric, with its interval where there is one."""
+        rows, pairs, plan = self.rows, self.pairs, self.plan
+        differences = {spec: self._difference(spec) for spec in specs}
+        adjusted = (pairs.design.confidence if pairs else rows[0].adjusted_confidence)(plan.level)
+        if adjusted is None:
+            return differences
+        values = {
+            spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None
+        }
+        # What metrics of the two models are computed from, on units that both share.
+        a, b = (plan.inputs(each) for each in rows)
+        stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
+        a, b = paired_metrics.of_pairs(a, b, pairs, *stakes)
+        for spec, ends in paired_metrics.intervals(values, a, b, adjusted, pairs).items():
+            one, ideal = differences[spec], IDEALS.get(spec.declared.better)
+            between = ideal is not None and ((one.a.value or 0.0) - ideal) * ((one.b.value or 0.0) - ideal) < 0
+            differences[spec] = replace(
+                one,
+                difference=replace(one.difference, interval=ends),
+                method=paired_metrics.method(spec.declared, pairs is None, plan.by_row),
+                by_chance=None if between else ends[0] <= 0 <= ends[1],
+            )
         return differences
-    values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
-    # What metrics of the two models are computed from, on units that both share.
-    a, b = (plan.inputs(each) for each in rows)
-    stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
-    a, b = paired_metrics.of_pairs(a, b, pairs, *stakes)
-    for spec, ends in paired_metrics.intervals(values, a, b, adjusted, pairs).items():
-        one, ideal = differences[spec], IDEALS.get(spec.declared.better)
-        between = ideal is not None and ((one.a.value or 0.0) - ideal) * ((one.b.value or 0.0) - ideal) < 0
-        differences[spec] = replace(
-            one,
-            difference=replace(one.difference, interval=ends),
-            method=paired_metrics.method(spec.declared, pairs is None, plan.by_row),
-            by_chance=None if between else ends[0] <= 0 <= ends[1],
-        )
-    return differences
 
-
-def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
-    a, b = of_a.results[spec.key], of_b.results[spec.key]
-    if a.value is None or b.value is None:
-        sides = [(report.model, side.reason) for report, side in ((of_a, a), (of_b, b)) if side.value is None]
-        names = "" if len(sides) == 2 and a.reason == b.reason else f"{sides[0][0]}: "
-        return Difference(a, b, Result(None, None, f"{names}{sides[0][1]}"))
-    if any(side.within is not None and side.within.bound for side in (a, b)):
-        unknown = Result(None, None, NOT_EXACT)
-        return Difference(unknown, unknown, unknown)
-    ahead = _ahead(spec.declared, a.value, b.value)
-    better = of_b.model if ahead > 0 else of_a.model if ahead < 0 else None
-    return Difference(a, b, Result(b.value - a.value), None, better)
+    def _difference(self, spec: MetricSpec) -> Difference:
+        a, b = self.a.results[spec.key], self.b.results[spec.key]
+        if a.value is None or b.value is None:
+            sides = [(report.model, side.reason) for report, side in ((self.a, a), (self.b, b)) if side.value is None]
+            names = "" if len(sides) == 2 and a.reason == b.reason else f"{sides[0][0]}: "
+            return Difference(a, b, Result(None, None, f"{names}{sides[0][1]}"))
+        if any(side.within is not None and side.within.bound for side in (a, b)):
+            unknown = Result(None, None, NOT_EXACT)
+            return Difference(unknown, unknown, unknown)
+        ahead = _ahead(spec.declared, a.value, b.value)
+        better = self.b.model if ahead > 0 else self.a.model if ahead < 0 else None
+        return Difference(a, b, Result(b.value - a.value), None, better)
 
 
 def _ahead(metric: Metric, a: float, b: float) -> float:
