@@ -419,11 +419,11 @@ class Regimes(Section):
     bins: tuple[Regime, ...]
 
 
-def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
-    """The bins from the lowest score up; none without a task."""
+def regimes_of(inputs: Inputs) -> Regimes | None:
+    """The bins of the score; None without a task."""
     task = inputs.find(BinaryTask)
     if task is None:
-        return ()
+        return None
     t = inputs.get(Table)
     count = _count(inputs, t.total)
     low, high, rows, score, rate = _bins(t, count)
@@ -441,9 +441,11 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
     loss, *bounds = grouped
     regrets = (loss, least_variance(rate, task.threshold), *(task.u_delta * each for each in (calibration, *bounds)))
     columns = (np.ravel(each).tolist() for each in (low, high, rows, rows / count, score, rate, *regrets))
-    return tuple(
-        Regime(*each[:6], *(None if math.isnan(one) else one for one in each[6:]))
-        for each in zip(*columns, strict=True)
+    return Regimes(
+        tuple(
+            Regime(*each[:6], *(None if math.isnan(one) else one for one in each[6:]))
+            for each in zip(*columns, strict=True)
+        )
     )
 
 

@@ -15,7 +15,6 @@ from decal_cli.analysis.described import (
     ByRow,
     Clusters,
     Reference,
-    Regimes,
     Section,
     Sectioned,
     best_recalibrator,
@@ -35,7 +34,7 @@ from decal_cli.analysis.described import (
     without_labels,
     worth_of,
 )
-from decal_cli.analysis.packs import ByOutcome, Gap, Pack, Packed, TooSmall, by_outcome, compare_groups
+from decal_cli.analysis.packs import Gap, Pack, Packed, TooSmall, by_outcome, compare_groups
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.document import Names
@@ -355,13 +354,11 @@ def evaluate(
             inputs = plan.inputs(rows)
             if reference is not None:
                 inputs = inputs.override(reference.scores[model.name])
-            report = _report(dataset, model, group, rows, inputs, plan)
-            if counted:
-                report = report.with_sections(*_counts(rows, inputs, plan, dataset.population))
-            if regimes and (bins := regimes_of(inputs)):
-                report = report.with_sections(Regimes(bins))
-            if pack is not None and pack.by_outcome:
-                report = report.with_sections(ByOutcome(by_outcome(rows)))
+            report = _report(dataset, model, group, rows, inputs, plan).with_sections(
+                *(_counts(rows, inputs, plan, dataset.population) if counted else ()),
+                regimes_of(inputs) if regimes else None,
+                by_outcome(rows) if pack is not None and pack.by_outcome else None,
+            )
             if plan.by_row and not reports:
                 stakes = inputs.find(RowStakes)
             reports.append(report)

@@ -152,7 +152,7 @@ class ByOutcome(Section):
     labels: tuple[OutcomeScores, ...]
 
 
-def by_outcome(rows: Rows) -> tuple[OutcomeScores, ...]:
+def by_outcome(rows: Rows) -> ByOutcome:
     """The scores of label 0, and of label 1; of a label that no row has, nothing."""
     t, groups = rows.table, []
     for label in (0, 1):
@@ -164,7 +164,7 @@ def by_outcome(rows: Rows) -> tuple[OutcomeScores, ...]:
             scores = t.score[np.minimum(at, len(t) - 1)].tolist()
             quantiles = {f"{share:g}": each for share, each in zip(QUANTILES, scores, strict=True)}
             groups.append(OutcomeScores(label, count, dot(n, t.score) / float(n.sum()), quantiles))
-    return tuple(groups)
+    return ByOutcome(tuple(groups))
 
 
 MIN_DENOMINATOR = 30

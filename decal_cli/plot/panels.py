@@ -240,10 +240,11 @@ def _mark_crossing(axes: Any, report: Swept, task: BinaryTask | None, style: Sty
 
     Perez-Lebel et al. 2025, fig. 2: the root of Vmin, and grouping losses above Vmin.
     """
-    bins = regimes_of(report.inputs.at(task))
-    if not bins:
+    regimes = regimes_of(report.inputs.at(task))
+    if not regimes:
         return
-    score, rate, least, loss = np.transpose([(r.score, r.rate, r.least_variance, r.grouping_loss or 0.0) for r in bins])
+    bins = ((r.score, r.rate, r.least_variance, r.grouping_loss or 0.0) for r in regimes.bins)
+    score, rate, least, loss = np.transpose([*bins])
     axes.errorbar(score, rate, least**0.5, fmt="none", ecolor="0.2", lw=0.9, capsize=2.5, zorder=2.5,
                   label="may differ so far without another decision")  # fmt: skip
     crossed = loss > least

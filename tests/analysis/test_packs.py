@@ -120,7 +120,7 @@ def test_a_metric_that_one_group_alone_has_makes_no_gap() -> None:
 def test_scores_by_outcome_are_those_of_numpy(weighted: bool) -> None:
     rows = grouped()
     weight = np.random.default_rng(3).integers(1, 4, len(rows)).astype(float) if weighted else None
-    zero, one = by_outcome(Rows(rows.score, rows.label, weight))
+    zero, one = by_outcome(Rows(rows.score, rows.label, weight)).labels
     for each in (zero, one):
         which = rows.label == each.label
         repeated = rows.score[which] if weight is None else np.repeat(rows.score[which], weight[which].astype(int))

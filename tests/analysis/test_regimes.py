@@ -22,10 +22,16 @@ def with_weights() -> Rows:
     return Rows(score, label, weight, features=features)
 
 
+def bins_of(inputs: Inputs) -> tuple[Regime, ...]:
+    regimes = regimes_of(inputs)
+    assert regimes is not None
+    return regimes.bins
+
+
 @pytest.mark.parametrize("task", DECISIONS, ids=["t* = .4", "matrix"])
 def test_the_bins_add_up_to_the_metrics(task: BinaryTask) -> None:
     inputs = Inputs(with_weights(), task)
-    bins = regimes_of(inputs)
+    bins = bins_of(inputs)
     assert sum(each.share for each in bins) == pytest.approx(1, abs=1e-12)
     for name in METRICS:
         assert sum(getattr(each, name) for each in bins) == pytest.approx(value_of(parse(name), inputs), abs=1e-12)
@@ -36,7 +42,7 @@ def test_the_bins_add_up_to_the_metrics(task: BinaryTask) -> None:
 def test_a_bin_by_hand() -> None:
     """c = .7 on 10 rows of score .4, t* = .5: acting is right, the score does not; Vmin = .3 x .2 [thm. 3.4]."""
     rows = Rows(np.full(10, 0.4), np.array([1] * 7 + [0] * 3))
-    (only,) = regimes_of(Inputs(rows, BinaryTask.of_threshold(0.5)))
+    (only,) = bins_of(Inputs(rows, BinaryTask.of_threshold(0.5)))
     assert (only.low, only.high, only.rows, only.share, only.score, only.rate) == pytest.approx(
         (0.4, 0.4, 10, 1, 0.4, 0.7)
     )
@@ -57,7 +63,7 @@ def test_the_larger_regret_rules() -> None:
 
 
 def test_without_a_task_there_is_no_regret() -> None:
-    assert regimes_of(Inputs(with_weights())) == ()
+    assert regimes_of(Inputs(with_weights())) is None
 
 
 def test_table_and_json_show_the_bins(decal: Decal) -> None:
