@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +56,7 @@ class Baseline:
     differs: str
     task: Task | ClassDecision | None = None
     inputs: tuple[Input, ...] = ()
-    metrics: Mapping[tuple[str, str | None], Mapping[str, Mapping[str, Any]]] | None = None
+    metrics: Mapping[tuple[str, str | None], Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     theirs: Circumstances = UNLIMITED
     ours: Circumstances = UNLIMITED
     confidence: float | None = None
@@ -82,9 +82,8 @@ class Baseline:
         if metric.family in CAPACITY_FAMILIES and self.ours.capacity != self.theirs.capacity:
             both = f"ours is {self.ours.capacity}; the baseline's is {self.theirs.capacity}"
             raise Undefined(f"the capacities differ: {both}")
-        metrics = self.metrics or {}
-        models = {name for name, _ in metrics}
-        results = metrics.get((next(iter(models)) if len(models) == 1 else model, group), {})
+        models = {name for name, _ in self.metrics}
+        results = self.metrics.get((next(iter(models)) if len(models) == 1 else model, group), {})
         return _found(spec, {key: each for key, each in results.items() if key.partition("(")[0] == spec.name})
 
     def note(self, inputs: Sequence[Input]) -> Names:

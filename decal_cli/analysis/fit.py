@@ -134,8 +134,7 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
         raise DecalError(f"auto takes what `{Verb('recommend')}` advises, which needs the decision", fix)
     choices = evidence_choices(bool(data.classes), every=False)
     advice = recommend(data, replace(plan, choices=choices), wanted).advice[0]
-    method = None if advice.fallback_action is None else advice.evidence.fits.get(advice.fallback_action)
-    if advice.method is None and method is not None:
+    if advice.method is None and (method := advice.act_now.method):
         raise DecalError(
             f"`{Verb('recommend')}` cannot tell yet what a method would win; by the estimates it leans to {method}",
             f"to fit it anyway: {Verb('fit', method=method)}",

@@ -399,7 +399,7 @@ class Advice:
     @cached_property
     def act_now(self) -> ActNow:
         """What to do today: the action where that is one, else the one with the largest shrunken gain."""
-        evidence, action = self.evidence, self.fallback_action if self.action == "cannot-tell" else self.action
+        evidence, action = self.evidence, self.fallback_action or self.action
         if action == "recalibrate" or action == "post-train":
             net, chance = evidence.net(action) or 0.0, evidence.chance(action, evidence.free)
             ends = shifted(evidence.item(GAINS[action]).interval, -evidence.costs.get(action, 0.0))
