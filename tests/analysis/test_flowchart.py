@@ -181,7 +181,7 @@ CASES = [
     case("leaning to recalibration", evidence(DOUBTFUL, NOTHING, NOTHING, stakes=0.19), fallback_action="recalibrate"),
     case("leaning to features", evidence(*LEANING), action="cannot-tell", fallback_action="post-train",
          certainty="likely", first="Post-train on the features with blend",
-         act_now=ActNow("post-train", "blend", 0.02, pytest.approx(0.9044, abs=1e-4))),
+         act_now=ActNow("post-train", "blend", 0.02, pytest.approx(0.9044, abs=1e-4), (-0.01, 0.05))),
     case("leaning to nothing", evidence(*[(-0.03, 0.02)] * 3), fallback_action="done"),
     case("leaning to nothing at that cost",
          evidence(DOUBTFUL, NOTHING, NOTHING, costs=priced(0.02, 0.02)), fallback_action="done"),
