@@ -259,9 +259,9 @@ class Evaluation(Sectioned):
         return self.task if self.decision is None else self.decision
 
     @property
-    def limit(self) -> str | None:
-        """How many rows can be acted on, in words; None: all."""
-        return None if self.capacity is None else limit_text(self.capacity.text, self.columns.get("per"))
+    def limit(self) -> str:
+        """How many rows can be acted on, in words; '' for all."""
+        return limit_text(self.capacity.text, self.columns.get("per")) if self.capacity else ""
 
     @property
     def models(self) -> Names:

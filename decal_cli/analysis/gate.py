@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from decal_cli.analysis.baseline import NO_LIMIT, Baseline, Circumstances, drops, first_changed, same_rows
+from decal_cli.analysis.baseline import ALIKE, NO_LIMIT, Baseline, Circumstances, drops, first_changed, same_rows
 from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Evaluation, MetricReport, Plan, Progress, evaluate, with_lists
 from decal_cli.analysis.packs import compare_groups
@@ -116,8 +116,8 @@ def gate(
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
         differences = paired.contests
     if baseline is not None:
-        stakes = {} if evaluation.by_row is None else {"stakes": evaluation.by_row.text}
-        baseline = replace(baseline, ours=Circumstances(evaluation.limit or NO_LIMIT, **stakes))
+        stakes = evaluation.by_row.text if evaluation.by_row else ALIKE
+        baseline = replace(baseline, ours=Circumstances(evaluation.limit or NO_LIMIT, stakes))
         if any(rule.baseline for rule in rules):
             notes += baseline.note(evaluation.inputs)
         if lost := choices_of([rule for rule in rules if rule.change == "drop"]):

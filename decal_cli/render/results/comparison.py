@@ -158,7 +158,7 @@ class Compared(WrittenResult):
             yield self._metric_table(contest, close=several)
             if apart := contest.find(Disagreements):
                 yield (_pairs_table if contest.of_classes else self._disagreements_table)(apart)
-            if (swap := contest.find(Swap)) and evaluation.limit is not None:
+            if swap := contest.find(Swap):
                 yield _swap_table(swap, evaluation.limit)
             if (at := contest.find(Thresholds)) and at.ahead:
                 yield self._lead_table(at)
@@ -187,7 +187,7 @@ class Compared(WrittenResult):
         whole, task, limit = self.whole, self.evaluation.task, self.evaluation.limit
         if self.key in UTILITIES:
             at = "" if task is None else f" at t* = {' and '.join(map(plain, task.thresholds))}"
-            limited = "" if limit is None else f", capacity {limit}"
+            limited = f", capacity {limit}" if limit else ""
             yield f"Decisions{at}{limited}", self._ahead(whole.headline[self.key], self.terms)
         if swap := whole.find(Swap):
             yield "Rows acted on", self._swap_sentence(swap)
