@@ -357,7 +357,7 @@ class ActNow:
     gain: float
     chance: float | None
     interval: Hidden[Interval | None] = None
-    """Of the gain, after its cost as well."""
+    """The interval of the gain, after its cost as well."""
     costly: Hidden[bool] = False
     decision: int | str | None = None
 
