@@ -40,7 +40,7 @@ Family = Literal["none", "holm"]
 Undecided = Literal["fail", "pass"]
 """What a rule counts as that is not shown to hold nor to fail."""
 ANSWERS: dict[bool | None, Answer] = {True: "passed", False: "failed", None: "cannot judge"}
-PASSES = {answer: passed for passed, answer in ANSWERS.items()}
+PASSED = {answer: passed for passed, answer in ANSWERS.items()}
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,13 @@ def gate(
         looks = " at any look, of all looks at these rows in the order of the file," if anytime else ""
         rest = "" if undecided == "pass" else "; what is not shown fails as well, which this does not count"
         notes += (f"the chance that {of_what}{looks} is at most {100 * (1 - plan.confidence):.3g} %{rest}",)
-    return GateOutcome(replace(evaluation, notes=notes), counted(rows, undecided))
+    return GateOutcome(replace(evaluation, notes=notes), with_verdicts(rows, undecided))
 
 
-def counted(rows: Sequence[GateRow], undecided: Undecided) -> tuple[GateRow, ...]:
-    """The rows with what each counts as. undecided: what that is not shown to hold nor to fail does."""
-    passes = {**PASSES, "not shown": undecided == "pass"}
-    return tuple(replace(row, passed=passes[row.answer]) for row in rows)
+def with_verdicts(rows: Sequence[GateRow], undecided: Undecided) -> tuple[GateRow, ...]:
+    """The rows, each passed or not by its answer. undecided: what one counts as that is not shown."""
+    passed = {**PASSED, "not shown": undecided == "pass"}
+    return tuple(replace(row, passed=passed[row.answer]) for row in rows)
 
 
 def _watch(rule: Rule, row: GateRow, dataset: Dataset, plan: Plan, baseline: Baseline | None) -> GateRow:

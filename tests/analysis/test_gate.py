@@ -7,7 +7,7 @@ import pytest
 
 from decal_cli.analysis.baseline import Baseline, baseline_of
 from decal_cli.analysis.evaluate import MetricReport, Result
-from decal_cli.analysis.gate import GateRow, counted, judge, outcome
+from decal_cli.analysis.gate import GateRow, judge, outcome, with_verdicts
 from decal_cli.analysis.rules import parse_rule
 from decal_cli.data import Input
 from decal_cli.errors import DecalError, Exit, Undefined
@@ -34,7 +34,7 @@ def earlier(task: BinaryTask | None = None, **models: dict[str, float | None]) -
 
 
 def passed(rule: str, *reports: MetricReport, baseline: object = None) -> list[bool | None]:
-    return [row.passed for row in counted(judge([parse_rule(rule)], reports or [FULL], baseline), "fail")]
+    return [row.passed for row in with_verdicts(judge([parse_rule(rule)], reports or [FULL], baseline), "fail")]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_difference_of_two_models_is_judged_on_its_own_reports() -> None:
     models = [report("p", None, brier=Result(0.2)), report("q", None, brier=Result(0.19))]
 
     def judged(rule: str) -> list[bool | None]:
-        return [row.passed for row in counted(judge([parse_rule(rule)], models, None, {"delta": apart}), "fail")]
+        return [row.passed for row in with_verdicts(judge([parse_rule(rule)], models, None, {"delta": apart}), "fail")]
 
     assert judged("delta(brier)<=0") == [True, False]
     assert judged("delta(brier)@group=B<=0") == [False]
@@ -202,7 +202,7 @@ NOISY_REPORT = report(brier=Result(0.2, (0.15, 0.25)), auc=Result(0.7, (0.6, 0.8
 )
 def test_a_rule_has_three_answers(rule: str, answer: str, shown: bool, distance: float) -> None:
     for undecided in ("fail", "pass"):
-        (row,) = counted(judge([parse_rule(rule)], [NOISY_REPORT]), undecided)
+        (row,) = with_verdicts(judge([parse_rule(rule)], [NOISY_REPORT]), undecided)
         assert (row.answer, row.shown, row.distance) == (answer, shown, pytest.approx(distance))
         assert row.passed is (answer == "passed" or (answer == "not shown" and undecided == "pass"))
         assert (row.rows_needed is None) == (shown or row.estimate == row.bound)

@@ -9,7 +9,7 @@ from decal_cli.analysis.compare import compare
 from decal_cli.analysis.described import ReliabilityBin
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.fit import fit
-from decal_cli.analysis.gate import GateOutcome, counted, judge
+from decal_cli.analysis.gate import GateOutcome, judge, with_verdicts
 from decal_cli.analysis.rules import parse_rule
 from decal_cli.analysis.study_summary import summarise
 from decal_cli.analysis.sweep import swept
@@ -50,7 +50,7 @@ def every_result() -> dict[str, Any]:
     return {
         "evaluate": Evaluated(SIX_REPORTS),
         "recommend": Recommended(rounds),
-        "gate": Gated(GateOutcome(SIX_REPORTS, counted(judge(rules, SIX_REPORTS.reports[:2]), "fail"))),
+        "gate": Gated(GateOutcome(SIX_REPORTS, with_verdicts(judge(rules, SIX_REPORTS.reports[:2]), "fail"))),
         "compare": Compared(compare(crossing_models("p_a", "p_b"), SMALL_PLAN)),
         "sweep": Curves(swept(one, SMALL_PLAN, grid)),
         "fit": FittedPage(fit(one, SMALL_PLAN, parse_method("platt")), "model.json"),

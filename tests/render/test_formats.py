@@ -16,7 +16,7 @@ import pytest
 
 import decal_cli
 from decal_cli.analysis.described import ActionCounts
-from decal_cli.analysis.gate import GateOutcome, counted, judge
+from decal_cli.analysis.gate import GateOutcome, judge, with_verdicts
 from decal_cli.analysis.recommend import Ranked
 from decal_cli.analysis.rules import parse_rule
 from decal_cli.metrics import Result
@@ -56,7 +56,7 @@ from tests.helpers.results import ONE_REPORT, SIX_REPORTS, as_text, two_rounds, 
 
 JUDGED_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7", "auc>=0.75", "auc>=0.8")
 RULES = [parse_rule(text) for text in JUDGED_RULES]
-GATED = Gated(GateOutcome(SIX_REPORTS, counted(judge(RULES, SIX_REPORTS.reports[:2]), "fail")))
+GATED = Gated(GateOutcome(SIX_REPORTS, with_verdicts(judge(RULES, SIX_REPORTS.reports[:2]), "fail")))
 WIDTHS = (60, 80, 100, 140)
 GOLDEN_FILES = {
     **{
